@@ -4,10 +4,10 @@ import { ConfigError } from "../components/config/problem.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
-import { breakages, breakagesText, together } from "../rehearsal/negativeControls.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
-import { type RehearsalSettings, rehearseHere } from "../rehearsal/rehearseHere.ts";
+import { type RehearsalSettings, rehearseHere } from "../rehearsal/run/inNamespaces.ts";
+import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 

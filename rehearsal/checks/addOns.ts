@@ -6,8 +6,8 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { requireMinorFacts } from "../../components/model/releases.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import { programOf } from "../programs/addOns.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 

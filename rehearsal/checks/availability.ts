@@ -1,9 +1,9 @@
 import { type ConfigurationOptions, IsomorphicFetchHttpLibrary } from "@kubernetes/client-node";
 import { expect, expectEqual, inOrder, within } from "../../checks/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { limitsMs } from "../limits.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 /** Longest that the API may be away after a machine is gone: detection by the load balancer and an election of etcd. */
 export const outageLimitMs = 30_000;

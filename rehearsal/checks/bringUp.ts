@@ -1,11 +1,11 @@
 import { type Check, inOrder, within } from "../../checks/check.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../api/apply.ts";
 import { defineServiceMonitors } from "../clouds/monitoring.ts";
-import { type Applied, applyAll, isKubernetesObject, type KubernetesObject } from "../cluster/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";
-import { limitsMs } from "../limits.ts";
 
 /** What a cluster is brought up from. */
 export interface BringUp {

@@ -1,9 +1,11 @@
 import type { Check, CheckRun } from "../../checks/check.ts";
 import type { ApiTools } from "../../checks/cluster/api.ts";
+import type { Kubectl } from "../api/apply.ts";
+import type { Api } from "../api/client.ts";
 import type { CloudCall } from "../clouds/calls.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import type { Api } from "../cluster/api.ts";
-import type { Kubectl } from "../cluster/apply.ts";
+import type { RepeatedBootstrap } from "../cluster/inspect.ts";
+import type { RegisteredNode } from "../cluster/registrations.ts";
 
 /** A pool as the stack file asks for it. */
 export interface ExpectedPool {
@@ -46,23 +48,6 @@ export interface RehearsalTools extends ApiTools {
   readonly rawEtcd: (key: string) => Promise<string>;
   /** Runs the bootstrap once more on every machine that boots in a namespace. */
   readonly repeatBootstrap: () => Promise<readonly RepeatedBootstrap[]>;
-}
-
-/** What a second run of a machine's bootstrap did. */
-export interface RepeatedBootstrap {
-  readonly name: string;
-  readonly code: number;
-  readonly output: string;
-  /** Stages that are done once, by the machine's own table, in its order. */
-  readonly once: readonly string[];
-}
-
-/** A Node as the API server stored it when the kubelet created it. */
-export interface RegisteredNode {
-  readonly name: string;
-  readonly pool: string | undefined;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
 }
 
 /** What a check of the running cluster may use. */

@@ -1,7 +1,7 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { runtimeClassPolicyCheck } from "../../checks/cluster/placement.ts";
-import { limitsMs } from "../limits.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /** A pod and what the API server must answer to it. */

@@ -8,8 +8,8 @@ import { publicObject, rolesFor } from "../../plan/fakes/awsTokens.ts";
 import { identitiesFor, publicBlob } from "../../plan/fakes/azureTokens.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 const clouds = {

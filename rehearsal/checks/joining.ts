@@ -1,10 +1,10 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { limitsMs } from "../host/limits.ts";
 import { logTail, waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 /** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
 const shortLife = 5;

@@ -2,7 +2,7 @@ import { X509Certificate } from "node:crypto";
 import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
 import { expect, expectEqual, needing } from "../../checks/check.ts";
 import { nodesCheck } from "../../checks/cluster/nodes.ts";
-import { uninitializedTaintKey } from "../cluster/facts.ts";
+import { uninitializedTaintKey } from "../../checks/facts.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** Taint of every Windows node, in lower case; written out here because a check must not learn it from the program. */

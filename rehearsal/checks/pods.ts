@@ -1,10 +1,10 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
-import { windowsBuilds } from "../cluster/facts.ts";
-import { staysShut } from "../hooks.ts";
+import { windowsBuilds } from "../../checks/facts.ts";
+import { staysShut } from "../cluster/hooks.ts";
 import { waitFor } from "../host/processes.ts";
-import { podNetworkDaemonSets } from "../podNetworks.ts";
+import { podNetworkDaemonSets } from "../programs/podNetworks.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** The nodes that a DaemonSet is meant for. */

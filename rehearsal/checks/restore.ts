@@ -1,9 +1,9 @@
 import { CheckFailure, expect, expectEqual } from "../../checks/check.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import { readBack, writes } from "./availability.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 /** How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they use. */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {

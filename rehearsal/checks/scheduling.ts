@@ -1,7 +1,7 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 
 /** A Windows pod whose build cannot be told waits. */

@@ -1,6 +1,6 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import { limitsMs } from "../limits.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { RehearsalCheck } from "./context.ts";
 
 /** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest"). */

@@ -2,8 +2,8 @@ import type { Check, CheckResult, Position } from "../../checks/check.ts";
 import { type Paint, positionText, resultLines } from "../../checks/report.ts";
 import { runChecks } from "../../checks/run.ts";
 import { RehearsalError } from "../host/errors.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { Progress } from "../host/progress.ts";
-import { limitsMs } from "../limits.ts";
 import { isStrict } from "../programs/atHand.ts";
 
 /** Settings of a part of the checks. */

@@ -1,7 +1,7 @@
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { RehearsalCheck } from "./context.ts";
 
 /** The label that kubeadm gives the static pods of a control plane (kubernetes: cmd/kubeadm/app/constants, ControlPlaneTier). */

@@ -2,14 +2,14 @@ import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { ports } from "../../components/model/ports.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
-import { type Api, apiFor, kubeconfig } from "../cluster/api.ts";
+import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { Cluster } from "../cluster/cluster.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { auditLogs, inMachines } from "../cluster/inspect.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 

@@ -3,11 +3,11 @@ import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { minorOf, requireMinorFacts } from "../../components/model/releases.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import type { Update, Updates } from "../cluster/update.ts";
 import { waitFor } from "../host/processes.ts";
-import type { Update, Updates } from "../update.ts";
 import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { UpdateWatch } from "./updateWatch.ts";
 
 /** What the checks of an update work with. */

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { minorOf } from "../../components/model/releases.ts";
+import type { Kubectl } from "../api/apply.ts";
+import type { Api } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import type { Api } from "../cluster/api.ts";
-import type { Kubectl } from "../cluster/apply.ts";
 import { waitFor } from "../host/processes.ts";
 
 /** Pause between two looks, in milliseconds. */

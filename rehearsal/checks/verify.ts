@@ -4,9 +4,9 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, expectEqual, within } from "../../checks/check.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
 import { insideNamespaces } from "../host/namespaces.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { CheckContext, ExpectedPool, RehearsalCheck } from "./context.ts";
 
 const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));

@@ -1,9 +1,9 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
 import { NotYet, until } from "../../checks/poll.ts";
-import { answered, hasAnswer } from "../cluster/answered.ts";
+import { answered, hasAnswer } from "../api/retry.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { limitsMs } from "../limits.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { oneLine, onMachine, type Subject, writeDrive } from "./windowsSubject.ts";

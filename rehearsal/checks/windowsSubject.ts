@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { CheckSkipped, expect } from "../../checks/check.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { limitsMs } from "../limits.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { WindowsMachine } from "../machines/windowsMachine.ts";
 import type { WindowsPrograms } from "../programs/windowsPrograms.ts";
 import type { Wine } from "../programs/wine.ts";

@@ -5,8 +5,8 @@ import { runOrFail } from "../host/command.ts";
 import { programFolder } from "../host/rootScripts.ts";
 import { runtimeLauncher } from "../machines/images.ts";
 import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
-import { podNetworkArchives } from "../podNetworks.ts";
 import { programNames } from "../programs/catalog.ts";
+import { podNetworkArchives } from "../programs/podNetworks.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** One line of the payload's list of artifacts. */

@@ -3,6 +3,7 @@ import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { HealthRules } from "../host/loadBalancer.ts";
+import type { BootIdentity } from "../machines/windowsNode.ts";
 import type { CloudCall } from "./calls.ts";
 import type { CloudInstance } from "./cloudController.ts";
 import type { EndpointHandler } from "./server.ts";
@@ -15,12 +16,6 @@ export interface SimulatedBalancer {
   readonly health: HealthRules;
   /** Whether its own targets reach it too. A name that they do not reach, they must resolve to themselves by their payload. */
   readonly answersTargets: boolean;
-}
-
-/** What boot-time values a machine learns from its cloud. */
-export interface BootIdentity {
-  readonly nodeName: string;
-  readonly providerId: string;
 }
 
 /** What a group of machines promises to the autoscaler about a node that does not exist yet. */

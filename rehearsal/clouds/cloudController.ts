@@ -1,7 +1,7 @@
 import type { V1Node } from "@kubernetes/client-node";
 import { statusOf } from "../../checks/cluster/api.ts";
-import type { Api } from "../cluster/api.ts";
-import { uninitializedTaintKey } from "../cluster/facts.ts";
+import { uninitializedTaintKey } from "../../checks/facts.ts";
+import type { Api } from "../api/client.ts";
 
 /** An instance as the cloud knows it. */
 export interface CloudInstance {

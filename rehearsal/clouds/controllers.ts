@@ -1,6 +1,6 @@
 import type { V1PersistentVolumeClaim, V1Service } from "@kubernetes/client-node";
 import { statusOf } from "../../checks/cluster/api.ts";
-import type { Api } from "../cluster/api.ts";
+import type { Api } from "../api/client.ts";
 
 /** Address of a simulated load balancer: TEST-NET-3 (RFC 5737). */
 const firstBalancer = 10;

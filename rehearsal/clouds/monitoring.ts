@@ -1,5 +1,5 @@
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import type { Kubectl } from "../cluster/apply.ts";
+import type { Kubectl } from "../api/apply.ts";
 import { waitFor } from "../host/processes.ts";
 
 /** What the API server must know of the kind, and no more: its fields are the Prometheus operator's matter and are not checked here. */

@@ -1,4 +1,4 @@
-import type { Api } from "../cluster/api.ts";
+import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudSimulation } from "./cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "./cloudController.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { Api } from "../cluster/api.ts";
+import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import { answerReview, type GmsaQuestions, podReview } from "./gmsaWebhook.ts";
 import { listen } from "./server.ts";

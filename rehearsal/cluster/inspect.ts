@@ -1,8 +1,16 @@
 import { z } from "zod";
-import type { RepeatedBootstrap } from "../checks/context.ts";
-import { limitsMs } from "../limits.ts";
+import { limitsMs } from "../host/limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { Cluster } from "./cluster.ts";
+
+/** What a second run of a machine's bootstrap did. */
+export interface RepeatedBootstrap {
+  readonly name: string;
+  readonly code: number;
+  readonly output: string;
+  /** Stages that are done once, by the machine's own table, in its order. */
+  readonly once: readonly string[];
+}
 
 /** Lines that a shell command prints in the Linux machines; a machine in which it fails has none. */
 export async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {

@@ -1,7 +1,7 @@
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { Api } from "../api/client.ts";
 import { runOrFail } from "../host/command.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import type { Api } from "./api.ts";
 
 /**
  * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend `host-gw` does

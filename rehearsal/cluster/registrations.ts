@@ -1,9 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig, type V1Node, Watch } from "@kubernetes/client-node";
-import type { RegisteredNode } from "../checks/context.ts";
+import { apiFor } from "../api/client.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
-import { apiFor } from "./api.ts";
+
+/** A Node as the API server stored it when the kubelet created it. */
+export interface RegisteredNode {
+  readonly name: string;
+  readonly pool: string | undefined;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly taints: readonly { readonly key: string; readonly value?: string; readonly effect: string }[];
+}
 
 /**
  * Records every Node as it was when its kubelet made it. A watch gives each version of an object, so what the cloud controller changes a moment

@@ -1,4 +1,4 @@
-import { podNetworkPlugins } from "../podNetworks.ts";
+import { podNetworkPlugins } from "../programs/podNetworks.ts";
 
 /** Folder of a machine that holds the socket to the harness. */
 export const controlFolder = "/.rehearsal/control";

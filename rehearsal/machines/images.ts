@@ -1,8 +1,8 @@
 import path from "node:path";
 import { programFolder } from "../host/rootScripts.ts";
-import { type KnownImage, podNetworkImages } from "../podNetworks.ts";
 import { addOnPrograms } from "../programs/addOns.ts";
 import { defaultCache } from "../programs/cache.ts";
+import { type KnownImage, podNetworkImages } from "../programs/podNetworks.ts";
 
 /** Where the container runtime finds the table in a machine. */
 const tablePath = "/.rehearsal/images.json";

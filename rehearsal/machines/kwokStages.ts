@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import type { ApiClients } from "../../checks/cluster/api.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 
 const label = "kwok.x-k8s.io/node";
 

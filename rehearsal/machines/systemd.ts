@@ -1,9 +1,9 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import type { ControlAnswer } from "../cluster/control.ts";
 import { pathInMachine, readMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
+import type { ControlAnswer } from "./control.ts";
 import { commandLine, parseEnvironmentFile, parseUnit, setting, settings, splitWords, timeSpanSeconds, type Unit } from "./units.ts";
 
 /** Settings of {@link Systemd}. */

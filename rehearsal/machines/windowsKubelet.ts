@@ -6,6 +6,8 @@ import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 import { programFolder } from "../host/rootScripts.ts";
 import type { Wine } from "../programs/wine.ts";
+import { machinePrefix, pathInPrefix, prefixScript } from "../programs/winePrefix.ts";
+import { windowsRegistry } from "../programs/wineRegistry.ts";
 import {
   linuxBuildDropIn,
   linuxRuntimeAddress,
@@ -15,8 +17,6 @@ import {
   withheldFlags,
 } from "./kubeletOverrides.ts";
 import type { JoinedPayload, WindowsRelease } from "./windowsNode.ts";
-import { machinePrefix, pathInPrefix, prefixScript } from "./windowsPrefix.ts";
-import { windowsRegistry } from "./windowsRegistry.ts";
 
 /** What a kubelet is started from. */
 interface KubeletParts {

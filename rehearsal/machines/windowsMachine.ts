@@ -1,19 +1,19 @@
 import { readFile } from "node:fs/promises";
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
-import type { Api } from "../cluster/api.ts";
+import type { Api } from "../api/client.ts";
 import type { CommandResult } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { type MachineProcess, type RunOptions, runInMachine, waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import { defaultCache } from "../programs/cache.ts";
 import type { Wine } from "../programs/wine.ts";
+import { installScript, machinePrefix } from "../programs/winePrefix.ts";
 import { programInCache } from "./images.ts";
 import { refusal } from "./kubeletLog.ts";
 import { giveToKwok } from "./kwokStages.ts";
 import { startKubeletExe, startLinuxKubelet, systemLabels } from "./windowsKubelet.ts";
 import { type JoinedPayload, joinPayload, type WindowsIdentity, windowsRelease } from "./windowsNode.ts";
-import { installScript, machinePrefix } from "./windowsPrefix.ts";
 
 /** What a Windows machine is made of. */
 export interface WindowsMachineOptions extends WindowsIdentity {

@@ -1,11 +1,16 @@
 import { z } from "zod";
+import { windowsBuilds } from "../../checks/facts.ts";
 import { type DecodedUserData, fileContent } from "../../plan/decode/machine.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import type { BootIdentity } from "../clouds/cloud.ts";
-import { windowsBuilds } from "../cluster/facts.ts";
 import type { Hardware } from "../host/hardware.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
+
+/** What boot-time values a machine learns from its cloud. */
+export interface BootIdentity {
+  readonly nodeName: string;
+  readonly providerId: string;
+}
 
 /** The part of `machine.json` that the simulated kubelet needs; everything else in it is for the scripts. */
 const machineSchema = z.looseObject({

@@ -5,12 +5,12 @@ import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
-import { windowsPlugin } from "../podNetworks.ts";
 import { GoMissing } from "./atHand.ts";
 import { type Build, buildPrograms, linkerFlags } from "./build.ts";
 import { aboutTime, defaultCache, seconds, withWorkFolder } from "./cache.ts";
 import { pinsFor, pinsOf, readToolsModule, type Versions, type Wanted } from "./catalog.ts";
 import { download, NotReachable, officialBases } from "./download.ts";
+import { windowsPlugin } from "./podNetworks.ts";
 
 interface WindowsProgram extends Pick<Build, "goPackage" | "buildSeconds"> {
   /** Folder of the Go module that pins it. */

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { hostPath, runOrFail } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
-import { wineSettings } from "../machines/windowsRegistry.ts";
 import { defaultCache, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Wanted } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 import { type Effort, obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
+import { wineSettings } from "./wineRegistry.ts";
 
 /** Wine with what Windows programs need in it. */
 export interface Wine {

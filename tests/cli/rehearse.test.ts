@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../checks/check.ts";
 import { main } from "../../cli/main.ts";
-import { summary } from "../../rehearsal/summary.ts";
+import { summary } from "../../rehearsal/run/summary.ts";
 import { stackDir } from "../support/stacks.ts";
 
 const ended = (outcome: CheckResult["outcome"]): CheckResult => ({

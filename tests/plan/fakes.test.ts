@@ -7,7 +7,7 @@ import type { CertificateMode } from "../../plan/fakes/provider.ts";
 import { fakeUnit } from "../../plan/fakes/tls.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import { type PropertyMap, Secret, textOf } from "../../plan/program/values.ts";
-import { requestFor } from "../rehearsal/recording.ts";
+import { requestFor } from "../support/recording.ts";
 
 const place = { region: "eu-central-1", accountId: "123456789012" };
 

@@ -6,7 +6,7 @@ import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { PlanMachine } from "../../plan/plan.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
-import { Recording } from "../rehearsal/recording.ts";
+import { Recording } from "../support/recording.ts";
 
 const lock = readArtifactLock();
 const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };

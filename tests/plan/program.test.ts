@@ -8,7 +8,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { ProgramError, runProgram, runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { requireSameResources, ShapeError } from "../../plan/program/sameResources.ts";
 import { Secret, secretsIn, unknown } from "../../plan/program/values.ts";
-import { requestFor } from "../rehearsal/recording.ts";
+import { requestFor } from "../support/recording.ts";
 
 const place = { region: "eu-central-1", accountId: "123456789012" };
 

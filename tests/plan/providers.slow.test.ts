@@ -13,8 +13,8 @@ import { difference } from "../../plan/providers/diff.ts";
 import { type ServedProviders, servedPackages, serveProviders } from "../../plan/providers/serve.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
-import { requestFor } from "../rehearsal/recording.ts";
 import { specOf, testAccount, withMocks } from "../support/mocks.ts";
+import { requestFor } from "../support/recording.ts";
 
 type Answer<A> = (error: ServiceError | null, answer: A) => void;
 

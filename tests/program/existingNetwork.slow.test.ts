@@ -8,8 +8,8 @@ import { type PropertyMap, unknown } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
-import { requestFor } from "../rehearsal/recording.ts";
 import { ofType, type Recorded, resource, runStack, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
+import { requestFor } from "../support/recording.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const givenIn = ({ network }: ClusterSpec) => network.existing ?? assert.fail("the stack has no existing network");

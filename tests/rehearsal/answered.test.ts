@@ -5,8 +5,8 @@ import { createServer, type Server } from "node:https";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
-import { apiFor, kubeconfig } from "../../rehearsal/cluster/api.ts";
-import { kubectlWith } from "../../rehearsal/cluster/apply.ts";
+import { kubectlWith } from "../../rehearsal/api/apply.ts";
+import { apiFor, kubeconfig } from "../../rehearsal/api/client.ts";
 
 describe("a call of the harness to the control plane", function () {
   this.timeout(20_000);

@@ -4,8 +4,8 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { mapOf, type PropertyMap, Secret } from "../../plan/program/values.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../machine/linux/examples.ts";
 import { windowsExamples } from "../machine/windows/examples.ts";
+import { idOf, Recording } from "../support/recording.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { idOf, Recording } from "./recording.ts";
 
 /** Subscription of the example. */
 export const subscription = "0f5c1c9e-7b0e-4c53-9b38-3f6a5a6f7d10";

@@ -6,8 +6,8 @@ import { startedScript } from "../../plan/decode/windowsExtension.ts";
 import { collectAzureHosts, collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { type PropertyMap, Secret } from "../../plan/program/values.ts";
+import { idOf, Recording } from "../support/recording.ts";
 import { azureCluster, group, inside, subscription } from "./azureCluster.ts";
-import { idOf, Recording } from "./recording.ts";
 
 const compute = `${group}/providers/Microsoft.Compute`;
 

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { breakages } from "../../rehearsal/negativeControls.ts";
+import { breakages } from "../../rehearsal/run/negativeControls.ts";
 
 describe("negative controls", () => {
   it("have each a test", () => {

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { expectedPools } from "../../rehearsal/checks/all.ts";
+import { expectedPools } from "../../rehearsal/checks/acceptance.ts";
 import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
-import { withEveryAddOn } from "../../rehearsal/everyAddOn.ts";
+import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 
 describe("a rehearsal with every add-on", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, get } from "node:http";
-import { staysShut } from "../../rehearsal/hooks.ts";
+import { staysShut } from "../../rehearsal/cluster/hooks.ts";
 
 describe("a gate under the eyes of a check", () => {
   const server = createServer((_, response) => response.end());

@@ -4,7 +4,7 @@ import { type Check, CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { plain } from "../../checks/report.ts";
 import { CheckSession, requireChosen, selected } from "../../rehearsal/checks/session.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import { nodeTable } from "../../rehearsal/nodeTable.ts";
+import { nodeTable } from "../../rehearsal/run/nodeTable.ts";
 
 const lines: string[] = [];
 const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };

@@ -10,8 +10,8 @@ import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { nextUpdate } from "../../plan/providers/nextUpdate.ts";
 import { simulateCloud } from "../../rehearsal/clouds/clouds.ts";
 import type { Release } from "../../rehearsal/cluster/cluster.ts";
-import { withRelease } from "../../rehearsal/releases.ts";
-import { Updates } from "../../rehearsal/update.ts";
+import { withRelease } from "../../rehearsal/cluster/releases.ts";
+import { Updates } from "../../rehearsal/cluster/update.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
-import { pathInPrefix } from "../../rehearsal/machines/windowsPrefix.ts";
-import { windowsRegistry } from "../../rehearsal/machines/windowsRegistry.ts";
 import { notKept } from "../../rehearsal/programs/checkers/containerdExe.ts";
+import { pathInPrefix } from "../../rehearsal/programs/winePrefix.ts";
+import { windowsRegistry } from "../../rehearsal/programs/wineRegistry.ts";
 
 describe("the prefix of a Windows machine", () => {
   it("has the registry values by which a kubelet knows its system, in the form of Wine's files", () => {

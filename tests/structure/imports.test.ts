@@ -6,6 +6,9 @@ import ts from "typescript";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
+/** Folders of the rehearsal: each may import those before it. */
+const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "checks", "run"].map((name) => `rehearsal/${name}`);
+
 /** Folders of the repository, and which of them each may import (docs/architecture.md). The longest matching name counts. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["components/config", "components/model", "stacks"],
@@ -26,7 +29,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "plan/diff": ["plan/diff", "plan/replacement", "plan/plan.ts", "plan/finding.ts", "plan/billed.ts", "components"],
   checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components"],
-  rehearsal: ["rehearsal", "plan", "checks", "components"],
+  ...Object.fromEntries(rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]])),
   cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal"],
   bench: ["bench", "components/config", "plan"],
@@ -95,6 +98,13 @@ describe("imports", () => {
     const wrong = local.filter(({ from, to }) => !ruleOf(from).some((place) => inside(to, place)));
     assert.deepEqual(
       wrong.map(({ from, to }) => `${from} imports ${to}`),
+      [],
+    );
+  });
+
+  it("leave no file of the rehearsal outside of its folders", () => {
+    assert.deepEqual(
+      sourceFiles("rehearsal").filter((file) => !rehearsal.some((place) => inside(file, place))),
       [],
     );
   });

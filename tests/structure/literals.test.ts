@@ -21,7 +21,7 @@ const tables = [
   // Builds of Windows.
   "components/model/operatingSystems.ts",
   // The same as the rehearsal expects them.
-  "rehearsal/cluster/facts.ts",
+  "checks/facts.ts",
 ];
 
 /** Places that repeat one on purpose: file, text, reason. One that is no longer there fails too, so a changed port shows where it is repeated. */

@@ -1,8 +1,8 @@
 import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { runCommand, runOrFail } from "../../host/command.ts";
-import { pathInPrefix, prefixScript } from "../../machines/windowsPrefix.ts";
 import type { Wine } from "../wine.ts";
+import { pathInPrefix, prefixScript } from "../winePrefix.ts";
 
 /** Sections that containerd 2.3 gives another name when it reads a file of version 3 (containerd: cmd/containerd/server/config, migrations). */
 const moved: Readonly<Record<string, string>> = { grpc: "plugins.'io.containerd.server.v1.grpc'" };

@@ -1,6 +1,6 @@
 import { cp } from "node:fs/promises";
 import path from "node:path";
-import type { Cluster } from "./cluster/cluster.ts";
+import type { Cluster } from "../cluster/cluster.ts";
 
 /**
  * Copies what would go with the rehearsal: the logs of units and commands, also of machines that are gone, and `/var/log` of the Linux

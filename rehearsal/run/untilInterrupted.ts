@@ -1,5 +1,5 @@
+import type { Progress } from "../host/progress.ts";
 import type { EngineAccess } from "./engine.ts";
-import type { Progress } from "./host/progress.ts";
 
 /** Prints how to look around and waits for Ctrl-C. */
 export async function untilInterrupted(

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { addonsSchema } from "../components/config/addOnSchema.ts";
-import type { StackConfigInput } from "../components/config/schema.ts";
+import { addonsSchema } from "../../components/config/addOnSchema.ts";
+import type { StackConfigInput } from "../../components/config/schema.ts";
 
 type Input = Required<NonNullable<StackConfigInput["addons"]>>;
 

@@ -1,12 +1,12 @@
 import { parse, stringify } from "yaml";
 import { z } from "zod";
-import { patchesFolder } from "../components/machine/linux/staticPodPatches.ts";
-import type { DecodedFile } from "../plan/decode/machine.ts";
-import { newAuthority } from "../plan/fakes/certificates.ts";
+import { uninitializedTaintKey } from "../../checks/facts.ts";
+import { patchesFolder } from "../../components/machine/linux/staticPodPatches.ts";
+import type { DecodedFile } from "../../plan/decode/machine.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
+import { nameOf } from "../api/apply.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Breakage } from "./breakage.ts";
-import { nameOf } from "./cluster/apply.ts";
-import type { DecodedMachine } from "./cluster/bringUp.ts";
-import { uninitializedTaintKey } from "./cluster/facts.ts";
 
 type Changed = (machine: DecodedMachine) => boolean;
 

@@ -1,16 +1,16 @@
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { messageOf } from "../components/gates/messageOf.ts";
-import { placeOf } from "../plan/fakes/cloud.ts";
-import type { SimulatedCloud } from "../plan/program/engine.ts";
-import { nameOfUrn, type RecordedProgram } from "../plan/program/recorded.ts";
-import { ServedCloud } from "../plan/providers/cloud.ts";
-import { makeEngineProject } from "../plan/providers/engineProject.ts";
-import { serveProviders } from "../plan/providers/serve.ts";
-import { defineServiceMonitors } from "./clouds/monitoring.ts";
-import type { DecodedMachine } from "./cluster/bringUp.ts";
-import type { Cluster } from "./cluster/cluster.ts";
-import type { Progress } from "./host/progress.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import { placeOf } from "../../plan/fakes/cloud.ts";
+import type { SimulatedCloud } from "../../plan/program/engine.ts";
+import { nameOfUrn, type RecordedProgram } from "../../plan/program/recorded.ts";
+import { ServedCloud } from "../../plan/providers/cloud.ts";
+import { makeEngineProject } from "../../plan/providers/engineProject.ts";
+import { serveProviders } from "../../plan/providers/serve.ts";
+import { defineServiceMonitors } from "../clouds/monitoring.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { Progress } from "../host/progress.ts";
 
 /** What a rehearsal hands over to an engine. */
 export interface EngineParts {

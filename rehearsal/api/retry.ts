@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CommandResult } from "../host/command.ts";
-import { limitsMs } from "../limits.ts";
+import { limitsMs } from "../host/limits.ts";
 
 /**
  * Repeats a call while the control plane gives no answer, as users and controllers do: etcd elects, an API server restarts, a busy host is slow.

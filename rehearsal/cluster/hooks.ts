@@ -1,9 +1,9 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { ClientRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RecordedHook } from "../plan/program/engine.ts";
-import type { RecordedProgram } from "../plan/program/recorded.ts";
-import { reveal } from "../plan/program/values.ts";
+import type { RecordedHook } from "../../plan/program/engine.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { reveal } from "../../plan/program/values.ts";
 
 /**
  * Calls a hook of the program as an engine does before it makes or changes the hook's resource (pulumi/pulumi: sdk/proto/pulumi/callback.proto,

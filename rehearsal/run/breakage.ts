@@ -1,11 +1,11 @@
-import type { DecodedUserData } from "../plan/decode/machine.ts";
-import { decodeUserData } from "../plan/decode/userData.ts";
-import type { SimulatedMachine } from "../plan/fakes/machines.ts";
-import type { MirrorList } from "../plan/report/mirrorList.ts";
-import type { CloudSimulation } from "./clouds/cloud.ts";
-import type { EndpointHandler } from "./clouds/server.ts";
-import type { KubernetesObject } from "./cluster/apply.ts";
-import type { DecodedMachine } from "./cluster/bringUp.ts";
+import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { MirrorList } from "../../plan/report/mirrorList.ts";
+import type { KubernetesObject } from "../api/apply.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
+import type { EndpointHandler } from "../clouds/server.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
 
 /** Breaks something on purpose: a negative control expects that this is seen. */
 export interface Breakage {

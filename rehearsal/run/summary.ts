@@ -1,5 +1,5 @@
-import type { CheckResult } from "../checks/check.ts";
-import { type Paint, plain, recapLines, summaryLine } from "../checks/report.ts";
+import type { CheckResult } from "../../checks/check.ts";
+import { type Paint, plain, recapLines, summaryLine } from "../../checks/report.ts";
 
 /** Last lines of a rehearsal and whether it passed. Checks that were asked for and are not there, or are all skipped, are no success. */
 export function summary(

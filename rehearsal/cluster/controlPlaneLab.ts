@@ -1,12 +1,12 @@
 import { expectEqual } from "../../checks/check.ts";
 import { ports } from "../../components/model/ports.ts";
-import { answered } from "../cluster/answered.ts";
-import type { DecodedMachine } from "../cluster/bringUp.ts";
-import type { Cluster } from "../cluster/cluster.ts";
+import { answered } from "../api/retry.ts";
 import type { CommandResult } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
-import { limitsMs } from "../limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
+import type { DecodedMachine } from "./bringUp.ts";
+import type { Cluster } from "./cluster.ts";
 
 const pki = "/etc/kubernetes/pki/etcd";
 

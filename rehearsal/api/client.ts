@@ -17,7 +17,7 @@ import {
 } from "@kubernetes/client-node";
 import { z } from "zod";
 import type { ApiClients } from "../../checks/cluster/api.ts";
-import { answered } from "./answered.ts";
+import { answered } from "./retry.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
 export interface Api extends ApiClients {

@@ -1,19 +1,19 @@
-import { messageOf } from "../components/gates/messageOf.ts";
-import type { SimulatedMachine } from "../plan/fakes/machines.ts";
-import type { RecordedHook, SimulatedCloud } from "../plan/program/engine.ts";
-import type { RecordedProgram, RecordedResource } from "../plan/program/recorded.ts";
-import { runProgramWithHooks } from "../plan/program/runProgram.ts";
-import { type Fate, fateOf, nextUpdate } from "../plan/providers/nextUpdate.ts";
-import type { ControlPlaneLab } from "./checks/controlPlaneLab.ts";
-import type { CloudSimulation } from "./clouds/cloud.ts";
-import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "./cluster/apply.ts";
-import type { DecodedMachine } from "./cluster/bringUp.ts";
-import type { Cluster, Release } from "./cluster/cluster.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { type Fate, fateOf, nextUpdate } from "../../plan/providers/nextUpdate.ts";
+import { applyLayer, depths, isKubernetesObject, layers, objectOf, plainValue, takesFields } from "../api/apply.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
+import { limitsMs } from "../host/limits.ts";
+import { waitFor } from "../host/processes.ts";
+import type { Progress } from "../host/progress.ts";
+import { takeFromKwok } from "../machines/kwokStages.ts";
+import type { DecodedMachine } from "./bringUp.ts";
+import type { Cluster, Release } from "./cluster.ts";
+import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { callHook } from "./hooks.ts";
-import { waitFor } from "./host/processes.ts";
-import type { Progress } from "./host/progress.ts";
-import { limitsMs } from "./limits.ts";
-import { takeFromKwok } from "./machines/kwokStages.ts";
 import { withRelease } from "./releases.ts";
 
 /** What updates of a stack begin with. */

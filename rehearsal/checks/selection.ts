@@ -2,19 +2,19 @@ import { within } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { isGate } from "../api/apply.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import { isGate } from "../cluster/apply.ts";
 import type { DecodedMachine, Surroundings } from "../cluster/bringUp.ts";
-import type { Cluster } from "../cluster/cluster.ts";
-import { limitsMs } from "../limits.ts";
-import type { RehearsalOptions } from "../options.ts";
-import { podAddressesOf } from "../podNetworks.ts";
-import type { Updates } from "../update.ts";
+import type { Cluster, Release } from "../cluster/cluster.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import type { Updates } from "../cluster/update.ts";
+import { limitsMs } from "../host/limits.ts";
+import type { Checkers } from "../programs/checkers/obtain.ts";
+import { podAddressesOf } from "../programs/podNetworks.ts";
+import { acceptanceChecks } from "./acceptance.ts";
 import { addOnChecks } from "./addOns.ts";
-import { acceptanceChecks } from "./all.ts";
 import { firstOfAvailability } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
-import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { fileChecks } from "./files.ts";
 import { identityChecks } from "./identity.ts";
 import { lateJoinCheck } from "./joining.ts";
@@ -25,6 +25,18 @@ import { windowsDrainCheck } from "./windowsDrain.ts";
 import { containerdExeCheck, windowsKubeletCheck } from "./windowsNodes.ts";
 import { windowsProgramChecks } from "./windowsPrograms.ts";
 
+/** What of a rehearsal's options decides which checks there are. */
+export interface CheckOptions extends Release {
+  /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
+  readonly updateTo?: Release;
+  /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
+  readonly addOns?: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> };
+  /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
+  readonly checkers: Promise<Checkers | string>;
+  /** Private folder in memory that goes with the process. */
+  readonly workFolder: string;
+}
+
 /**
  * The checks of the machines' files, which need no cluster.
  *
@@ -33,7 +45,7 @@ import { windowsProgramChecks } from "./windowsPrograms.ts";
 export function checksOfFiles(
   machines: readonly DecodedMachine[],
   minor: string,
-  { checkers, programs, wine, workFolder }: RehearsalOptions,
+  { checkers, programs, wine, workFolder }: CheckOptions,
 ): ReturnType<typeof fileChecks> {
   const { atOnce, last } = fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor });
   const hasWindows = machines.some(({ payload }) => payload.system === "windows");
@@ -45,7 +57,7 @@ export function checksOfFiles(
 
 /** What the checks of a cluster that is up are made of. */
 export interface ListParts {
-  readonly options: RehearsalOptions;
+  readonly options: CheckOptions;
   readonly stackConfig: StackConfig;
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;

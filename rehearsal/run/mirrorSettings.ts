@@ -1,10 +1,10 @@
-import type { StackConfig } from "../components/config/schema.ts";
-import { clusterSpec } from "../components/spec/clusterSpec.ts";
-import type { KeyAndCertificate } from "../plan/fakes/certificates.ts";
-import { makePlan, type PlanRequest } from "../plan/report/makePlan.ts";
-import { mirrorList } from "../plan/report/mirrorList.ts";
+import type { StackConfig } from "../../components/config/schema.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import type { KeyAndCertificate } from "../../plan/fakes/certificates.ts";
+import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
+import { mirrorList } from "../../plan/report/mirrorList.ts";
+import type { MirrorSettings } from "../clouds/mirrorOnly.ts";
 import type { Breakage } from "./breakage.ts";
-import type { MirrorSettings } from "./clouds/mirrorOnly.ts";
 
 /** What `fenestra mirror --list` tells of a stack with a mirror of files; nothing for a stack without. */
 export async function mirrorSettings(

@@ -1,5 +1,5 @@
-import { loadConfig } from "../components/config/load.ts";
-import { type KeyAndCertificate, newAuthority } from "../plan/fakes/certificates.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { type KeyAndCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 
 /** A stack's config in which the rehearsal has the key of an authority. */
 export interface OwnAuthority {

@@ -1,7 +1,7 @@
-import { loadConfig } from "../components/config/load.ts";
-import type { Progress } from "./host/progress.ts";
-import type { ProgramName } from "./programs/catalog.ts";
-import type { Programs } from "./programs/obtain.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import type { Progress } from "../host/progress.ts";
+import type { ProgramName } from "../programs/catalog.ts";
+import type { Programs } from "../programs/obtain.ts";
 
 /** The stack's config with another Kubernetes release. */
 export function withRelease(config: Readonly<Record<string, string>>, version: string): Readonly<Record<string, string>> {

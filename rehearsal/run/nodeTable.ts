@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { V1Node } from "@kubernetes/client-node";
-import type { ApiClients } from "../checks/cluster/api.ts";
-import { messageOf } from "../components/gates/messageOf.ts";
+import type { ApiClients } from "../../checks/cluster/api.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 
 const headings = ["NODE", "POOL", "SYSTEM", "READY", "ZONE", "ADDRESS", "KUBELET"] as const;
 

@@ -3,8 +3,8 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
-import { limitsMs } from "../limits.ts";
-import { answered, hasAnswer } from "./answered.ts";
+import { limitsMs } from "../host/limits.ts";
+import { answered, hasAnswer } from "./retry.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;
