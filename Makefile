@@ -27,5 +27,5 @@ test-slow: install ## Tests of real programs, and rehearsals with every add-on: 
 test-night: install ## Everything else, hours; ONLY=TEXT chooses steps by their titles
 	@cli/node tests/run.ts night
 
-bench: install ## Figures of speed, with ratios to Pulumi's default start; TESTS=1: also of the tests
+bench: install ## Figures of speed; TESTS=1: also of the tests
 	@cli/node bench/run.ts

@@ -1,13 +1,8 @@
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { cpus, loadavg, tmpdir } from "node:os";
-import path from "node:path";
+import { cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { readStackFile } from "../components/config/stackFile.ts";
-import { withoutExamples } from "../plan/providers/engineProject.ts";
-import { type Launched, launch, type Program } from "./launch.ts";
-import { commonJsCopy } from "./tsNode.ts";
 
 /** Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine is not a test. */
 const runs = Number(process.env.RUNS ?? 5);
@@ -59,47 +54,6 @@ const curve = [1, 10, 20, 40].map((count) => {
 const [first, , , last] = curve;
 if (first !== undefined && last !== undefined)
   console.log(`each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`);
-
-await compareLaunches();
-
-/** A preview of this program under Pulumi's own launcher, against an empty program and against Pulumi's default way to read TypeScript. */
-async function compareLaunches(): Promise<void> {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-bench-"));
-  const inner = (name: string): string => {
-    mkdirSync(path.join(folder, name));
-    return path.join(folder, name);
-  };
-  try {
-    const nothing = inner("empty");
-    writeFileSync(path.join(nothing, "package.json"), JSON.stringify({ name: "empty", type: "module" }));
-    writeFileSync(path.join(nothing, "index.ts"), 'import "@pulumi/pulumi";\nexport default async () => ({});\n');
-    symlinkSync(path.join(root, "node_modules"), path.join(nothing, "node_modules"));
-    const copy = inner("copy");
-    commonJsCopy(root, copy);
-    // The launcher calls what a CommonJS module is, not what it exports as its default.
-    writeFileSync(path.join(copy, "entry.ts"), 'import fenestra from "./index";\nexport = fenestra;\n');
-    const stack = (name: string) => ({ stack: name, config: withoutExamples(readStackFile(name)), entry: "index.ts" });
-    const programs: readonly (readonly [string, Omit<Program, "cache">])[] = [
-      ["an empty program", { folder: nothing, entry: "index.ts", stack: "empty", config: {} }],
-      ["aws-prod", { folder: root, ...stack("aws-prod") }],
-      ["azure-prod", { folder: root, ...stack("azure-prod") }],
-      ["aws-prod with Pulumi's ts-node, as CommonJS", { folder: copy, ...stack("aws-prod"), entry: "entry.ts", tsNode: true }],
-    ];
-    console.log("\nfirst preview under Pulumi's launcher                process   processor  resources");
-    for (const [index, [name, program]] of programs.entries()) {
-      const cache = inner(`cache-${index}`);
-      const line = (when: string, { wall, cpu, resources }: Launched) =>
-        console.log(`${`${name}, ${when}`.padEnd(50)}${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`);
-      line("cold", await launch({ ...program, cache }));
-      const warm: Launched[] = [];
-      for (let run = 0; run < runs; run++) warm.push(await launch({ ...program, cache }));
-      const of = (key: keyof Launched) => median(warm.map((each) => each[key]));
-      line("warm", { wall: of("wall"), cpu: of("cpu"), resources: of("resources") });
-    }
-  } finally {
-    rmSync(folder, { recursive: true, force: true });
-  }
-}
 
 const rehearsals = Number(process.env.REHEARSALS ?? 1);
 for (let run = 0; run < rehearsals; run++) {

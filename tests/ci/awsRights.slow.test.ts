@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { deployPolicies, driftPolicy, previewPolicy } from "../../ci/awsPolicies.ts";
 import type { StackScope } from "../../ci/awsStackScope.ts";
 import { purposes } from "../../ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
 import { textOf } from "../../plan/program/values.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
-import { matchSnapshot } from "../support/snapshot.ts";
 
 const scope = {
   cluster: "aws-dev",
@@ -25,8 +23,7 @@ describe("the rights of the workflows on AWS", () => {
   const policies = { preview: previewPolicy(scope), drift: driftPolicy(scope), state, look, resources };
 
   for (const [name, document] of Object.entries(policies))
-    it(`${name}: are those of the snapshot, and fit into a policy`, () => {
-      matchSnapshot(path.join(import.meta.dirname, "snapshots", `aws-${name}.json.snap`), `${JSON.stringify(document, null, 2)}\n`);
+    it(`${name}: fit into a policy`, () => {
       assert.ok(JSON.stringify(document).length <= 6144, `${JSON.stringify(document).length} characters`);
       const ids = document.Statement.map(({ Sid }) => Sid);
       assert.equal(new Set(ids).size, ids.length);

@@ -72,7 +72,6 @@ describe("the setup for the workflows", function () {
 
     it(`tells on ${cloud} the variables of every environment`, () => {
       const { environments: told } = mapOf(of(cloud).outputs);
-      matchSnapshot(path.join(snapshots, `${cloud}-environments.json.snap`), `${JSON.stringify(told, null, 2)}\n`);
       const names = environments.map(([kind, purpose]) => environmentName(purpose, `${cloud}-${kind}`));
       assert.deepEqual(Object.keys(mapOf(told)).sort(), names.sort());
     });
