@@ -16,7 +16,7 @@ export interface ProgramPlace {
  * The URN of a resource as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): types of the parents are joined by `$`, the
  * stack itself left out. The SDK's mock monitor keeps only the last parent, so that two components of one kind could clash.
  */
-export function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, name: string): string {
+function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, name: string): string {
   const parentType = parent.split("::")[2] ?? "";
   const qualified = parentType === "" || parentType === stackType ? type : `${parentType}$${type}`;
   return `urn:pulumi:${stack}::${project}::${qualified}::${name}`;

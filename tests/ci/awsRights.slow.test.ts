@@ -137,6 +137,18 @@ describe("the rights of the workflows on AWS", () => {
       },
       [],
     ],
+    ...(["ec2", "lambda"] as const).map((service): (typeof calls)[number] => [
+      {
+        action: "iam:PassRole",
+        resource: `arn:aws:iam::${account}:role/aws-dev-control-plane-role-1`,
+        context: { "iam:PassedToService": `${service}.amazonaws.com` },
+      },
+      service === "ec2" ? ["deploy"] : [],
+    ]),
+    ...["aws-dev", "aws-prod"].map((cluster): (typeof calls)[number] => [
+      { action: "kms:CreateKey", resource: "*", context: { "aws:RequestTag/fenestra:cluster": cluster } },
+      cluster === "aws-dev" ? ["deploy"] : [],
+    ]),
     // The record of the API, in a zone that is not the cluster's.
     [{ action: "route53:ListResourceRecordSets", resource: zone }, ["drift", "deploy"]],
     [{ action: "route53:ChangeResourceRecordSets", resource: zone, context: record(scope.record.name) }, ["deploy"]],
