@@ -1,7 +1,8 @@
 # The controller as it is, with a cloud of so many machines, against a real API server: until all of them have their first certificates.
-# Arguments: origin of the API server, folder with ca.crt and client.pem, number of machines.
+# Arguments: origin of the API server, an administrator's token, number of machines.
 import json
 import resource
+import ssl
 import sys
 import time
 
@@ -11,10 +12,22 @@ from controller import Controller
 from lease import Lease
 from machines import Listing, Pool
 from status import Board
+from web import Web
 
 
 class Clock:
     wall, own = staticmethod(time.time), staticmethod(time.monotonic)
+
+
+class Tokened(Web):
+    def open(self, method, path, headers=None, body=None):
+        return super().open(method, path, {**(headers or {}), "Authorization": f"Bearer {token}"}, body)
+
+
+class OwnApi(Api):
+    # The server has made its certificate itself a moment ago.
+    def web(self, timeout=None):
+        return Tokened(self.origin, ssl._create_unverified_context(), timeout or self.timeout)
 
 
 class Cloud:
@@ -39,8 +52,8 @@ def log(text):
         print(text, file=sys.stderr, flush=True)
 
 
-origin, folder, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-clock, api = Clock(), Api(origin, folder, 10.0)
+origin, token, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+clock, api = Clock(), OwnApi(origin, "", 10.0)
 lease, feed = Lease(api, "flood", clock), Feed(api, log)
 controller = Controller(api, Cloud(count), feed, lease, Board(api, clock, "flood"), clock, log)
 feed.start()
