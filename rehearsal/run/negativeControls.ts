@@ -173,15 +173,13 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "approves-every-name": {
     what: "the controller-manager approves whatever a join secret asks for, as kubeadm has it",
     fails: "names of nodes",
-    ...inFiles(({ path, content }) =>
-      path === "/etc/fenestra/bindings.yaml"
-        ? `${content}---\n${content
-            .split("---\n")
-            .at(-1)
-            ?.replace("workers-ask", "workers-get")
-            .replace("system:node-bootstrapper", "system:certificates.k8s.io:certificatesigningrequests:nodeclient")}`
-        : content,
-    ),
+    ...inFiles(({ path, content }) => {
+      if (path === "/etc/fenestra/kubeadm.yaml") return content.replace(",-csrapproving", "");
+      if (path !== "/etc/fenestra/bindings.yaml") return content;
+      const asks = content.split("---\n").find((document) => document.includes("fenestra:workers-ask")) ?? "";
+      const approved = "system:certificates.k8s.io:certificatesigningrequests:nodeclient";
+      return `${content}---\n${asks.replace("workers-ask", "workers-get").replace("system:node-bootstrapper", approved)}`;
+    }),
   },
   "add-on-without-right": {
     what: "metrics-server may not look for nodes and pods",
