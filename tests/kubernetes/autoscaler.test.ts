@@ -49,7 +49,7 @@ describe("the autoscaler", () => {
       };
       const most = 26;
       assert.equal(count(clusterOf(cloud, most)), 50);
-      assert.throws(() => clusterOf(cloud, most + 1), /more labels and taints than fit/);
+      assert.throws(() => clusterOf(cloud, most + 1), /too many labels and taints/);
     });
   }
 });
