@@ -3,7 +3,7 @@ import { stageOf } from "../../components/kubernetes/addOn.ts";
 import { withFieldManager } from "../../components/kubernetes/fieldManager.ts";
 import { runtimeClassPolicyName } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
-import { applyLayer, type KubernetesObject } from "../../rehearsal/api/apply.ts";
+import { applyLayer, type KubernetesObject } from "../../rehearsal/testkit/cluster.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";

@@ -7,7 +7,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
-import { everyAddOn } from "../../rehearsal/run/everyAddOn.ts";
+import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
 /** A certificate of documentation: nothing is ever served with it. */

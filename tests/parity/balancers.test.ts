@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { simulateCloud } from "../../rehearsal/clouds/clouds.ts";
+import { simulateCloud } from "../../rehearsal/testkit/clouds.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 
 describe("the API's load balancers, as the rehearsal has them", () => {

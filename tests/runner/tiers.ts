@@ -3,10 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { createProgress } from "../../rehearsal/host/progress.ts";
-import { isStrict, obtainOrReason } from "../../rehearsal/programs/atHand.ts";
-import { obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
-import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
+import { createProgress, isStrict, obtainCheckers, obtainOrReason, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Counts, checks, mocha, rehearsal } from "./commands.ts";
 

@@ -7,7 +7,9 @@ import ts from "typescript";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Folders of the rehearsal: each may import those before it. */
-const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "checks", "run"].map((name) => `rehearsal/${name}`);
+const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "checks", "run", "testkit"].map(
+  (name) => `rehearsal/${name}`,
+);
 
 /** Folders of the repository, and which of them each may import (docs/architecture.md). The longest matching name counts. */
 const allowed: Readonly<Record<string, readonly string[]>> = {
@@ -31,7 +33,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   verify: ["verify", "checks", "components"],
   ...Object.fromEntries(rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]])),
   cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks"],
-  tools: ["tools", "components", "rehearsal"],
+  tools: ["tools", "components", "rehearsal/testkit"],
   bench: ["bench", "components/config", "plan"],
 };
 
@@ -107,6 +109,12 @@ describe("imports", () => {
       sourceFiles("rehearsal").filter((file) => !rehearsal.some((place) => inside(file, place))),
       [],
     );
+  });
+
+  it("of tests reach the rehearsal by its test kit, but for its own tests", () => {
+    const outside = sourceFiles("tests").filter((file) => !inside(file, "tests/rehearsal"));
+    const wrong = outside.flatMap(importsOf).filter(({ to }) => inside(to, "rehearsal") && !inside(to, "rehearsal/testkit"));
+    assert.deepEqual(wrong, []);
   });
 
   it("reach a pod network by the one place that chooses it", () => {

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Context } from "mocha";
-import { obtainPrograms, type Programs } from "../../rehearsal/programs/obtain.ts";
+import { obtainPrograms, type Programs } from "../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "./skip.ts";
 
 /** What a run of kubectl gave. */

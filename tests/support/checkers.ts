@@ -1,5 +1,5 @@
 import type { Context } from "mocha";
-import { type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
+import { type Checkers, obtainCheckers } from "../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "./skip.ts";
 
 /**

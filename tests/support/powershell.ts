@@ -1,6 +1,6 @@
-import { visitNodes } from "../../rehearsal/programs/checkers/powershell.ts";
+import { visitNodes } from "../../rehearsal/testkit/readers.ts";
 
-export { syntaxErrors } from "../../rehearsal/programs/checkers/powershell.ts";
+export { syntaxErrors } from "../../rehearsal/testkit/readers.ts";
 
 /** Names of the commands that a PowerShell script calls, sorted, each once. A command in a variable has none. */
 export async function commandNames(script: string): Promise<readonly string[]> {

@@ -1,8 +1,7 @@
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
-import { createProgress, type Progress } from "../../rehearsal/host/progress.ts";
-import { isStrict, obtainOrReason } from "../../rehearsal/programs/atHand.ts";
+import { createProgress, isStrict, obtainOrReason, type Progress } from "../../rehearsal/testkit/programs.ts";
 
 /** Longest that the first build of programs may take on a small, busy machine, milliseconds. */
 const buildLimitMs = 30 * 60_000;

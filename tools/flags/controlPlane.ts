@@ -10,8 +10,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
 import { controlPlanePrograms, flagKinds, programFlagsFile } from "../../components/model/programFlags.ts";
 import { minorOf } from "../../components/model/releases.ts";
-import { createProgress } from "../../rehearsal/host/progress.ts";
-import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
+import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { etcdFlags, helpFlags, helpGates } from "./help.ts";
 
 const run = promisify(execFile);

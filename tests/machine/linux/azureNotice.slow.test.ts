@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { afterEach, before, describe, it } from "mocha";
 import { collectAzureHosts } from "../../../plan/fakes/azureMachines.ts";
-import { simulateAzure } from "../../../rehearsal/clouds/azure/cloud.ts";
-import type { ScheduledEvent } from "../../../rehearsal/clouds/azure/metadata.ts";
+import { type ScheduledEvent, simulateAzure } from "../../../rehearsal/testkit/clouds.ts";
 import { azureCluster } from "../../rehearsal/azureCluster.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleLinuxWorker } from "./examples.ts";

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { afterEach, before, describe, it } from "mocha";
-import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
+import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";

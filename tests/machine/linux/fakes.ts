@@ -1,4 +1,4 @@
-import { kernelAndDisk } from "../../../rehearsal/machines/fakeCommands.ts";
+import { kernelAndDisk } from "../../../rehearsal/testkit/machines.ts";
 
 /** Folder of a machine where the fakes find what a test has put there, and leave what they were given. */
 export const store = "/store";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { minorOf, minors } from "../../../components/model/releases.ts";
-import { kubeadmProblems } from "../../../rehearsal/programs/checkers/readers.ts";
-import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
+import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
+import { kubeadmProblems } from "../../../rehearsal/testkit/readers.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import { exampleReleases, fileOf, specAt } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";

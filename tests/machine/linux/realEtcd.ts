@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import type { Context } from "mocha";
-import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
-import { obtainPrograms } from "../../../rehearsal/programs/obtain.ts";
+import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
+import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import type { Sandbox } from "./sandbox.ts";
 

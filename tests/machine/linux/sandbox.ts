@@ -5,11 +5,16 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { Artifact } from "../../../components/model/artifacts.ts";
-import { artifactFiles } from "../../../rehearsal/clouds/artifacts.ts";
-import { isRoot, unshareFlags } from "../../../rehearsal/host/hostCheck.ts";
-import { machineEnvironment } from "../../../rehearsal/host/processes.ts";
-import { commandFolder, enterRoot, fillRoot } from "../../../rehearsal/host/rootScripts.ts";
-import { diskFolder } from "../../../rehearsal/machines/fakeCommands.ts";
+import {
+  artifactFiles,
+  commandFolder,
+  diskFolder,
+  enterRoot,
+  fillRoot,
+  isRoot,
+  machineEnvironment,
+  unshareFlags,
+} from "../../../rehearsal/testkit/machines.ts";
 import { fakes, store } from "./fakes.ts";
 
 /** Options of `unshare` for a machine. */

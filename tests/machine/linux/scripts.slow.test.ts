@@ -4,7 +4,7 @@ import { afterEach, before, describe, it } from "mocha";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
-import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
+import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
 import { disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";

@@ -1,0 +1,3 @@
+export { simulateAzure } from "../clouds/azure/cloud.ts";
+export type { ScheduledEvent } from "../clouds/azure/metadata.ts";
+export { simulateCloud } from "../clouds/clouds.ts";

@@ -1,0 +1,6 @@
+export { artifactFiles } from "../clouds/artifacts.ts";
+export { runOrFail } from "../host/command.ts";
+export { isRoot, unshareFlags } from "../host/hostCheck.ts";
+export { machineEnvironment } from "../host/processes.ts";
+export { commandFolder, enterRoot, fillRoot } from "../host/rootScripts.ts";
+export { diskFolder, kernelAndDisk } from "../machines/fakeCommands.ts";
