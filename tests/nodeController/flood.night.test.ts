@@ -67,6 +67,7 @@ describe("a flood of requests for certificates", function () {
       await text(answer);
       assert.equal(answer.statusCode, 201);
     };
+    const began = Date.now();
     const hostile = bodyOf("i-0ffffffffffffffff");
     const each = hostileOnes / trueOnes;
     const bodies = Array.from({ length: trueOnes }, (_, number) => bodyOf(`i-${(number + 1).toString(16).padStart(17, "0")}`));
@@ -76,6 +77,7 @@ describe("a flood of requests for certificates", function () {
         for (let body = queue.pop(); body !== undefined; body = queue.pop()) await send(body);
       }),
     );
+    const made = Math.round((Date.now() - began) / 1000);
     await ended;
     agent.destroy();
     const result: { readonly given: number; readonly kib: number } = JSON.parse((await output).trim().split("\n").at(-1) ?? "{}");
@@ -92,7 +94,9 @@ describe("a flood of requests for certificates", function () {
     );
     assert.equal(seconds.length, trueOnes, "a hostile one was decided");
     const most = Math.max(...seconds);
-    console.log(`      ${list.items.length} requests; the slowest true one took ${most} s; ${Math.round(result.kib / 1024)} MiB`);
+    console.log(
+      `      ${list.items.length} requests in ${made} s; the slowest true one took ${most} s; ${Math.round(result.kib / 1024)} MiB`,
+    );
     assert.ok(most <= limits.seconds, `${most} s`);
     assert.ok(result.kib <= limits.mib * 1024, `${result.kib} KiB`);
   });

@@ -22,7 +22,7 @@ class Controller:
         self.clock, self.log, self.never = clock, log, never
         self.memory, self.listing, self.nodes = Memory(), None, {}
         self.term, self.round_at, self.held = 0, None, {}
-        self.given, self.denied, self.waiting, self.rolls = {}, 0, {}, {}
+        self.given, self.denied, self.waiting, self.judged_by, self.rolls = {}, 0, {}, None, {}
         self.problems = {}
 
     def step(self):
@@ -74,8 +74,12 @@ class Controller:
             self.waiting = {}
             return
         # A list that is older than a request says nothing of it. Hostile ones cost one list in a while, whatever their number.
-        now, todo, self.waiting = self.clock.wall(), [], {}
-        machines = self.look(self.cloud.pause if any(now - each.made < YOUNG for each in pending) else ROUND).by_name()
+        now, todo = self.clock.wall(), []
+        listing = self.look(self.cloud.pause if any(now - each.made < YOUNG for each in pending) else ROUND)
+        # What waits is looked at again with the next list, which each round over nodes asks for too.
+        if self.judged_by != listing.at:
+            self.judged_by, self.waiting = listing.at, {}
+        pending, machines = [each for each in pending if each.name not in self.waiting], listing.by_name()
         # The newest first: a kubelet that starts again has forgotten what it asked for.
         for request in sorted(pending, key=lambda each: (-each.made, each.name)):
             machine = machines.get(request.node)
