@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { describe, it } from "mocha";
 import { envFile, shellQuote, tsvFile } from "../../../components/machine/linux/shell.ts";
 import { readScript } from "../../../components/machine/script.ts";
+import { skipIf } from "../../support/skip.ts";
 
 const linux = path.join(import.meta.dirname, "../../../components/machine/linux/scripts");
 
@@ -83,6 +84,25 @@ describe("a script as the machine gets it", () => {
       );
     });
   }
+});
+
+describe("shell scripts", () => {
+  it("are without a finding of shellcheck", function () {
+    // Thirty seconds on a machine with nothing else to do.
+    this.timeout(300_000);
+    const installed = spawnSync("shellcheck", ["--version"]).status === 0;
+    skipIf(this, installed ? undefined : "shellcheck is missing: apt-get install shellcheck");
+    const root = path.join(import.meta.dirname, "../../..");
+    const files = readdirSync(path.join(root, "components"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".sh"))
+      .map((name) => path.join("components", name));
+    const { status, stdout } = spawnSync(
+      "shellcheck",
+      ["--external-sources", "--source-path=SCRIPTDIR", ...files, ".ci/run", "ci/refresh.sh", "cli/fenestra", "cli/node", "tests/prepare"],
+      { cwd: root, encoding: "utf8" },
+    );
+    assert.equal(status, 0, stdout);
+  });
 });
 
 describe("JSON in bash", () => {
