@@ -61,10 +61,6 @@ export function documentOf({ body }: EndpointAnswer): Readonly<Record<string, un
   return JSON.parse(String(body ?? "{}"));
 }
 
-export function codeOf(answer: EndpointAnswer): readonly [number, unknown] {
-  return [answer.status, Object(documentOf(answer).error).code];
-}
-
 export function start(changes: Changes = {}) {
   const cloud = simulateAzure(azureCluster(changes));
   const machine = (id: string) => new Caller(cloud, id);

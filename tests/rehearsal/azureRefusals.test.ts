@@ -1,0 +1,252 @@
+import assert from "node:assert/strict";
+import { startedScript } from "../../plan/decode/windowsExtension.ts";
+import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
+import type { PropertyMap } from "../../plan/program/values.ts";
+import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
+import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
+import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
+import { Recording } from "../support/recording.ts";
+import { blobHost, Caller, caUrl, documentOf, joinUrl, start, vaultAudience } from "./azureCaller.ts";
+import { azureCluster, type Changes, group, inside, subscription } from "./azureCluster.ts";
+
+// What the simulated Azure gives is seen by every rehearsal; here is what it refuses, as Azure would, and what no rehearsal reaches.
+const at = (url: string) => `${url}?api-version=7.4`;
+const put = (value: string) => ({ body: JSON.stringify({ value }) });
+const management = "https://management.azure.com";
+const storage = "https://storage.azure.com";
+const sets = `${management}${group.toLowerCase()}/providers/Microsoft.Compute/virtualMachineScaleSets`;
+const instance = "/dev-linux/virtualMachines";
+const api = "?api-version=2024-07-01";
+const blob = (name: string) => `https://${blobHost}/snapshots${name}`;
+const version = { "x-ms-version": "2023-11-03" };
+const write = { headers: { ...version, "x-ms-blob-type": "BlockBlob" }, body: "data" };
+const openVault: Changes = { ca: (inputs) => inside(inputs, ["properties", "networkAcls"], {}) };
+const codes = (answer: EndpointAnswer) => {
+  const code = answer.headers?.["x-ms-error-code"];
+  if (code !== undefined) return `${answer.status} ${code}`;
+  const error = Object(documentOf(answer).error);
+  return `${answer.status} ${error.innererror?.code ?? error.code}`;
+};
+
+describe("the simulated Azure refuses", () => {
+  type Machine = "controlPlane" | "worker";
+  const calls: readonly (readonly [
+    refusal: string,
+    machine: Machine,
+    audience: string,
+    method: string,
+    url: string,
+    more?: Parameters<Caller["call"]>[3],
+    changes?: Changes,
+  ])[] = [
+    ["403 ForbiddenByFirewall", "worker", vaultAudience, "GET", at(caUrl)],
+    ["403 ForbiddenByRbac", "worker", vaultAudience, "GET", at(caUrl), {}, openVault],
+    // The check before can fail: with a wider role the worker reads it.
+    ["200 undefined", "worker", vaultAudience, "GET", at(caUrl), {}, { ...openVault, "worker-join": (all) => ({ ...all, scope: group }) }],
+    ["403 ForbiddenByRbac", "worker", vaultAudience, "PUT", at(joinUrl), put("mine")],
+    ["404 SecretNotFound", "worker", vaultAudience, "GET", at(joinUrl)],
+    ["401 Unauthorized", "controlPlane", management, "GET", at(caUrl)],
+    ["400 BadParameter", "controlPlane", vaultAudience, "GET", caUrl],
+    ["400 BadParameter", "controlPlane", vaultAudience, "PUT", at(joinUrl), put("x".repeat(25_601))],
+    ["200 undefined", "controlPlane", vaultAudience, "PUT", at(joinUrl), put("x".repeat(25_600))],
+    ["400 BadParameter", "controlPlane", vaultAudience, "PUT", at(joinUrl), { body: "plain" }],
+    ["403 AuthorizationPermissionMismatch", "worker", storage, "GET", blob("/a"), { headers: version }],
+    ["401 InvalidAuthenticationInfo", "controlPlane", vaultAudience, "GET", blob("/a"), { headers: version }],
+    ["400 MissingRequiredHeader", "controlPlane", storage, "GET", blob("/a")],
+    ["400 MissingRequiredHeader", "controlPlane", storage, "PUT", blob("/a"), { headers: version, body: "data" }],
+    ["403 AuthorizationPermissionMismatch", "controlPlane", storage, "PUT", `https://${blobHost}/other/a`, write],
+    ["403 AuthorizationFailed", "worker", management, "GET", `${sets}${instance}/1${api}`],
+    ["401 AuthenticationFailed", "worker", vaultAudience, "GET", `${sets}${instance}/1${api}`],
+    ["400 MissingApiVersionParameter", "controlPlane", management, "GET", `${sets}${instance}/1`],
+    ["404 NotFound", "controlPlane", management, "GET", `${sets}${instance}/7${api}`],
+    ["200 undefined", "controlPlane", management, "GET", `${sets}${instance}/1${api}`],
+    ["403 AuthorizationFailed", "worker", management, "GET", `${sets}${api}`],
+  ];
+  for (const [refusal, machine, audience, method, url, more, changes] of calls)
+    it(`${machine} ${method} ${url.replace(/^https:\/\/|subscriptions\/.*Compute\//g, "").slice(0, 90)} with ${refusal}`, async () => {
+      const caller = start(changes)[machine];
+      assert.equal(codes(await caller.call(method, url, await caller.token(audience), more)), refusal);
+    });
+
+  it("a made-up token and none", async () => {
+    for (const token of ["eyJ.made.up", undefined]) assert.equal((await start().controlPlane.call("GET", at(caUrl), token)).status, 401);
+  });
+
+  it("roles and conditions that it does not know", async () => {
+    const readAs = async (change: PropertyMap) => {
+      const { cloud, worker } = start({ "worker-join": (inputs) => ({ ...inputs, ...change }) });
+      return await cloud.readSecret(worker.machine, joinUrl);
+    };
+    await assert.rejects(readAs({ roleDefinitionId: "/x/ffffffff" }), /is not known to the rehearsal/);
+    await assert.rejects(readAs({ condition: "@Resource" }), /has a condition, of which there is no simulation/);
+    const all = new Recording({ region: "westeurope", accountId: subscription });
+    const assign = (name: string, scope: string) =>
+      all.add("azure-native:authorization:RoleAssignment", name, { principalId: "p", roleDefinitionId: "r", scope });
+    assign("one", "/subscriptions/s/resourceGroups/a");
+    assert.throws(() => assign("two", "/subscriptions/s/resourcegroups/A"), /^Error: RoleAssignmentExists/);
+  });
+
+  it("what the metadata service would: no header, a proxy, other versions, parts without a form, empty approvals", async () => {
+    const whole = "instance?api-version=2021-02-01";
+    const name = "instance/compute/name?api-version=2021-02-01";
+    const events = "scheduledevents?api-version=2020-07-01";
+    const own = { metadata: "true" };
+    const { worker, cloud } = start();
+    const asked = [
+      worker.metadata(whole, {}),
+      worker.metadata(whole, { metadata: "false" }),
+      worker.metadata(whole, { ...own, "x-forwarded-for": "10.0.0.9" }),
+      worker.metadata("instance"),
+      worker.metadata("instance?api-version=2031-01-01"),
+      worker.metadata(name),
+      worker.metadata(events, own, "{}"),
+      worker.metadata("other?api-version=2021-02-01"),
+      worker.metadata(`${name.replace("name", "other")}&format=text`),
+      worker.metadata(`${name}&format=text`),
+    ];
+    const statuses = (await Promise.all(asked)).map(({ status }) => status);
+    assert.deepEqual(statuses, [...Array(7).fill(400), 404, 404, 200]);
+    const request = { method: "GET", host: "", url: "/", headers: {}, body: Buffer.alloc(0), caller: "10.9.9.9" };
+    assert.deepEqual(cloud.metadata(request), { status: 404 });
+    const other = textOf(azureCluster().resources.find((each) => each.name === "control-plane-identity")?.outputs.clientId);
+    const token = await worker.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fx&client_id=${other}`);
+    assert.deepEqual([token.status, documentOf(token).error_description], [400, "Identity not found"]);
+  });
+
+  const inProfile =
+    (path: readonly string[], value: PropertyMap[string]) =>
+    (inputs: PropertyMap): PropertyMap =>
+      inside(inputs, ["virtualMachineProfile", ...path], value);
+  const twice = [
+    {
+      publisher: "Microsoft.Compute",
+      type: "CustomScriptExtension",
+      settings: { commandToExecute: "a" },
+      protectedSettings: { commandToExecute: "b" },
+    },
+  ];
+  const programs: readonly (readonly [Changes, RegExp])[] = [
+    [
+      { record: (all) => ({ ...all, aRecords: [{ ipv4Address: "10.0.224.251" }] }) },
+      /api: no record of a private DNS zone has its address/,
+    ],
+    [{ link: (all) => ({ ...all, privateZoneName: "other.internal" }) }, /the private DNS zone dev.internal is linked to no network/],
+    [{ api: (all) => ({ ...all, probes: [{ ...mapOf(listOf(all.probes)[0]), protocol: "Tcp" }] }) }, /api: its probe is not HTTPS/],
+    [{ ca: (all) => inside(all, ["properties", "enableRbacAuthorization"], false) }, /the vault ca does not decide by roles/],
+    [{ win2022: inProfile(["extensionProfile"], {}) }, /no extension runs the custom data/],
+    [{ win2022: inProfile(["extensionProfile", "extensions"], twice) }, /in settings and in protectedSettings/],
+    [{ win2022: inProfile(["osProfile", "computerNamePrefix"], "linux") }, /two machines have the computer name linux000000/],
+    [{ win2022: inProfile(["osProfile", "computerNamePrefix"], "windows222") }, /windows222000000 has more than 15 characters/],
+    [{ "cp-0": (all) => inside(all, ["osProfile", "customData"], "#cloud-config\n") }, /cp-0: its custom data is not base64/],
+    [{ "cp-0": (all) => inside(all, ["networkProfile", "networkInterfaces"], [{ id: "/other" }]) }, /is not a resource of the program/],
+    [{ "cp-0": (all) => inside(all, ["osProfile", "computerName"], null) }, /cp-0: the machine has no computer name/],
+  ];
+  for (const [changes, message] of programs)
+    it(`a program: ${message.source}`, () => assert.throws(() => simulateAzure(azureCluster(changes)), message));
+
+  it("commands of the Windows extension that would start nothing", () => {
+    const data = "C:\\AzureData\\CustomData.bin";
+    const run = "powershell.exe -NoProfile -ExecutionPolicy Bypass -File C:\\a.ps1";
+    const refused: readonly (readonly [command: string, RegExp])[] = [
+      [`copy /y C:\\AzureData\\Other.bin C:\\a.ps1 && ${run}`, /the extension copies C:\\AzureData\\Other.bin/],
+      [`copy /y ${data} C:\\b.ps1 && ${run}`, /to C:\\b.ps1 and runs C:\\a.ps1/],
+      [`copy /y ${data} C:\\a && powershell.exe -File C:\\a`, /PowerShell runs no file named C:\\a$/],
+      [`copy /y ${data} C:\\a.ps1`, /is not a copy and a start/],
+      [`copy /y "${data}" C:\\a.ps1 && ${run}`, /characters that cmd changes/],
+      [`copy /y ${data} C:\\${"a".repeat(8200)}.ps1 && ${run}`, /cmd takes 8191/],
+    ];
+    for (const [command, message] of refused) assert.throws(() => startedScript(command), message);
+  });
+});
+
+describe("the simulated Azure, where no rehearsal looks", () => {
+  it("lists blobs in pages", async () => {
+    const { controlPlane } = start();
+    const token = await controlPlane.token(storage);
+    for (const name of ["/dev/b.gz", "/dev/a.gz", "/other/c.gz", "/dev/c.gz"]) await controlPlane.call("PUT", blob(name), token, write);
+    const page = async (marker: string) => {
+      const url = blob(`?restype=container&comp=list&prefix=dev%2F${marker}`);
+      const { status, body } = await controlPlane.call("GET", url, token, { headers: version });
+      return [status, String(body).match(/(?<=<(Name|NextMarker)>)[^<]+/g)];
+    };
+    const next = "1+/ZGV2L2IuZ3o==";
+    assert.deepEqual(await page(""), [200, ["dev/a.gz", "dev/b.gz", next]]);
+    assert.deepEqual(await page(`&marker=${encodeURIComponent(next)}`), [200, ["dev/c.gz"]]);
+    assert.deepEqual(await page(`&marker=${next}`), [400, null]);
+  });
+
+  it("admits to a storage account only a subnet that it names and that has the service endpoint", async () => {
+    const rules = (subnet: string): Changes => ({
+      snapshots: (inputs) => ({
+        ...inputs,
+        networkRuleSet: {
+          defaultAction: "Deny",
+          virtualNetworkRules: [
+            { virtualNetworkResourceId: `${group}/providers/Microsoft.Network/virtualNetworks/dev-net/subnets/${subnet}` },
+          ],
+        },
+      }),
+    });
+    const endpoint: Changes = { "control-plane": (inputs) => ({ ...inputs, serviceEndpoints: [{ service: "Microsoft.Storage" }] }) };
+    const list = async (changes: Changes) => {
+      const { controlPlane } = start(changes);
+      const url = blob("?restype=container&comp=list");
+      return (await controlPlane.call("GET", url, await controlPlane.token(storage), { headers: version })).status;
+    };
+    assert.equal(await list({ ...rules("control-plane"), ...endpoint }), 200);
+    assert.equal(await list(rules("control-plane")), 403);
+    assert.equal(await list({ ...rules("workers"), ...endpoint }), 403);
+    assert.equal(await list({ snapshots: (inputs) => ({ ...inputs, publicNetworkAccess: "Disabled" }) }), 403);
+  });
+
+  it("tells every machine of a set of every event in it, and no other machine; any may approve", async () => {
+    const event = { EventId: "a", EventType: "Terminate", Resources: ["dev-linux_1"] } as const;
+    const cloud = simulateAzure(azureCluster(), new Map([["dev-linux", [event]]]));
+    const ask = async (id: string, body?: string) =>
+      await new Caller(cloud, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
+    const told = async () =>
+      await Promise.all(cloud.machines.map(async ({ id }) => `${id} ${Object(documentOf(await ask(id)).Events).length}`));
+    assert.deepEqual(await told(), ["dev-cp-0 0", "linux000000 1", "linux000001 1", "win2022000000 0"]);
+    assert.equal((await ask("linux000000", '{"StartRequests":[{"EventId":"a"}]}')).status, 200);
+    assert.deepEqual(await told(), ["dev-cp-0 0", "linux000000 0", "linux000001 0", "win2022000000 0"]);
+  });
+
+  it("covers no machine beyond its cloud configuration", () => {
+    const covered = (config: PropertyMap) => {
+      const program = azureCluster();
+      const resources = program.resources.map((resource) =>
+        resource.name === "cloud-config"
+          ? { ...resource, inputs: { ...resource.inputs, stringData: { "cloud-config": JSON.stringify(config) } } }
+          : resource,
+      );
+      const cloud = simulateAzure({ ...program, resources });
+      return cloud.machines.map(cloud.instance).map(({ ofCluster }) => ofCluster);
+    };
+    assert.deepEqual(covered({ resourceGroup: "other", vmType: "vmss" }), [false, false, false, false]);
+    assert.deepEqual(covered({ resourceGroup: "DEV-rg", vmType: "standard" }), [true, false, false, false]);
+    assert.deepEqual(covered({ resourceGroup: "dev-rg", vmType: "vmss", disableAvailabilitySetNodes: true }), [false, true, true, true]);
+  });
+
+  it("sees no health without a probe of the port that is open", async () => {
+    const watched = async (settings: PropertyMap, open = 10250) => {
+      const extension = { publisher: "Microsoft.ManagedServices", type: "ApplicationHealthLinux", settings };
+      const { cloud, worker } = start({ linux: inExtensions([extension]) });
+      return await cloud.inService(worker.machine, (port) => Promise.resolve(port === open));
+    };
+    const tcp = { protocol: "tcp", port: 10250 };
+    const bad = [{ protocol: "tcp" }, { ...tcp, requestPath: "/healthz" }, { protocol: "http", port: 10250 }];
+    assert.deepEqual(await Promise.all([tcp, ...bad].map((settings) => watched(settings))), [true, false, false, false]);
+    assert.equal(await watched(tcp, 10251), false);
+  });
+
+  it("counts instances in base 36, and gives a new one a number that none had", () => {
+    const names = collectAzureMachines(azureCluster(), () => 40).map(({ id }) => id);
+    assert.deepEqual([names[1 + 10], names[1 + 36], new Set(names).size], ["linux00000a", "linux000010", 81]);
+    const { cloud, worker } = start();
+    const successor = cloud.replace(worker.machine);
+    assert.deepEqual([successor.id, cloud.replace(successor).id], ["linux000005", "linux000006"]);
+  });
+
+  const inExtensions = (extensions: readonly PropertyMap[]) => (inputs: PropertyMap) =>
+    inside(inputs, ["virtualMachineProfile", "extensionProfile", "extensions"], [...extensions]);
+});
