@@ -1,5 +1,11 @@
-/** Taint of a node that the cloud controller has not seen yet. The rehearsal's own copy on purpose: it must not learn it from the program. */
+/** What clusters must be like, from their upstreams: no check learns an expected value from the program. */
+
+/** Taint of a node that the cloud controller has not seen yet (kubernetes/cloud-provider: api/well_known_taints.go). */
 export const uninitializedTaintKey = "node.cloudprovider.kubernetes.io/uninitialized";
+/** Label of a Windows node's build (kubernetes/api: core/v1/well_known_labels.go). */
+export const windowsBuildLabel = "node.kubernetes.io/windows-build";
+/** Label and taint of control-plane nodes (kubernetes: cmd/kubeadm/app/constants). */
+export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
 /** Builds of Windows Server by year, as Microsoft numbers them. */
 export const windowsBuilds: Readonly<Record<string, string>> = {
@@ -7,3 +13,37 @@ export const windowsBuilds: Readonly<Record<string, string>> = {
   "2022": "10.0.20348",
   "2025": "10.0.26100",
 };
+
+/** Defaults of kubeadm, etcd (IANA), the kubelet and the exporters (prometheus/prometheus wiki, "Default port allocations"). */
+export const ports = { api: 6443, etcdClient: 2379, kubelet: 10250, linuxExporter: 9100, windowsExporter: 9182 } as const;
+
+/** Tag of CoreDNS by Kubernetes minor (kubernetes: cmd/kubeadm/app/constants, CoreDNSVersion). */
+const coreDnsTags: Readonly<Record<number, string>> = { 35: "v1.13.1", 36: "v1.14.2", 37: "v1.14.6" };
+
+/** Tag of the CoreDNS that kubeadm of a release installs. */
+export function coreDnsTag(release: string): string {
+  const tag = coreDnsTags[minorNumber(release)];
+  if (tag === undefined) throw new Error(`checks/facts.ts has no CoreDNS of Kubernetes ${release}`);
+  return tag;
+}
+
+/** 36 of `1.36.4` and of `v1.36.4`. */
+export function minorNumber(release: string): number {
+  return Number(release.split(".")[1]);
+}
+
+/** Version of the interface of network plug-ins by which containerd 2 calls them (containernetworking/cni: SPEC.md). */
+export const cniVersion = "1.0.0";
+/** Where containerd looks for the hosts of registries on Linux (containerd: docs/hosts.md). */
+export const registryFolder = "/etc/containerd/certs.d";
+
+/** Below an issuer of tokens: discovery document (OpenID Connect Discovery 1.0, 4) and key set (kubernetes: pkg/serviceaccount/openidmetadata.go). */
+export const issuerPaths = { discovery: ".well-known/openid-configuration", keySet: "openid/v1/jwks" } as const;
+/** For whom tokens for a cloud's identities are (AWS: IAM OIDC providers; Azure: workload identity federation). */
+export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
+
+/** What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of namespaces, late snapshots. */
+export const sampleAccount = { namespace: "fenestra-samples", name: "object-reader" } as const;
+export const exporterNamespace = "fenestra-monitoring";
+export const allowingLabels = { hostProcess: "fenestra.dev/host-process", controlPlane: "fenestra.dev/control-plane" } as const;
+export const lateSnapshotHours = 9;

@@ -3,10 +3,9 @@ import type { V1NamespaceCondition } from "@kubernetes/client-node";
 import { ifFound } from "../checks/cluster/api.ts";
 import { nodeFacts } from "../checks/cluster/nodes.ts";
 import { runtimeClassPolicy } from "../checks/cluster/placement.ts";
+import { exporterNamespace, windowsBuildLabel } from "../checks/facts.ts";
 import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
-import { monitoringNamespace } from "../components/kubernetes/addOns/monitoring.ts";
-import { buildLabel } from "../components/model/pools.ts";
 import type { ClusterApi } from "./api.ts";
 import { diskDriverOf, storageClassFor } from "./checks/storage.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
@@ -15,7 +14,7 @@ import type { ClusterFacts } from "./plan.ts";
 /** Reads what decides which checks there are. */
 export async function clusterFacts(api: ClusterApi, outbound: string | undefined): Promise<ClusterFacts> {
   const exporter = (name: string) =>
-    ifFound(api.core.readNamespacedService({ namespace: monitoringNamespace, name })).then((found) => found !== undefined);
+    ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then((found) => found !== undefined);
   const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
     api.core.listNode(),
     api.node.listRuntimeClass(),
@@ -31,7 +30,7 @@ export async function clusterFacts(api: ClusterApi, outbound: string | undefined
   return {
     nodes: nodes.items.map(nodeFacts),
     runtimeClasses: runtimeClasses.items.flatMap(({ metadata, scheduling, handler }) => {
-      const build = scheduling?.nodeSelector?.[buildLabel];
+      const build = scheduling?.nodeSelector?.[windowsBuildLabel];
       return build === undefined || metadata?.name === undefined
         ? []
         : [{ name: metadata.name, build, isolated: handler.includes("hypervisor") }];

@@ -1,9 +1,8 @@
 import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { type NodeFacts, windowsTaint } from "../checks/cluster/nodes.ts";
 import { checkLabels, checkPod } from "../checks/cluster/pods.ts";
-import { namespaceLabels } from "../components/kubernetes/guardRails/namespaces.ts";
+import { allowingLabels, controlPlaneKey } from "../checks/facts.ts";
 import { verifyImages } from "../components/kubernetes/verifyImages.ts";
-import { controlPlaneKey } from "../components/kubernetes/workload.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */
@@ -37,8 +36,8 @@ export const pauseImage = images.pause;
 export const verifyNamespaceLabels = {
   ...checkLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
-  [namespaceLabels.hostProcess]: "allowed",
-  [namespaceLabels.controlPlane]: "allowed",
+  [allowingLabels.hostProcess]: "allowed",
+  [allowingLabels.controlPlane]: "allowed",
 };
 
 /** The group's probe pods: two on one node and one on another, as far as there are nodes. */

@@ -1,5 +1,6 @@
 import type { V1Node } from "@kubernetes/client-node";
 import type { Check } from "../check.ts";
+import { controlPlaneKey, uninitializedTaintKey, windowsBuildLabel } from "../facts.ts";
 import { NotYet, until } from "../poll.ts";
 import type { ApiTools } from "./api.ts";
 
@@ -32,11 +33,6 @@ const simulatedAnnotation = "kwok.x-k8s.io/node";
 const rehearsalRuntime = "rehearsal://";
 /** Taint of every Windows node, by which plain pods stay away. */
 export const windowsTaint = "os=windows:NoSchedule";
-const uninitializedKey = "node.cloudprovider.kubernetes.io/uninitialized";
-
-/** Labels of Kubernetes' own (kubernetes.io: "Well-Known Labels, Annotations and Taints"), written out: a check must not learn them from the program. */
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
-const buildLabel = "node.kubernetes.io/windows-build";
 
 /** Facts of a Node. */
 export function nodeFacts(node: V1Node): NodeFacts {
@@ -56,7 +52,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     readyMessage: ready?.message ?? ready?.reason ?? "the kubelet has never reported",
     internalIp: status?.addresses?.find(({ type }) => type === "InternalIP")?.address,
     podCidr: spec?.podCIDR,
-    controlPlane: controlPlaneLabel in labels,
+    controlPlane: controlPlaneKey in labels,
     cordoned: spec?.unschedulable === true,
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
@@ -75,11 +71,11 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
     ...(node.ready ? [] : [`it is not Ready: ${node.readyMessage}`]),
     ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
     ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),
-    ...label(buildLabel, node.build),
+    ...label(windowsBuildLabel, node.build),
     ...(node.os === "windows" && !hasWindowsTaint ? [`taint ${windowsTaint} is missing; it has ${taints.join(", ") || "none"}`] : []),
     ...(node.os !== "windows" && hasWindowsTaint ? [`a Linux node has the taint ${windowsTaint}`] : []),
-    ...(taints.some((taint) => taint.startsWith(uninitializedKey))
-      ? [`taint ${uninitializedKey} is still there: no cloud controller has initialised it`]
+    ...(taints.some((taint) => taint.startsWith(uninitializedTaintKey))
+      ? [`taint ${uninitializedTaintKey} is still there: no cloud controller has initialised it`]
       : []),
   ].map((problem) => `node ${node.name}: ${problem}`);
 }

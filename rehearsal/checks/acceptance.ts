@@ -2,10 +2,8 @@ import { needing } from "../../checks/check.ts";
 import { plainPodsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
 import { refusedFieldsCheck } from "../../checks/cluster/refusedFields.ts";
 import { workloadsCheck } from "../../checks/cluster/workloads.ts";
-import { windowsBuilds } from "../../checks/facts.ts";
+import { minorNumber, windowsBuilds } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import type { AddOns } from "../../components/model/addOns.ts";
-import { minorOf } from "../../components/model/releases.ts";
 import type { NodeTemplate } from "../clouds/cloud.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { podAddressesOf } from "../programs/podNetworks.ts";
@@ -49,7 +47,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
  */
 export function acceptanceChecks(
   pools: readonly ExpectedPool[],
-  { samples, release }: Pick<AddOns, "samples"> & { readonly release: string },
+  { samples, release }: { readonly samples: boolean; readonly release: string },
   gates: readonly string[],
   lab: ControlPlaneLab,
   later: readonly RehearsalCheck[],
@@ -60,7 +58,7 @@ export function acceptanceChecks(
   );
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
   // MutatingAdmissionPolicy is v1 since 1.36 (KEP-3962); a check must not learn it from the program.
-  const mutates = Number(minorOf(release).split(".")[1]) >= 36;
+  const mutates = minorNumber(release) >= 36;
   const policyGate = gates.find((name) => name.endsWith("-guard-rails-in-force"));
   const [someClass] = builds.keys();
   const poolGates = pools

@@ -2,8 +2,8 @@ import { NOTFOUND } from "node:dns";
 import { Resolver } from "node:dns/promises";
 import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { requireMinorFacts } from "../../components/model/releases.ts";
+import { coreDnsTag } from "../../checks/facts.ts";
+import type { StackConfig } from "../../components/config/schema.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";
 import { limitsMs } from "../host/limits.ts";
@@ -49,7 +49,7 @@ export const servingCertificates: RehearsalCheck = {
  */
 export function addOnChecks(
   cluster: Cluster,
-  { kubernetes: { version: release }, addons }: Pick<ClusterSpec, "kubernetes" | "addons">,
+  { kubernetes: { version: release }, addons }: Pick<StackConfig, "kubernetes" | "addons">,
 ): readonly RehearsalCheck[] {
   return [
     {
@@ -81,7 +81,7 @@ export function addOnChecks(
 }
 
 function hasCoreDns(release: string): boolean {
-  return programOf(`registry.k8s.io/coredns/coredns:${requireMinorFacts(release).kubeadm.coredns}`) !== undefined;
+  return programOf(`registry.k8s.io/coredns/coredns:${coreDnsTag(release)}`) !== undefined;
 }
 
 /** Asks each CoreDNS at its pod's address, and throws when an answer is another than it should be. */

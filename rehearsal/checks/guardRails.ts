@@ -1,6 +1,7 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { runtimeClassPolicyCheck } from "../../checks/cluster/placement.ts";
+import { controlPlaneKey } from "../../checks/facts.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
@@ -97,7 +98,7 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
     {
       about: "a pod that tolerates the control plane's taint",
       spec: {
-        tolerations: [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }],
+        tolerations: [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }],
       },
       refused: /could act as a control-plane machine/,
     },

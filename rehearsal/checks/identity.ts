@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { waitingContainer } from "../../checks/cluster/pods.ts";
+import { issuerPaths, sampleAccount, tokenAudiences } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import { discoveryPath, keySetPath } from "../../components/model/serviceAccountKeys.ts";
-import { sampleAccount, tokenFacts } from "../../components/model/workloadIdentity.ts";
 import { publicObject, rolesFor } from "../../plan/fakes/awsTokens.ts";
 import { identitiesFor, publicBlob } from "../../plan/fakes/azureTokens.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -34,11 +33,11 @@ export function identityChecks(
       title: "the API server serves the documents of the issuer that everybody reads in the cloud",
       run: async ({ kubectl, note }) => {
         const served = async (path: string): Promise<unknown> => JSON.parse((await kubectl(["get", "--raw", `/${path}`])).stdout);
-        const document = await served(discoveryPath);
+        const document = await served(issuerPaths.discovery);
         const { issuer, jwks_uri: keys } = discovery.parse(document);
         const published = (url: string): unknown => JSON.parse(read(program, url) ?? "null");
-        expectEqual(published(`${issuer}/${discoveryPath}`), document, "discovery document");
-        expectEqual(published(keys), await served(keySetPath), "key set");
+        expectEqual(published(`${issuer}/${issuerPaths.discovery}`), document, "discovery document");
+        expectEqual(published(keys), await served(issuerPaths.keySet), "key set");
         note(`${issuer} with ${access.serviceAccountKeys.length} keys`);
       },
     },
@@ -51,7 +50,7 @@ export function identityChecks(
         const [identity = "", ...others] = await judge(program, token);
         expect(others.length === 0, `the token is worth ${others.length + 1} identities`);
         expect(identity.endsWith(`${sampleAccount.namespace}_${sampleAccount.name}`), `identity ${identity}`);
-        const { audience } = tokenFacts[cloud];
+        const audience = tokenAudiences[cloud];
         const made = await kubectl(["create", "token", "default", "--namespace", sampleAccount.namespace, `--audience=${audience}`]);
         expectEqual(await judge(program, made.stdout.trim()), [], "identities of another service account");
         note(`${identity}, for a token of the kubelet on a Linux worker`);

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
+import { registryFolder } from "../../checks/facts.ts";
 import { type DecodedFile, fileContent } from "../../plan/decode/machine.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { placeOnMirror } from "../clouds/mirror.ts";
@@ -233,7 +233,7 @@ function loginsCheck({ mirror, registries, decoded, running }: MirrorSources): R
             "bash",
             "-c",
             `set -a; . /etc/fenestra/proxy.env; ask() { curl -q --silent --output /dev/null --write-out '%{http_code} ' "$@" '${url}/'; }
-             grep -rh -A9 -F '[host."${url}"' ${registryConfigDir.linux} | sed -n 's/^Authorization = "/header = "Authorization: /p' | ask --config -; ask`,
+             grep -rh -A9 -F '[host."${url}"' ${registryFolder} | sed -n 's/^Authorization = "/header = "Authorization: /p' | ask --config -; ask`,
           ]);
           expectEqual(stdout.trim(), "200 401", `answers of ${url} to ${name}, with the login of hosts.toml and without`);
         }

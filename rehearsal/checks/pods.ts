@@ -1,7 +1,7 @@
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
-import { windowsBuilds } from "../../checks/facts.ts";
+import { controlPlaneKey, windowsBuilds } from "../../checks/facts.ts";
 import { staysShut } from "../cluster/hooks.ts";
 import { waitFor } from "../host/processes.ts";
 import { podNetworkDaemonSets } from "../programs/podNetworks.ts";
@@ -34,13 +34,11 @@ const places: Readonly<Record<string, Place>> = {
   "fenestra-samples-host/host-process": "windows",
 };
 
-const controlPlaneLabel = "node-role.kubernetes.io/control-plane";
-
 /** Names of the nodes of a place. Linux means every Linux node, the control plane's too. Pure. */
 function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
   const isMeant = ({ metadata }: V1Node): boolean => {
     const labels = metadata?.labels ?? {};
-    const controls = controlPlaneLabel in labels;
+    const controls = controlPlaneKey in labels;
     if (place === "control plane") return controls;
     if (place === "windows but 2019" && labels["node.kubernetes.io/windows-build"] === "10.0.17763") return false;
     return labels["kubernetes.io/os"] === place.split(" ")[0] && !(place === "linux workers" && controls);

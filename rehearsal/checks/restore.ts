@@ -1,4 +1,5 @@
 import { CheckFailure, expect, expectEqual } from "../../checks/check.ts";
+import { controlPlaneKey } from "../../checks/facts.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
@@ -99,7 +100,7 @@ function byTime(a: string, b: string): number {
 
 /** Names of the nodes that are marked as control plane. */
 async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string[]> {
-  const { items } = await api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" });
+  const { items } = await api.core.listNode({ labelSelector: controlPlaneKey });
   return items.map(({ metadata }) => metadata?.name ?? "");
 }
 

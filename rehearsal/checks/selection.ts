@@ -1,6 +1,5 @@
 import { within } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
@@ -59,7 +58,6 @@ export function checksOfFiles(
 export interface ListParts {
   readonly options: CheckOptions;
   readonly stackConfig: StackConfig;
-  readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
   readonly cloud: CloudSimulation;
   readonly surroundings: Surroundings;
@@ -88,14 +86,14 @@ export interface ClusterChecks {
 
 /** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
 export function checksOfCluster(parts: ListParts): ClusterChecks {
-  const { options, stackConfig, spec, program, cloud, cluster, lab, pools, updates } = parts;
+  const { options, stackConfig, program, cloud, cluster, lab, pools, updates } = parts;
   const { updateTo: to } = options;
   if (to !== undefined) {
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
     return { looking: [], beside: [], taking: within(limitsMs.steps, update) };
   }
   const gates = program.resources.filter(isGate).map(({ name }) => name);
-  const addOns = { ...spec.addons, release: spec.kubernetes.version };
+  const addOns = { samples: hasSamples(stackConfig), release: stackConfig.kubernetes.version };
   const acceptance = acceptanceChecks(pools, addOns, gates, lab, changing(parts), cloud.nodeTemplates);
   const first = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
   const looking = first === -1 ? acceptance.length : first;
@@ -113,7 +111,7 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
 
 /** The checks that change the cluster. */
 function changing(parts: ListParts): readonly RehearsalCheck[] {
-  const { options, stackConfig, spec, program, surroundings, decoded, cluster, lab } = parts;
+  const { options, stackConfig, program, surroundings, decoded, cluster, lab } = parts;
   const { mirror, lookUps } = surroundings;
   const worker = linuxWorker(parts);
   return [
@@ -122,16 +120,21 @@ function changing(parts: ListParts): readonly RehearsalCheck[] {
       : mirrorChecks({
           mirror,
           lookUps,
-          registries: spec.mirror.registries,
-          wayOut: spec.network.nat !== "none",
+          registries: stackConfig.mirror.registries,
+          wayOut: stackConfig.network.nat !== "none",
           decoded,
           running: () => [...cluster.machines.values()],
         })),
     ...(hasWindows(parts) ? [windowsDrainCheck(options.wine, cluster)] : []),
-    ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, spec)),
-    ...(worker === undefined || !spec.addons.samples ? [] : identityChecks(stackConfig, program, cluster)),
+    ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, stackConfig)),
+    ...(worker === undefined || !hasSamples(stackConfig) ? [] : identityChecks(stackConfig, program, cluster)),
     ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
   ];
+}
+
+/** As docs/configuration.md has it. */
+function hasSamples({ addons, environment }: StackConfig): boolean {
+  return addons.samples ?? environment !== "production";
 }
 
 function hasWindows({ pools }: ListParts): boolean {

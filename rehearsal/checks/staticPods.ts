@@ -1,5 +1,6 @@
 import type { CoreV1Event, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
+import { controlPlaneKey } from "../../checks/facts.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
@@ -51,7 +52,7 @@ export const staticPods: RehearsalCheck = {
   title: "etcd and the programs of the control plane are static pods of their kubelets, ready by the probes of their manifests",
   limitMs: limitsMs.steps,
   run: async ({ api, note }) => {
-    const { items: nodes } = await api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" });
+    const { items: nodes } = await api.core.listNode({ labelSelector: controlPlaneKey });
     const list = async (): Promise<readonly V1Pod[]> =>
       (await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: selector })).items;
     const wanted = nodes.length * perMachine;

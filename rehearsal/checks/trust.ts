@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { ports } from "../../components/model/ports.ts";
+import { controlPlaneKey, ports } from "../../checks/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -76,7 +76,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         const names = [...registered.values()];
         const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
         // It may have registered before the registrations were recorded.
-        const { items: own } = await api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" });
+        const { items: own } = await api.core.listNode({ labelSelector: controlPlaneKey });
         const controlPlane = own[0]?.metadata?.name;
         expect(controlPlane !== undefined, "there is no control-plane node");
         // The number of a machine that its group does not have.

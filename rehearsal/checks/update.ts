@@ -1,7 +1,7 @@
 import { expect, expectEqual, inOrder } from "../../checks/check.ts";
+import { coreDnsTag, minorNumber } from "../../checks/facts.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { minorOf, requireMinorFacts } from "../../components/model/releases.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { Update, Updates } from "../cluster/update.ts";
@@ -49,8 +49,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       id: "update: skipped minor",
       title: "the guard refuses this release to a cluster of two minors before",
       run: async ({ note }) => {
-        const [major, minor] = minorOf(releaseOf(to)).split(".").map(Number);
-        const kept = { version: `${major}.${Number(minor) - 2}.0`, replicas: lab.size };
+        const kept = { version: `1.${minorNumber(releaseOf(to)) - 2}.0`, replicas: lab.size };
         const answer = await begun()
           .ask(step("-control-plane-upgrade"), kept)
           .then(() => "it opened", messageOf);
@@ -104,7 +103,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       title: "CoreDNS and kube-proxy follow the API servers",
       run: async ({ api }) => {
         const namespace = "kube-system";
-        const wanted = [`:${requireMinorFacts(releaseOf(to)).kubeadm.coredns}`, `:v${releaseOf(to)}`];
+        const wanted = [`:${coreDnsTag(releaseOf(to))}`, `:v${releaseOf(to)}`];
         const look = async (): Promise<boolean> => {
           const { spec: dns } = await api.apps.readNamespacedDeployment({ name: "coredns", namespace });
           const { spec: proxy } = await api.apps.readNamespacedDaemonSet({ name: "kube-proxy", namespace });

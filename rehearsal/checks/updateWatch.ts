@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { minorNumber } from "../../checks/facts.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
-import { minorOf } from "../../components/model/releases.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
@@ -118,7 +118,7 @@ export class UpdateWatch {
     const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
       name: metadata?.name ?? "",
       works: "fenestra.dev/pool" in (metadata?.labels ?? {}),
-      minor: Number(minorOf(status?.nodeInfo?.kubeletVersion ?? "").split(".")[1]),
+      minor: minorNumber(status?.nodeInfo?.kubeletVersion ?? ""),
     }));
     const running = new Set(machines.map((machine) => identity(machine).nodeName));
     const controlPlane = nodes.filter(({ works, name: node }) => !works && running.has(node));

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { cniSpecVersion } from "../../components/model/releases.ts";
+import { cniVersion } from "../../checks/facts.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
@@ -72,7 +72,7 @@ async function hostLocal(subject: Subject, context: CheckContext): Promise<void>
   const { name, hostLocal: dataDir, reservations, sourceVip } = overlay;
   await machine.install(settings.programs.hostLocal, programs["host-local"]);
   const stdin = JSON.stringify({
-    cniVersion: cniSpecVersion,
+    cniVersion,
     name,
     ipam: { type: "host-local", dataDir, ranges: [[{ subnet }]] },
   });

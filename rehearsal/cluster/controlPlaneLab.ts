@@ -1,5 +1,5 @@
 import { expectEqual } from "../../checks/check.ts";
-import { ports } from "../../components/model/ports.ts";
+import { ports } from "../../checks/facts.ts";
 import { answered } from "../api/retry.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";

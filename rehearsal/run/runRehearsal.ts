@@ -129,7 +129,6 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   const parts = {
     options,
     stackConfig,
-    spec,
     program,
     cloud,
     surroundings,

@@ -64,6 +64,27 @@ function importsOf(file: string): readonly Import[] {
   });
 }
 
+/** Folders whose expected values are written out, and where the program's own are no source of them. Types, and what is only calculated, may be imported. */
+const judges = ["checks", "verify", "rehearsal/checks"];
+const judged = ["components/kubernetes", "components/machine", "components/model", "components/podNetworks", "components/spec"];
+/** What they import all the same, with the reason. */
+const known: Readonly<Record<string, string>> = {
+  "rehearsal/checks/podAddresses.ts: components/model/cidr.ts": "arithmetic",
+  "verify/manifests.ts: components/kubernetes/verifyImages.ts": "images to use, which the mirror has: none is expected of a cluster",
+  "verify/nodes.ts: components/model/operatingSystems.ts": "names builds; which one a node must have is not judged by it",
+  "verify/plan.ts: components/model/podAddressing.ts": "a cluster whose nodes tell no network has the default's limits",
+  "verify/plan.ts: components/podNetworks/podNetworks.ts": "what is known not to work in a network, and where to look",
+};
+
+/** Files whose values, not types alone, a file imports. */
+function valuesOf(file: string): readonly string[] {
+  return ts
+    .createSourceFile(file, readFileSync(path.join(root, file), "utf8"), ts.ScriptTarget.Latest)
+    .statements.filter(ts.isImportDeclaration)
+    .filter(({ importClause }) => importClause?.phaseModifier !== ts.SyntaxKind.TypeKeyword)
+    .flatMap(({ moduleSpecifier }) => (ts.isStringLiteral(moduleSpecifier) ? path.join(path.dirname(file), moduleSpecifier.text) : []));
+}
+
 const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci", "tools", "bench"];
 const present = folders.filter((folder) => readdirSync(root).includes(folder));
 const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
@@ -126,6 +147,12 @@ describe("imports", () => {
       return inside(a, networks) && inside(b, networks) && ![a, networks].includes(b) && a !== networks;
     });
     assert.deepEqual([...wrong, ...across], []);
+  });
+
+  it("give no check an expected value of the program", () => {
+    const values = judges.flatMap(sourceFiles).flatMap((file) => valuesOf(file).map((to) => ({ file, to })));
+    const found = values.filter(({ to }) => judged.some((place) => inside(to, place))).map(({ file, to }) => `${file}: ${to}`);
+    assert.deepEqual(found.sort(), Object.keys(known));
   });
 
   it("of pure folders name no Pulumi package", () => {

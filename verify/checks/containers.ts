@@ -1,7 +1,7 @@
 import { CheckFailure, expect } from "../../checks/check.ts";
+import { ports } from "../../checks/facts.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { ports } from "../../components/model/ports.ts";
 import type { VerifyCheck } from "../check.ts";
 import type { NodeGroup } from "../nodes.ts";
 

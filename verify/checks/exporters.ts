@@ -1,5 +1,5 @@
 import { CheckSkipped, expect } from "../../checks/check.ts";
-import { ports } from "../../components/model/ports.ts";
+import { ports } from "../../checks/facts.ts";
 import type { VerifyCheck } from "../check.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { reaches } from "../probe.ts";
@@ -7,7 +7,7 @@ import { from } from "./paths.ts";
 
 /** Port of each exporter, and how the names of its metrics begin. */
 const exporters = {
-  linux: { port: ports.nodeExporter, metric: /^node_/m },
+  linux: { port: ports.linuxExporter, metric: /^node_/m },
   windows: { port: ports.windowsExporter, metric: /^windows_/m },
 } as const;
 

@@ -1,6 +1,6 @@
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { ifFound } from "../../checks/cluster/api.ts";
-import { lateSnapshotHours } from "../../components/model/timings.ts";
+import { controlPlaneKey, lateSnapshotHours } from "../../checks/facts.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
@@ -44,7 +44,7 @@ export const snapshotsCheck: VerifyCheck = {
   title: `every member of etcd has sent a snapshot within ${lateSnapshotHours} hours`,
   run: async ({ api, note }) => {
     const [nodes, found] = await Promise.all([
-      api.core.listNode({ labelSelector: "node-role.kubernetes.io/control-plane" }),
+      api.core.listNode({ labelSelector: controlPlaneKey }),
       ifFound(api.core.readNamespacedConfigMap(configMap)),
     ]);
     const created = nodes.items.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
