@@ -1,86 +1,175 @@
-import type { Artifact } from "../../components/model/artifacts.ts";
+import { z } from "zod";
+import { type Artifact, isImage } from "../../components/model/artifacts.ts";
+import { minorOf } from "../../components/model/releases.ts";
 
-/** Where and how a publisher gives the digest of a file. */
-export interface Published {
-  /** Checksum file, or description of a release. */
-  readonly url: string;
-  /** The hexadecimal digest of the file in the text at `url`; `undefined` when it has none. */
-  readonly digestIn: (text: string) => string | undefined;
-}
+type File = Pick<Artifact, "url" | "algorithm">;
 
-/** Hexadecimal digits of a digest. */
-const digits = { sha256: 64, sha512: 128 } as const;
-
-/** A reference of an image, taken apart. */
-export interface ImageReference {
-  /** `registry.k8s.io`. */
-  readonly registry: string;
-  /** `pause`. */
-  readonly repository: string;
-  readonly tag: string;
-  /** `sha256:...`; `undefined` when the reference has none. */
+/** What a publisher says of an artifact. */
+export interface Said {
+  /** Hexadecimal; `undefined` when it gives none. */
   readonly digest: string | undefined;
+  /** Where it was asked. */
+  readonly from: string;
 }
 
-/** Takes a reference of an image apart. Throws RangeError when it has no registry or no tag. */
-export function imageReference(reference: string): ImageReference {
-  const match = /^([^/]+)\/([^:@]+):([^@]+)(?:@(sha256:[0-9a-f]{64}))?$/.exec(reference);
-  const [, registry, repository, tag, digest] = match ?? [];
-  if (registry === undefined || repository === undefined || tag === undefined)
-    throw new RangeError(`${reference} is not an image with registry and tag`);
-  return { registry, repository, tag, digest };
+/** Most pages of a list of tags that are read: repositories have some thousand tags. */
+const mostPages = 100;
+
+const assetSchema = z.object({ assets: z.array(z.object({ name: z.string(), digest: z.string().nullish() })) });
+const releaseSchema = z.array(z.object({ tag_name: z.string(), draft: z.boolean(), prerelease: z.boolean() }));
+const tagSchema = z.object({ tags: z.array(z.string()).nullable() });
+const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
+
+/** Formats of an image's index or manifest (OCI image specification, media types; Docker's own are older). The index comes first. */
+const manifests = [
+  "application/vnd.oci.image.index.v1+json",
+  "application/vnd.docker.distribution.manifest.list.v2+json",
+  "application/vnd.oci.image.manifest.v1+json",
+  "application/vnd.docker.distribution.manifest.v2+json",
+].join(", ");
+
+/** Whether it is a program of a Kubernetes release. */
+export function isProgram({ url }: Pick<Artifact, "url">): boolean {
+  return url.startsWith("https://dl.k8s.io/release/");
 }
 
-/** Where the publisher of a file gives its digest. `undefined` for a publisher that is not described here. */
-export function publishedChecksum({ url, algorithm }: Pick<Artifact, "url" | "algorithm">): Published | undefined {
+/** Where the publisher of a file gives its digest. `undefined` for a publisher that is not known here. */
+export function checksumUrl({ url, algorithm }: File): string | undefined {
   const { host, pathname } = new URL(url);
-  const file = pathname.split("/").at(-1) ?? "";
-  const folder = url.slice(0, url.lastIndexOf("/"));
-  const bare = (text: string) => hexOf(text.trim().split(/\s+/)[0], algorithm);
-  const line = (text: string) => lineOf(text, file, algorithm);
   // Kubernetes documentation, "Download Kubernetes": the file's name and .sha256 or .sha512, the digest alone.
-  if (host === "dl.k8s.io" || host === "artifacts.k8s.io") return { url: `${url}.${algorithm}`, digestIn: bare };
+  if (host === "dl.k8s.io" || host === "artifacts.k8s.io") return `${url}.${algorithm}`;
   if (host !== "github.com" || algorithm !== "sha256") return undefined;
   const [, owner, repository, , , tag] = pathname.split("/");
-  switch (`${owner}/${repository}`) {
-    case "containerd/containerd":
-      return { url: `${url}.sha256sum`, digestIn: line };
-    case "containernetworking/plugins":
-    case "kubernetes-sigs/cri-tools":
-      return { url: `${url}.sha256`, digestIn: bare };
-    case "opencontainers/runc":
-      return { url: `${folder}/runc.sha256sum`, digestIn: line };
-    case "etcd-io/etcd":
-      return { url: `${folder}/SHA256SUMS`, digestIn: line };
-    default:
-      // No checksum file: GitHub itself gives the digest of a release's files (REST API, "Get a release by tag name").
-      return {
-        url: `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`,
-        digestIn: (text) => assetDigest(text, file),
-      };
+  const known: Readonly<Record<string, string>> = {
+    "containerd/containerd": `${url}.sha256sum`,
+    "containernetworking/plugins": `${url}.sha256`,
+    "kubernetes-sigs/cri-tools": `${url}.sha256`,
+    "opencontainers/runc": new URL("runc.sha256sum", url).href,
+    "etcd-io/etcd": new URL("SHA256SUMS", url).href,
+  };
+  // Without a checksum file GitHub itself gives the digest of a release's files (REST API, "Get a release by tag name").
+  return known[`${owner}/${repository}`] ?? `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`;
+}
+
+/** A file's digest in what its publisher sends: GitHub's description of a release, the output of sha256sum, or the digest alone. */
+export function digestIn(text: string, { url, algorithm }: File): string | undefined {
+  const file = url.slice(url.lastIndexOf("/") + 1);
+  const lines = text.startsWith("{")
+    ? assetSchema.parse(JSON.parse(text)).assets.map(({ name, digest }) => [digest?.replace("sha256:", ""), name])
+    : text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim().split(/\s+\*?/)]));
+  const [digest = ""] = lines.find(([, name]) => name === file || (name === undefined && lines.length === 1)) ?? [];
+  return new RegExp(`^[0-9a-f]{${algorithm === "sha256" ? 64 : 128}}$`, "i").test(digest) ? digest.toLowerCase() : undefined;
+}
+
+/** Asks publishers and registries. Each URL is fetched once; what goes wrong is thrown with the address in its message. */
+export class Publishers {
+  readonly #via: string | undefined;
+  readonly #timeoutMs: number;
+  readonly #texts = new Map<string, Promise<string>>();
+
+  /** @param via URL below which every publisher is reached as `<via>/<host>/<path>`: a mirror, or a test's server. */
+  constructor(via?: string, timeoutMs = 20_000) {
+    this.#via = via?.replace(/\/+$/, "");
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** The digest of a file, or of an image's tag by HEAD (OCI distribution specification, "Checking if content exists in the registry"). */
+  async digest(artifact: Artifact): Promise<Said> {
+    if (!isImage(artifact)) {
+      const from = checksumUrl(artifact);
+      return from === undefined
+        ? { digest: undefined, from: new URL(artifact.url).host }
+        : { digest: digestIn(await this.#text(from), artifact), from };
+    }
+    const { registry, repository, tag } = imageReference(artifact.url);
+    const init = { method: "HEAD", headers: { accept: manifests } };
+    const { headers } = await this.#ask(`https://${registry}/v2/${repository}/manifests/${tag}`, init);
+    const digest = /^sha256:([0-9a-f]{64})$/.exec(headers.get("docker-content-digest") ?? "")?.[1];
+    return { digest, from: `${registry}/${repository}:${tag}` };
+  }
+
+  /** The versions that the publisher of an artifact has; `undefined` where it has no list of them. */
+  async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
+    // kubernetes.io, "Download Kubernetes".
+    if (isProgram(artifact)) return [(await this.#text(`https://dl.k8s.io/release/stable-${minorOf(artifact.version)}.txt`)).trim()];
+    if (isImage(artifact)) return this.#tags(artifact.url);
+    const { host, pathname } = new URL(artifact.url);
+    const [, folder = "", repository = ""] = pathname.split("/");
+    // artifacts.k8s.io/binaries/NAME has no list; the releases of kubernetes/NAME have the same numbers.
+    const owner = host === "github.com" ? folder : host === "artifacts.k8s.io" ? "kubernetes" : undefined;
+    if (owner === undefined) return undefined;
+    // The last hundred (REST API, "List releases").
+    const text = await this.#text(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`);
+    return releaseSchema.parse(JSON.parse(text)).flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
+  }
+
+  /** The tags of an image, page by page (OCI distribution specification, "Listing Tags": the next one is in the header Link). */
+  async #tags(reference: string): Promise<readonly string[]> {
+    const { registry, repository } = imageReference(reference);
+    const tags: string[] = [];
+    let url: string | undefined = `https://${registry}/v2/${repository}/tags/list?n=1000`;
+    for (let page = 0; url !== undefined && page < mostPages; page++) {
+      const response = await this.#ask(url);
+      tags.push(...(tagSchema.parse(await response.json()).tags ?? []));
+      const next: string | undefined = /<([^>]+)>;\s*rel="?next"?/.exec(response.headers.get("link") ?? "")?.[1];
+      // It is a path in most registries, which leads to the host that was asked.
+      url = next && new URL(next, `https://${registry}`).href;
+    }
+    return tags;
+  }
+
+  #text(url: string): Promise<string> {
+    const text = this.#texts.get(url) ?? this.#ask(url).then((response) => response.text());
+    this.#texts.set(url, text);
+    return text;
+  }
+
+  /** Asks once more, with the token that a registry gives to everybody for reading, where one is wanted. Redirects are followed. */
+  async #ask(url: string, init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {}): Promise<Response> {
+    try {
+      let response = await this.#request(this.#through(url), init);
+      if (response.status === 401) {
+        const token = await this.#token(response.headers.get("www-authenticate") ?? "");
+        // To where a redirect led: a token is not sent on to another host.
+        response = await this.#request(response.url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
+      }
+      if (!response.ok) throw new Error(`HTTP ${response.status}`);
+      return response;
+    } catch (error) {
+      throw new Error(`${url}: ${reasonOf(error, this.#timeoutMs)}`);
+    }
+  }
+
+  /** distribution: docs/spec/auth/token.md. */
+  async #token(challenge: string): Promise<string> {
+    const fields = Object.fromEntries([...challenge.matchAll(/(\w+)="([^"]*)"/g)].map((match) => [match[1], match[2]]));
+    if (!/^bearer /i.test(challenge) || fields.realm === undefined) throw new Error("the registry wants a login");
+    const url = new URL(this.#through(fields.realm));
+    for (const name of ["service", "scope"]) if (fields[name] !== undefined) url.searchParams.set(name, fields[name]);
+    const { token, access_token } = tokenSchema.parse(await (await this.#request(url.href, {})).json());
+    if (token === undefined && access_token === undefined) throw new Error("the registry gives no token without a login");
+    return token ?? access_token ?? "";
+  }
+
+  #request(url: string, init: RequestInit): Promise<Response> {
+    return fetch(url, { ...init, signal: AbortSignal.timeout(this.#timeoutMs) });
+  }
+
+  #through(url: string): string {
+    if (this.#via === undefined) return url;
+    const { host, pathname, search } = new URL(url);
+    return `${this.#via}/${host}${pathname}${search}`;
   }
 }
 
-function hexOf(text: string | undefined, algorithm: Artifact["algorithm"]): string | undefined {
-  return text !== undefined && new RegExp(`^[0-9a-f]{${digits[algorithm]}}$`, "i").test(text) ? text.toLowerCase() : undefined;
+function imageReference(reference: string): { readonly registry: string; readonly repository: string; readonly tag: string } {
+  const [, registry, repository, tag] = /^([^/]+)\/([^:@]+):([^@]+)/.exec(reference) ?? [];
+  if (registry === undefined || repository === undefined || tag === undefined) throw new RangeError(`${reference} is no image with a tag`);
+  return { registry, repository, tag };
 }
 
-/** The digest of one file in the output of sha256sum: `digest  name`, or `digest *name`. */
-function lineOf(text: string, file: string, algorithm: Artifact["algorithm"]): string | undefined {
-  for (const line of text.split("\n")) {
-    const [digest, name] = line.trim().split(/\s+\*?/);
-    if (name === file) return hexOf(digest, algorithm);
-  }
-  return undefined;
-}
-
-function assetDigest(text: string, file: string): string | undefined {
-  const release: unknown = JSON.parse(text);
-  if (typeof release !== "object" || release === null || !("assets" in release)) return undefined;
-  const assets: readonly unknown[] = Array.isArray(release.assets) ? release.assets : [];
-  for (const asset of assets) {
-    if (typeof asset !== "object" || asset === null || !("name" in asset && "digest" in asset)) continue;
-    if (asset.name === file && typeof asset.digest === "string") return hexOf(/^sha256:(.*)$/.exec(asset.digest)?.[1], "sha256");
-  }
-  return undefined;
+function reasonOf(error: unknown, timeoutMs: number): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error.name === "TimeoutError") return `no answer within ${timeoutMs / 1000} s`;
+  return error.cause instanceof Error ? error.cause.message || String(Reflect.get(error.cause, "code")) : error.message;
 }

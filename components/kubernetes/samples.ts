@@ -119,7 +119,8 @@ function buildValues(spec: SampleSpec, os: WindowsFacts): Values {
 
 function clusterValues(spec: SampleSpec) {
   const { addons, artifacts, cloud, facts } = spec;
-  const agnhost = { name: "registry.k8s.io/e2e-test-images/agnhost", version: otherReleases.agnhost.recent, os: "linux" } as const;
+  const name = "registry.k8s.io/e2e-test-images/agnhost";
+  const agnhost = { name, version: otherReleases[name].recent, os: "linux" } as const;
   const [account] = addons.gmsa?.credentialSpecs ?? [];
   // Windows PowerShell cannot sign requests to S3 by itself; the machines' scripts can.
   const signer = facts.access.signsObjects ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url)) : "";

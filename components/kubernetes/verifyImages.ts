@@ -21,11 +21,11 @@ export interface VerifyImages {
 
 /** The images of a verification, with digests where the lock file has them. */
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
-  const agnhost = (version: string): string =>
-    requireArtifact(lock, { name: "registry.k8s.io/e2e-test-images/agnhost", version, os: "linux" }).url;
-  const [recent, old] = [agnhost(otherReleases.agnhost.recent), agnhost(otherReleases.agnhost.windows2019)];
+  const name = "registry.k8s.io/e2e-test-images/agnhost";
+  const { recent, windows2019 } = otherReleases[name];
+  const agnhost = (version: string): string => requireArtifact(lock, { name, version, os: "linux" }).url;
   return {
-    probePod: (release) => (release?.upstreamSupported === false ? old : recent),
+    probePod: (release) => agnhost(release?.upstreamSupported === false ? windows2019 : recent),
     hostProcess: lockedImage(lock, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
     pause: pauseImage(lock, minors.at(-1)?.minor ?? ""),
   };

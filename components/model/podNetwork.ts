@@ -98,8 +98,6 @@ export interface PodNetwork {
   readonly addressing: PodAddressing;
   /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
   readonly artifacts: (spec: PodNetworkInputs, role: Role) => Readonly<Record<string, Artifact>>;
-  /** Versions of the images that it runs in the cluster. */
-  readonly images: Readonly<Record<string, string>>;
   readonly traffic: readonly PodTraffic[];
   readonly linux: LinuxPart;
   readonly windows: WindowsPart;

@@ -1,5 +1,9 @@
+import versions from "../../versions.json" with { type: "json" };
 import type { Artifact, ArtifactQuery } from "./artifacts.ts";
 import { findArtifact, requireArtifact } from "./artifacts.ts";
+
+/** `versions.json`: every version, as data that `fenestra pin` changes. */
+export { versions };
 
 /** A supported Kubernetes minor, with the component versions that go with it. */
 export interface MinorFacts {
@@ -7,15 +11,8 @@ export interface MinorFacts {
   readonly minor: string;
   /** Last day of upstream support, ISO date (kubernetes.io/releases/patch-releases: about 14 months after the first release). */
   readonly endOfLife: string;
-  readonly components: {
-    readonly containerd: string;
-    readonly runc: string;
-    readonly "cni-plugins": string;
-    readonly crictl: string;
-    /** Version of etcdctl and etcdutl on the machines; the server's image is kubeadm's own choice. */
-    readonly etcd: string;
-    readonly pause: string;
-  };
+  /** By their names in the lock file. etcd is etcdctl and etcdutl on the machines; the server's image is kubeadm's own choice. */
+  readonly components: Readonly<typeof versions.components>;
   /** Image tags that this minor's kubeadm chooses itself (kubernetes/kubernetes: cmd/kubeadm/app/constants/constants.go). */
   readonly kubeadm: { readonly etcd: string; readonly coredns: string };
   /** Whether the API server serves MutatingAdmissionPolicy as v1 (KEP-3962). */
@@ -23,60 +20,54 @@ export interface MinorFacts {
 }
 
 /** The default release of a stack file. */
-export const defaultRelease = "1.36.4";
+export const { defaultRelease } = versions;
 
 /** Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni, SPEC.md). */
-export const cniSpecVersion = "1.0.0";
-
-/** Programs and images whose version does not depend on the Kubernetes minor, as in the lock file. */
-export const otherReleases = {
-  /** The last one that runs on Windows Server 2019 is the older. */
-  agnhost: { recent: "2.63.0", windows2019: "2.55" },
-  /** The newest that reached its bucket (kubernetes/cloud-provider-aws#1481). */
-  "ecr-credential-provider": "1.31.7",
-  "azure-acr-credential-provider": { linux: "1.34.12", windows: "1.33.3" },
-  "azure-vnet": "1.6.21",
-  "windows-gmsa-ccgakvplugin": "1.1.5",
-  "LogMonitor.exe": "2.1.3",
-  "otelcol-contrib": "0.159.0",
-} as const;
-
-const components = {
-  containerd: "2.3.4",
-  runc: "1.5.1",
-  "cni-plugins": "1.9.1",
-  crictl: "1.36.0",
-  etcd: "3.6.10",
-  pause: "3.10.2",
-} as const;
+export const cniSpecVersion = versions.cniSpec;
 
 /**
- * The supported Kubernetes minors, oldest first: everything that differs between them is here and in `removedSettings`, so that a new minor is
- * one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
+ * Programs and images of no add-on, by their names in the lock file. Of agnhost the older one is the last that runs on Windows Server 2019;
+ * ecr-credential-provider is the newest that reached its bucket (kubernetes/cloud-provider-aws#1481).
  */
-export const minors: readonly MinorFacts[] = [
-  {
-    minor: "1.35",
-    endOfLife: "2027-02-28",
-    components,
-    kubeadm: { etcd: "3.6.6-0", coredns: "v1.13.1" },
-    mutatingAdmissionPolicy: false,
-  },
-  {
-    minor: "1.36",
-    endOfLife: "2027-06-28",
-    components,
-    kubeadm: { etcd: "3.6.8-0", coredns: "v1.14.2" },
-    mutatingAdmissionPolicy: true,
-  },
-  {
-    minor: "1.37",
-    endOfLife: "2027-10-28",
-    components,
-    kubeadm: { etcd: "3.7.0-0", coredns: "v1.14.6" },
-    mutatingAdmissionPolicy: true,
-  },
-];
+export const otherReleases = versions.others;
+
+/**
+ * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in `removedSettings`, so that a
+ * new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
+ */
+export const minors: readonly MinorFacts[] = Object.entries(versions.minors).map(([minor, facts]) => ({
+  minor,
+  components: versions.components,
+  ...facts,
+}));
+
+/** A program or image by its name in the lock file; `os` where systems have different versions. */
+export interface NamedVersion {
+  readonly name: string;
+  readonly version: string;
+  readonly os?: string;
+}
+
+/** Versions by names; more than one where systems or uses differ. */
+type Section = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+
+/** The parts of `versions.json` that name programs and images. */
+export interface VersionTable extends Readonly<Record<"components" | "others" | "images", Section>> {
+  readonly networks: Readonly<Record<string, Section>>;
+  /** Names whose versions are the same. */
+  readonly together: readonly (readonly string[])[];
+}
+
+/** Every program and image whose version is in `versions.json`. */
+export function namedVersions({ components, others, networks, images }: VersionTable = versions): readonly NamedVersion[] {
+  return [components, others, ...Object.values(networks), images]
+    .flatMap(Object.entries<Section[string]>)
+    .flatMap(([name, own]) =>
+      typeof own === "string"
+        ? [{ name, version: own }]
+        : Object.entries(own).map(([key, version]) => ({ name, version, ...(key === "linux" || key === "windows" ? { os: key } : {}) })),
+    );
+}
 
 /** A flag or feature gate that a Kubernetes minor removed. */
 export interface RemovedSetting {
@@ -193,7 +184,7 @@ export function machineArtifacts(lock: readonly Artifact[], version: string, rol
 export function pauseImage(lock: readonly Artifact[], version: string): string {
   return requireArtifact(lock, {
     name: "registry.k8s.io/pause",
-    version: requireMinorFacts(version).components.pause,
+    version: requireMinorFacts(version).components["registry.k8s.io/pause"],
     os: "linux",
   }).url;
 }

@@ -17,8 +17,3 @@ const manifests: Readonly<Record<PodNetworkName, PodNetworkManifests>> = {
 /** What a cluster's pod network runs in it. */
 export const podNetworkManifests: PodNetworkManifests = (spec, nodeEndpoint) =>
   manifests[spec.kubernetes.podNetwork.name](spec, nodeEndpoint);
-
-/** Name and version of every image that a pod network runs. */
-export function podNetworkImages(): readonly { readonly name: string; readonly version: string; readonly os?: string }[] {
-  return Object.values(podNetworks).flatMap(({ images }) => Object.entries(images).map(([name, version]) => ({ name, version })));
-}

@@ -4,8 +4,8 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { Cloud } from "../../components/config/schema.ts";
-import { addOnImages, type ImageName } from "../../components/kubernetes/images.ts";
-import { defaultRelease, requireMinorFacts } from "../../components/model/releases.ts";
+import type { ImageName } from "../../components/kubernetes/images.ts";
+import { defaultRelease, namedVersions, requireMinorFacts } from "../../components/model/releases.ts";
 import { runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
@@ -131,7 +131,7 @@ function releaseOf(version: string): string {
 /** A program's module with the version of its image. */
 export function moduleOf({ module, image }: AddOnProgram): string {
   const [name, tag] = image.split(":");
-  return `${module}@${tag ?? releaseOf(addOnImages().find((known) => known.name === name)?.version ?? "")}`;
+  return `${module}@${tag ?? releaseOf(namedVersions().find((known) => known.name === name)?.version ?? "")}`;
 }
 
 /** The program of a container's image. */

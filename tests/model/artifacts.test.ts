@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { addOnImages } from "../../components/kubernetes/images.ts";
 import { verifyImages } from "../../components/kubernetes/verifyImages.ts";
 import { type Artifact, downloadUrl, findArtifact, readArtifactLock, requireArtifact } from "../../components/model/artifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
@@ -11,12 +10,12 @@ import {
   minorFacts,
   minorOf,
   minors,
-  otherReleases,
+  namedVersions,
   pauseImage,
   selectableVersions,
 } from "../../components/model/releases.ts";
 import { windowsImage } from "../../components/model/windowsImages.ts";
-import { podNetworkImages, podNetworks } from "../../components/podNetworks/podNetworks.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
@@ -49,18 +48,15 @@ describe("lock file of artifacts", () => {
         touch(Object.values(podNetworks.flannel.artifacts({ ...spec, artifacts: recording }, role)));
       pauseImage(recording, version);
     }
-    for (const image of [...addOnImages(), ...podNetworkImages()])
-      touch(recording.filter(({ name, version, os }) => name === image.name && version === image.version && os === (image.os ?? os)));
+    touch(
+      recording.filter(({ name, version, os }) =>
+        namedVersions().some((each) => each.name === name && each.version === version && (each.os ?? os) === os),
+      ),
+    );
     for (const release of windowsReleases)
       for (const name of ["servercore", "nanoserver", "servercore/iis"] as const) windowsImage(recording, name, release);
     const { probePod } = verifyImages(recording);
     for (const upstreamSupported of [true, false]) probePod({ upstreamSupported });
-    // Chosen by settings of a stack file, or downloaded by a sample.
-    touch(
-      recording.filter(({ name, version }) =>
-        Object.entries(otherReleases).some(([own, at]) => own === name && JSON.stringify(at).includes(version)),
-      ),
-    );
     const idle = lock.filter(({ url }) => !used.has(url));
     assert.deepEqual(
       idle.map(({ name, version, os, arch }) => `${name} ${version} ${os} ${arch}`),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { addOnImages } from "../../components/kubernetes/images.ts";
+import { namedVersions } from "../../components/model/releases.ts";
 import { addOnFiles, addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
 
 describe("programs of add-ons", () => {
@@ -15,7 +15,7 @@ describe("programs of add-ons", () => {
   });
 
   it("are modules of the release that their image is made of", () => {
-    const versions = new Map(addOnImages().map(({ name, version }) => [name, version]));
+    const versions = new Map(namedVersions().map(({ name, version }) => [name, version]));
     assert.deepEqual(
       addOnPrograms.map((program) => moduleOf(program).split("@")[1]),
       addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { addOnImages } from "../../components/kubernetes/images.ts";
+import { namedVersions } from "../../components/model/releases.ts";
 
 /** Releases whose source the fakes of a folder say that they follow, as `cloud-provider-aws v1.35.2`. */
 function followed(folder: string): readonly (readonly [repository: string, release: string])[] {
@@ -23,7 +23,7 @@ describe("fakes of the simulated clouds", () => {
   it("follow the release of an add-on that its image has", () => {
     const folder = path.join(import.meta.dirname, "../../rehearsal/clouds");
     const found = followed(folder).flatMap(([repository, release]) => {
-      const image = addOnImages().find(({ name }) => name === images[repository]);
+      const image = namedVersions().find(({ name }) => name === images[repository]);
       return image === undefined ? [] : [`v${image.version}` === release ? repository : `${repository} ${release}`];
     });
     assert.deepEqual([...new Set(found)].sort(), Object.keys(images));

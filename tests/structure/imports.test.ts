@@ -22,7 +22,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "components/pki": ["components/pki", "components/model"],
   "components/machine": ["components/machine", "components/config", "components/model"],
   "components/config": ["components/config", "components/model"],
-  "components/model": ["components/model", "components/config"],
+  "components/model": ["components/model", "components/config", "versions.json"],
   "components/podNetworks": ["components/podNetworks", "components/kubernetes", "components/machine", "components/model"],
   "components/spec": ["components/spec", "components/config", "components/model", "components/podNetworks"],
   ci: ["ci", "components"],
@@ -38,7 +38,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Who hands a pod network on: the spec, the entry of each cloud for its objects, and what knows all of them. Everyone else gets a value. */
-const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/plan.ts", "cli/pin"];
+const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/plan.ts"];
 
 /** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
 const pure = ["components/config", "components/model", "components/machine", "components/podNetworks", "components/spec"];

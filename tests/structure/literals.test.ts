@@ -12,10 +12,7 @@ const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "
 /** Where port numbers and versions are written: each once. */
 const tables = [
   "components/model/ports.ts",
-  "components/model/releases.ts",
-  // Versions of the add-ons' images by cloud; `fenestra pin` checks them.
-  "components/kubernetes/images.ts",
-  // Versions and ports of the pod networks.
+  // Ports of the pod networks.
   "components/podNetworks/azureCni/network.ts",
   "components/podNetworks/flannel/network.ts",
   // Builds of Windows.

@@ -116,7 +116,6 @@ export const azureCni: PodNetwork = {
       },
     };
   },
-  images: {},
   traffic: [
     {
       role: "pods",

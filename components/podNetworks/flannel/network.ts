@@ -4,11 +4,11 @@ import { type Artifact, requireArtifact } from "../../model/artifacts.ts";
 import { podAddressing } from "../../model/podAddressing.ts";
 import type { PodNetwork, PodNetworkInputs } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
-import { cniSpecVersion } from "../../model/releases.ts";
+import { cniSpecVersion, versions } from "../../model/releases.ts";
 import { podAcls } from "../podAcls.ts";
 
 /** flannel for every minor: one agent runs on all nodes. */
-const releases = { agent: "0.28.9", cni: "1.9.1-flannel3" } as const;
+const releases = versions.networks.flannel;
 
 /**
  * The VXLAN parameters, which flanneld must share across Linux and Windows.
@@ -28,15 +28,9 @@ const overlay = {
   networkName: "flannel.4096",
 } as const;
 
-/** Versions of the images that it runs in the cluster, by their names. */
-const images = {
-  "ghcr.io/flannel-io/flannel": releases.agent,
-  "ghcr.io/flannel-io/flannel-cni-plugin": releases.cni,
-} as const;
-
 /** Reference of an image of flannel. */
-export function flannelImage(lock: readonly Artifact[], name: keyof typeof images): string {
-  return requireArtifact(lock, { name, version: images[name], os: "linux" }).url;
+export function flannelImage(lock: readonly Artifact[], name: keyof typeof releases): string {
+  return requireArtifact(lock, { name, version: releases[name], os: "linux" }).url;
 }
 
 /** Namespace of flannel's agents. */
@@ -147,11 +141,10 @@ export const flannel: PodNetwork = {
   artifacts: ({ artifacts: lock }, role) =>
     role === "windows"
       ? {
-          "flanneld.exe": requireArtifact(lock, { name: "flanneld.exe", version: releases.agent, os: "windows" }),
-          "flannel-cni.exe": requireArtifact(lock, { name: "flannel-cni.exe", version: releases.cni, os: "windows" }),
+          "flanneld.exe": requireArtifact(lock, { name: "flanneld.exe", version: releases["flanneld.exe"], os: "windows" }),
+          "flannel-cni.exe": requireArtifact(lock, { name: "flannel-cni.exe", version: releases["flannel-cni.exe"], os: "windows" }),
         }
       : {},
-  images,
   traffic: [
     {
       role: "overlay",
