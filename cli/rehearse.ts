@@ -6,7 +6,7 @@ import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
-import { type RehearsalSettings, rehearseHere } from "../rehearsal/run/inNamespaces.ts";
+import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
@@ -38,7 +38,7 @@ export const rehearseCommand: Command = {
   run: async (args) => {
     const settings = parseArguments(args);
     try {
-      const code = (await rehearseHere(settings)) ? exitCodes.fine : exitCodes.findings;
+      const code = (await rehearseInNamespaces(settings)) ? exitCodes.fine : exitCodes.findings;
       // Machines and servers would keep the inner process alive; with its end the kernel takes all of them down.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {

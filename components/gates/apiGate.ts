@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
-import { settled } from "./settled.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface ApiGateArgs {
@@ -19,8 +19,8 @@ export interface ApiGateArgs {
  */
 export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
-    const api = await settled(args.api);
-    const members = await Promise.all(args.members.map((member) => settled(member)));
+    const api = await resolvedValue(args.api);
+    const members = await Promise.all(args.members.map((member) => resolvedValue(member)));
     await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members), args.patience);
   });
   return new pulumi.Stash(name, { input: args.machines }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });

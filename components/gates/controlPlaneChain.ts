@@ -6,7 +6,7 @@ import { apiGate } from "./apiGate.ts";
 import type { ApiClient, MemberNode } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
 import { memberGate } from "./memberGate.ts";
-import { othersGate } from "./othersGate.ts";
+import { peersGate } from "./peersGate.ts";
 
 /** Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be replaced. */
 export type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
@@ -53,7 +53,7 @@ export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.
     const { index } = member;
     const before = last;
     const machine = args.makeMachine(member, (fingerprint) =>
-      othersGate(`${name}-before-${index}`, { fingerprint, member, members, version, api }, { parent, dependsOn: [before, ...reachable] }),
+      peersGate(`${name}-before-${index}`, { fingerprint, member, members, version, api }, { parent, dependsOn: [before, ...reachable] }),
     );
     last = memberGate(
       `${name}-gate-${index}`,

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, type MemberNode, memberProblem } from "./apiProbe.ts";
 import { controlPlaneIsDown } from "./controlPlaneIsDown.ts";
-import { settled } from "./settled.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 /** What `memberGate` is made from. */
@@ -23,8 +23,8 @@ export interface MemberGateArgs {
 export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
     if (controlPlaneIsDown()) return;
-    const api = await settled(args.api);
-    const member = await settled(args.node);
+    const api = await resolvedValue(args.api);
+    const member = await resolvedValue(args.node);
     await waitFor(`control-plane machine ${member.node}`, () => memberProblem(api, member), args.patience);
   });
   return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });

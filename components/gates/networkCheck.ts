@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { ConfigError, type Problem } from "../config/problem.ts";
-import { settled } from "./settled.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 
 /** Something that the stack file says, or that the cluster needs, about a network that exists already. */
 export interface NetworkFact {
@@ -50,7 +50,7 @@ export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.
   const { facts, atFirst = [] } = args;
   const hook = new pulumi.ResourceHook(name, ({ newInputs }) => refuse(kept(newInputs)), { onDryRun: true });
   const first = new pulumi.ResourceHook(`${name}-first`, async () => {
-    refuse(await Promise.all(atFirst.map(async (fact) => ({ ...fact, found: await settled(fact.found) }))));
+    refuse(await Promise.all(atFirst.map(async (fact) => ({ ...fact, found: await resolvedValue(fact.found) }))));
   });
   return new pulumi.Stash(name, { input: facts }, { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } });
 }

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, askApi, field, parsed } from "./apiProbe.ts";
-import { settled } from "./settled.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 /** A Windows pod with nothing but an image, and the RuntimeClass that the API server must give it. */
@@ -49,7 +49,7 @@ const roundsOfSeveral = 8;
 export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { policy, objects, probes } = args.proof;
   const hook = new pulumi.ResourceHook(name, async () => {
-    const api = await settled(args.api);
+    const api = await resolvedValue(args.api);
     const kinds = "mutatingadmissionpolicy,mutatingadmissionpolicybinding";
     await waitFor(
       `admission policy ${policy} at ${api.server} (look at: kubectl get ${kinds} ${policy} -o yaml)`,

@@ -4,7 +4,7 @@ import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, askApi, field, list, parsed } from "./apiProbe.ts";
 import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";
-import { settled } from "./settled.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 /** How a cloud replaces the machines of a pool, for the gate behind it. */
@@ -48,8 +48,8 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
   const count = groupSize(pool).minSize;
   const limitSeconds = joinSeconds[pool.os] + roll.drainSeconds + slackSeconds;
   const hook = new pulumi.ResourceHook(name, async () => {
-    const api = await settled(args.api);
-    const fingerprint = roll.replaces ? await settled(args.fingerprint) : undefined;
+    const api = await resolvedValue(args.api);
+    const fingerprint = roll.replaces ? await resolvedValue(args.fingerprint) : undefined;
     const wanted = { pool: pool.name, count, release, fingerprint };
     let best = Number.NEGATIVE_INFINITY;
     await waitFor(

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, field } from "./apiProbe.ts";
 import { poolNodes } from "./poolProbe.ts";
-import { settled } from "./settled.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface SizeGuardArgs {
@@ -21,7 +21,7 @@ export interface SizeGuardArgs {
  */
 export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
   return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {
-    const api = await settled(args.api);
+    const api = await resolvedValue(args.api);
     let nodes = 0;
     const count = async (): Promise<undefined> => {
       nodes = (await poolNodes(api, args.pool)).length;

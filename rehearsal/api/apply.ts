@@ -4,7 +4,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
-import { answered, hasAnswer } from "./retry.ts";
+import { hasAnswer, retryWhileUnavailable } from "./retry.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;
@@ -13,7 +13,7 @@ export type Kubectl = (args: readonly string[], stdin?: string) => Promise<Comma
 export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
   const options = { timeoutMs: limitsMs.program };
   return (args, stdin) =>
-    answered(
+    retryWhileUnavailable(
       () => runCommand([program, "--kubeconfig", kubeconfigFile, ...args], stdin === undefined ? options : { ...options, stdin }),
       hasAnswer,
     );

@@ -17,7 +17,7 @@ import {
 } from "@kubernetes/client-node";
 import { z } from "zod";
 import type { ApiClients } from "../../checks/cluster/api.ts";
-import { answered } from "./retry.ts";
+import { retryWhileUnavailable } from "./retry.ts";
 
 /** The parts of the Kubernetes API that the harness uses, with one identity. */
 export interface Api extends ApiClients {
@@ -69,7 +69,7 @@ const http = new IsomorphicFetchHttpLibrary();
  */
 async function repeating(request: RequestContext): Promise<ResponseContext> {
   const method = request.getHttpMethod();
-  return await answered(
+  return await retryWhileUnavailable(
     async (again) => {
       const response = await http.send(request).toPromise();
       const { httpStatusCode: status, headers, body } = response;

@@ -8,7 +8,10 @@ import { limitsMs } from "../host/limits.ts";
  * @param isAnswer whether a result is one. Errors are none.
  * @returns the last result, or throws the last error, when the time is up
  */
-export async function answered<T>(call: (again: boolean) => Promise<T>, isAnswer: (result: T) => boolean | Promise<boolean>): Promise<T> {
+export async function retryWhileUnavailable<T>(
+  call: (again: boolean) => Promise<T>,
+  isAnswer: (result: T) => boolean | Promise<boolean>,
+): Promise<T> {
   const end = performance.now() + limitsMs.answer;
   for (let again = false; ; again = true) {
     try {

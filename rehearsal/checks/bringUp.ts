@@ -70,7 +70,7 @@ export function bringUpChecks(of: BringUp): readonly Check[] {
       title: `all ${count} nodes are initialised and Ready`,
       run: async () => {
         await unlessLacking(cluster.untilNodesReady(count));
-        cluster.playCloud();
+        cluster.startCloudController();
         await cluster.routePods();
         ready.resolve();
       },

@@ -3,7 +3,7 @@ import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import type { DecodedMachine, Surroundings } from "../cluster/bringUp.ts";
+import type { DecodedMachine, SimulatedInfra } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { Updates } from "../cluster/update.ts";
@@ -60,7 +60,7 @@ export interface ListParts {
   readonly stackConfig: StackConfig;
   readonly program: RecordedProgram;
   readonly cloud: CloudSimulation;
-  readonly surroundings: Surroundings;
+  readonly infra: SimulatedInfra;
   readonly decoded: readonly DecodedMachine[];
   readonly cluster: Cluster;
   readonly lab: ControlPlaneLab;
@@ -74,14 +74,14 @@ export interface ListParts {
 /** The checks of a cluster that is up. */
 export interface ClusterChecks {
   /** In the order of the report. */
-  readonly looking: readonly RehearsalCheck[];
-  /** Lists that are run beside `looking`: they mostly wait, and need only what none of these takes away. */
-  readonly beside: readonly (readonly RehearsalCheck[])[];
+  readonly readOnly: readonly RehearsalCheck[];
+  /** Lists that are run beside `readOnly`: they mostly wait, and need only what none of these takes away. */
+  readonly concurrent: readonly (readonly RehearsalCheck[])[];
   /**
    * Run when the others are done. From the first one on some take a machine, a secret or the whole control plane away; they need the order
    * that they are in.
    */
-  readonly taking: readonly RehearsalCheck[];
+  readonly disruptive: readonly RehearsalCheck[];
 }
 
 /** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
@@ -90,17 +90,17 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
   const { updateTo: to } = options;
   if (to !== undefined) {
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
-    return { looking: [], beside: [], taking: within(limitsMs.steps, update) };
+    return { readOnly: [], concurrent: [], disruptive: within(limitsMs.steps, update) };
   }
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   const addOns = { samples: hasSamples(stackConfig), release: stackConfig.kubernetes.version };
   const acceptance = acceptanceChecks(pools, addOns, gates, lab, changing(parts), cloud.nodeTemplates);
   const first = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
-  const looking = first === -1 ? acceptance.length : first;
+  const readOnly = first === -1 ? acceptance.length : first;
   return {
-    looking: acceptance.slice(0, looking),
-    taking: acceptance.slice(looking),
-    beside: [
+    readOnly: acceptance.slice(0, readOnly),
+    disruptive: acceptance.slice(readOnly),
+    concurrent: [
       hasWindows(parts)
         ? [windowsKubeletCheck(options.wine), ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network))]
         : [],
@@ -111,8 +111,8 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
 
 /** The checks that change the cluster. */
 function changing(parts: ListParts): readonly RehearsalCheck[] {
-  const { options, stackConfig, program, surroundings, decoded, cluster, lab } = parts;
-  const { mirror, lookUps } = surroundings;
+  const { options, stackConfig, program, infra, decoded, cluster, lab } = parts;
+  const { mirror, lookUps } = infra;
   const worker = linuxWorker(parts);
   return [
     ...(mirror === undefined

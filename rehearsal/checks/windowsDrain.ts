@@ -1,7 +1,7 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
 import { NotYet, until } from "../../checks/poll.ts";
-import { answered, hasAnswer } from "../api/retry.ts";
+import { hasAnswer, retryWhileUnavailable } from "../api/retry.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Wine } from "../programs/wine.ts";
@@ -25,7 +25,7 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
   await machine.install(settings.programs.kubectl, programs.kubectl);
   const run = async (...args: readonly string[]): Promise<string> => {
     const argv = [settings.programs.kubectl, "--kubeconfig", settings.paths.kubeconfig, "--request-timeout", "10s", ...args];
-    const { code, stdout, stderr } = await answered(() => machine.run(argv), hasAnswer);
+    const { code, stdout, stderr } = await retryWhileUnavailable(() => machine.run(argv), hasAnswer);
     expect(code === 0, `kubectl.exe ${args.slice(0, 2).join(" ")} ended with exit code ${code}: ${oneLine(stderr)}`);
     return stdout.replaceAll("\r", "");
   };

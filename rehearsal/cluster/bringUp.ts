@@ -29,7 +29,7 @@ export interface DecodedMachine {
 }
 
 /** The surroundings that machines boot into: network, endpoints, load balancers, artifacts. */
-export interface Surroundings {
+export interface SimulatedInfra {
   readonly network: Network;
   /** A machine's address with the prefix of its whole range, since one bridge stands for the network. */
   readonly interfaceOf: (address: string) => string;
@@ -52,13 +52,13 @@ export interface Surroundings {
  *
  * @param mirror the stack's mirror; with it publishers cannot be reached.
  */
-export async function buildSurroundings(
+export async function buildSimulatedInfra(
   cloud: CloudSimulation,
   decoded: readonly DecodedMachine[],
   networkCidrs: readonly string[],
   workFolder: string,
   mirror?: MirrorSettings,
-): Promise<Surroundings> {
+): Promise<SimulatedInfra> {
   const ranges = networkCidrs.map(cidr);
   const rangeOf = (address: string): Cidr => {
     const found = ranges.find((range) => contains(range, cidr(`${address}/32`)));

@@ -7,7 +7,7 @@ import { type Kubectl, kubectlWith } from "../api/apply.ts";
 import { type Api, answersReady, apiFor } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes } from "../clouds/cloudController.ts";
-import { playCloud } from "../clouds/playCloud.ts";
+import { startCloudController } from "../clouds/cloudControllerLoop.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { limitsMs } from "../host/limits.ts";
 import { logTail, waitFor } from "../host/processes.ts";
@@ -22,7 +22,7 @@ import type { PinnedImages } from "../machines/windowsNode.ts";
 import { defaultCache } from "../programs/cache.ts";
 import type { Programs } from "../programs/obtain.ts";
 import type { Wine } from "../programs/wine.ts";
-import { type DecodedMachine, type Surroundings, withServedDigests } from "./bringUp.ts";
+import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./bringUp.ts";
 import { routePods } from "./podRoutes.ts";
 import { Refusals } from "./refusals.ts";
 import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
@@ -45,7 +45,7 @@ export interface Release {
 /** What a cluster is brought up from. */
 export interface ClusterParts extends Release {
   readonly cloud: CloudSimulation;
-  readonly surroundings: Surroundings;
+  readonly infra: SimulatedInfra;
   /** Path of the rehearsal's own container runtime. */
   readonly containerRuntime: string;
   /** Programs of add-ons that are run for real, name to path. */
@@ -115,20 +115,20 @@ export class Cluster {
 
   /** Boots a Linux machine from its user data. */
   async startLinux({ machine, payload }: DecodedMachine, controlPlane: boolean): Promise<LinuxMachine> {
-    const { surroundings, workFolder } = this.#parts;
+    const { infra, workFolder } = this.#parts;
     const { programs } = this.#release;
     const name = machine.name.replaceAll(/[^a-zA-Z0-9-]+/g, "-").replace(/-$/, "");
     const started = await startLinuxMachine({
       name,
       address: machine.privateIp,
-      interfaceAddress: surroundings.interfaceOf(machine.privateIp),
-      secondaryAddresses: (machine.secondaryIps ?? []).map(surroundings.interfaceOf),
-      gateway: surroundings.gatewayOf(machine.privateIp),
-      network: surroundings.network,
+      interfaceAddress: infra.interfaceOf(machine.privateIp),
+      secondaryAddresses: (machine.secondaryIps ?? []).map(infra.interfaceOf),
+      gateway: infra.gatewayOf(machine.privateIp),
+      network: infra.network,
       workFolder,
-      hosts: surroundings.hosts,
-      resolvConf: surroundings.resolvConf,
-      endpointCa: surroundings.endpointCa,
+      hosts: infra.hosts,
+      resolvConf: infra.resolvConf,
+      endpointCa: infra.endpointCa,
       programs: {
         "container-runtime": this.#parts.containerRuntime,
         ...(this.#parts.addOnPrograms.size === 0 ? {} : { cache: defaultCache() }),
@@ -137,7 +137,7 @@ export class Cluster {
         ),
       },
       addOnPrograms: this.#parts.addOnPrograms,
-      payload: withServedDigests(payload, surroundings.artifacts),
+      payload: withServedDigests(payload, infra.artifacts),
       ...(controlPlane ? { disk: diskOf({ machine, payload }) } : {}),
       hardware: hardwareOf(machine),
     });
@@ -159,7 +159,7 @@ export class Cluster {
   }
 
   async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
-    const { cloud, pinnedImages, surroundings, workFolder } = this.#parts;
+    const { cloud, pinnedImages, infra, workFolder } = this.#parts;
     const { programs } = this.#release;
     const wine = await this.#release.wine;
     const identity = cloud.identity(machine);
@@ -174,10 +174,10 @@ export class Cluster {
       wine: typeof wine === "string" ? undefined : wine,
       kubelet: programs.kubelet.path,
       containerRuntime: this.#parts.containerRuntime,
-      network: surroundings.network,
-      interfaceAddress: surroundings.interfaceOf(machine.privateIp),
-      gateway: surroundings.gatewayOf(machine.privateIp),
-      hosts: surroundings.hosts(machine.privateIp),
+      network: infra.network,
+      interfaceAddress: infra.interfaceOf(machine.privateIp),
+      gateway: infra.gatewayOf(machine.privateIp),
+      hosts: infra.hosts(machine.privateIp),
       workFolder,
       api: this.api,
       logFile,
@@ -281,8 +281,8 @@ export class Cluster {
   }
 
   /** Plays the parts of the cloud that go on for as long as the cluster lives. */
-  playCloud(): void {
-    playCloud(this.api, this.#parts.cloud, this.#parts.surroundings.network);
+  startCloudController(): void {
+    startCloudController(this.api, this.#parts.cloud, this.#parts.infra.network);
   }
 
   /** Plays flannel between the machines. */

@@ -1,6 +1,6 @@
 import { expectEqual } from "../../checks/check.ts";
 import { ports } from "../../checks/facts.ts";
-import { answered } from "../api/retry.ts";
+import { retryWhileUnavailable } from "../api/retry.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
@@ -93,7 +93,7 @@ export class ControlPlaneLab {
     const keys = [`--cacert=${pki}/ca.crt`, `--cert=${pki}/healthcheck-client.crt`, `--key=${pki}/healthcheck-client.key`];
     const { run } = this.machine(index);
     const argv = ["etcdctl", `--endpoints=https://127.0.0.1:${ports.etcdClient}`, "--command-timeout=5s", ...keys, ...args];
-    const { code, stdout, stderr } = await answered(
+    const { code, stdout, stderr } = await retryWhileUnavailable(
       () => run(argv),
       (result) => result.code === 0,
     );

@@ -38,7 +38,7 @@ export interface InsideOptions {
 }
 
 /** The command line of this very process, to run it once more inside. */
-export function ownCommand(): readonly string[] {
+export function thisCommand(): readonly string[] {
   return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
 }
 
@@ -85,7 +85,7 @@ exit "$code"
  * Runs a command in network, mount and pid namespaces of its own (and a user namespace when not root). Whatever happens to
  * either side, no process, mount, network device or file is left. SIGINT and SIGTERM are passed on; a second one, or the end
  * of the time for an orderly end, kills everything inside.
- * @param argv the command; `ownCommand()` runs this program again, which sees itself inside by `insideNamespaces()`
+ * @param argv the command; `thisCommand()` runs this program again, which sees itself inside by `insideNamespaces()`
  * @returns the command's exit code, 128 plus the signal's number when a signal ended it
  * @throws RehearsalError when the host does not allow it
  */

@@ -8,7 +8,7 @@ import { RehearsalError } from "../host/errors.ts";
 /** Groups of programs that are not needed before the control plane runs, in the order in which they are. */
 export type LaterGroup = "wine" | "add-ons" | "checkers";
 
-/** Programs that one process obtains while another one, without the network, already brings a cluster up. */
+/** Downloads and builds that continue while the cluster boots. */
 export interface Beside {
   /** Where the other process looks; for {@link untilAtHand}. */
   readonly folder: string;

@@ -1,12 +1,12 @@
 import { fileURLToPath } from "node:url";
 import type { Progress } from "../host/progress.ts";
-import { type OwnProgram, obtainOwnPrograms } from "./ownPrograms.ts";
+import { obtainRepoPrograms, type RepoProgram } from "./repoPrograms.ts";
 
 /** The project's Go module with Kubernetes' programs and what is made of its code. */
 export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url));
 
 /** The program that takes containerd's place in the machines. */
-export function containerRuntime(module: string): OwnProgram {
+export function containerRuntime(module: string): RepoProgram {
   return { name: "container-runtime", goPackage: "./runtime", module, label: "tools", source: "runtime", buildSeconds: 15 };
 }
 
@@ -16,11 +16,11 @@ export function containerRuntime(module: string): OwnProgram {
  */
 export async function obtainContainerRuntime(progress: Progress): Promise<string> {
   const program = containerRuntime(toolsFolder);
-  return (await obtainOwnPrograms([program], { progress })).get(program.name) ?? "";
+  return (await obtainRepoPrograms([program], { progress })).get(program.name) ?? "";
 }
 
 /** The reader of KubeletConfigurations of a Kubernetes minor, built with the same versions as its kubelet: what that build compiled is not compiled again. */
-export function kubeletChecker(module: string, minor: string, modFile: string | undefined): OwnProgram {
+export function kubeletChecker(module: string, minor: string, modFile: string | undefined): RepoProgram {
   const goPackage = "./check-kubelet";
   return { name: `check-kubelet-${minor}`, goPackage, module, label: "tools", source: "check-kubelet", modFile, buildSeconds: 10 };
 }

@@ -23,7 +23,7 @@ import {
 import { containerRuntime, kubeletChecker, toolsFolder as ownTools } from "./containerRuntime.ts";
 import { type DownloadBases, type DownloadLimits, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { programOnPath } from "./onPath.ts";
-import { ownBuilds } from "./ownPrograms.ts";
+import { repoBuilds } from "./repoPrograms.ts";
 
 /** A program that is there to be run. */
 interface Program {
@@ -207,7 +207,7 @@ async function buildMissing(names: readonly ProgramName[], search: Search): Prom
     ...(names.includes("kubelet") ? [kubeletChecker(toolsFolder, minorOf(pins.versions.kubernetes), modFile)] : []),
   ];
   const builds = names.map((name) => ({ name, ...catalog[name], file: builtProgram(name, search, "built").path }));
-  await buildPrograms([...builds, ...(await ownBuilds(own, cacheDir)).filter(({ file }) => !existsSync(file))], {
+  await buildPrograms([...builds, ...(await repoBuilds(own, cacheDir)).filter(({ file }) => !existsSync(file))], {
     ...search,
     folder: toolsFolder,
     label: source === undefined ? "tools" : `tools, the source of ${source},`,

@@ -54,7 +54,7 @@ export async function serveEngine(parts: EngineParts): Promise<EngineAccess> {
     await cluster.startControlPlane(members);
     await cluster.startKwok();
     await defineServiceMonitors(program, cluster.kubectl);
-    cluster.playCloud();
+    cluster.startCloudController();
   };
   const failed = (what: string) => (error: unknown) => progress.line(`engine: ${what}: ${messageOf(error)}`);
   const of = (urn: string) => machines.filter(({ machine }) => machine.urn === urn);

@@ -8,7 +8,7 @@ import type { Release } from "../cluster/cluster.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
 import { watchMemory } from "../host/memory.ts";
-import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "../host/namespaces.ts";
+import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
 import { createProgress, type Progress } from "../host/progress.ts";
 import { overridesText } from "../machines/kubeletOverrides.ts";
 import { addOnFiles, obtainAddOnPrograms } from "../programs/addOns.ts";
@@ -22,7 +22,7 @@ import { type Effort, windowsProgramsAtHand } from "../programs/windowsPrograms.
 import { findWine, obtainWine } from "../programs/wine.ts";
 import type { Breakage } from "./breakage.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
-import { rehearse } from "./runRehearsal.ts";
+import { runRehearsal } from "./runRehearsal.ts";
 import { summary } from "./summary.ts";
 import { untilEngineIsDone, untilInterrupted } from "./untilInterrupted.ts";
 
@@ -30,7 +30,7 @@ const startVariable = "FENESTRA_REHEARSAL_STARTED";
 /** Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
 const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
-/** Settings of {@link rehearseHere}. */
+/** Settings of {@link rehearseInNamespaces}. */
 export interface RehearsalSettings {
   readonly stack: string;
   /** Values of the stack file. */
@@ -62,7 +62,7 @@ export interface RehearsalSettings {
  * @returns whether every check passed
  * @throws ConfigError for a mistake in the stack file, RehearsalError when the host does not allow a rehearsal
  */
-export async function rehearseHere(settings: RehearsalSettings): Promise<boolean> {
+export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean> {
   const { config: written, everyAddOn, engine } = settings;
   const started = process.env[startVariable];
   const progress = createProgress({
@@ -109,7 +109,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
   progress.line(overridesText(hasWine));
   const beside = await obtainLater(programs, settings, progress);
   try {
-    const code = await runInsideNamespaces(ownCommand(), {
+    const code = await runInsideNamespaces(thisCommand(), {
       env: { [startVariable]: String(progress.startedAt), [besideVariable]: beside.folder },
     });
     return code === 0;
@@ -164,7 +164,7 @@ async function withinNamespaces(
   const release = await findRelease(wanted, later, quiet);
   const paint = paintFor(process.stdout);
   const memory = watchMemory(inside.workFolder);
-  const reports = await rehearse({
+  const reports = await runRehearsal({
     stack,
     config,
     ...release,

@@ -2,7 +2,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { type KeyAndCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 
 /** A stack's config in which the rehearsal has the key of an authority. */
-export interface OwnAuthority {
+export interface RehearsalCa {
   readonly config: Readonly<Record<string, string>>;
   readonly authority: KeyAndCertificate;
 }
@@ -11,7 +11,7 @@ export interface OwnAuthority {
  * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and its proxy are then certified
  * by it, and nothing but the payload makes a machine trust them. `undefined` for a stack without authorities, or without a mirror by HTTPS.
  */
-export function withOwnAuthority(config: OwnAuthority["config"]): OwnAuthority | undefined {
+export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);
   if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true) return undefined;
   const authority = newAuthority("Own authority of the stack");

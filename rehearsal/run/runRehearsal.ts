@@ -17,7 +17,7 @@ import { secretPrefix } from "../checks/secrets.ts";
 import { checksOfCluster, checksOfFiles } from "../checks/selection.ts";
 import { CheckSession, requireChosen, selected } from "../checks/session.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
-import { buildSurroundings, type DecodedMachine } from "../cluster/bringUp.ts";
+import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { callHook } from "../cluster/hooks.ts";
@@ -31,19 +31,19 @@ import { keepLogs } from "./logs.ts";
 import { mirrorLine, mirrorSettings } from "./mirrorSettings.ts";
 import { nodesText } from "./nodeTable.ts";
 import type { RehearsalOptions } from "./options.ts";
-import { withOwnAuthority } from "./rehearsalCa.ts";
+import { withRehearsalCa } from "./rehearsalCa.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 /** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
-export async function rehearse(options: RehearsalOptions): Promise<readonly CheckResult[]> {
+export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
   const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();
   // Whoever needs one of them sees its failure.
   for (const later of [options.wine, options.addOns?.atHand, options.checkers]) later?.catch(() => undefined);
   const patched = withPatchOf(options.config, programs, progress);
   // An engine runs the program with the stack file as it is.
-  const own = options.onEngine === undefined ? withOwnAuthority(patched) : undefined;
+  const own = options.onEngine === undefined ? withRehearsalCa(patched) : undefined;
   const config = own?.config ?? patched;
   const stackConfig = loadConfig(config);
   const spec = clusterSpec(stackConfig);
@@ -68,8 +68,8 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   );
 
   const settings = await mirrorSettings({ entry, stack, config }, stackConfig, own?.authority, options.breakage?.mirror);
-  const surroundings = await buildSurroundings(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
-  const { mirror } = surroundings;
+  const infra = await buildSimulatedInfra(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
+  const { mirror } = infra;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
   if (mirror !== undefined) progress.line(mirrorLine(mirror));
   /** A file that the mirror lacks ends the waiting for what cannot come. */
@@ -79,7 +79,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   if (kubeconfig === undefined) throw new Error("the program exports no kubeconfig");
   const cluster = new Cluster({
     cloud,
-    surroundings,
+    infra,
     programs,
     containerRuntime: options.containerRuntime,
     wine: options.wine,
@@ -131,7 +131,7 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     stackConfig,
     program,
     cloud,
-    surroundings,
+    infra,
     decoded,
     cluster,
     lab,
@@ -141,13 +141,20 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
   };
   const lists = checksOfCluster(parts);
   const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), selection);
-  const [looking, taking] = [ofCluster(lists.looking), ofCluster(lists.taking)];
-  const beside = lists.beside.map(ofCluster);
-  requireChosen(selection, [...ofFiles.atOnce, ...ofFiles.last, ...bringUp, ...lists.looking, ...lists.beside.flat(), ...lists.taking]);
+  const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];
+  const concurrent = lists.concurrent.map(ofCluster);
+  requireChosen(selection, [
+    ...ofFiles.atOnce,
+    ...ofFiles.last,
+    ...bringUp,
+    ...lists.readOnly,
+    ...lists.concurrent.flat(),
+    ...lists.disruptive,
+  ]);
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    [...files, ...bringUp.filter(isAsked), ...looking, ...beside.flat(), ...taking, ...filesAtLast].length,
+    [...files, ...bringUp.filter(isAsked), ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast].length,
   );
   // A cluster that comes up mostly waits.
   const filesRead = session.run(files, {});
@@ -171,10 +178,10 @@ export async function rehearse(options: RehearsalOptions): Promise<readonly Chec
     rawEtcd: (key) => lab.etcdctl(0, "get", key, "--print-value-only"),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };
-  const besideRun = beside.map((checks) => session.run(checks, context));
-  await session.run(looking, context);
-  await Promise.all([filesRead, ...besideRun]);
-  await session.run(taking, context);
+  const concurrentRun = concurrent.map((checks) => session.run(checks, context));
+  await session.run(readOnly, context);
+  await Promise.all([filesRead, ...concurrentRun]);
+  await session.run(disruptive, context);
   await runAtLast(session, filesAtLast, options);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   progress.line(await nodesText(cluster.api));

@@ -19,7 +19,7 @@ import {
   azureRightsTable,
   fillGenerated,
   linuxStagesTable,
-  ownFlagsTable,
+  reservedFlagsTable,
   windowsStagesTable,
 } from "./tables.ts";
 
@@ -62,7 +62,7 @@ describe("generated parts of the documentation", () => {
 
   it("operations: stages, exit codes and flags are those of the program", () => {
     matchGenerated("docs/operations/debugging.md", { "windows-stages": windowsStagesTable(), "linux-stages": linuxStagesTable() });
-    matchGenerated("docs/operations/control-plane.md", { "own-flags": ownFlagsTable() });
+    matchGenerated("docs/operations/control-plane.md", { "reserved-flags": reservedFlagsTable() });
   });
 
   it("security.md: ports and rights are those of the program", async function () {

@@ -18,8 +18,8 @@ import {
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { ownFlagRows } from "../../components/model/ownFlags.ts";
 import { groupName } from "../../components/model/poolGroups.ts";
+import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { Plan } from "../../plan/plan.ts";
 
@@ -123,10 +123,10 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
 }
 
 /** Flags that a stack file may not set. */
-export function ownFlagsTable(): string {
+export function reservedFlagsTable(): string {
   return markdownTable(
     ["Program", "Flags", "Why"],
-    ownFlagRows().map(([program, flags, reason]) => [program, lines(flags.split(" ")), reason]),
+    reservedFlagRows().map(([program, flags, reason]) => [program, lines(flags.split(" ")), reason]),
   );
 }
 

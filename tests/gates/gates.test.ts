@@ -5,7 +5,7 @@ import { type ApiClient, apiProblem, memberProblem, podProblem } from "../../com
 import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
 import { downVariable } from "../../components/gates/controlPlaneIsDown.ts";
 import { memberGate } from "../../components/gates/memberGate.ts";
-import { othersGate } from "../../components/gates/othersGate.ts";
+import { peersGate } from "../../components/gates/peersGate.ts";
 import type { Clock } from "../../components/gates/poll.ts";
 import { waitFor } from "../../components/gates/waitFor.ts";
 import { type ReachedState, reachedOf } from "../../components/model/upgrade.ts";
@@ -246,7 +246,7 @@ describe("the gate before a control-plane machine", () => {
       const [member] = members;
       assert.ok(member !== undefined);
       const patience = { everySeconds: 0.001, limitSeconds };
-      const recorded = await withMocks(() => void othersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}));
+      const recorded = await withMocks(() => void peersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}));
       const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
       assert.deepEqual(inputs, { input: { fingerprint: "b", replicas: 3 } });
       assert.deepEqual(options.hooks, { beforeUpdate: ["gate"] });

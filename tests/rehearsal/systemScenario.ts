@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { runCommand, runOrFail } from "../../rehearsal/host/command.ts";
 import { readMachineFile, writeMachineFile } from "../../rehearsal/host/machineFiles.ts";
 import { createMachineRoot } from "../../rehearsal/host/machineRoot.ts";
-import { type Inside, insideNamespaces, ownCommand, runInsideNamespaces } from "../../rehearsal/host/namespaces.ts";
+import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from "../../rehearsal/host/namespaces.ts";
 import { createNetwork } from "../../rehearsal/host/network.ts";
 import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/processes.ts";
 import { Systemd } from "../../rehearsal/machines/systemd.ts";
@@ -274,7 +274,7 @@ mount --rbind /mnt/usr /usr
 
 const inside = insideNamespaces();
 if (inside === undefined) {
-  process.exitCode = await runInsideNamespaces(ownCommand(), { graceMs: Number(process.argv[3] ?? 10_000) });
+  process.exitCode = await runInsideNamespaces(thisCommand(), { graceMs: Number(process.argv[3] ?? 10_000) });
 } else {
   const scenario = scenarios[process.argv[2] ?? ""];
   if (scenario === undefined) throw new Error(`scenarios: ${Object.keys(scenarios).join(", ")}`);

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { neededAdmission, ownFlagReason } from "../../model/ownFlags.ts";
 import {
   type ControlPlaneProgram,
   controlPlanePrograms,
@@ -9,6 +8,7 @@ import {
   readProgramFlags,
 } from "../../model/programFlags.ts";
 import { minorOf } from "../../model/releases.ts";
+import { neededAdmission, reservedFlagReason } from "../../model/reservedFlags.ts";
 import { didYouMean } from "../didYouMean.ts";
 import { childPath, type Problem } from "../problem.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
@@ -27,13 +27,13 @@ const kindInWords = {
 
 function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramFlags): Wrong {
   const title = controlPlanePrograms[program];
-  const reason = ownFlagReason(program, name);
+  const reason = reservedFlagReason(program, name);
   if (reason !== undefined) return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
   const found = Object.entries(of.flags).find(([, names]) => names.includes(name))?.[0];
   if (found === undefined) {
     const known = Object.values(of.flags)
       .flat()
-      .filter((each) => ownFlagReason(program, each) === undefined);
+      .filter((each) => reservedFlagReason(program, each) === undefined);
     const remedy = didYouMean(name.replace(/^-+/, ""), known);
     return {
       message: `is not a flag that ${title} ${of.minor} lists`,

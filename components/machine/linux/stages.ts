@@ -3,9 +3,9 @@ import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { LinuxPool } from "../../model/pools.ts";
-import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";
+import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
 import { staticPodPatches } from "./staticPodPatches.ts";
@@ -91,7 +91,7 @@ export const controlPlaneStages: readonly Stage[] = [
 ];
 
 /** The user's own scripts on a Linux machine, and the annotations that it gives its node. */
-export const ownFiles = {
+export const userFiles = {
   before: "/opt/fenestra/own/before.sh",
   after: "/opt/fenestra/own/after.sh",
   patch: "/etc/fenestra/node-patch.json",
@@ -111,13 +111,13 @@ export const linuxWorkerStages: readonly Stage[] = [
 /** The stages of a pool's machines: those of the user's own steps read what there is of them. */
 export function workerStages(pool: LinuxPool): readonly Stage[] {
   const own = {
-    before: pool.beforeJoin === undefined ? [] : [ownFiles.before],
-    after: [...(pool.afterJoin === undefined ? [] : [ownFiles.after]), ...(annotationPatch(pool) === undefined ? [] : [ownFiles.patch])],
+    before: pool.beforeJoin === undefined ? [] : [userFiles.before],
+    after: [...(pool.afterJoin === undefined ? [] : [userFiles.after]), ...(annotationPatch(pool) === undefined ? [] : [userFiles.patch])],
   };
   return linuxWorkerStages.flatMap((stage) => {
     const { name } = stage;
     if (name !== "before" && name !== "after") return [stage];
-    return hasOwnStage(pool, name) ? [{ ...stage, reads: own[name] }] : [];
+    return hasUserStage(pool, name) ? [{ ...stage, reads: own[name] }] : [];
   });
 }
 

@@ -6,12 +6,12 @@ import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { fingerprinted } from "../fingerprint.ts";
 import { withTemplates } from "../loginFiles.ts";
-import { annotationPatch } from "../ownSteps.ts";
 import type { PayloadFile, WorkerPayload } from "../payload.ts";
+import { annotationPatch } from "../userScripts.ts";
 import { artifactTable } from "./artifacts.ts";
 import { commonUnits, linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { ownFiles, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
+import { stageTable, stageTablePath, userFiles, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 /** Inputs of a Linux worker's payload. */
@@ -73,7 +73,7 @@ function ownStepFiles(pool: LinuxPool): readonly PayloadFile[] {
   const contents = { before: pool.beforeJoin, after: pool.afterJoin, patch: annotationPatch(pool) };
   return (["before", "after", "patch"] as const).flatMap((name): PayloadFile[] => {
     const content = contents[name];
-    return content === undefined ? [] : [{ path: ownFiles[name], content }];
+    return content === undefined ? [] : [{ path: userFiles[name], content }];
   });
 }
 

@@ -3,18 +3,18 @@ import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { fingerprint } from "../fingerprint.ts";
-import { hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile } from "../payload.ts";
+import { hasUserStage } from "../userScripts.ts";
 import { curlArguments, type WindowsArtifact, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { loginData } from "./logins.ts";
 import { logCollectorArtifacts, logCollectorData } from "./logs.ts";
 import { windowsNetwork } from "./network.ts";
-import { ownStepData } from "./ownSteps.ts";
 import { windowsPaths } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { containerdService, kubeletArguments, kubeletService } from "./services.ts";
 import { windowsSystem } from "./system.ts";
+import { userScriptData } from "./userScripts.ts";
 
 /** Service of a Windows node that Fenestra registers. */
 export type WindowsServiceName = "kubelet" | "containerd";
@@ -75,7 +75,7 @@ export function stageSections({ spec, pool, access: { cloud } }: WindowsWorkerAr
     artifacts: [...windowsArtifacts(spec), ...logCollectorArtifacts(spec), ...ccgArtifacts(spec, pool)],
     services: { containerd: containerdService(spec), kubelet: kubeletService },
     ccg: ccgData(spec, pool),
-    ...ownStepData(pool),
+    ...userScriptData(pool),
     ...logCollectorData(spec),
     network: windowsNetwork(spec),
     kubelet: { arguments: kubeletArguments(spec, pool) },
@@ -154,7 +154,7 @@ const records = [
   {
     name: "before",
     needs: ["network"],
-    on: (_, pool) => hasOwnStage(pool, "before"),
+    on: (_, pool) => hasUserStage(pool, "before"),
     scope: "once",
     exitCode: 30,
     limitSeconds: long,
@@ -219,7 +219,7 @@ const records = [
   {
     name: "after",
     needs: ["ready"],
-    on: (_, pool) => hasOwnStage(pool, "after"),
+    on: (_, pool) => hasUserStage(pool, "after"),
     scope: "once",
     exitCode: 31,
     limitSeconds: long,

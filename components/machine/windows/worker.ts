@@ -16,7 +16,6 @@ import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, secretPatterns } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import { loginSettings } from "./logins.ts";
-import { ownStepFiles } from "./ownSteps.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { kubeProxyProgram, serviceLogs } from "./services.ts";
@@ -30,6 +29,7 @@ import {
   windowsStages,
 } from "./stages.ts";
 import { pauseSeconds, stageWaves } from "./stageWaves.ts";
+import { userFiles } from "./userScripts.ts";
 
 /** Scripts that a Windows node receives whatever its pod network, real files in a folder beside this module. */
 const sharedScripts = [
@@ -141,7 +141,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   return fingerprinted(
     {
       kind: "windows",
-      files: [machine, repairs, secrets, ...withTemplates("windows", configs), ...scripts, ...ownStepFiles(pool)],
+      files: [machine, repairs, secrets, ...withTemplates("windows", configs), ...scripts, ...userFiles(pool)],
       entry: windowsPaths.entry,
     },
     pool,

@@ -1,6 +1,6 @@
 import { modFileOf, pinnedMinors } from "../catalog.ts";
 import { kubeletChecker, toolsFolder } from "../containerRuntime.ts";
-import { type OwnProgram, type OwnProgramOptions, obtainOwnPrograms } from "../ownPrograms.ts";
+import { obtainRepoPrograms, type RepoProgram, type RepoProgramOptions } from "../repoPrograms.ts";
 
 /** Programs that read a machine's files with upstream's own code. */
 export interface Checkers {
@@ -11,7 +11,7 @@ export interface Checkers {
 }
 
 /** Settings of {@link obtainCheckers}. */
-export interface CheckerOptions extends OwnProgramOptions {
+export interface CheckerOptions extends RepoProgramOptions {
   /** Kubernetes minors whose kubelet is asked for. Default: every one that `tools` pins. */
   readonly minors?: readonly string[];
   /** Folder with the modules `.` and `readers`. Default: the project's `tools`. */
@@ -30,13 +30,13 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
     ...kubeletChecker(folder, minor, modFileOf(minor, pinned, "tools")),
   }));
   const containerd = containerdChecker(folder);
-  const found = await obtainOwnPrograms([...kubelets, containerd], options);
-  const pathOf = ({ name }: OwnProgram): string => found.get(name) ?? "";
+  const found = await obtainRepoPrograms([...kubelets, containerd], options);
+  const pathOf = ({ name }: RepoProgram): string => found.get(name) ?? "";
   return { containerd: pathOf(containerd), kubelet: new Map(kubelets.map((program) => [program.minor, pathOf(program)])) };
 }
 
 /** containerd selects other versions than Kubernetes does: a module of its own. */
-function containerdChecker(tools: string): OwnProgram {
+function containerdChecker(tools: string): RepoProgram {
   const name = "check-containerd";
   return { name, goPackage: `./${name}`, module: `${tools}/readers`, label: "tools/readers", source: name, buildSeconds: 60 };
 }

@@ -8,7 +8,7 @@ import { type ApiClient, askApi, field, parsed, text } from "./apiProbe.ts";
  *
  * @returns a probe that says what is wrong with a node, or `undefined` once its lease has been renewed since the first look at it
  */
-export function signsOfLife(api: ApiClient): (node: string) => Promise<string | undefined> {
+export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const first = new Map<string, string>();
   return async (node) => {
     const { status, body } = await askApi(api, `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`);

@@ -5,13 +5,13 @@ import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
 import { type ApiClient, addressProblem, type ControlPlaneNode, controlPlaneNodes, field } from "./apiProbe.ts";
 import { controlPlaneIsDown, downVariable } from "./controlPlaneIsDown.ts";
+import { leaseRenewed } from "./leaseRenewed.ts";
 import { messageOf } from "./messageOf.ts";
-import { settled } from "./settled.ts";
-import { signsOfLife } from "./signOfLife.ts";
+import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
-/** What `othersGate` is made from. */
-export interface OthersGateArgs {
+/** What `peersGate` is made from. */
+export interface PeersGateArgs {
   /** Changes when, and only when, the machine is going to be replaced. */
   readonly fingerprint: pulumi.Input<string>;
   /** The machine. */
@@ -31,7 +31,7 @@ export interface OthersGateArgs {
  * and refuses that while another machine is not a healthy member. With two of three away etcd would have no quorum. Kubernetes' Cluster API
  * and kops check the same before each machine (kubernetes-sigs/cluster-api#2241).
  */
-export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { member, members, version } = args;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
     if (controlPlaneIsDown()) return;
@@ -39,8 +39,8 @@ export function othersGate(name: string, args: OthersGateArgs, opts: pulumi.Cust
     const present = field(oldInputs?.input, "replicas");
     const others = members.filter(({ index }) => index !== member.index && index < Number(present));
     if (others.length === 0) return;
-    const api = await settled(args.api);
-    const lives = signsOfLife(api);
+    const api = await resolvedValue(args.api);
+    const lives = leaseRenewed(api);
     let nodes: readonly ControlPlaneNode[] = [];
     const problem = async (): Promise<string | undefined> => {
       nodes = await controlPlaneNodes(api);

@@ -84,7 +84,7 @@ const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
 const namesFile = /^(?!runtime-config$).*-(?:file|folder|dir|config|kubeconfig|manifest|filepath-\w+|path)$/;
 
 /** Why Fenestra keeps a flag of a program to itself; `undefined` when a stack file may set it. */
-export function ownFlagReason(program: ControlPlaneProgram, flag: string): string | undefined {
+export function reservedFlagReason(program: ControlPlaneProgram, flag: string): string | undefined {
   const found = own[program].find(([flags]) => flags.split(" ").some((pattern) => fits(pattern, flag)));
   if (found !== undefined) return found[1];
   return namesFile.test(flag) ? "it names a file; a machine has only those that Fenestra writes" : undefined;
@@ -96,7 +96,7 @@ function fits(pattern: string, flag: string): boolean {
 }
 
 /** Rows of the documentation's table: program, its flags, the reason. */
-export function ownFlagRows(): readonly (readonly [string, string, string])[] {
+export function reservedFlagRows(): readonly (readonly [string, string, string])[] {
   return [
     ...common.map(([flags, reason]) => ["all but etcd", flags, reason] as const),
     ...(["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) =>

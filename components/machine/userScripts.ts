@@ -1,16 +1,16 @@
 import type { PoolSpec } from "../model/pools.ts";
 
 /** What the user wants done on a pool's machines. */
-type OwnSteps = Pick<PoolSpec, "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
+type UserScripts = Pick<PoolSpec, "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
 
 /** Whether a pool's machines have a stage of the user's own steps: each only when there is something to do. */
-export function hasOwnStage(pool: OwnSteps, stage: "before" | "after"): boolean {
+export function hasUserStage(pool: UserScripts, stage: "before" | "after"): boolean {
   return stage === "before"
     ? pool.timeZone !== undefined || pool.beforeJoin !== undefined
     : pool.afterJoin !== undefined || annotationPatch(pool) !== undefined;
 }
 
 /** The node's annotations as a patch for `kubectl patch --patch-file`, which takes any text; a kubelet may write those of its own node. */
-export function annotationPatch({ annotations }: Pick<OwnSteps, "annotations">): string | undefined {
+export function annotationPatch({ annotations }: Pick<UserScripts, "annotations">): string | undefined {
   return Object.keys(annotations).length === 0 ? undefined : `${JSON.stringify({ metadata: { annotations } })}\n`;
 }

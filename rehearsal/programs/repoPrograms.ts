@@ -8,7 +8,7 @@ import { type Build, buildPrograms } from "./build.ts";
 import { defaultCache, goArch } from "./cache.ts";
 
 /** A program whose source is part of this project. */
-export interface OwnProgram extends Omit<Build, "file"> {
+export interface RepoProgram extends Omit<Build, "file"> {
   /** Folder of the Go module. */
   readonly module: string;
   /** What the module is called in messages: `tools`. */
@@ -19,8 +19,8 @@ export interface OwnProgram extends Omit<Build, "file"> {
   readonly modFile?: string | undefined;
 }
 
-/** Settings of {@link obtainOwnPrograms}. */
-export interface OwnProgramOptions {
+/** Settings of {@link obtainRepoPrograms}. */
+export interface RepoProgramOptions {
   readonly progress: Progress;
   /** Default: `fenestra/programs` in XDG_CACHE_HOME or ~/.cache. */
   readonly cacheDir?: string | undefined;
@@ -31,7 +31,7 @@ export interface OwnProgramOptions {
 }
 
 /** Programs of this project as they are built: those of one module and selection of versions in one call. */
-export async function ownBuilds(programs: readonly OwnProgram[], cacheDir = defaultCache()): Promise<readonly Build[]> {
+export async function repoBuilds(programs: readonly RepoProgram[], cacheDir = defaultCache()): Promise<readonly Build[]> {
   return await Promise.all(programs.map(async (program) => ({ ...program, file: join(cacheDir, await keyOf(program), program.name) })));
 }
 
@@ -40,10 +40,13 @@ export async function ownBuilds(programs: readonly OwnProgram[], cacheDir = defa
  * @returns path by name
  * @throws RehearsalError when there is no Go or when a build fails
  */
-export async function obtainOwnPrograms(programs: readonly OwnProgram[], options: OwnProgramOptions): Promise<ReadonlyMap<string, string>> {
+export async function obtainRepoPrograms(
+  programs: readonly RepoProgram[],
+  options: RepoProgramOptions,
+): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   for (const of of Map.groupBy(programs, ({ label, modFile }) => `${label} ${modFile}`).values()) {
-    const builds = await ownBuilds(of, options.cacheDir);
+    const builds = await repoBuilds(of, options.cacheDir);
     for (const { name, file } of builds) found.set(name, file);
     const [{ module: folder, label, modFile } = { module: "", label: "" }] = of;
     const missing = builds.filter(({ file }) => !existsSync(file));
@@ -55,7 +58,7 @@ export async function obtainOwnPrograms(programs: readonly OwnProgram[], options
 }
 
 /** Name of the cache's folder: it changes with every source file, since the programs have no version of their own. */
-async function keyOf({ module, source = ".", modFile = "go.mod" }: OwnProgram): Promise<string> {
+async function keyOf({ module, source = ".", modFile = "go.mod" }: RepoProgram): Promise<string> {
   const hash = createHash("sha256").update(goArch(process.arch));
   const entries = await readdir(join(module, source), { recursive: true, withFileTypes: true });
   const sources = entries.flatMap(({ name, parentPath }) => (name.endsWith(".go") ? [join(parentPath, name)] : []));

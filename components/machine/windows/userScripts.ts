@@ -1,10 +1,10 @@
 import type { WindowsPool } from "../../model/pools.ts";
-import { annotationPatch, hasOwnStage } from "../ownSteps.ts";
 import type { PayloadFile } from "../payload.ts";
+import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** Files of the user's own steps. */
-export function ownStepFiles(pool: WindowsPool): readonly PayloadFile[] {
+export function userFiles(pool: WindowsPool): readonly PayloadFile[] {
   const contents = { beforeJoin: pool.beforeJoin, afterJoin: pool.afterJoin, nodePatch: annotationPatch(pool) };
   return (["beforeJoin", "afterJoin", "nodePatch"] as const).flatMap((name): PayloadFile[] => {
     const content = contents[name];
@@ -13,9 +13,9 @@ export function ownStepFiles(pool: WindowsPool): readonly PayloadFile[] {
 }
 
 /** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
-export function ownStepData(pool: WindowsPool) {
+export function userScriptData(pool: WindowsPool) {
   const path = (text: string | undefined, file: string) => (text === undefined ? null : file);
-  if (!hasOwnStage(pool, "before") && !hasOwnStage(pool, "after")) return {};
+  if (!hasUserStage(pool, "before") && !hasUserStage(pool, "after")) return {};
   return {
     own: {
       timeZone: pool.timeZone ?? null,
