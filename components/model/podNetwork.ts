@@ -22,7 +22,8 @@ export interface PodTraffic {
 export interface FirewallRule {
   readonly name: string;
   readonly protocol: "TCP" | "UDP";
-  readonly port: number;
+  /** A port, or a range as Windows writes it: `30000-32767`. */
+  readonly port: number | string;
 }
 
 /** What the scripts of a Windows machine know of the network, whichever it is: the section `network` of `machine.json`. */

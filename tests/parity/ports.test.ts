@@ -218,21 +218,27 @@ describe("ports", () => {
     assert.deepEqual(onAzure({ access: JSON.stringify(open) }), { cidrs: ["10.0.0.0/16"] });
   });
 
-  it("are open in the firewall of a Windows node as well, but for NodePorts, which the pod network takes before it", () => {
+  it("are open in the firewall of a Windows node as well, health checks of Services with externalTrafficPolicy Local among them", () => {
     const [{ spec } = { spec: undefined }] = combinations.filter(({ title }) => title === "aws-dev, everything on");
     assert.ok(spec !== undefined);
     const objects = manifestsOf(spec);
     const opener = podSpec(manifest(objects, "DaemonSet", "windows-exporter"))?.initContainers?.[0]?.command?.join(" ");
-    const open = new Set([
-      ...firewallRules(spec.kubernetes.podNetwork).map(({ protocol, port }) => `${protocol.toLowerCase()} ${port}`),
-      `tcp ${/-LocalPort (\d+)/.exec(opener ?? "")?.[1]}`,
-    ]);
+    const exporter = { protocol: "TCP", port: String(/-LocalPort (\d+)/.exec(opener ?? "")?.[1]) };
+    const open = [...firewallRules(spec.kubernetes.podNetwork), exporter].map(({ protocol, port }) => {
+      const [first = 0, last = first] = String(port).split("-").map(Number);
+      return { protocol: protocol.toLowerCase(), first, last };
+    });
     const linuxOnly = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter")).map(({ port }) => port);
-    const missing = wanted(spec)
-      .filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port))
-      .map(({ protocol, port }) => `${protocol} ${port}`)
-      .concat(`tcp ${healthPort(spec)}`)
-      .filter((port) => !open.has(port));
-    assert.deepEqual(missing, []);
+    // What comes for a NodePort itself HNS takes before the firewall; a health check of a Service comes at any port of the same range.
+    const needed = [
+      ...wanted(spec).filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port)),
+      ...[healthPort(spec), nodePorts.first, nodePorts.last].map((port) => ({ protocol: "tcp", port })),
+    ].map(({ protocol, port }) => ({ protocol, port }));
+    const isOpen = ({ protocol, port }: (typeof needed)[number]): boolean =>
+      open.some((rule) => rule.protocol === protocol && port >= rule.first && port <= rule.last);
+    assert.deepEqual(
+      needed.filter((each) => !isOpen(each)),
+      [],
+    );
   });
 });

@@ -2,7 +2,7 @@ import type { Cloud } from "../../config/schema.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { FirewallRule, PodNetwork } from "../../model/podNetwork.ts";
-import { ports } from "../../model/ports.ts";
+import { nodePorts, ports } from "../../model/ports.ts";
 
 /**
  * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
@@ -18,6 +18,9 @@ export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] 
     { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
     ...windows.firewall,
     { name: "fenestra-kube-proxy-health", protocol: "TCP", port: ports.kubeProxyHealth },
+    // HNS takes what comes for NodePorts before the firewall, but not the health checks of Services with `externalTrafficPolicy: Local`: there
+    // kube-proxy.exe itself listens, at a port of the same range (kubernetes/kubernetes: pkg/proxy/healthcheck/service_health.go).
+    { name: "fenestra-service-health", protocol: "TCP", port: `${nodePorts.first}-${nodePorts.last}` },
   ];
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { firewallRules, hostRoutes, windowsNetwork } from "../../../components/machine/windows/network.ts";
+import { hostRoutes, windowsNetwork } from "../../../components/machine/windows/network.ts";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import { flannel, flannelConflist } from "../../../components/podNetworks/flannel/network.ts";
 import { podAcls } from "../../../components/podNetworks/podAcls.ts";
@@ -155,12 +155,5 @@ describe("the network of a Windows node", () => {
       "169.254.169.253/32",
     ]);
     assert.deepEqual(hostRoutes("azure"), ["169.254.169.254/32"]);
-  });
-
-  it("opens these ports", () => {
-    assert.deepEqual(
-      firewallRules(flannel).map(({ protocol, port }) => `${protocol} ${port}`),
-      ["TCP 10250", "UDP 4789", "TCP 10256"],
-    );
   });
 });
