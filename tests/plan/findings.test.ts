@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
@@ -7,6 +8,7 @@ import type { PlanMachine } from "../../plan/plan.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
 import { Recording } from "../support/recording.ts";
+import { exampleSpec } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
 const program: RecordedProgram = { stack: "s", resources: [], outputs: {}, messages: [] };
@@ -31,7 +33,9 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
   return { spec, program, machines: [], leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
-const found = (given: FindingInput): readonly string[] => findings(given).map(({ level, id, path }) => `${level} ${id} ${path}`);
+/** What is found, without what every stack on Azure has. */
+const found = (given: FindingInput): readonly string[] =>
+  findings(given).flatMap(({ level, id, path }) => (id === "api-retires" ? [] : [`${level} ${id} ${path}`]));
 const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
 const key = (path: string): string => `config.fenestra:${path}`;
@@ -208,6 +212,23 @@ describe("findings", () => {
   for (const [given, expected] of cases) {
     it(`say ${expected[0] ?? "nothing on the last day of support"} and nothing else`, () => assert.deepEqual(found(given), expected));
   }
+
+  it("tell of Key Vault's end on Azure, as an error from that day on, as long as the pinned provider calls a version that ends", () => {
+    const versions = ["vault", "secret", "key"].map((name) => {
+      const file = new URL(`../../node_modules/@pulumi/azure-native/keyvault/${name}.d.ts`, import.meta.url);
+      return /Uses Azure REST API version (\d{4}-\d\d-\d\d)/.exec(readFileSync(file, "utf8"))?.[1] ?? assert.fail(name);
+    });
+    const ends = versions.some((version) => version < "2026-02-01");
+    const told = (stack: "aws-dev" | "azure-dev", asOf: string | undefined) =>
+      findings({ ...input({}, { asOf }), spec: exampleSpec(stack) }).flatMap(({ id, level }) => (id === "api-retires" ? [level] : []));
+    assert.deepEqual(told("aws-dev", "2027-03-01"), []);
+    for (const [asOf, level] of [[undefined, "warning"] as const, ["2027-02-26", "warning"] as const, ["2027-02-27", "error"] as const])
+      assert.deepEqual(
+        told("azure-dev", asOf),
+        ends ? [level] : [],
+        `${versions}: take the row out of cloudFacts/azure.ts, and docs/azure.md`,
+      );
+  });
 
   it("tell of a Windows Server 2025 image without the updates that fixed overlay networks", () => {
     const pools = (image: string): object => ({

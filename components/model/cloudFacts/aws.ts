@@ -13,6 +13,7 @@ const zones: CloudFacts["zones"] = {
 
 export const aws: CloudFacts = {
   name: "aws",
+  apiRetirements: [],
   words: { title: "AWS", account: "AWS account", network: "VPC", secrets: "Parameter Store", secret: "Parameter", bucket: "Bucket" },
   account: { pattern: /^\d{12}$/, words: "an AWS account id, 12 digits", fake: "000000000000" },
   regions: {

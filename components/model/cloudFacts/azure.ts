@@ -8,6 +8,15 @@ const drain = { linux: 270, windows: 600 } as const;
 
 export const azure: CloudFacts = {
   name: "azure",
+  // Microsoft, "Prepare for Key Vault API version 2026-02-01 and later"; Azure/azure-cli#34020. @pulumi/azure-native 3.28.0 calls 2024-11-01.
+  apiRetirements: [
+    {
+      what: "Key Vault's control plane before version 2026-02-01, by which vaults and their secrets are made",
+      day: "2027-02-27",
+      remedy:
+        "Before that day take a release of Fenestra whose @pulumi/azure-native calls 2026-02-01 or later, and run an update (docs/azure.md, Key Vault after 27 February 2027).",
+    },
+  ],
   words: { title: "Azure", account: "Azure subscription", network: "VNet", secrets: "Key Vault", secret: "Key Vault", bucket: "Storage" },
   account: {
     pattern: /^(?!\d{12}$)/,

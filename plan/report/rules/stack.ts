@@ -212,6 +212,14 @@ export const stackRules: readonly Rule[] = [
           },
         ]
       : [],
+  ({ spec, asOf }) =>
+    spec.facts.apiRetirements.map(({ what, day, remedy }) => ({
+      id: "api-retires",
+      level: asOf !== undefined && asOf >= day ? "error" : "warning",
+      path: key("cloud"),
+      message: `${what}, retires on ${day}: from then on an update that makes, changes or refreshes one of them fails.`,
+      remedy,
+    })),
   ({ spec, asOf }) => {
     const facts = minorFacts(spec.kubernetes.version);
     return asOf !== undefined && facts !== undefined && asOf > facts.endOfLife
