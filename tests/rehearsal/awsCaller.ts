@@ -131,8 +131,3 @@ export function parameterCall(operation: string, input: object): Call {
 }
 
 export const read = parameterCall("GetParameter", { WithDecryption: true });
-
-/** Status and kind of an error. */
-export function typeOf({ status, body }: EndpointAnswer): readonly [number, string] {
-  return [status, String(JSON.parse(String(body)).__type)];
-}
