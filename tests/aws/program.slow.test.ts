@@ -8,33 +8,9 @@ import { reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts"
 import { ofType, type Recorded, runStack, shape, shortUrn } from "../support/mocks.ts";
 
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
-const mirror = JSON.stringify({
-  artifacts: "https://mirror.example",
-  registries: { "registry.k8s.io": "https://mirror.example" },
-});
-
 type Changes = Readonly<Record<string, string>>;
 
 const run = (stack: string, changes: Changes = {}): Promise<Recorded> => runStack(stack, changes);
-
-/** NAT mode, machines of the control plane and public endpoint, in every combination. */
-function variations(): readonly (readonly [title: string, changes: Changes])[] {
-  const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
-  const found: [string, Changes][] = [];
-  for (const nat of ["none", "single", "perZone"])
-    for (const replicas of [1, 3])
-      for (const open of [false, true])
-        found.push([
-          `NAT ${nat}, ${replicas} control-plane machines, ${open ? "public" : "private"}`,
-          {
-            network: JSON.stringify({ zones, nat }),
-            controlPlane: JSON.stringify({ replicas }),
-            access: JSON.stringify(open ? { public: { allow: ["198.51.100.0/24"] } } : {}),
-            mirror,
-          },
-        ]);
-  return found;
-}
 
 /** Everything that the control plane is made of, as the engine compares it. */
 function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
@@ -76,13 +52,6 @@ describe("the program on AWS", () => {
     it(`of ${stack} has the same resources before anything is known as afterwards`, async () => {
       const first = await runStack(stack, {}, "unknown-outputs");
       assert.deepEqual(shape(first), shape(await run(stack)));
-    });
-  }
-
-  for (const [title, changes] of variations()) {
-    it(`has the same resources before anything is known as afterwards: ${title}`, async () => {
-      const first = await runStack("aws-dev", changes, "unknown-outputs");
-      assert.deepEqual(shape(first), shape(await run("aws-dev", changes)));
     });
   }
 

@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import path from "node:path";
 import { clusterTag } from "../../components/aws/policyDocument.ts";
 import { Security } from "../../components/aws/security.ts";
 import { securityRules } from "../../components/aws/securityRules.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, specOf, withMocks } from "../support/mocks.ts";
-import { matchSnapshot } from "../support/snapshot.ts";
 
 const make = (stack: string): Promise<Recorded> => withMocks(() => void new Security("s", { spec: specOf(stack), vpcId: "vpc-1" }));
 
@@ -30,13 +28,19 @@ async function table(stack: string): Promise<readonly string[]> {
     .sort();
 }
 
+// The rules themselves stand in a table of docs/security.md, which is made of them.
 describe("security groups on AWS", () => {
-  for (const stack of ["aws-dev", "aws-prod"]) {
-    it(`of ${stack} have exactly the rules of the snapshot`, async () => {
-      const rules = await table(stack);
-      matchSnapshot(path.join(import.meta.dirname, "snapshots", `security-${stack}.txt`), `${rules.join("\n")}\n`);
-    });
-  }
+  it("register each rule of the table", async () => {
+    for (const stack of ["aws-dev", "aws-prod"]) {
+      const rules = securityRules(specOf(stack)).map(({ group, direction, purpose }) => [
+        group,
+        direction === "ingress" ? "from" : "to",
+        purpose,
+      ]);
+      const registered = (await table(stack)).map((line) => /^(\S+) \| (from|to) .* \| (.*)$/.exec(line)?.slice(1));
+      assert.deepEqual(registered.sort(), rules.sort(), stack);
+    }
+  });
 
   it("let the public in by the allow-list alone, and only when there is one", async () => {
     const open = (await table("aws-dev")).filter((rule) => rule.startsWith("api-public | from"));

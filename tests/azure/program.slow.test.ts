@@ -5,24 +5,7 @@ import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { mapOf, reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
 import { inventory, ofType, type Recorded, shape } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { azureType, type Changes, runAzure } from "./run.ts";
-
-/** Machines of the control plane and public endpoint in every combination, with both NAT modes. */
-function variations(): readonly (readonly [title: string, changes: Changes])[] {
-  const found: [string, Changes][] = [];
-  for (const replicas of [1, 3])
-    for (const open of [false, true])
-      for (const nat of [open === (replicas === 1) ? "perZone" : "single"])
-        found.push([
-          `NAT ${nat}, ${replicas} control-plane machines, ${open ? "public" : "private"}`,
-          {
-            network: JSON.stringify({ zones: ["1", "2", "3"], nat }),
-            controlPlane: JSON.stringify({ replicas }),
-            access: JSON.stringify(open ? { public: { allow: ["198.51.100.0/24"] } } : {}),
-          },
-        ]);
-  return found;
-}
+import { azureType, runAzure } from "./run.ts";
 
 /** Everything that the control plane is made of, as the engine compares it. */
 function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
@@ -50,21 +33,14 @@ describe("the program on Azure", () => {
     it(`of ${stack} has the same resources before anything is known as afterwards`, async () => {
       assert.deepEqual(shape(await runAzure(stack, {}, "unknown-outputs")), shape(await runAzure(stack)));
     });
-
-    it(`of ${stack} has exactly the resources of its snapshot below its cluster`, async () => {
-      const { program } = await runAzure(stack);
-      const resources = program.resources.filter(({ type }) => !/^(kubernetes:|fenestra:kubernetes:)/.test(type));
-      const text = inventory({ program: { ...program, resources }, hooks: new Map() });
-      matchSnapshot(path.join(import.meta.dirname, "snapshots", `${stack}.txt`), text);
-    });
   }
 
-  for (const [title, changes] of variations()) {
-    it(`has the same resources before anything is known as afterwards: ${title}`, async () => {
-      const first = await runAzure("azure-dev", changes, "unknown-outputs");
-      assert.deepEqual(shape(first), shape(await runAzure("azure-dev", changes)));
-    });
-  }
+  it("of azure-prod has exactly the resources of its snapshot below its cluster", async () => {
+    const { program } = await runAzure("azure-prod");
+    const resources = program.resources.filter(({ type }) => !/^(kubernetes:|fenestra:kubernetes:)/.test(type));
+    const text = inventory({ program: { ...program, resources }, hooks: new Map() });
+    matchSnapshot(path.join(import.meta.dirname, "snapshots", "azure-prod.txt"), text);
+  });
 
   it("lets nothing be replaced by its own name before it is gone", async () => {
     const { program } = await runAzure("azure-prod");

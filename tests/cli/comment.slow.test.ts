@@ -22,12 +22,6 @@ const changed = (config: Config, change: (pools: readonly object[], azure: boole
 
 const typical: Readonly<Record<string, (config: Config) => Config>> = {
   "more-machines": (config) => changed(config, ([first, ...others]) => ({ pools: [{ ...first, count: 5 }, ...others] })),
-  "other-size": (config) =>
-    changed(config, (pools, azure) => ({
-      pools: pools.map((pool, index) => (index === 1 ? { ...pool, size: azure ? "Standard_D8s_v5" : "m7i.2xlarge" } : pool)),
-    })),
-  "new-pool": (config) => changed(config, (pools) => ({ pools: [...pools, { name: "jobs", os: "linux", count: 1 }] })),
-  "patch-release": (config) => changed(config, () => ({ kubernetes: { version: "1.36.3" } })),
   "other-network": (config) =>
     changed(config, () => ({
       network: { ...Object(JSON.parse(config["fenestra:network"] ?? "{}")), cidr: "10.99.0.0/16" },

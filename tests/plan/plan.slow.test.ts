@@ -7,10 +7,8 @@ import { fileURLToPath } from "node:url";
 import { main } from "../../cli/main.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { collectParameters, statementsOfRole } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
-import { allows } from "../../plan/fakes/iam.ts";
 import { planSchema } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
@@ -223,33 +221,6 @@ describe("the machines of a recorded program", () => {
       pools.map((_, index) => (index % 2 === 0 ? "eu-central-1a" : "eu-central-1b")),
     );
     assert.ok(machines.every(({ volumes }) => volumes.length > 0 && volumes.every(({ encrypted }) => encrypted)));
-  });
-
-  it("may read the join secret and nothing else, and the control plane every parameter", async () => {
-    const program = await record("aws-dev", "known-outputs");
-    const parameters = [...collectParameters(program).values()];
-    const roles = new Map(collectAwsMachines(program).map(({ name, role }) => [name, role ?? ""]));
-    const readable = (machine: string) => {
-      const policies = [{ Statement: statementsOfRole(program, roles.get(machine) ?? "") }];
-      // The key is used with the parameter's ARN as encryption context (AWS KMS, how Parameter Store uses KMS).
-      return parameters
-        .filter(({ id, key = "" }) => {
-          const context = {
-            "kms:ViaService": "ssm.eu-central-1.amazonaws.com",
-            "kms:EncryptionContext:PARAMETER_ARN": id,
-          };
-          return (
-            allows(policies, { action: "ssm:GetParameter", resource: id }) &&
-            allows(policies, { action: "kms:Decrypt", resource: key, context })
-          );
-        })
-        .map(({ name }) => name)
-        .sort();
-    };
-    assert.deepEqual(readable("aws-dev-pool-linux-group[0]"), ["/fenestra/aws-dev/join"]);
-    assert.deepEqual(readable("aws-dev-pool-win2019-group[1]"), ["/fenestra/aws-dev/join"]);
-    assert.deepEqual(readable("aws-dev-control-plane-0-instance"), parameters.map(({ name }) => name).sort());
-    assert.ok(parameters.every(({ key }) => key?.startsWith("arn:aws:kms:")));
   });
 
   it("would be missed if a template were: a group without one is an error", async () => {

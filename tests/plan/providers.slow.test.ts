@@ -1,118 +1,19 @@
 import assert from "node:assert/strict";
 import { credentials, type ServiceError } from "@grpc/grpc-js";
-import plugin from "@pulumi/pulumi/proto/plugin_pb.js";
 import services from "@pulumi/pulumi/proto/provider_grpc_pb.js";
 import messages from "@pulumi/pulumi/proto/provider_pb.js";
-import empty from "google-protobuf/google/protobuf/empty_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire, Unknown } from "../../plan/program/values.ts";
-import { ServedCloud } from "../../plan/providers/cloud.ts";
+import { previewCreate, previewUpdate, ServedCloud } from "../../plan/providers/cloud.ts";
+import { wrongInputs } from "../../plan/providers/declared.ts";
 import { difference } from "../../plan/providers/diff.ts";
-import { type ServedProviders, servedPackages, serveProviders } from "../../plan/providers/serve.ts";
+import { servedPackages, serveProviders } from "../../plan/providers/serve.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { specOf, testAccount, withMocks } from "../support/mocks.ts";
 import { requestFor } from "../support/recording.ts";
-
-type Answer<A> = (error: ServiceError | null, answer: A) => void;
-
-/** A provider as the engine uses it (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/provider_plugin.go). */
-class EngineClient {
-  readonly #client: InstanceType<typeof services.ResourceProviderClient>;
-
-  constructor(port: number) {
-    this.#client = new services.ResourceProviderClient(`127.0.0.1:${port}`, credentials.createInsecure());
-  }
-
-  #call<A>(send: (callback: Answer<A>) => unknown): Promise<A> {
-    return new Promise((resolve, reject) => send((error, answer) => (error === null ? resolve(answer) : reject(new Error(error.details)))));
-  }
-
-  /** What `NewProvider` and the registry do with a provider that they attach to. Returns its version. */
-  async start(provider: Pick<RecordedResource, "urn" | "type" | "name" | "inputs">): Promise<string> {
-    const client = this.#client;
-    const hands = new messages.ProviderHandshakeRequest();
-    hands.setEngineAddress("127.0.0.1:1");
-    assert.equal((await this.#call<messages.ProviderHandshakeResponse>((done) => client.handshake(hands, done))).getAcceptSecrets(), true);
-    await this.#call<empty.Empty>((done) => client.attach(new plugin.PluginAttach(), done));
-    const info = await this.#call<plugin.PluginInfo>((done) => client.getPluginInfo(new empty.Empty(), done));
-    const check = about(new messages.CheckRequest(), provider);
-    check.setNews(write({ ...provider.inputs, version: info.getVersion() }));
-    const { failuresList } = (await this.#call<messages.CheckResponse>((done) => client.checkConfig(check, done))).toObject();
-    assert.deepEqual(failuresList, []);
-    await this.#call<messages.ConfigureResponse>((done) => client.configure(new messages.ConfigureRequest(), done));
-    return info.getVersion();
-  }
-
-  async check(resource: Given, inputs: PropertyMap) {
-    const request = about(new messages.CheckRequest(), resource);
-    request.setNews(write(inputs));
-    const answer = await this.#call<messages.CheckResponse>((done) => this.#client.check(request, done));
-    assert.deepEqual(read(answer.getInputs()), read(write(inputs)));
-    return answer.toObject().failuresList;
-  }
-
-  async create(resource: Given, inputs: PropertyMap, preview = false): Promise<State> {
-    const request = about(new messages.CreateRequest(), resource);
-    request.setProperties(write(inputs));
-    request.setPreview(preview);
-    const answer = await this.#call<messages.CreateResponse>((done) => this.#client.create(request, done));
-    return { id: answer.getId(), inputs, outputs: read(answer.getProperties()) };
-  }
-
-  /** The answer to Diff: `replaces`, and the changed paths. */
-  async diff(resource: Given, old: State, inputs: PropertyMap, ignoreChanges: readonly string[] = []) {
-    const request = about(new messages.DiffRequest(), resource);
-    request.setId(old.id);
-    request.setOldInputs(write(old.inputs));
-    request.setOlds(write(old.outputs));
-    request.setNews(write(inputs));
-    request.setIgnorechangesList([...ignoreChanges]);
-    const answer = await this.#call<messages.DiffResponse>((done) => this.#client.diff(request, done));
-    const { DIFF_SOME } = messages.DiffResponse.DiffChanges;
-    const paths = answer.toObject().detaileddiffMap.map(([path]) => path);
-    assert.equal(answer.getChanges() === DIFF_SOME, paths.length > 0);
-    return { replaces: answer.getReplacesList(), paths, deleteFirst: answer.getDeletebeforereplace() };
-  }
-
-  async update(resource: Given, old: State, inputs: PropertyMap, preview = false): Promise<State> {
-    const request = about(new messages.UpdateRequest(), resource);
-    request.setId(old.id);
-    request.setOldInputs(write(old.inputs));
-    request.setOlds(write(old.outputs));
-    request.setNews(write(inputs));
-    request.setPreview(preview);
-    const answer = await this.#call<messages.UpdateResponse>((done) => this.#client.update(request, done));
-    return { id: old.id, inputs, outputs: read(answer.getProperties()) };
-  }
-
-  /** The state that a refresh finds; `undefined` where the resource is gone. */
-  async read(resource: Given, old: State): Promise<State | undefined> {
-    const request = about(new messages.ReadRequest(), resource);
-    request.setId(old.id);
-    request.setInputs(write(old.inputs));
-    request.setProperties(write(old.outputs));
-    const answer = await this.#call<messages.ReadResponse>((done) => this.#client.read(request, done));
-    if (answer.getId() === "") return undefined;
-    return { id: answer.getId(), inputs: read(answer.getInputs()), outputs: read(answer.getProperties()) };
-  }
-
-  async delete(resource: Given, old: State): Promise<void> {
-    const request = about(new messages.DeleteRequest(), resource);
-    request.setId(old.id);
-    request.setOldInputs(write(old.inputs));
-    request.setProperties(write(old.outputs));
-    await this.#call<empty.Empty>((done) => this.#client.delete(request, done));
-  }
-
-  close(): void {
-    this.#client.close();
-  }
-}
-
-type Given = Pick<RecordedResource, "urn" | "type" | "name">;
 
 interface State {
   readonly id: string;
@@ -120,23 +21,13 @@ interface State {
   readonly outputs: PropertyMap;
 }
 
-interface HasSubject {
-  setUrn(value: string): unknown;
-  setType(value: string): unknown;
-  setName(value: string): unknown;
-}
-
-function about<T extends HasSubject>(request: T, { urn, type, name }: Given): T {
-  request.setUrn(urn);
-  request.setType(type);
-  request.setName(name);
-  return request;
-}
-
-const read = (properties: struct.Struct | undefined) => mapFromWire(properties?.toJavaScript() ?? {});
-const write = (properties: PropertyMap) =>
-  struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])));
-const plain = (value: PropertyMap) => JSON.stringify(write(value).toJavaScript());
+const newCloud = (region = "eu-central-1") => new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "fake"));
+const diff = (type: string, old: State, inputs: PropertyMap, ignoreChanges: readonly string[] = []) => {
+  const { changes, deleteBeforeReplace } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
+  const replaces = [...new Set(changes.flatMap(({ path, replaces: yes }) => (yes ? path.split(/[.[]/).slice(0, 1) : [])))].sort();
+  return { paths: changes.map(({ path }) => path), replaces, deleteFirst: deleteBeforeReplace };
+};
+const change = (old: State, inputs: PropertyMap) => ({ oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: [] });
 
 /** By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the provider, before the options. */
 const otherSize: Readonly<Record<string, readonly string[]>> = {
@@ -176,169 +67,107 @@ const clouds = [
 ] as const;
 
 for (const { stack, region, deploy } of clouds)
-  describe(`the providers of ${stack}, served by the engine's protocol`, () => {
-    let served: ServedProviders;
-    let cloud: ServedCloud;
-    let clients: ReadonlyMap<string, EngineClient>;
+  describe(`the providers of ${stack}`, () => {
+    const cloud = newCloud(region);
+    const aws = region === "eu-central-1";
     let program: readonly RecordedResource[];
     const states = new Map<string, State>();
     const run = async (changes: Readonly<Record<string, string>> = {}, mode: "unknown-outputs" | "known-outputs" = "known-outputs") =>
-      (await withMocks(() => deploy(specOf(stack, changes)), { region, mode })).program.resources;
-    const ours = (resources: readonly RecordedResource[]) =>
-      resources.filter(({ type }) => servedPackages.some((name) => type.startsWith(`${name}:`)));
-    const client = ({ type }: Given): EngineClient => {
-      const found = clients.get(type.split(":")[0] ?? "");
-      assert.ok(found !== undefined, type);
-      return found;
-    };
-    const state = ({ urn }: Given): State => states.get(urn) ?? assert.fail(`${urn} was not made`);
-
+      (await withMocks(() => deploy(specOf(stack, changes)), { region, mode })).program.resources.filter(({ type }) =>
+        servedPackages.some((name) => type.startsWith(`${name}:`)),
+      );
+    const state = ({ urn }: RecordedResource): State => states.get(urn) ?? assert.fail(`${urn} was not made`);
+    const one = (type: string) => program.find((each) => each.type === type) ?? assert.fail(type);
     before(async () => {
-      cloud = new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "fake"));
-      served = await serveProviders(cloud);
-      clients = new Map([...served.ports].map(([name, port]) => [name, new EngineClient(port)]));
-      const all = await run();
-      program = ours(all);
-      const explicit = all.find(({ type }) => /^pulumi:providers:(aws|azure-native)$/.test(type));
-      assert.ok(explicit !== undefined);
-      for (const [name, each] of clients) {
-        const type = `pulumi:providers:${name}`;
-        const urn = `urn:pulumi:test::fenestra::${type}::default`;
-        const version = await each.start(explicit.type === type ? explicit : { urn, type, name: "default", inputs: {} });
-        assert.match(version, /^\d+\.\d+\.\d+$/);
-      }
-    });
-    after(() => {
-      for (const each of clients.values()) each.close();
-      served.close();
+      program = await run();
     });
 
     it("preview a first update: inputs that are not known yet pass, outputs are not known", async () => {
-      const preview = ours(await run({}, "unknown-outputs"));
-      assert.ok(preview.some(({ inputs }) => Object.values(inputs).some((value) => value instanceof Unknown)));
-      for (const resource of preview) {
-        assert.deepEqual(await client(resource).check(resource, resource.inputs), [], resource.name);
-        const { id, outputs } = await client(resource).create(resource, resource.inputs, true);
-        assert.equal(id, "");
-        for (const [key, value] of Object.entries(outputs))
-          assert.ok(key in resource.inputs || value instanceof Unknown, `${resource.name}.${key}`);
-        assert.ok(
-          Object.values(outputs).some((value) => value instanceof Unknown),
-          resource.name,
-        );
+      for (const { name, type, inputs } of await run({}, "unknown-outputs")) {
+        assert.deepEqual(wrongInputs(type, inputs), [], name);
+        const outputs = Object.entries(previewCreate(type, inputs));
+        for (const [key, value] of outputs) assert.ok(key in inputs || value instanceof Unknown, `${name}.${key}`);
+        assert.ok(outputs.some(([, value]) => value instanceof Unknown));
       }
-      assert.equal(cloud.size, 0);
     });
 
-    it("make everything, with the outputs that plan and rehearsal have", async () => {
+    it("make everything, and find no change in a second update, nor after a refresh", () => {
       for (const resource of program) {
-        const { inputs } = resource;
-        assert.deepEqual(await client(resource).check(resource, inputs), [], resource.name);
-        const made = await client(resource).create(resource, inputs);
+        const { inputs, type, name } = resource;
+        assert.deepEqual(wrongInputs(type, inputs), [], name);
+        const made = { inputs, ...cloud.create(resource, inputs) };
         assert.equal(made.id, resource.id);
-        // What only a provider's Read adds; the program ignores it, see tests/aws/readBack.test.ts.
-        const { userData, ...outputs } = made.outputs;
-        const isInstance = resource.type === "aws:ec2/instance:Instance";
-        assert.equal(typeof userData === "string" && isInstance, isInstance);
-        assert.equal(plain(isInstance ? outputs : made.outputs), plain(resource.outputs), resource.name);
         states.set(resource.urn, made);
       }
       assert.equal(cloud.size, program.filter(({ type }) => /^(aws|azure-native):/.test(type)).length);
-    });
-
-    it("find no change in a second update, nor after a refresh", async () => {
       for (const resource of program) {
-        const refreshed = await client(resource).read(resource, state(resource));
-        assert.ok(refreshed !== undefined, resource.name);
-        const { inputs, options } = resource;
-        for (const old of [state(resource), refreshed]) {
-          const { paths } = await client(resource).diff(resource, old, inputs, options.ignoreChanges);
-          assert.deepEqual(paths, [], resource.name);
-        }
+        const found = cloud.read(resource, state(resource).id, resource.inputs, state(resource).outputs) ?? assert.fail(resource.name);
+        for (const old of [state(resource), { ...state(resource), ...found }])
+          assert.deepEqual(diff(resource.type, old, resource.inputs, resource.options.ignoreChanges).paths, [], resource.name);
       }
     });
 
-    it("refuse an input that there is not, at any depth, and a missing one", async () => {
-      const [vpc, machine, missing] =
-        region === "eu-central-1"
-          ? ["aws:ec2/vpc:Vpc", "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/route:Route"]
-          : ["azure-native:network:VirtualNetwork", "azure-native:compute:VirtualMachine", "azure-native:network:Subnet"];
-      const one = (type: string) => program.find((each) => each.type === type) ?? assert.fail(type);
-      const failures = async (type: string, change: (inputs: PropertyMap) => PropertyMap) =>
-        (await client(one(type)).check(one(type), change(one(type).inputs))).map(({ property }) => property);
-      assert.deepEqual(await failures(vpc, (inputs) => ({ ...inputs, cidr: "10.0.0.0/16" })), ["cidr"]);
-      const nested = region === "eu-central-1" ? "metadataOptions" : "hardwareProfile";
-      const wrong = new Secret({ size: "large" });
-      assert.deepEqual(await failures(machine, (inputs) => ({ ...inputs, [nested]: wrong })), [`${nested}.size`]);
-      const required = region === "eu-central-1" ? "routeTableId" : "virtualNetworkName";
-      assert.deepEqual(
-        await failures(missing, (inputs) => Object.fromEntries(Object.entries(inputs).filter(([key]) => key !== required))),
-        [required],
-      );
-    });
-
-    it("take a secret and give one", async () => {
-      const password = program.find(({ type }) => type === "random:index/randomPassword:RandomPassword");
-      const key = program.find(({ type }) => type === "tls:index/privateKey:PrivateKey");
-      if (password !== undefined) assert.ok(state(password).outputs.result instanceof Secret);
-      assert.ok(key !== undefined && state(key).outputs.privateKeyPem instanceof Secret);
-      const secret = program.flatMap(({ urn, inputs }) =>
-        Object.entries(inputs).flatMap(([name, value]) => (value instanceof Secret ? [{ urn, name }] : [])),
-      );
-      assert.ok(secret.length > 0);
-      for (const { urn, name } of secret) assert.ok(states.get(urn)?.outputs[name] instanceof Secret, `${urn} ${name}`);
+    it("refuse an input that there is not, at any depth, and a missing one", () => {
+      const [vpc, machine, missing] = aws
+        ? (["aws:ec2/vpc:Vpc", "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/route:Route"] as const)
+        : (["azure-native:network:VirtualNetwork", "azure-native:compute:VirtualMachine", "azure-native:network:Subnet"] as const);
+      const failures = (type: string, more: PropertyMap, without = "") => {
+        const inputs = Object.entries({ ...one(type).inputs, ...more }).filter(([key]) => key !== without);
+        return wrongInputs(type, Object.fromEntries(inputs)).map(({ path }) => path);
+      };
+      assert.deepEqual(failures(vpc, { cidr: "10.0.0.0/16" }), ["cidr"]);
+      const nested = aws ? "metadataOptions" : "hardwareProfile";
+      assert.deepEqual(failures(machine, { [nested]: new Secret({ size: "large" }) }), [`${nested}.size`]);
+      const required = aws ? "routeTableId" : "virtualNetworkName";
+      assert.deepEqual(failures(missing, {}, required), [required]);
     });
 
     it("tell what another size changes, and what another network replaces", async () => {
-      const told = async (changed: readonly RecordedResource[]) => {
-        const lines: string[] = [];
-        for (const resource of changed.filter(({ urn }) => states.has(urn))) {
-          const { type, inputs, options } = resource;
-          const { replaces, paths } = await client(resource).diff(resource, state(resource), inputs, options.ignoreChanges);
-          if (paths.length > 0) lines.push(`${type} ${replaces.length > 0 ? `replaced: ${replaces}` : `${paths[0]}`}`);
-        }
+      const told = (changed: readonly RecordedResource[]) => {
+        const lines = changed.flatMap(({ urn, type, inputs, options }) => {
+          const old = states.get(urn);
+          if (old === undefined) return [];
+          const { replaces, paths } = diff(type, old, inputs, options.ignoreChanges);
+          return paths.length === 0 ? [] : [`${type} ${replaces.length > 0 ? `replaced: ${replaces}` : paths[0]}`];
+        });
         return [...new Set(lines)].sort();
       };
-      const aws = region === "eu-central-1";
       const prod = { replicas: 3, etcdDiskGb: 40, image: aws ? "ami-0123456789abcdef0" : "24.04.202610010" };
       const size = aws ? "m7i.2xlarge" : "Standard_D8s_v5";
-      assert.deepEqual(await told(await run({ controlPlane: JSON.stringify({ ...prod, size }) })), otherSize[stack]);
+      assert.deepEqual(told(await run({ controlPlane: JSON.stringify({ ...prod, size }) })), otherSize[stack]);
       const zones = aws ? ["eu-central-1a", "eu-central-1b", "eu-central-1c"] : ["1", "2", "3"];
-      const network = JSON.stringify({ cidr: "10.30.0.0/16", zones, nat: "perZone" });
-      assert.deepEqual(await told(await run({ network })), otherNetwork[stack]);
+      assert.deepEqual(told(await run({ network: JSON.stringify({ cidr: "10.30.0.0/16", zones, nat: "perZone" }) })), otherNetwork[stack]);
       for (const [kind, input, value, replaces] of aws ? [] : replacing) {
-        const one = program.find(({ type }) => type === `azure-native:${kind}`) ?? assert.fail(kind);
-        const told = await client(one).diff(one, state(one), { ...one.inputs, [input]: value });
-        assert.deepEqual(told.replaces, replaces ? [input] : [], kind);
+        const each = one(`azure-native:${kind}`);
+        const inputs = { ...each.inputs, [input]: value };
+        const found = diff(each.type, state(each), inputs);
+        assert.deepEqual(found.replaces, replaces ? [input] : [], kind);
         // The name of a role assignment is random: the new one comes first.
-        assert.equal(told.deleteFirst, replaces && kind !== "authorization:RoleAssignment", kind);
-        if (replaces) continue;
-        const update = client(one).update(one, state(one), { ...one.inputs, [input]: value });
-        await assert.rejects(update, /loadBalancers\/\S+: changing sku is not allowed/);
+        assert.equal(found.deleteFirst, replaces && kind !== "authorization:RoleAssignment", kind);
+        const update = () => cloud.update(each, state(each).id, change(state(each), inputs));
+        if (!replaces) assert.throws(update, /loadBalancers\/\S+: changing sku is not allowed/);
       }
     });
 
-    it("give what replaces another id, refuse a name that is taken, and read nothing where nothing is", async () => {
-      const aws = region === "eu-central-1";
-      const type = aws ? "aws:ec2/launchTemplate:LaunchTemplate" : "azure-native:authorization:RoleAssignment";
-      const anonymous = program.find((each) => each.type === type) ?? assert.fail(type);
-      const named =
-        program.find((each) => each.type === (aws ? "aws:lb/targetGroup:TargetGroup" : "azure-native:network:Subnet")) ?? assert.fail();
-      const second = await client(anonymous).create(anonymous, anonymous.inputs);
-      assert.notEqual(second.id, state(anonymous).id);
-      await client(anonymous).delete(anonymous, state(anonymous));
-      assert.equal(await client(anonymous).read(anonymous, state(anonymous)), undefined);
-      assert.notEqual(await client(anonymous).read(anonymous, second), undefined);
-      await assert.rejects(client(named).create(named, named.inputs), /exists already/);
+    it("give what replaces another id, refuse a name that is taken, and read nothing where nothing is", () => {
+      const anonymous = one(aws ? "aws:ec2/launchTemplate:LaunchTemplate" : "azure-native:authorization:RoleAssignment");
+      const named = one(aws ? "aws:lb/targetGroup:TargetGroup" : "azure-native:network:Subnet");
+      const first = state(anonymous);
+      const second = { ...first, ...cloud.create(anonymous, anonymous.inputs) };
+      assert.notEqual(second.id, first.id);
+      cloud.delete(anonymous, first.id, first.inputs);
+      const there = ({ id, inputs, outputs }: State) => cloud.read(anonymous, id, inputs, outputs) !== undefined;
+      assert.deepEqual([there(first), there(second)], [false, true]);
+      assert.throws(() => cloud.create(named, named.inputs), /exists already/);
       states.set(anonymous.urn, second);
-      for (const resource of program.toReversed()) await client(resource).delete(resource, state(resource));
+      for (const resource of program.toReversed()) cloud.delete(resource, state(resource).id, state(resource).inputs);
       assert.equal(cloud.size, 0);
     });
   });
 
-describe("AWS, served by the engine's protocol", () => {
+describe("AWS, as its provider shows it", () => {
   it("forgets the key of a parameter that is written with another value, and the next update finds it so", () => {
-    const cloud = new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake"));
+    const cloud = newCloud();
     const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", value: "1", keyId: "own" });
     const [old, other] = [parameter.inputs, { ...parameter.inputs, value: "2" }];
     const { id, outputs } = cloud.create(parameter, old);
@@ -356,32 +185,62 @@ describe("AWS, served by the engine's protocol", () => {
     assert.equal(update(other, lost, other).keyId, "own");
   });
 
-  it("makes one version of a launch template more after a change, which a preview cannot tell, and none for its tags", async () => {
-    const served = await serveProviders(new ServedCloud(simulatedCloud({ region: "eu-central-1", accountId: testAccount }, "fake")));
-    const client = new EngineClient(served.ports.get("aws") ?? 0);
+  it("makes one version of a launch template more after a change, which a preview cannot tell, and none for its tags", () => {
+    const cloud = newCloud();
+    const template = requestFor("aws:ec2/launchTemplate:LaunchTemplate", "pool", { instanceType: "m7i.large" });
+    const first = { inputs: template.inputs, ...cloud.create(template, template.inputs) };
+    const larger = { instanceType: "m7i.xlarge" };
+    const update = (old: State, inputs: PropertyMap) => ({
+      ...old,
+      inputs,
+      outputs: cloud.update(template, first.id, change(old, inputs)),
+    });
+    assert.ok(previewUpdate(template.type, change(first, larger)).latestVersion instanceof Unknown);
+    const second = update(first, larger);
+    assert.equal(second.outputs.latestVersion, 2);
+    assert.equal(update(second, { ...larger, tags: { a: "b" } }).outputs.latestVersion, 2);
+    // Without `ignoreChanges` the next update would take the template's user data from the machine.
+    update(second, { ...larger, userData: "IyEvYmluL3No" });
+    const instance = requestFor("aws:ec2/instance:Instance", "cp", { launchTemplate: { id: first.id } });
+    const machine = { inputs: instance.inputs, ...cloud.create(instance, instance.inputs) };
+    assert.deepEqual(diff(instance.type, machine, instance.inputs).paths, ["userData"]);
+    assert.deepEqual(diff(instance.type, machine, instance.inputs, ["userData"]).paths, []);
+  });
+
+  // All of the protocol is tried by the official engine, at night.
+  it("answers the engine over the wire: what is wrong, secrets as secrets, and what is not known by its type", async () => {
+    const served = await serveProviders(newCloud());
+    const client = new services.ResourceProviderClient(`127.0.0.1:${served.ports.get("aws")}`, credentials.createInsecure());
+    const call = <A>(send: (done: (error: ServiceError | null, answer: A) => void) => unknown): Promise<A> =>
+      new Promise((resolve, reject) => send((error, answer) => (error === null ? resolve(answer) : reject(new Error(error.details)))));
+    const wire = (inputs: PropertyMap) =>
+      struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, toWire(value)])));
+    const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", type: "SecureString", value: new Secret("1") });
+    const create = async (preview: boolean, inputs: PropertyMap) => {
+      const request = new messages.CreateRequest();
+      request.setUrn(parameter.urn);
+      request.setType(parameter.type);
+      request.setName(parameter.name);
+      request.setPreview(preview);
+      request.setProperties(wire(inputs));
+      const answer = await call<messages.CreateResponse>((done) => client.create(request, done));
+      return { id: answer.getId(), outputs: mapFromWire(answer.getProperties()?.toJavaScript() ?? {}) };
+    };
     try {
-      const template = requestFor("aws:ec2/launchTemplate:LaunchTemplate", "pool", { instanceType: "m7i.large" });
-      const first = await client.create(template, template.inputs);
-      const larger = { instanceType: "m7i.xlarge" };
-      assert.deepEqual(await client.diff(template, first, larger), {
-        replaces: [],
-        paths: ["instanceType"],
-        deleteFirst: false,
-      });
-      assert.ok((await client.update(template, first, larger, true)).outputs.latestVersion instanceof Unknown);
-      const second = await client.update(template, first, larger);
-      assert.equal(second.outputs.latestVersion, 2);
-      assert.equal((await client.update(template, second, { ...larger, tags: { a: "b" } })).outputs.latestVersion, 2);
-      // Without `ignoreChanges` the next update would take the template's user data from the machine.
-      const instance = requestFor("aws:ec2/instance:Instance", "cp", { launchTemplate: { id: first.id } });
-      await client.update(template, second, { ...larger, userData: "IyEvYmluL3No" });
-      const machine = await client.create(instance, instance.inputs);
-      assert.equal(machine.outputs.userData, "IyEvYmluL3No");
-      assert.deepEqual((await client.diff(instance, machine, instance.inputs)).paths, ["userData"]);
-      assert.deepEqual((await client.diff(instance, machine, instance.inputs, ["userData"])).paths, []);
-      // An engine sends what it does not know by its type.
-      const unknownFlag = { ...larger, ebsOptimized: "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7" };
-      assert.ok((await client.create(template, unknownFlag, true)).outputs.ebsOptimized instanceof Unknown);
+      const check = new messages.CheckRequest();
+      check.setType(parameter.type);
+      check.setNews(wire({ ...parameter.inputs, valu: "x" }));
+      const { failuresList } = (await call<messages.CheckResponse>((done) => client.check(check, done))).toObject();
+      assert.deepEqual(
+        failuresList.map(({ property }) => property),
+        ["valu"],
+      );
+      const unknownText = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
+      const previewed = await create(true, { ...parameter.inputs, description: unknownText });
+      assert.ok(previewed.id === "" && previewed.outputs.description instanceof Unknown);
+      const made = await create(false, parameter.inputs);
+      assert.ok(made.id === "/a" && made.outputs.value instanceof Secret);
+      await assert.rejects(create(false, parameter.inputs), /exists already/);
     } finally {
       client.close();
       served.close();
