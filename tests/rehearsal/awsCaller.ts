@@ -7,7 +7,7 @@ import { sign } from "../../rehearsal/clouds/aws/sigv4.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
 
 export const region = "eu-central-1";
-export const parameterArn = `arn:aws:ssm:${region}:123456789012:parameter/fenestra/dev/join`;
+const parameterArn = `arn:aws:ssm:${region}:123456789012:parameter/fenestra/dev/join`;
 export const keyArn = `arn:aws:kms:${region}:123456789012:key/1`;
 const groupArn = `arn:aws:autoscaling:${region}:123456789012:autoScalingGroup:1:autoScalingGroupName/dev-linux`;
 

@@ -97,11 +97,6 @@ describe("a signature", () => {
     assert.equal(problem(signed(), now - 300_000), undefined);
   });
 
-  it("is refused when the clocks are further apart", () => {
-    assert.equal(problem(signed(), now + 300_001), "RequestExpired");
-    assert.equal(problem(signed(), now - 300_001), "RequestExpired");
-  });
-
   const other = { accessKeyId: "AKIDOTHER", secretAccessKey: secret, sessionToken };
   it("is refused for another key, secret or session", () => {
     const as = (changed: Partial<AwsCredentials>) => signatureProblem(signed(), { ...credentials, ...changed }, "ssm", "us-east-1", now);
@@ -138,12 +133,6 @@ describe("a signature", () => {
     assert.equal(toS3({ "x-amz-content-sha256": hash }), undefined);
     assert.equal(toS3({ "x-amz-content-sha256": hash }, "other"), "XAmzContentSHA256Mismatch");
     assert.equal(toS3({ "x-amz-content-sha256": "UNSIGNED-PAYLOAD" }, "other"), undefined);
-  });
-
-  it("is refused without the header, or in another form", () => {
-    const { authorization: _, ...headers } = signed().headers;
-    assert.equal(problem({ ...signed(), headers }), "MissingAuthenticationToken");
-    assert.equal(problem(signed({ headers: { authorization: "Bearer x" } })), "MissingAuthenticationToken");
   });
 
   it("is refused when anything that it covers has changed", () => {

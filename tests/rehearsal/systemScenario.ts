@@ -5,22 +5,18 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runCommand, runOrFail } from "../../rehearsal/host/command.ts";
+import { runOrFail } from "../../rehearsal/host/command.ts";
 import { readMachineFile, writeMachineFile } from "../../rehearsal/host/machineFiles.ts";
 import { createMachineRoot } from "../../rehearsal/host/machineRoot.ts";
 import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from "../../rehearsal/host/namespaces.ts";
 import { createNetwork } from "../../rehearsal/host/network.ts";
 import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/processes.ts";
-import { Systemd } from "../../rehearsal/machines/systemd.ts";
 
 const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = {
   exit,
   hang,
   orderly,
-  machines,
-  processes,
   roots,
-  units,
 };
 
 /** Ends with a distinct exit code, leaving a background process behind. */
@@ -71,101 +67,6 @@ async function aMachine(inside: Inside) {
   const logFile = join(inside.workFolder, "sleep.log");
   await startInMachine(machine, ["sleep", "301"], { logFile });
   return machine;
-}
-
-/** Two machines in two subnets on one bridge. */
-async function machines(): Promise<unknown> {
-  const network = await createNetwork({ addresses: ["10.0.0.1/24", "10.0.1.1/24"], linkLocal: ["169.254.169.254"] });
-  const [a, b] = await Promise.all([
-    network.addMachine({ name: "cp-0", address: "10.0.0.10/24", gateway: "10.0.0.1" }),
-    network.addMachine({ name: "win-0", address: "10.0.1.20/24", gateway: "10.0.1.1" }),
-  ]);
-  await network.addAddress("10.0.0.100");
-  await network.addAddress("10.0.0.101/32");
-  const reach = async (from: { pid: number }, to: string, seconds = 5) => {
-    const script = `exec 3<>/dev/tcp/${to}/9 || exit 1`;
-    // Nothing listens on port 9: "refused" comes from a host that was reached, anything else is no answer.
-    const result = await runInMachine(from, ["timeout", String(seconds), "bash", "-c", script]);
-    return /refused/.test(result.stderr) ? "reached" : /unreachable/.test(result.stderr) ? "no route" : "silence";
-  };
-  const before = Object.fromEntries(
-    await Promise.all(
-      ["10.0.0.1", "10.0.1.20", "169.254.169.254", "10.0.0.100", "10.0.0.101", "10.0.0.77"].map(
-        async (to) => [to, await reach(a, to, to === "10.0.0.77" ? 0.5 : 5)] as const,
-      ),
-    ),
-  );
-  const address = (await runInMachine(a, ["ip", "-brief", "-4", "address", "show", "eth0"])).stdout.trim().split(/\s+/);
-  const names = await Promise.all([a, b].map(async (m) => (await runInMachine(m, ["uname", "-n"])).stdout.trim()));
-  await b.cut();
-  const [toB, fromB, other] = await Promise.all([reach(a, "10.0.1.20", 0.5), reach(b, "10.0.0.1", 0.5), reach(a, "10.0.0.1")]);
-  await b.heal();
-  const healed = await waitFor("b", async () => (await reach(a, "10.0.1.20")) === "reached" && "reached", {
-    timeoutMs: 5000,
-  });
-  await b.destroy();
-  const successor = await network.addMachine({ name: "win-0", address: "10.0.1.20/24", gateway: "10.0.1.1" });
-  const replaced = await reach(a, "10.0.1.20");
-  const links = (await runOrFail(["ip", "-brief", "link"])).split("\n").map((line) => line.split(/[ @]/)[0]);
-  return {
-    before,
-    address: address.slice(2),
-    names,
-    cut: { toB, fromB, other },
-    healed,
-    replaced,
-    links,
-    differ: successor.pid !== b.pid,
-  };
-}
-
-/** Programs in a machine: start, end, output, waiting. */
-async function processes(inside: Inside): Promise<unknown> {
-  const machine = await aMachine(inside);
-  const start = (name: string, script: string) =>
-    startInMachine(machine, ["bash", "-c", script], {
-      logFile: join(inside.workFolder, `${name}.log`),
-      env: { WORD: name },
-    });
-  const failure = async (promise: Promise<unknown>) => {
-    const message = await promise.then(
-      () => "no failure",
-      (error: Error) => error.message,
-    );
-    return message.replaceAll(inside.workFolder, "WORK").replace(/waited [\d.]+ s/, "waited T s");
-  };
-  const polite = await start("polite", "trap 'echo ending; exit 3' TERM; echo $WORD $HOME; while :; do sleep 0.05; done");
-  const stubborn = await start("stubborn", "trap '' TERM; echo up; while :; do sleep 0.05; done");
-  const broken = await start("broken", "echo no disk >&2; exit 9");
-  const log = (process: { logFile: string }) => readFileSync(process.logFile, "utf8");
-  await waitFor("both", () => log(polite) !== "" && log(stubborn) !== "", { timeoutMs: 5_000 });
-  const inMachine = namespacesOf(polite.pid)[0] === namespacesOf(machine.pid)[0];
-  const refused = () => Promise.reject(new Error("connection refused"));
-  return {
-    inMachine,
-    stopped: await polite.stop(),
-    politeLog: log(polite),
-    killed: await stubborn.stop(100),
-    broken: await broken.exited,
-    ended: await failure(waitFor("etcd", refused, { timeoutMs: 60_000, processes: [broken] })),
-    late: await failure(waitFor("the API", refused, { timeoutMs: 50, intervalMs: 10 })),
-    value: await waitFor("a value", () => "value", { timeoutMs: 50 }),
-    result: await runInMachine(machine, ["bash", "-c", "cat; echo $A >&2; exit 4"], { stdin: "in", env: { A: "b" } }),
-    notFound: (await runInMachine(machine, ["no-such-program"])).code,
-    signalled: (await runInMachine(machine, ["bash", "-c", "kill -KILL $$"])).code,
-    slow: await failure(runInMachine(machine, ["bash", "-c", "sleep 302 & sleep 303"], { timeoutMs: 100 })).then((message) =>
-      message.replace(/^.*?: not/, "not"),
-    ),
-    leftOfSlow: await waitFor("the group's end", async () => (await sleepers(/^30[23]$/)).length === 0 && "none", {
-      timeoutMs: 2_000,
-    }),
-  };
-}
-
-/** The arguments of all running `sleep` commands in this pid namespace that match. */
-async function sleepers(argument: RegExp): Promise<readonly string[]> {
-  const { stdout } = await runCommand(["ps", "-eo", "stat=,args="]);
-  return stdout.split("\n").filter((line) => !line.startsWith("Z") && argument.test(/ sleep (\d+)$/.exec(line)?.[1] ?? ""));
 }
 
 /** The root of a machine: what is private, what is the host's, what outlives it. */
@@ -230,32 +131,6 @@ async function roots(inside: Inside): Promise<unknown> {
   return facts;
 }
 
-/** What systemctl does with units of a machine. */
-async function units(inside: Inside): Promise<unknown> {
-  const machine = await aMachine(inside);
-  const systemd = new Systemd({ machine, logFolder: inside.workFolder });
-  const unit = (name: string, ...lines: readonly string[]) =>
-    writeMachineFile(machine.pid, `/etc/systemd/system/${name}.service`, `[Service]\nType=oneshot\n${lines.join("\n")}\n`);
-  const remaining = "RemainAfterExit=yes";
-  await unit("once", remaining, "ExecStart=/bin/true");
-  await unit("lacking", "EnvironmentFile=/etc/none.env", "ExecStart=/bin/true");
-  await unit("optional", "EnvironmentFile=-/etc/none.env", "ExecStart=/bin/true");
-  /** Exit code of systemctl and how often the unit was started by then. */
-  const ask = async (verb: string, name = "once") => [
-    (await systemd.systemctl([verb, name])).code,
-    systemd.state(`${name}.service`).starts,
-  ];
-  const facts: Record<string, unknown> = {
-    started: [await ask("start"), await ask("start")],
-    stopped: [await ask("stop"), await ask("try-restart"), await ask("start")],
-    environment: [await ask("start", "lacking"), await ask("start", "optional")],
-    enabled: [await ask("enable"), await ask("enable", "missing"), await ask("disable", "missing")],
-  };
-  await unit("once", remaining, "ExecStart=/bin/false");
-  facts.reloaded = [await ask("restart"), await ask("daemon-reload"), await ask("restart")];
-  return facts;
-}
-
 /** Takes the CA bundle and /usr/local away from what later machines see of the host. */
 const leanHost = `
 set -e
@@ -280,5 +155,5 @@ if (inside === undefined) {
   if (scenario === undefined) throw new Error(`scenarios: ${Object.keys(scenarios).join(", ")}`);
   const result = await scenario(inside);
   process.stdout.write(`${JSON.stringify(result)}\n`);
-  if (["machines", "processes", "roots", "units"].includes(process.argv[2] ?? "")) process.exit(0); // The rest must end by itself.
+  if (process.argv[2] === "roots") process.exit(0); // The rest must end by itself.
 }
