@@ -2,13 +2,12 @@ import { mkdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { expect } from "../../checks/check.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { machineSize } from "../../components/model/pools.ts";
 import { type Kubectl, kubectlWith } from "../api/apply.ts";
 import { type Api, answersReady, apiFor } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { initialiseNodes } from "../clouds/cloudController.ts";
 import { startCloudController } from "../clouds/cloudControllerLoop.ts";
-import type { Hardware } from "../host/hardware.ts";
+import { hardwareOf } from "../host/hardware.ts";
 import { limitsMs } from "../host/limits.ts";
 import { logTail, waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
@@ -16,7 +15,7 @@ import { stuckStage } from "../machines/bootstrapLog.ts";
 import { imagePrograms } from "../machines/images.ts";
 import { refusal } from "../machines/kubeletLog.ts";
 import { startKwok } from "../machines/kwok.ts";
-import { type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
+import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { startWindowsMachine, type WindowsMachine } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { defaultCache } from "../programs/cache.ts";
@@ -29,8 +28,6 @@ import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
 
 /** Programs that lie ready for the launchers of a Linux machine. */
 const nodePrograms = ["kubelet", "kubeadm", "kubectl", "etcdctl", "etcdutl"] as const;
-/** Processors and memory of a size whose name does not tell them: the smallest that Fenestra uses by default. */
-const defaultCapacity = { vcpus: 2, memoryGib: 8 };
 /** Unit that runs the bootstrap of a machine. */
 const bootstrapUnit = "fenestra-bootstrap.service";
 const kubeletUnit = "kubelet.service";
@@ -138,7 +135,7 @@ export class Cluster {
       },
       addOnPrograms: this.#parts.addOnPrograms,
       payload: withServedDigests(payload, infra.artifacts),
-      ...(controlPlane ? { disk: diskOf({ machine, payload }) } : {}),
+      ...(controlPlane ? { disk: diskOf(machine) } : {}),
       hardware: hardwareOf(machine),
     });
     this.#machines.set(machine.id, started);
@@ -226,7 +223,7 @@ export class Cluster {
   /** The power of a machine fails. Its disk stays, or is lost too. */
   async powerOff(member: DecodedMachine, disk: "kept" | "lost"): Promise<void> {
     await this.powerOffMachine(member.machine);
-    if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member));
+    if (disk === "lost") await wipeDisk(this.#parts.workFolder, diskOf(member.machine));
   }
 
   /** Ends a machine, if one runs in a namespace. */
@@ -300,15 +297,4 @@ export class Cluster {
     };
     await this.#reached("the bootstraps to end well", look, this.#failures);
   }
-}
-
-/** What the cloud gives a machine of this size, so that requests must fit as they must there. */
-function hardwareOf({ cloud, size, volumes }: DecodedMachine["machine"]): Hardware {
-  const { vcpus, memoryGib } = machineSize(cloud, size) ?? defaultCapacity;
-  return { vcpus, memoryGib, diskGib: volumes.find(({ sizeGib }) => sizeGib !== undefined)?.sizeGib ?? 50 };
-}
-
-/** Name of the data disk of a control-plane machine, which outlives the machine. */
-function diskOf({ machine }: DecodedMachine): string {
-  return `disk-${machine.volumes.find(({ id }) => id !== undefined)?.id ?? machine.name}`;
 }

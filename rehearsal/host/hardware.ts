@@ -1,3 +1,6 @@
+import { machineSize } from "../../components/model/pools.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+
 /** What a machine is made of. */
 export interface Hardware {
   readonly vcpus: number;
@@ -74,4 +77,13 @@ export function hardwareFiles(hardware: Hardware): Readonly<Record<string, strin
       ]),
     ),
   };
+}
+
+/** Processors and memory of a size whose name does not tell them: the smallest that Fenestra uses by default. */
+const defaultCapacity = { vcpus: 2, memoryGib: 8 };
+
+/** What the cloud gives a machine of this size, so that requests must fit as they must there. */
+export function hardwareOf({ cloud, size, volumes }: SimulatedMachine): Hardware {
+  const { vcpus, memoryGib } = machineSize(cloud, size) ?? defaultCapacity;
+  return { vcpus, memoryGib, diskGib: volumes.find(({ sizeGib }) => sizeGib !== undefined)?.sizeGib ?? 50 };
 }

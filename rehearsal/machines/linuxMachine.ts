@@ -2,6 +2,7 @@ import { chmod, mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { shellQuote } from "../../components/machine/linux/shell.ts";
 import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { readMachineFile, writeMachineFile } from "../host/machineFiles.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
@@ -116,4 +117,9 @@ export async function wipeDisk(workFolder: string, disk: string): Promise<void> 
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   await chmod(folder, 0o755);
+}
+
+/** Name of the data disk of a control-plane machine, which outlives the machine. */
+export function diskOf(machine: SimulatedMachine): string {
+  return `disk-${machine.volumes.find(({ id }) => id !== undefined)?.id ?? machine.name}`;
 }

@@ -14,7 +14,7 @@ export interface RehearsalCa {
 export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);
   if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true) return undefined;
-  const authority = newAuthority("Own authority of the stack");
+  const authority = newAuthority("Fenestra rehearsal, in place of the stack's");
   const all = JSON.stringify([authority.certificate, ...others]);
   return { config: { ...config, "fenestra:certificateAuthorities": all }, authority };
 }

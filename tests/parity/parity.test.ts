@@ -204,6 +204,7 @@ describe("parity of the clouds", () => {
       tags: { owner: "me" },
       acknowledge: {},
       secretsEncryption: { keys: ["key1", "key2"] },
+      repair: {},
     };
     for (const cloud of ["aws", "azure"] as const) {
       // The clouds name a registry in their own ways.
