@@ -45,7 +45,10 @@ describe("samples", () => {
       assert.equal(manifest(all, "Service", `win-webserver-${year}`).spec?.type, "NodePort");
       assert.equal(manifest(all, "Service", `win-webserver-${year}-lb`).spec?.type, "LoadBalancer");
       const iis = podSpec(manifest(all, "Deployment", `iis-${year}`));
-      assert.equal(iis?.containers[0]?.image?.split("@")[0], `mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc${year}`);
+      assert.equal(
+        String(iis?.containers[0]?.image).split("@")[0],
+        `mcr.microsoft.com/windows/servercore/iis:windowsservercore-ltsc${year}`,
+      );
       assert.equal(manifest(all, "Service", `iis-${year}-lb`).spec?.type, "LoadBalancer");
     }
   });
