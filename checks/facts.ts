@@ -47,3 +47,5 @@ export const sampleAccount = { namespace: "fenestra-samples", name: "object-read
 export const exporterNamespace = "fenestra-monitoring";
 export const allowingLabels = { hostProcess: "fenestra.dev/host-process", controlPlane: "fenestra.dev/control-plane" } as const;
 export const lateSnapshotHours = 9;
+/** Port of a worker that is open while its node is Ready. */
+export const healthPort = 10261;

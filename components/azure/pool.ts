@@ -15,7 +15,6 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { podsOfWorker } from "../model/podAddressing.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
-import { joinSeconds } from "../model/timings.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {
@@ -175,7 +174,8 @@ export class Pool extends pulumi.ComponentResource {
         },
         upgradePolicy: this.#upgradePolicy(),
         ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
-        automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: repairGrace(pool) },
+        // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program would stay.
+        automaticRepairsPolicy: { enabled: false },
         virtualMachineProfile: this.#profile(payload),
       },
       {
@@ -296,9 +296,4 @@ export class Pool extends pulumi.ComponentResource {
       })),
     };
   }
-}
-
-/** Time after a change in which Azure does not repair a machine: as long as it may take to join; 10 to 90 minutes are allowed. */
-function repairGrace({ os }: PoolSpec): string {
-  return `PT${joinSeconds[os] / 60}M`;
 }

@@ -6,10 +6,17 @@ import { joinSeconds } from "../model/timings.ts";
 
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 
+/** Looks after which a machine's health counts, and seconds between them: minutes, since a roll stops for a machine that is unhealthy. */
+const looks = { numberOfProbes: 3, intervalInSeconds: 60 } as const;
+
+/** Minutes until a machine that has joined is healthy. */
+export const healthyAfter = (looks.numberOfProbes * looks.intervalInSeconds) / 60;
+
 /**
- * Health check of a machine: something listens on the kubelet's port, which is so as soon as the node has joined. Version 2.0 of the
- * extension has a grace period, in which a joining machine counts as starting and not as unhealthy. By HTTP it expects its own answer format,
- * which the kubelet's /healthz does not have, and every machine would be replaced for ever (Azure documentation, application health extension).
+ * Health check of a machine: its own port is open, which is so while its node is Ready. The kubelet's port is open within a second of its start,
+ * and a roll by that one would delete working machines for others that never join. Version 2.0 of the extension has a grace period, in which a
+ * joining machine counts as starting and not as unhealthy. By HTTP it expects its own answer format (Azure documentation, application health
+ * extension).
  */
 function health({ os }: PoolSpec): Extension {
   return {
@@ -20,9 +27,8 @@ function health({ os }: PoolSpec): Extension {
     autoUpgradeMinorVersion: true,
     settings: {
       protocol: "tcp",
-      port: ports.kubelet,
-      intervalInSeconds: 15,
-      numberOfProbes: 3,
+      port: ports.joined,
+      ...looks,
       gracePeriod: joinSeconds[os],
     },
   };

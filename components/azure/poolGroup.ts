@@ -7,6 +7,7 @@ import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
+import { healthyAfter } from "./poolExtensions.ts";
 
 /**
  * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it must
@@ -35,7 +36,7 @@ export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
   const batches = Math.ceil(most / Math.max(1, Math.floor((most * rollingBatch(pool)) / 100)));
   const goneAfter = 5;
-  const batch = (joinSeconds[pool.os] + cloudFacts.azure.timings.termination[pool.os]) / 60 + goneAfter;
+  const batch = (joinSeconds[pool.os] + cloudFacts.azure.timings.termination[pool.os]) / 60 + healthyAfter + goneAfter;
   return Math.max(leastUpdate, batches * batch);
 }
 

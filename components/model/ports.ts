@@ -4,7 +4,7 @@ export interface PortRange {
   readonly last: number;
 }
 
-/** Every port of a cluster's machines that another machine, a load balancer or the deployer connects to. Each number is defined only here. */
+/** Every port of a cluster's machines that another machine, a load balancer, an agent of the cloud or the deployer connects to. Each number is defined only here. */
 export const ports = {
   /** Kubernetes API, on control-plane machines and load balancers: kubeadm's default. */
   api: 6443,
@@ -15,6 +15,8 @@ export const ports = {
   kubelet: 10250,
   /** Health endpoint of kube-proxy, probed by the load balancers of Services (kubernetes/kubernetes, pkg/cluster/ports). */
   kubeProxyHealth: 10256,
+  /** Open on a worker, to itself alone, while its node is Ready: what Azure's health extension looks at. */
+  joined: 10261,
   /** Prometheus exporters of Linux and Windows nodes (prometheus/prometheus wiki, "Default port allocations"). */
   nodeExporter: 9100,
   windowsExporter: 9182,

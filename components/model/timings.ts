@@ -12,6 +12,12 @@ export const joinSeconds = { linux: 900, windows: 2400 } as const;
  */
 export const provisionMinutes = 30;
 
+/**
+ * Seconds for which a node may be not Ready before its machine counts as unhealthy: a kubelet that starts over, a control plane that is being
+ * updated. `every` is between looks.
+ */
+export const healthSeconds = { patience: 300, every: 15 } as const;
+
 /** Seconds between polls of the cloud's termination notice. */
 export const noticeSeconds = 5;
 

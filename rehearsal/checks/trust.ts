@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { controlPlaneKey, ports } from "../../checks/facts.ts";
+import { controlPlaneKey, healthPort, ports } from "../../checks/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { Cluster } from "../cluster/cluster.ts";
@@ -118,6 +118,34 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         expectEqual([...new Set(reasons)], ["FenestraApproved"], "who approved first certificates");
         note(`${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`);
         await Promise.all(made.map((name) => api.certificates.deleteCertificateSigningRequest({ name })));
+      },
+    },
+    {
+      id: "health port",
+      title: "a kubelet that runs, and is answered 401 by the API, keeps its machine's health port closed",
+      run: async (context) => {
+        const [id = ""] = context.linuxWorkers;
+        const worker = workerOf(context);
+        const run = async (script: string): Promise<void> => {
+          const { code, stderr } = await worker.run(["bash", "-ec", script]);
+          expectEqual(code, 0, `exit code of ${script} (${stderr.trim()})`);
+        };
+        const open = async (port: number): Promise<void> => {
+          const look = { timeoutMs: limitsMs.steps, intervalMs: 250 };
+          await waitFor(`port ${port} to be open`, async () => await context.listens(id, port), look);
+        };
+        const kubeconfig = "/etc/kubernetes/kubelet.conf";
+        await open(healthPort);
+        await run(`cp ${kubeconfig} /root/kept; sed -i 's#client-certificate:.*#token: of.nobody#; /client-key:/d' ${kubeconfig}`);
+        await run("systemctl restart kubelet fenestra-health");
+        await open(ports.kubelet);
+        // Two looks of the machine itself, as its script pauses.
+        const everySeconds = 15;
+        await new Promise((resolve) => setTimeout(resolve, 2 * everySeconds * 1000));
+        const closed = !(await context.listens(id, healthPort));
+        await run(`mv /root/kept ${kubeconfig}; systemctl restart kubelet fenestra-health`);
+        await open(healthPort);
+        expect(closed, `port ${healthPort} is open on a machine whose node nobody answers for`);
       },
     },
     {

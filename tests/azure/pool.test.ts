@@ -31,7 +31,7 @@ describe("pools on Azure", () => {
   });
   const idOf = (type: string, name: string): string | undefined => resource(dev, azureType(type), name).id;
 
-  it("are uniform scale sets with a rolling upgrade by surge, repairs, a notice of the end and no public address", () => {
+  it("are uniform scale sets with a rolling upgrade by surge, a notice of the end and no public address", () => {
     const { inputs, options } = resource(dev, setType, "azure-dev-pool-win2022-group");
     const { virtualMachineProfile, ...rest } = inputs;
     assert.deepEqual(rest, {
@@ -60,7 +60,7 @@ describe("pools on Azure", () => {
           pauseTimeBetweenBatches: "PT0S",
         },
       },
-      automaticRepairsPolicy: { enabled: true, repairAction: "Replace", gracePeriod: "PT40M" },
+      automaticRepairsPolicy: { enabled: false },
     });
     const { osProfile, ...profile } = mapOf(virtualMachineProfile);
     assert.deepEqual(profile, {
@@ -113,7 +113,7 @@ describe("pools on Azure", () => {
             type: "ApplicationHealthWindows",
             typeHandlerVersion: "2.0",
             autoUpgradeMinorVersion: true,
-            settings: { protocol: "tcp", port: 10250, intervalInSeconds: 15, numberOfProbes: 3, gracePeriod: 2400 },
+            settings: { protocol: "tcp", port: 10261, numberOfProbes: 3, intervalInSeconds: 60, gracePeriod: 2400 },
           },
         ],
       },

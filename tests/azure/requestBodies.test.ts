@@ -20,8 +20,8 @@ const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) =>
   ["compute:VirtualMachineScaleSet", profile({ evictionPolicy: "Delete" }), /eviction policy/],
   [
     "compute:VirtualMachineScaleSet",
-    (inputs) => ({ ...inputs, automaticRepairsPolicy: { enabled: true, gracePeriod: "PT5M" } }),
-    /grace of repairs/,
+    (inputs) => ({ ...inputs, automaticRepairsPolicy: { enabled: true } }),
+    /nothing but the node controller/,
   ],
   ["compute:VirtualMachineScaleSet", (inputs) => ({ ...inputs, platformFaultDomainCount: 2 }), /fault domains/],
   [

@@ -1,6 +1,7 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
-import { heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { ports } from "../../model/ports.ts";
+import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
@@ -21,28 +22,37 @@ export interface LinuxWorkerPayloadArgs {
   readonly access: PoolAccess;
 }
 
-const drainUnit = "fenestra-drain.service";
+/** What runs as long as a worker does, by unit. */
+const daemons = {
+  "fenestra-drain.service": { does: "moves the pods before this machine is taken away", file: "drain.sh" },
+  "fenestra-health.service": { does: "opens a port while the node is Ready", file: "health.sh" },
+} as const;
+const daemonUnits = Object.keys(daemons);
 
 /** Services of a Linux pool's machines, as systemd names them. */
 export function workerUnits({ cloud }: Pick<NodeSettings, "cloud">): readonly string[] {
-  return [...commonUnits(cloud), drainUnit];
+  return [...commonUnits(cloud), ...daemonUnits];
 }
 
 /** Payload of a Linux pool's machines. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   const env: MachineEnv = {
-    ...commonEnv(spec, access.cloud, [drainUnit]),
+    ...commonEnv(spec, access.cloud, daemonUnits),
     ...lifecycleEnv(access),
     ...drainTimes(spec, pool),
     ...workerAttempts,
+    HEALTH_PORT: ports.joined,
+    HEALTH_PATIENCE: healthSeconds.patience,
+    HEALTH_PAUSE: healthSeconds.every,
     ...(pool.timeZone === undefined ? {} : { TIME_ZONE: pool.timeZone }),
   };
   const stages = withPodNetwork(withTrust(spec, withCredentials(spec, workerStages(pool))), spec.kubernetes.podNetwork);
-  const drain = script("drain.sh");
   const files = withTemplates("linux", [
     ...linuxFiles({ spec, pool, stages, env }),
-    drain,
-    unitFile(drainUnit, daemonUnit("moves the pods before this machine is taken away", drain.path)),
+    ...Object.entries(daemons).flatMap(([unit, { does, file }]) => {
+      const program = script(file);
+      return [program, unitFile(unit, daemonUnit(does, program.path))];
+    }),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux") },
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
-import { heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import { byCloud, type CloudAccess } from "../cloudAccess.ts";
@@ -50,6 +50,7 @@ const sharedScripts = [
   "sigv4.ps1",
   "web.ps1",
   "identity.ps1",
+  "joined.ps1",
   "notice.ps1",
   "drain.ps1",
   "watch-notices.ps1",
@@ -213,6 +214,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       sickRounds: 10,
       kubeletHealth: "http://127.0.0.1:10248/healthz",
       proxyHealth: `http://127.0.0.1:${ports.kubeProxyHealth}/livez`,
+      healthPort: ports.joined,
+      healthPatience: healthSeconds.patience,
       logBytes: serviceLogs.bytes,
     },
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.

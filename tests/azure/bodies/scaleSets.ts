@@ -171,13 +171,10 @@ export const scaleSetRules: readonly BodyRule[] = [
     },
   },
   {
-    title: "the grace of repairs is 10 to 90 minutes",
-    source: "Azure documentation, automatic instance repairs",
+    title: "nothing but the node controller repairs machines",
+    source: "docs/adr/0023-clouds-roll-their-groups.md",
     kind: set,
-    problem: (inputs) => {
-      const grace = minutes(mapOf(inputs.automaticRepairsPolicy).gracePeriod);
-      return when(!(grace >= 10 && grace <= 90), "gracePeriod");
-    },
+    problem: (inputs) => when(mapOf(inputs.automaticRepairsPolicy).enabled !== false, "automaticRepairsPolicy"),
   },
   {
     title: "eviction policy and price are for spot only, and a spot set has them",

@@ -73,6 +73,13 @@ kube() {
 }
 KUBE_SECONDS=30
 
+# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in $scratch/node.
+node_ready() {
+  local answer
+  answer=$(KUBE_SECONDS=5 kube kubelet get node "$NODE_NAME" \
+    --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>"$scratch/node") && [[ $answer == True ]]
+}
+
 # has_form <value> <regular expression>...: whether each value has the form it must have: a busy service may answer with a page.
 has_form() {
   while (($# > 1)); do

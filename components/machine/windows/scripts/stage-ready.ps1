@@ -3,23 +3,10 @@ param(
     [object] $Machine
 )
 . "$PSScriptRoot/identity.ps1"
+. "$PSScriptRoot/joined.ps1"
 $node = Get-Node $Machine
-# No quotes: Windows PowerShell drops them when it passes arguments to a program.
-$path = '{range .status.conditions[*]}{.type}={.status};{end}'
-
-# An unreachable API is not an error yet: the kubelet may still wait for its certificate.
-function Test-Ready {
-    try {
-        $answer = Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'get', 'node', $node.name, '-o', "jsonpath=$path") -Seconds 15
-        "$answer" -split ';' -contains 'Ready=True'
-    }
-    catch {
-        $false
-    }
-}
-
 try {
-    Wait-Until { Test-Ready } $Machine.readySeconds "node $($node.name) to be Ready" 5 | Out-Null
+    Wait-Until { Test-NodeReady $Machine $node.name } $Machine.readySeconds "node $($node.name) to be Ready" 5 | Out-Null
 }
 catch {
     # The token may have expired while the API was down, and the kubelet reads it each time it starts: the next attempt repeats the join stage,

@@ -8,6 +8,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/endpoints.ps1"
+. "$PSScriptRoot/joined.ps1"
 
 # A stopped service. Its recovery actions do not cover an orderly stop.
 function Repair-Services {
@@ -195,6 +196,7 @@ function Invoke-Round {
         [hashtable] $Memory
     )
     Invoke-Duties $Memory ([ordered] @{
+        'health port' = { Set-HealthPort $Machine $Memory }
         # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order with flanneld.
         routes = {
             foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {

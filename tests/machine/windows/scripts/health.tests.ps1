@@ -365,6 +365,46 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
     Assert-Throws { Limit-Log $path 10 } '.'
     Assert-Equal (Get-Item -LiteralPath $path).Length 0
 }
+Test 'the health port is open while the node is Ready and for a while after, and never before' {
+    $say = @{ ready = $false }
+    function Test-NodeReady {
+        $say.ready
+    }
+    function Test-Open {
+        $client = New-Object Net.Sockets.TcpClient
+        try {
+            $client.Connect('127.0.0.1', 10261)
+            $true
+        }
+        catch {
+            $false
+        }
+        finally {
+            $client.Close()
+        }
+    }
+    $memory = @{}
+    foreach ($case in @(
+            @{ node = ''; ready = $true; patience = 0; open = $false }
+            @{ node = '{"name":"win2022000000"}'; ready = $false; patience = 0; open = $false }
+            @{ node = '{"name":"win2022000000"}'; ready = $true; patience = 0; open = $true }
+            @{ node = '{"name":"win2022000000"}'; ready = $false; patience = 60; open = $true }
+            @{ node = '{"name":"win2022000000"}'; ready = $false; patience = 0; open = $false }
+            @{ node = '{"name":"win2022000000"}'; ready = $true; patience = 0; open = $true }
+        )) {
+        Set-Content -Path "$temp/node.json" -Value $case.node
+        $say.ready = $case.ready
+        $machine = ConvertTo-Data @{ paths = @{ node = "$temp/node.json" }; watch = @{ healthPort = 10261; healthPatience = $case.patience } }
+        Set-HealthPort $machine $memory
+        # More connections than a queue holds.
+        foreach ($time in 1..3) {
+            Assert-Equal (Test-Open) $case.open
+        }
+        Set-HealthPort $machine $memory
+    }
+    Assert-Equal $memory.port.Pending() $false
+    $memory.port.Stop()
+}
 $routes = @{ asked = 0 }
 function Repair-Routes {
     $routes.asked += 1

@@ -3,12 +3,7 @@
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-is_ready() {
-  local answer
-  answer=$(KUBE_SECONDS=5 kube kubelet get node "$NODE_NAME" \
-    --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>"$scratch/node") && [[ $answer == True ]]
-}
-if ! poll "$NODE_ATTEMPTS" is_ready; then
+if ! poll "$NODE_ATTEMPTS" node_ready; then
   # Until it has a certificate the kubelet needs a token that is good: the next run reads the join secret again. Its kubeconfig is there from its
   # start on (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: writeKubeconfigFromBootstrapping).
   openssl x509 -in /var/lib/kubelet/pki/kubelet-client-current.pem -noout -checkend 0 >"$scratch/certificate" 2>&1 || rm -f "$state/done/join"
