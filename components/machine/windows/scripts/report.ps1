@@ -32,7 +32,7 @@ function Get-Fields {
 }
 
 # Adds the outcome to the newest status of the extension, or replaces the previous one. The status itself stays as the extension set it: an error
-# there would count as failed provisioning, which automatic repair does not cover. The guest agent polls the file.
+# there would count as failed provisioning. The guest agent polls the file.
 function Set-Report {
     param(
         [object] $Machine,
