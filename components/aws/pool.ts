@@ -19,7 +19,7 @@ import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
-import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingMaximum } from "./poolGroup.ts";
+import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingRange } from "./poolGroup.ts";
 import { launches, purchase } from "./purchase.ts";
 import type { MachineScripts } from "./scripts.ts";
 
@@ -158,7 +158,7 @@ export class Pool extends pulumi.ComponentResource {
 
   #makeGroup(template: LaunchTemplate, identity: Identity | undefined): Group {
     const { spec, pool, after } = this.#args;
-    const healthy = { minHealthyPercentage: 100, maxHealthyPercentage: rollingMaximum(pool) };
+    const healthy = rollingRange(pool);
     return new Group(
       `${this.#name}-group`,
       {
@@ -175,6 +175,7 @@ export class Pool extends pulumi.ComponentResource {
         instanceRefresh: { strategy: "Rolling", preferences: { ...healthy, instanceWarmup: "0" } },
         // Rebalancing would terminate healthy machines; it does not wait until a pod with a zonal disk is drained.
         suspendedProcesses: ["AZRebalance"],
+        ...(pool.maxAge === undefined ? {} : { maxInstanceLifetime: pool.maxAge * 86_400 }),
         capacityRebalance: pool.spot,
         terminationPolicies: ["OldestLaunchTemplate", "Default"],
         tags: [...groupTags(spec, pool)],

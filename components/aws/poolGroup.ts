@@ -2,7 +2,7 @@ import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity } from "../model/nodeSettings.ts";
-import { groupName, groupSize } from "../model/poolGroups.ts";
+import { groupName, rollPercents } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { clusterTag } from "./policyDocument.ts";
@@ -36,12 +36,10 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
   ];
 }
 
-/**
- * Most machines during a rolling replacement, in percent of those wanted: one more than the largest group, in whole percents. A small group
- * gets one more in any case, as with the 110 % that the console calls "launch before terminating".
- */
-export function rollingMaximum(pool: PoolSpec): number {
-  return 100 + Math.ceil(100 / Math.max(1, groupSize(pool).maxSize));
+/** Fewest and most machines while the group is rolled, in percent of those wanted. */
+export function rollingRange(pool: PoolSpec): { readonly minHealthyPercentage: number; readonly maxHealthyPercentage: number } {
+  const { surge, unavailable } = rollPercents(pool);
+  return { minHealthyPercentage: 100 - unavailable, maxHealthyPercentage: 100 + surge };
 }
 
 /** How the pool's machines are replaced, and the commands that show it. */

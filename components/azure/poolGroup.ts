@@ -3,7 +3,7 @@ import { allocatable } from "../model/allocatable.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
 import { podsOfWorker } from "../model/podAddressing.ts";
-import { groupName, groupSize } from "../model/poolGroups.ts";
+import { groupName, groupSize, rollPercents } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
@@ -20,9 +20,9 @@ export function computerNamePrefix(pool: PoolSpec): string {
 /** Smallest batch of a rolling upgrade, in percent (Azure REST API, RollingUpgradePolicy). */
 const leastBatch = 5;
 
-/** Machines that are replaced at a time, in percent of the group: one of the largest group, in whole percents. */
+/** Machines that are replaced at a time, in percent of the group. */
 export function rollingBatch(pool: PoolSpec): number {
-  return Math.max(leastBatch, Math.ceil(100 / Math.max(1, groupSize(pool).maxSize)));
+  return Math.max(leastBatch, rollPercents(pool).surge);
 }
 
 /** Shortest time limit of an update, in minutes: that of a set which only grows. */

@@ -11,6 +11,7 @@ import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm } from "
 import { controlPlaneDiskFields, iamSchema, machineFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 import { repairSchema } from "./repairSchema.ts";
+import { updateFields } from "./updateSchema.ts";
 
 const httpUrl = z.url({ protocol: /^https?$/ }).meta({
   patternErrorMessage: "an http or https URL",
@@ -155,6 +156,7 @@ export const poolSchema = z
       .optional()
       .meta({ description: "Processors and memory of a size that Fenestra does not know." }),
     ...machineFields,
+    ...updateFields,
   })
   .meta({ description: "A pool of equal worker machines." });
 

@@ -69,6 +69,8 @@ type MachineOptions = Readonly<
     | "annotations"
     | "beforeJoin"
     | "afterJoin"
+    | "update"
+    | "maxAge"
   >
 >;
 
@@ -251,6 +253,8 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
         annotations: pool.annotations,
         beforeJoin: pool.beforeJoin,
         afterJoin: pool.afterJoin,
+        update: pool.update,
+        maxAge: pool.maxAge,
         scheduling: poolScheduling(pool, name, size),
       };
       if (release.family === "linux") return { ...common, os: "linux", release };

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { groupTags, rollingMaximum } from "../../components/aws/poolGroup.ts";
+import { groupTags, rollingRange } from "../../components/aws/poolGroup.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { groupSize } from "../../components/model/poolGroups.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
@@ -91,10 +92,23 @@ describe("pools on AWS", () => {
     assert.deepEqual(groupSize(poolOf("aws-prod", "win2019")), { minSize: 0, desiredCapacity: 0, maxSize: 6 });
   });
 
-  it("grow by one machine while they are replaced", () => {
-    assert.equal(rollingMaximum(poolOf("aws-prod", "win2022-a")), 110);
-    assert.equal(rollingMaximum(poolOf("aws-prod", "linux")), 134);
-    assert.equal(rollingMaximum({ ...poolOf("aws-dev", "linux"), count: 0 }), 200);
+  it("grow and shrink while they are replaced as the stack file says, in whole percents, by a tenth and at least one without it", () => {
+    const of = (count: number, update?: PoolSpec["update"]) => {
+      const { minHealthyPercentage, maxHealthyPercentage } = rollingRange({ ...poolOf("aws-dev", "linux"), count, update });
+      return [minHealthyPercentage, maxHealthyPercentage];
+    };
+    for (const [count, update, range] of [
+      [0, undefined, [100, 200]],
+      [3, undefined, [100, 134]],
+      [200, undefined, [100, 110]],
+      [200, { maxSurge: 1, maxUnavailable: 0 }, [100, 101]],
+      [4, { maxSurge: "10%", maxUnavailable: 0 }, [100, 125]],
+      [4, { maxSurge: "50%", maxUnavailable: 1 }, [75, 150]],
+      [3, { maxSurge: 0, maxUnavailable: 1 }, [66, 100]],
+      [4, { maxSurge: "100%", maxUnavailable: 1 }, [75, 175]],
+      [4, { maxSurge: 9, maxUnavailable: "0%" }, [100, 200]],
+    ] as const)
+      assert.deepEqual(of(count, update), range, JSON.stringify([count, update]));
   });
 
   it("tell the autoscaler from zero what a node will be, without putting that on machines", () => {

@@ -199,11 +199,12 @@ describe("pools on Azure", () => {
     assert.deepEqual([...can, ...cannot].filter(allowed), can);
   });
 
-  it("are replaced one machine at a time, as far as percents tell", () => {
+  it("are replaced as the stack file says, as far as percents tell, a tenth and at least one at a time without it", () => {
     assert.equal(rollingBatch(poolOf("azure-prod", "win22-1")), 10);
     assert.equal(rollingBatch(poolOf("azure-prod", "linux")), 34);
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 0 }), 100);
-    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90 }), 5);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90 }), 10);
+    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90, update: { maxSurge: 2, maxUnavailable: 0 } }), 5);
   });
 
   it("are given as long for an update as all their batches may take", () => {
@@ -213,8 +214,8 @@ describe("pools on Azure", () => {
       [1, 2, 12].map((count) => minutes("win2022", count)),
       [120, 120, 12 * 59],
     );
-    // 5 percent of 50 are two machines.
-    assert.deepEqual([minutes("win2022", 50), minutes("linux", 50)], [25 * 59, 25 * 28]);
+    // A tenth of 50 are five machines.
+    assert.deepEqual([minutes("win2022", 50), minutes("linux", 50)], [10 * 59, 10 * 28]);
   });
 
   it("tell the autoscaler from zero what a node will be", () => {

@@ -76,6 +76,8 @@ const tied: Readonly<Record<string, readonly string[]>> = {
     "ccgPlugin",
     "onDemand",
     "spot",
+    "update",
+    "maxAge",
   ],
 };
 
@@ -96,6 +98,7 @@ const placements = {
   aws: {
     any: [
       {},
+      { update: { maxSurge: "50%", maxUnavailable: 1 }, maxAge: 30 },
       { disk: { type: "io2", iops: 4000 } },
       { disk: { iops: 6000, throughput: 250, encryptionKey: `arn:aws:kms:eu-central-1:123456789012:key/mrk-1` } },
       { securityGroups: ["sg-0123456789abcdef0", "sg-1123456789abcdef0"] },
@@ -114,7 +117,7 @@ const placements = {
       { securityGroups: [`${azureGroup}/Microsoft.Network/applicationSecurityGroups/agents`] },
     ],
     spot: [{ spotMaxPrice: 0.25 }],
-    other: [{ capacityReservation: `${azureGroup}/Microsoft.Compute/capacityReservationGroups/reserved` }],
+    other: [{ update: { maxSurge: 2 } }, { capacityReservation: `${azureGroup}/Microsoft.Compute/capacityReservationGroups/reserved` }],
   },
 } as const;
 

@@ -21,6 +21,24 @@ const ofOneCloud = poolRule(["furtherSizes", "onDemand", "instanceProfile", "hyb
   ),
 ]);
 
+const update = poolRule(["update", "maxAge"], ["cloud"], ({ update: own, maxAge }, path, { cloud }) => {
+  const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
+  const { maxSurge, maxUnavailable } = own ?? {};
+  return [
+    ...elsewhere("aws", cloud, maxAge, `${path}.maxAge`),
+    ...elsewhere("aws", cloud, none(maxUnavailable) ? undefined : maxUnavailable, `${path}.update.maxUnavailable`),
+    ...(own !== undefined && none(maxSurge) && none(maxUnavailable)
+      ? [{ path: `${path}.update.maxSurge`, value: maxSurge, message: "leaves no machine to begin with", allowed: "1 or more" }]
+      : []),
+  ];
+});
+
+const updateOfSpot = poolRule(["update", "spot"], [], ({ update: value, spot: isSpot }, path) =>
+  isSpot && value !== undefined
+    ? [{ path: `${path}.update`, value, message: "has no effect: Azure does not roll spot machines", allowed: "nothing with spot" }]
+    : [],
+);
+
 const iam = rule(["cloud", "iam"], ({ cloud, iam: own }) => [
   ...elsewhere("aws", cloud, own.permissionsBoundary, "config.fenestra:iam.permissionsBoundary"),
   ...elsewhere("aws", cloud, own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
@@ -141,6 +159,8 @@ export const placementRules: readonly Rule[] = [
   given,
   ...diskRules,
   ofOneCloud,
+  update,
+  only("azure", updateOfSpot),
   iam,
   licence,
   spot,

@@ -32,6 +32,11 @@ export const placementRows: readonly Row[] = [
       iam: { rolePath: "/x/" },
     },
   ],
+  [
+    "rolls that only AWS has, and none at all",
+    "azure",
+    { "pools.0.update": { maxSurge: 0 }, "pools.0.maxAge": 30, "pools.1.update": { maxUnavailable: "5%" }, "pools.1.spot": true },
+  ],
   ["licences of one's own for Linux", "azure", { "pools.0.hybridBenefit": true }],
   ["spot and what is bought otherwise", "aws", { "pools.0.spot": true, "pools.0.dedicatedHosts": hosts, "pools.1.spotMaxPrice": 0.2 }],
   ["a reservation in one zone for two", "aws", { "pools.0.capacityReservation": "cr-0123456789abcdef0" }],
