@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
+import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { createProgress, isStrict, obtainCheckers, obtainOrReason, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Counts, checks, mocha, rehearsal } from "./commands.ts";
@@ -54,7 +55,7 @@ const release = (name: string, version: string): Step => ({
 async function buildPrograms(): Promise<void> {
   await obtained(async () => {
     await obtainPrograms({ progress });
-    await obtainCheckers({ progress });
+    await obtainCheckers({ progress, minors: [minorOf(defaultRelease)] });
   });
 }
 
