@@ -20,50 +20,6 @@ function text(value: PropertyMap[string] | undefined): string {
 }
 
 describe("the simulated AWS", () => {
-  it("gives ids of EC2's form, the same in every run", () => {
-    const make = () => cloud()(requestFor("aws:ec2/vpc:Vpc", "net", { cidrBlock: "10.0.0.0/16" }));
-    assert.match(make().id, /^vpc-[0-9a-f]{17}$/);
-    assert.deepEqual(make(), make());
-    assert.equal(make().outputs.ownerId, "123456789012");
-    assert.equal(make().outputs.arn, `arn:aws:ec2:eu-central-1:123456789012:vpc/${make().id}`);
-  });
-
-  it("gives a load balancer a DNS name of AWS's form", () => {
-    const { id, outputs } = cloud()(
-      requestFor("aws:lb/loadBalancer:LoadBalancer", "api", {
-        name: "dev-api",
-        loadBalancerType: "network",
-        internal: true,
-      }),
-    );
-    assert.match(id, /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/);
-    assert.match(text(outputs.dnsName), /^dev-api-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$/);
-  });
-
-  it("takes the address of an instance from its network interface", () => {
-    const simulate = cloud();
-    const card = simulate(
-      requestFor("aws:ec2/networkInterface:NetworkInterface", "card", {
-        subnetId: "subnet-1",
-        privateIps: ["10.0.224.10"],
-      }),
-    );
-    const instance = simulate(requestFor("aws:ec2/instance:Instance", "cp", { primaryNetworkInterface: { networkInterfaceId: card.id } }));
-    assert.equal(instance.outputs.privateIp, "10.0.224.10");
-  });
-
-  it("names a resource itself when the program does not", () => {
-    const { id } = cloud()(requestFor("aws:iam/role:Role", "worker", {}));
-    assert.match(id, /^worker-[0-9a-f]{7}$/);
-  });
-
-  it("marks a parameter's value as secret", () => {
-    const { id, outputs } = cloud()(requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a/b", value: "plain" }));
-    assert.equal(id, "/a/b");
-    assert.equal(outputs.arn, "arn:aws:ssm:eu-central-1:123456789012:parameter/a/b");
-    assert.ok(outputs.value instanceof Secret);
-  });
-
   it("refuses a provider that it does not know", () => {
     assert.throws(() => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})), /no simulation of the provider of gcp/);
   });
@@ -134,10 +90,6 @@ describe("the simulated tls provider", () => {
     assert.match(text(made.caKey.privateKeyPem), /^-----BEGIN EC PRIVATE KEY-----\n/);
     assert.ok(made.caKey.privateKeyPem instanceof Secret);
     assert.ok(!(made.ca.certPem instanceof Secret));
-  });
-
-  it("makes other keys every time", () => {
-    assert.notEqual(text(certificates("real").caKey.privateKeyPem), text(certificates("real").caKey.privateKeyPem));
   });
 
   it("makes fakes that can be read, say what they are, verify nothing and never change", () => {

@@ -13,7 +13,7 @@ import { planSchema } from "../../plan/plan.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
-import { listOf, mapOf, reveal, secretsIn, textOf } from "../../plan/program/values.ts";
+import { reveal, secretsIn, textOf } from "../../plan/program/values.ts";
 import { runStack } from "../support/mocks.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 
@@ -200,40 +200,9 @@ describe("fenestra plan", () => {
 });
 
 describe("the machines of a recorded program", () => {
-  it("are as many as the groups want, with addresses in their subnets, all different", async () => {
-    const program = await record("aws-dev", "known-outputs");
-    const machines = collectAwsMachines(program);
-    assert.equal(machines.length, 7);
-    assert.equal(new Set(machines.map(({ id }) => id)).size, 7);
-    assert.equal(new Set(machines.map(({ privateIp }) => privateIp)).size, 7);
-    for (const machine of machines) assert.match(machine.id, /^i-[0-9a-f]{17}$/);
-    const [controlPlane] = machines;
-    assert.equal(controlPlane?.privateIp, "10.0.224.10");
-    assert.equal(controlPlane?.zone, "eu-central-1a");
-    assert.equal(controlPlane?.region, "eu-central-1");
-    const pools = machines.filter(({ group }) => group !== undefined);
-    assert.deepEqual(
-      pools.map(({ name }) => name),
-      ["linux", "win2019", "win2022"].flatMap((pool) => [0, 1].map((index) => `aws-dev-pool-${pool}-group[${index}]`)),
-    );
-    assert.deepEqual(
-      pools.map(({ zone }) => zone),
-      pools.map((_, index) => (index % 2 === 0 ? "eu-central-1a" : "eu-central-1b")),
-    );
-    assert.ok(machines.every(({ volumes }) => volumes.length > 0 && volumes.every(({ encrypted }) => encrypted)));
-  });
-
   it("would be missed if a template were: a group without one is an error", async () => {
     const program = await record("aws-dev", "known-outputs");
     const resources = program.resources.filter(({ type }) => type !== "aws:ec2/launchTemplate:LaunchTemplate");
     assert.throws(() => collectAwsMachines({ ...program, resources }), /the launch template .* is not a resource of the program/);
-  });
-
-  it("carry the tags of their group", async () => {
-    const program = await record("aws-dev", "known-outputs");
-    const group = program.resources.find(({ name }) => name === "aws-dev-pool-linux-group");
-    assert.ok(listOf(group?.inputs.tags).some((tag) => textOf(mapOf(tag).key) === "fenestra:cluster"));
-    const machine = collectAwsMachines(program).find(({ name }) => name === "aws-dev-pool-linux-group[0]");
-    assert.equal(machine?.tags["fenestra:cluster"], "aws-dev");
   });
 });
