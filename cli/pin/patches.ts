@@ -100,8 +100,8 @@ function withScalars(text: string, replace: (keys: readonly string[], value: unk
   const parts: string[] = [];
   let done = 0;
   visit(parseDocument(text), {
-    Scalar: (place, { value, range }, ancestors) => {
-      if (place !== "value" || !range) return;
+    Scalar: (_, { value, range }, ancestors) => {
+      if (!range) return;
       const keys = ancestors.filter(isPair).map(({ key }) => String(isScalar(key) ? key.value : key));
       const other = replace(keys, value);
       if (other === undefined) return;
