@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { promisify } from "node:util";
 import fc from "fast-check";
-import { filledMirror, MirrorLacksError, placeOnMirror } from "../../rehearsal/clouds/mirror.ts";
+import { filledMirror, MirrorLacksError } from "../../rehearsal/clouds/mirror.ts";
 import { answerQuery, startNameServer } from "../../rehearsal/clouds/nameServer.ts";
 import { startProxy } from "../../rehearsal/clouds/proxy.ts";
 import { listen } from "../../rehearsal/clouds/server.ts";
@@ -26,21 +25,6 @@ describe("a mirror that is filled from the list", () => {
   const get = async (from: ReturnType<typeof mirror>, url: string) =>
     await from.handle({ caller: "10.0.0.4", method: "GET", host: "any", url, headers: {}, body: Buffer.alloc(0) });
   const path = "/files/github.com/etcd-io/etcd/releases/download/v3.6.10";
-
-  it("has each file at host and path of its URL below its own", async () => {
-    assert.equal(placeOnMirror(base, "https://dl.k8s.io/a/b"), "https://mirror.example.com/files/dl.k8s.io/a/b");
-    const from = mirror();
-    const body = Buffer.from(`content of https://mirror.example.com${path}/plain.tar.gz`);
-    assert.deepEqual(await get(from, `${path}/plain.tar.gz`), { status: 200, body });
-    assert.deepEqual(from.requests, [{ url: `https://mirror.example.com${path}/plain.tar.gz`, status: 200 }]);
-  });
-
-  it("has the checksum file of files without a digest, with a line for each", async () => {
-    const { body = "" } = await get(mirror(), `${path}/SUMS`);
-    const line = (name: string) =>
-      `${createHash("sha256").update(`content of https://mirror.example.com${path}/${name}`).digest("hex")}  ${name}\n`;
-    assert.equal(String(body), line("one.tar.gz") + line("two.tar.gz"));
-  });
 
   it("has nothing else, says so, and tells who waits", async () => {
     const from = mirror();

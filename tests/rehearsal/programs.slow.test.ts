@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import { fits, pinnedMinors, pinsOf, programNames, readToolsModule, versionIn } from "../../rehearsal/programs/catalog.ts";
+import { pinnedMinors, pinsOf, programNames, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
 import { type ObtainOptions, obtainPrograms, type ProgramSources, type Programs } from "../../rehearsal/programs/obtain.ts";
 import { obtainWindowsPrograms } from "../../rehearsal/programs/windowsPrograms.ts";
@@ -293,16 +293,6 @@ describe("obtainPrograms", () => {
     assert.deepEqual(cached(), []);
   });
 
-  it("builds with one call, and what is made of Kubernetes' code beside it", async () => {
-    const bases = await serve();
-    const programs = await obtain({ bases, path: join(folder, "go") });
-    assert.deepEqual(summary(programs), everything("built"));
-    assert.deepEqual(cached(), [...programNames, "container-runtime", "check-kubelet-1.36"].sort());
-    const [line, ...more] = lines.filter((text) => text.startsWith("building"));
-    assert.match(line ?? "", /^building from tools: kube-apiserver, .*, check-kubelet-1\.36 \(about 6 minutes /);
-    assert.deepEqual(more, []);
-  });
-
   it("leaves Windows programs alone where they are only looked for", async () => {
     const before = process.env.XDG_CACHE_HOME;
     process.env.XDG_CACHE_HOME = folder;
@@ -333,13 +323,6 @@ describe("obtainPrograms", () => {
 });
 
 describe("program catalog", () => {
-  it("reads the pins of the project's own tools module", () => {
-    const pins = pinsOf(readFileSync(new URL("../../tools/go.mod", import.meta.url), "utf8"));
-    assert.equal(pins.versions.kubernetes.split(".").slice(0, 2).join("."), "1.36");
-    assert.match(pins.versions.etcd, /^3\.6\.\d+$/);
-    assert.match(pins.versions.kwok, /^0\.8\.\d+$/);
-  });
-
   it("pins a release of every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
     const tools = fileURLToPath(new URL("../../tools", import.meta.url));
     const pinned = await pinnedMinors(tools, "tools");
@@ -363,13 +346,5 @@ describe("program catalog", () => {
 
   it("names the module that is not pinned", () => {
     assert.throws(() => pinsOf(goMod.replace(/.*kwok.*\n/, "")), /tools\/go.mod does not pin sigs.k8s.io\/kwok/);
-  });
-
-  it("finds versions in what programs print and compares minors", () => {
-    assert.equal(versionIn("Kubernetes v1.36.3"), "1.36.3");
-    assert.equal(versionIn("etcd Version: 3.6.16\nGo Version: go1.26.8"), "3.6.16");
-    assert.equal(versionIn("v1.36.0-alpha.1+abc"), "1.36.0");
-    assert.equal(versionIn("dev"), undefined);
-    assert.deepEqual([fits("1.36.9", "1.36.3"), fits("1.3.6", "1.36.3"), fits("2.36.3", "1.36.3")], [true, false, false]);
   });
 });
