@@ -44,8 +44,10 @@ export function rollingRange(pool: PoolSpec): { readonly minHealthyPercentage: n
 
 /** How the pool's machines are replaced, and the commands that show it. */
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
-  const group = `--region ${spec.region} --auto-scaling-group-name ${groupName(spec.name, pool.name)}`;
+  const name = groupName(spec.name, pool.name);
+  const group = `--region ${spec.region} --auto-scaling-group-name ${name}`;
   return {
+    group: name,
     drainSeconds: cloudFacts.aws.timings.termination[pool.os],
     replaces: true,
     joinHelp: [

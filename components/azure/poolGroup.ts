@@ -45,6 +45,7 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
   const group = groupName(spec.name, pool.name);
   const set = `--resource-group ${resourceGroupName(spec)} --name ${group}`;
   return {
+    group,
     drainSeconds: cloudFacts.azure.timings.termination[pool.os],
     // A spot set is not rolled, see `upgradePolicy`.
     replaces: !pool.spot,
@@ -55,6 +56,7 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
     oldHelp: (nodes) => {
       const ids = nodes.flatMap(({ name }) => instanceOf(name, pool) ?? []);
       return [
+        `Progress of the roll: az vmss rolling-upgrade get-latest ${set}; one that stopped is repeated by: az vmss update ${set}.`,
         "Azure updates machines in place, with their old custom data, when the quota has no room for one more: raise it for",
         `${pool.size.name} in ${spec.region}, then for one node after the other: kubectl drain NODE --ignore-daemonsets`,
         // A machine that is given a new disk keeps its identity, and nobody gives it another certificate.

@@ -2,13 +2,16 @@ import * as pulumi from "@pulumi/pulumi";
 import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
-import { type ApiClient, askApi, field, list, parsed } from "./apiProbe.ts";
+import { type ApiClient, askApi, field, parsed, text } from "./apiProbe.ts";
+import { machinesPage, pageLines } from "./machinesPage.ts";
 import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";
 import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 /** How a cloud replaces the machines of a pool, for the gate behind it. */
 export interface PoolRoll {
+  /** Name of its group in the cloud. */
+  readonly group: string;
   /** Time that a machine has to drain before it is terminated, in seconds. */
   readonly drainSeconds: number;
   /** Whether a change replaces the machines that are there. */
@@ -62,8 +65,10 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
         return [
           ...problems.slice(0, mostLines),
           ...(problems.length > mostLines ? [`and ${problems.length - mostLines} more`] : []),
+          "The node controller says:",
+          ...(await controllerLines(api, roll.group)).map((line) => `  ${line}`),
           ...(old.length === 0 ? [] : [roll.oldHelp(old)]),
-          ...(missing === 0 ? [] : [await requestsHelp(api), roll.joinHelp]),
+          ...(missing === 0 ? [] : [roll.joinHelp]),
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
         ].join("\n  ");
       },
@@ -77,9 +82,9 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
 
-/** Whether certificate requests of machines are waiting for approval. */
-async function requestsHelp(api: ApiClient): Promise<string> {
-  const { body } = await askApi(api, "/apis/certificates.k8s.io/v1/certificatesigningrequests");
-  const open = list(field(parsed(body), "items")).filter((request) => list(field(field(request, "status"), "conditions")).length === 0);
-  return `${open.length} certificate requests wait for approval (kubectl get csr).`;
+/** What the node controller says of a pool. */
+async function controllerLines(api: ApiClient, group: string): Promise<readonly string[]> {
+  const { namespace, name } = machinesPage;
+  const { body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
+  return pageLines(text(field(field(parsed(body), "data"), "status")), Date.now() / 1000, group);
 }

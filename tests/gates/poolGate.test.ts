@@ -39,19 +39,21 @@ describe("the gate behind a pool", () => {
     readonly spec?: ClusterSpec;
     readonly pool?: string;
     readonly roll?: (spec: ClusterSpec, pool: ClusterSpec["pools"][number]) => PoolRoll;
-    readonly requests?: readonly object[];
+    readonly page?: object;
     readonly limitSeconds?: number;
   }
 
   /** Waits at the gate of a pool while the API lists these nodes, one list after the other, the last one for ever. */
   async function wait(lists: readonly (readonly Node[])[], how: Wait = {}): Promise<readonly string[]> {
-    const { spec = aws, pool: name = "win2019", roll = awsRoll, requests = [], limitSeconds = 0.05 } = how;
+    const { spec = aws, pool: name = "win2019", roll = awsRoll, page, limitSeconds = 0.05 } = how;
     const pool = spec.pools.find((each) => each.name === name) ?? assert.fail(`no pool ${name}`);
     const asked: string[] = [];
     const left = [...lists];
     const answer = (path: string): Answer => {
-      if (path === "/apis/certificates.k8s.io/v1/certificatesigningrequests")
-        return { status: 200, body: JSON.stringify({ items: requests }) };
+      if (path === "/api/v1/namespaces/kube-system/configmaps/fenestra-machines")
+        return page === undefined
+          ? { status: 404, body: "" }
+          : { status: 200, body: JSON.stringify({ data: { status: JSON.stringify(page) } }) };
       asked.push(path);
       const nodes = left.length > 1 ? left.shift() : left[0];
       return nodes === undefined ? { status: 500, body: "" } : { status: 200, body: list(nodes) };
@@ -86,9 +88,13 @@ describe("the gate behind a pool", () => {
       assert.match(error.message, /waitForNodes: false at config\.fenestra:pools\[1\]\.$/);
       return true;
     });
-    const requests = [{ status: {} }, { status: { conditions: [{ type: "Approved" }] } }];
-    await assert.rejects(wait([[{}]], { requests }), (error: Error) => {
-      assert.match(error.message, /1 of 2 machines have no node\n {2}1 certificate requests wait for approval/);
+    const pools = { "aws-dev-win2019": { wanted: 2, ready: 1, old: 0, lost: ["i-0"] }, "aws-dev-linux": { wanted: 7 } };
+    const page = { at: Date.now() / 1000, pools, requests: { waiting: 1, reasons: ["i-1: no machine of the cloud"] } };
+    await assert.rejects(wait([[{}]], { page }), (error: Error) => {
+      assert.match(
+        error.message,
+        /have no node\n {2}The node controller says:\n {4}aws-dev-win2019: 1 of 2 Ready\n {6}never joined, to be replaced: i-0\n {4}1 certificate requests wait: i-1: no machine/,
+      );
       assert.match(error.message, /describe-scaling-activities --region eu-central-1 --auto-scaling-group-name aws-dev-win2019;/);
       assert.match(error.message, /get-console-output --region eu-central-1 --latest --output text --instance-id ID\n/);
       return true;

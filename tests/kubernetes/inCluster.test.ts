@@ -20,7 +20,7 @@ const record = (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "
   withMocks(
     () => {
       const apiGate = new pulumi.Stash("gate", { input: "ready" });
-      const roll = { drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
+      const roll = { group: "g", drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
       const pools = spec.pools.map((pool) => {
         const group = new pulumi.Stash(`pool-${pool.name}`, { input: pool.count });
         return { spec: pool, group, fingerprint: pulumi.output("0123456789abcdef"), roll };

@@ -180,7 +180,7 @@ const rows: readonly Row[] = [
   ["`access.names`, `access.dns.name`", {}, { access: { ...access, names: ["api.example.com"] } }, ...member],
   ["`httpProxy`", {}, { httpProxy: "http://proxy.corp.test:3128" }, ...everyNode()],
   ["`pools[].waitForNodes`", {}, pool({ waitForNodes: false }), nothing, nothing],
-  ["`pools[].update`", {}, pool({ update: { maxSurge: "50%" } }), on("win changes in place"), on("win changes in place")],
+  ["`pools[].update`", {}, pool({ update: { maxSurge: "100%" } }), on("win changes in place"), on("win changes in place")],
   ["`pools[].maxAge`", {}, pool({ maxAge: 30 }), on("win changes in place"), undefined],
   // The samples of a release go with its last pool, and kubernetes.io: a claim's volume goes with it under the policy Delete.
   ["`pools[].os`, another Windows", {}, pool({ os: "windows-2025" }), ...both(on("win rolls one by one", { lost: claim }))],

@@ -1,0 +1,59 @@
+import { field, list, parsed, text } from "./apiProbe.ts";
+
+/** Where the node controller says how the machines are (components/nodeController/program/status.py), under the key `status`. */
+export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
+
+/** Its lists of machines, and what happens to them. */
+const lists: readonly (readonly [key: string, words: string])[] = [
+  ["joining", "on their way"],
+  ["leaving", "leaving"],
+  ["unready", "not Ready"],
+  ["sick", "not Ready for too long, to be replaced"],
+  ["zombie", "without a Node although their kubelets run, to be replaced"],
+  ["lost", "never joined, to be replaced"],
+  ["held", "stopped or in standby: start them, or have the cloud delete them"],
+];
+
+/** Seconds without news after which nobody leads: an unchanged page is written every 300. */
+const staleSeconds = 900;
+
+/**
+ * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines, and made safe for a terminal. Pure.
+ *
+ * @param page the text of the page; empty before the controller's first round
+ * @param now seconds of the epoch
+ */
+export function pageLines(page: string, now: number, only?: string): readonly string[] {
+  const status = page === "" ? undefined : parsed(page);
+  const at = Number(field(status, "at"));
+  if (!(at > 0)) return ["the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine"];
+  const pools = field(status, "pools");
+  const names = Object.keys(typeof pools === "object" && pools !== null ? pools : {});
+  const requests = field(status, "requests");
+  const waiting = Number(field(requests, "waiting"));
+  const lines = [
+    ...(now - at > staleSeconds ? [`nobody has looked since ${new Date(at * 1000).toISOString()}: no node controller runs`] : []),
+    ...list(field(field(status, "cloud"), "problems")).map((problem) => `the cloud's list is not whole: ${text(problem)}`),
+    ...names.filter((name) => only === undefined || name === only).flatMap((name) => poolLines(name, field(pools, name))),
+    ...(waiting > 0 ? [`${waiting} certificate requests wait: ${list(field(requests, "reasons")).map(text).join("; ")}`] : []),
+  ];
+  return lines.map((line) => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300));
+}
+
+function poolLines(name: string, pool: unknown): readonly string[] {
+  const number = (key: string): number => Number(field(pool, key)) || 0;
+  const roll = field(pool, "roll");
+  const old = number("old");
+  const machines = lists.flatMap(([key, words]) => {
+    const names = list(field(pool, key)).map(text);
+    return names.length === 0 ? [] : [`  ${words}: ${names.join(", ")}`];
+  });
+  const frozen = text(field(pool, "frozen"));
+  const told = [text(field(roll, "state")), text(field(roll, "why"))].filter((words) => words !== "");
+  return [
+    `${name}: ${number("ready")} of ${number("wanted")} Ready${old === 0 ? "" : `, ${old} with an older template`}`,
+    ...machines,
+    ...(frozen === "" ? [] : [`  nothing is replaced: ${frozen}`]),
+    ...(told.length === 0 ? [] : [`  roll: ${told.join(": ")}`]),
+  ];
+}
