@@ -278,8 +278,9 @@ describe("in-cluster objects on a real API server", function () {
         ...["HostProcess", "tolerating the control plane", "gmsaCredentialSpec of an init container"],
       ];
       const rows = titles.map((title) => podTable.find((row) => row.title === title) ?? assert.fail(title));
-      for (const home of Object.values(podHomes).filter(({ kind }) => kind !== "Pod" && kind !== "DaemonSet"))
-        for (const row of rows) await judge(row, home);
+      // Its template says itself on which nodes it runs, which is another warning.
+      for (const home of Object.values(podHomes))
+        for (const row of rows) if (home.kind !== "Pod" && (home.kind !== "DaemonSet" || row.answer === "refused")) await judge(row, home);
     });
 
     it("stay within the API server's cost limits for a pod of a hundred containers", async () => {

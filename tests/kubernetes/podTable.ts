@@ -306,7 +306,4 @@ export const daemonSetTable: readonly PodCase[] = [
     },
     "windows-2022",
   ),
-  row("HostProcess", { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") }, "refused", [
-    "fenestra.dev/host-process: allowed",
-  ]),
 ];

@@ -116,12 +116,6 @@ describe("the kubelet's flags", () => {
     );
   });
 
-  it("name of a flag with and without a value", () => {
-    assert.equal(flagName("--a-b=c=d"), "a-b");
-    assert.equal(flagName("--windows-service"), "windows-service");
-    assert.equal(flagName("-v=2"), "v");
-  });
-
   it("labels survive being written and read, in an order of their own", () => {
     const text = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/);
     fc.assert(

@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { main } from "../../cli/main.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 
 /** Runs the program; its exit code and what it said to people. */
 async function run(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
@@ -40,30 +41,33 @@ describe("fenestra verify and uninstall", () => {
     assert.match(missing.said, /^fenestra: --kubeconfig no\/such\/file cannot be read: ENOENT.*; allowed: a kubeconfig/);
   });
 
-  it("end with 1 and without a namespace when the API server does not answer", async () => {
+  it("end with 1 when the API server does not answer, without a namespace and without what is in the kubeconfig", async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-"));
-    try {
-      const file = path.join(folder, "kubeconfig");
-      writeFileSync(
-        file,
-        JSON.stringify({
-          apiVersion: "v1",
-          kind: "Config",
-          // Nothing listens on the port "discard" of a test machine.
-          clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:9" } }],
-          users: [{ name: "u", user: { token: "none" } }],
-          contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
-          "current-context": "x",
-        }),
-      );
-      for (const args of [["verify"], ["uninstall", "--check"]]) {
-        const { code, said } = await run(...args, "--kubeconfig", file);
-        assert.equal(code, 1);
-        assert.match(said, /^fenestra: the API server https:\/\/127\.0\.0\.1:9 does not answer as it should: /);
-        assert.doesNotMatch(said, /namespace/);
-      }
-    } finally {
-      rmSync(folder, { recursive: true });
+    const file = path.join(folder, "kubeconfig");
+    const config = {
+      apiVersion: "v1",
+      kind: "Config",
+      // Nothing listens there, and fetch takes it for no port of another protocol.
+      clusters: [{ name: "c", cluster: { server: "https://127.0.0.1:47" } }],
+      users: [{ name: "u", user: { token: "hunter2" } }],
+      contexts: [{ name: "x", context: { cluster: "c", user: "u" } }],
+      "current-context": "x",
+    };
+    writeFileSync(file, JSON.stringify(config));
+    for (const args of [["verify"], ["uninstall", "--check"]]) {
+      const { code, said } = await run(...args, "--kubeconfig", file);
+      assert.equal(code, 1);
+      assert.match(said, /^fenestra: the API server https:\/\/127\.0\.0\.1:47 does not answer as it should: .*ECONNREFUSED/);
+      assert.doesNotMatch(said, /namespace|hunter2/);
     }
+    rmSync(folder, { recursive: true });
+  });
+});
+
+describe("what is told of an API that does not answer", () => {
+  it("says why, in one line", () => {
+    const cause = new Error("connect ECONNREFUSED 127.0.0.1:6443");
+    assert.equal(messageOf(new TypeError("fetch failed", { cause })), "fetch failed: connect ECONNREFUSED 127.0.0.1:6443");
+    assert.equal(messageOf({ body: '{"message":"forbidden"}' }), "forbidden");
   });
 });
