@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { afterEach, before, describe, it } from "mocha";
-import { commandFolder } from "../../../rehearsal/host/rootScripts.ts";
+import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleLinuxWorker } from "./examples.ts";
 import { disposeMachine, identity, machine, needsNamespaces, spec } from "./machine.ts";
 
