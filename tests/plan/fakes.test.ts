@@ -20,6 +20,19 @@ function text(value: PropertyMap[string] | undefined): string {
 }
 
 describe("the simulated AWS", () => {
+  it("gives ids, ARNs and names of AWS's forms, the same in every run", () => {
+    const make = (type: string, inputs: PropertyMap) => cloud()(requestFor(type, "n", inputs));
+    const vpc = make("aws:ec2/vpc:Vpc", {});
+    assert.match(text(vpc.outputs.arn), /^arn:aws:ec2:eu-central-1:123456789012:vpc\/vpc-[0-9a-f]{17}$/);
+    assert.deepEqual(make("aws:ec2/vpc:Vpc", {}), vpc);
+    const { id, outputs } = make("aws:lb/loadBalancer:LoadBalancer", { name: "dev-api", loadBalancerType: "network", internal: true });
+    assert.match(id, /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/);
+    assert.match(text(outputs.dnsName), /^dev-api-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$/);
+    assert.match(make("aws:iam/role:Role", {}).id, /^n-[0-9a-f]{7}$/);
+    const parameter = make("aws:ssm/parameter:Parameter", { name: "/a/b", value: "plain" });
+    assert.ok(parameter.outputs.value instanceof Secret);
+  });
+
   it("refuses a provider that it does not know", () => {
     assert.throws(() => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})), /no simulation of the provider of gcp/);
   });
