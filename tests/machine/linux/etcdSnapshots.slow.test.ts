@@ -191,6 +191,17 @@ describe("restoring a snapshot", function () {
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
   });
 
+  it("starts the control plane again with its old data where a step after the stop fails", () => {
+    const here = controlPlane();
+    here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
+    for (const name of ["etcd", "kube-apiserver"]) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+    here.write("/store/nothing", "");
+    const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+    assert.notEqual(code, 0, output);
+    assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
+    assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
+  });
+
   it("changes nothing while there is no snapshot", () => {
     const here = controlPlane();
     here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");

@@ -54,6 +54,7 @@ case "$*" in
   *"get node "*jsonpath*) echo -n True ;;
 esac`,
   etcdutl: `
+[ ! -e "$STORE/nothing" ] || exit 0
 for ((i = 1; i < $#; i++)); do
   if [ "\${!i}" = --data-dir ]; then next=$((i + 1)); mkdir -p "\${!next}/member/wal"; echo restored >"\${!next}/member/wal/0.wal"; fi
 done`,

@@ -14,7 +14,7 @@ import {
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
 import { pauseSeconds, stageWaves } from "../../../components/machine/windows/stageWaves.ts";
-import { readWindowsScript } from "../../../components/machine/windows/worker.ts";
+import { readWindowsScript, windowsMachine } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { exampleAccess, windowsExamples } from "./examples.ts";
 
@@ -81,6 +81,17 @@ describe("the stages of a Windows node", () => {
         .toSorted(),
       always.toSorted(),
     );
+  });
+
+  it("start at most 16 processes of PowerShell until the first Ready on AWS, and 9 at a later boot", () => {
+    const { spec, pool, payload } = windowsExamples("aws").find((each) => !each.pool.ccgPlugin) ?? assert.fail("no example");
+    const { tasks } = windowsMachine({ spec, pool, access: exampleAccess("aws", spec.name, pool.name) }, []);
+    const boot = tasks.length;
+    const stages = stagesOf(plain, { ccgPlugin: false, annotations: {} });
+    // User data's entry and the task that it registers; the tasks of two boots; and each stage once, since none runs to say that it is done.
+    assert.ok(payload.files.some(({ path }) => path.endsWith("fetch.ps1")));
+    assert.ok(2 + 2 * boot + stages.length <= 16);
+    assert.ok(boot + stages.filter(({ scope }) => scope === "boot").length <= 9);
   });
 
   it("have exit codes that are all different and survive as a process's own", () => {

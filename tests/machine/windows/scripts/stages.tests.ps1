@@ -1,11 +1,7 @@
 # The stage machine over its faults: each stage fails, is cut off, is repeated; a reboot between any two.
 . "$PSScriptRoot/harness.ps1"
-foreach ($name in 'files.ps1', 'lib.ps1', 'state.ps1', 'services.ps1', 'report.ps1', 'stage.ps1', 'run.ps1') {
-    Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
-}
-. "$temp/lib.ps1"
-. "$temp/stage.ps1"
-. "$temp/run.ps1"
+. "$scripts/stage.ps1"
+. "$scripts/run.ps1"
 
 $fakeNames = 'os', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
 # Those that are done once; the others are done at each boot.
@@ -56,7 +52,7 @@ function Reset-Fake {
     $fake.locked = @()
 }
 foreach ($name in $fakeNames + 'after') {
-    Set-Content -Path "$temp/stage-$name.ps1" -Value @(
+    Set-Content -Path "$scripts/stage-$name.ps1" -Value @(
         'param([object] $Machine)'
         "`$fake.ran += '$name'"
         "`$fake.order += 'stage $name'"
@@ -158,19 +154,15 @@ Test 'a first run without faults runs each stage once, in order' {
 }
 Test 'access rights are set before any stage, and services are held before the stage that needs them still' {
     Reset-Fake
-    Invoke-Run (New-Machine) | Out-Null
+    $machine = New-Machine
+    Invoke-Run $machine | Out-Null
     Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage os')
     $network = [Array]::IndexOf($fake.order, 'stage network')
     Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
+    Invoke-Run $machine | Out-Null
+    # A stage that is done holds none, and does not run.
     Assert-Equal @($fake.order | Where-Object { $_ -like 'hold *' }).Count 1
-}
-Test 'a stage that is done holds no service' {
-    Reset-Fake
-    $machine = New-Machine
-    Invoke-Run $machine | Out-Null
-    $fake.order = @()
-    Invoke-Run $machine | Out-Null
-    Assert-Equal @($fake.order | Where-Object { $_ -like 'hold *' }) @()
+    Assert-Equal $fake.ran $inOrder
 }
 Test 'access rights that cannot be set have a code of their own, run no stage, and are tried again' {
     Reset-Fake
@@ -193,14 +185,6 @@ Test 'each failed attempt is reported, but not while the extension runs' {
     Invoke-Run (New-Machine) -FirstWave | Out-Null
     Assert-Equal $fake.reports @()
 }
-Test 'a second run in the same boot does nothing' {
-    Reset-Fake
-    $machine = New-Machine
-    Invoke-Run $machine | Out-Null
-    $fake.ran = @()
-    Assert-Equal (Invoke-Run $machine) 0
-    Assert-Equal $fake.ran @()
-}
 Test 'the next boot makes again what Windows forgets, and nothing else' {
     Reset-Fake
     $machine = New-Machine
@@ -217,63 +201,48 @@ Test 'an error outside of every stage does not end the run' {
     Assert-Equal $fake.ran $inOrder
     Assert-Equal $fake.slept.Count 2
 }
+# How often each stage has run: once, and the given one once more; in the order in which they are listed.
+function Assert-Ran {
+    param(
+        [string[]] $Names,
+        [string] $Twice
+    )
+    foreach ($name in $Names) {
+        Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count (1 + [int] ($name -eq $Twice))
+    }
+}
 foreach ($broken in $fakeNames) {
-    Test "stage $broken fails once: it ends with its own code, is repeated, and nothing that was done is" {
-        Reset-Fake
-        $fake.fail[$broken] = 1
-        $machine = New-Machine
-        $stage = $machine.stages | Where-Object { $_.name -eq $broken }
-        Assert-Equal (Invoke-Stage $machine $stage $fake.boot) $stage.exitCode
-        $fake.ran = @()
-        $fake.fail[$broken] = 1
-        Assert-Equal (Invoke-Run $machine) 0
-        foreach ($name in $fakeNames) {
-            $times = @($fake.ran | Where-Object { $_ -eq $name }).Count
-            $expected = 1
-            if ($name -eq $broken) {
-                $expected = 2
+    foreach ($how in 'fail', 'cut') {
+        Test "stage $broken ends by $($how): it is tried again, and nothing that was done is" {
+            Reset-Fake
+            $fake[$how][$broken] = 1
+            $machine = New-Machine
+            $code = -1073741510
+            if ($how -eq 'fail') {
+                $code = ($machine.stages | Where-Object { $_.name -eq $broken }).exitCode
             }
-            Assert-Equal $times $expected
+            Assert-Equal (Invoke-Run $machine) 0
+            Assert-Ran $fakeNames $broken
+            Assert-Equal @($fake.slept.Count, $fake.reports) @(1, @($code, 0))
         }
-        Assert-Equal $fake.slept.Count 1
-    }
-    Test "stage $broken is cut off in the middle: it runs again, and nothing that was done does" {
-        Reset-Fake
-        $fake.cut[$broken] = 1
-        Assert-Equal (Invoke-Run (New-Machine)) 0
-        foreach ($name in $fakeNames) {
-            $expected = 1
-            if ($name -eq $broken) {
-                $expected = 2
+        Test "a reboot after stage $broken has ended by $how loses nothing" {
+            Reset-Fake
+            $machine = New-Machine
+            foreach ($wave in @($machine.waves)) {
+                if (@($wave) -contains $broken) {
+                    break
+                }
+                Invoke-Wave $machine @($wave) | Out-Null
             }
-            Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count $expected
-        }
-        Assert-Equal $fake.reports @(-1073741510, 0)
-    }
-    Test "a reboot in the middle of stage $broken loses nothing" {
-        Reset-Fake
-        $machine = New-Machine
-        foreach ($done in @($machine.waves)) {
-            if (@($done) -contains $broken) {
-                break
+            $fake[$how][$broken] = 1
+            Invoke-Wave $machine @($broken) | Out-Null
+            $fake.boot = 'boot-2'
+            $before = $fake.ran.Count
+            Assert-Equal (Invoke-Run $machine) 0
+            Assert-Ran $onceNames $broken
+            foreach ($name in 'network', 'join', 'services') {
+                Assert-Equal @($fake.ran | Select-Object -Skip $before | Where-Object { $_ -eq $name }).Count 1
             }
-            Invoke-Wave $machine @($done) | Out-Null
-        }
-        $fake.cut[$broken] = 1
-        Invoke-Wave $machine @($broken) | Out-Null
-        $fake.boot = 'boot-2'
-        $before = $fake.ran.Count
-        Assert-Equal (Invoke-Run $machine) 0
-        $after = @($fake.ran | Select-Object -Skip $before)
-        foreach ($name in $onceNames) {
-            $expected = 1
-            if ($name -eq $broken) {
-                $expected = 2
-            }
-            Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count $expected
-        }
-        foreach ($name in 'network', 'join', 'services') {
-            Assert-Equal @($after | Where-Object { $_ -eq $name }).Count 1
         }
     }
     Test "stage $broken is cut off while its state is written: it runs again" {
@@ -284,22 +253,6 @@ foreach ($broken in $fakeNames) {
         $fake.ran = @()
         Assert-Equal (Invoke-Run $machine) 0
         Assert-Equal $fake.ran @($broken)
-    }
-    Test "a reboot behind stage $broken loses nothing" {
-        Reset-Fake
-        $machine = New-Machine
-        $fake.fail[$broken] = 0
-        foreach ($name in $fakeNames) {
-            $stage = $machine.stages | Where-Object { $_.name -eq $name }
-            Invoke-Stage $machine $stage $fake.boot | Out-Null
-            if ($name -eq $broken) {
-                break
-            }
-        }
-        $fake.boot = 'boot-2'
-        Assert-Equal (Invoke-Run $machine) 0
-        $once = @($fake.ran | Where-Object { 'network', 'join', 'services' -notcontains $_ })
-        Assert-Equal ($once | Sort-Object) ($onceNames | Sort-Object)
     }
 }
 Test 'a stage that wants a reboot is not done, and the run ends with 3010' {
