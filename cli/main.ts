@@ -35,6 +35,10 @@ const commands: Readonly<Record<string, { readonly summary: string; readonly loa
     summary: "Check a running cluster",
     load: async () => (await import("./verify.ts")).verifyCommand,
   },
+  status: {
+    summary: "Show the machines of a running cluster",
+    load: async () => (await import("./status.ts")).statusCommand,
+  },
   uninstall: {
     summary: "List what would be left in the cloud after pulumi destroy",
     load: async () => (await import("./uninstall.ts")).uninstallCommand,

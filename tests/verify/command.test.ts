@@ -29,6 +29,7 @@ describe("fenestra verify and uninstall", () => {
       ["verify", "--kubeconfig", "k", "--outbound", "example.org"],
       "fenestra: --outbound example.org is no address; allowed: an http or https URL, or none\n",
     ],
+    [["status"], "fenestra: status needs --kubeconfig FILE\n"],
     [["uninstall", "--kubeconfig", "k"], "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n"],
     [["uninstall", "--check"], "fenestra: uninstall needs --kubeconfig FILE\n"],
   ] as const) {
@@ -54,7 +55,7 @@ describe("fenestra verify and uninstall", () => {
       "current-context": "x",
     };
     writeFileSync(file, JSON.stringify(config));
-    for (const args of [["verify"], ["uninstall", "--check"]]) {
+    for (const args of [["verify"], ["status"], ["uninstall", "--check"]]) {
       const { code, said } = await run(...args, "--kubeconfig", file);
       assert.equal(code, 1);
       assert.match(said, /^fenestra: the API server https:\/\/127\.0\.0\.1:47 does not answer as it should: .*ECONNREFUSED/);

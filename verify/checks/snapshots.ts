@@ -4,7 +4,7 @@ import { controlPlaneKey, lateSnapshotHours } from "../../checks/facts.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
-const configMap = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
+export const snapshotPage = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
 
 /** The first snapshot is taken half an hour after a machine has come up. */
 const youngHours = 1;
@@ -45,7 +45,7 @@ export const snapshotsCheck: VerifyCheck = {
   run: async ({ api, note }) => {
     const [nodes, found] = await Promise.all([
       api.core.listNode({ labelSelector: controlPlaneKey }),
-      ifFound(api.core.readNamespacedConfigMap(configMap)),
+      ifFound(api.core.readNamespacedConfigMap(snapshotPage)),
     ]);
     const created = nodes.items.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
     const data = found?.data ?? {};
@@ -53,7 +53,7 @@ export const snapshotsCheck: VerifyCheck = {
     if (problems.length > 0)
       throw new CheckFailure(
         problems.join("; "),
-        `kubectl -n ${configMap.namespace} get configmap ${configMap.name} -o yaml; on the machine: journalctl -u fenestra-etcd-snapshot`,
+        `kubectl -n ${snapshotPage.namespace} get configmap ${snapshotPage.name} -o yaml; on the machine: journalctl -u fenestra-etcd-snapshot`,
       );
     for (const [member, text] of Object.entries(data)) note(`${member}: ${text}`);
     if (notDue === created.length) throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
