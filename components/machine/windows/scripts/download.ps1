@@ -11,7 +11,8 @@ function Get-ExpectedDigest {
     }
     foreach ($url in $Artifact.checksumUrls) {
         try {
-            $text = (Invoke-Program 'curl.exe' ($CurlArguments + $url)) -join "`n"
+            # No redirect leads to a server without TLS: this decides what is run.
+            $text = (Invoke-Program 'curl.exe' ($CurlArguments + @('--proto-redir', '=https', $url))) -join "`n"
             # A digest alone, or a line for each file, of which only this file's counts.
             $name = [Regex]::Escape(($Artifact.urls[0] -split '/')[-1])
             if ($text -match "(?im)^([0-9a-f]{64}([0-9a-f]{64})?)(\s*\z|\s+\*?(\S*/)?$name\s*$)") {

@@ -59,6 +59,7 @@ function Invoke-Program {
         return
     }
     $url = $Arguments[-1]
+    Assert-Equal $Arguments @('--fail', '--proto-redir', '=https', $url)
     if (-not $fakeWeb.ContainsKey($url)) {
         throw "no answer from $url"
     }

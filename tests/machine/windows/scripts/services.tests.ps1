@@ -139,6 +139,8 @@ function New-Case {
 Test 'a service is held: disabled before it is stopped, so that a restart that is planned already does not bring it back' {
     New-Case | Out-Null
     $services.kubelet = @{ start = 'Manual'; status = 'Running' }
+    Stop-NodeService @()
+    Stop-NodeService $null
     Stop-NodeService @('kubelet', 'containerd', 'missing')
     Assert-Equal $fakeDone.calls @('set kubelet Disabled', 'stop kubelet', 'set containerd Disabled', 'stop containerd')
     Assert-Throws { Start-Within kubelet } 'disabled'
@@ -174,17 +176,6 @@ Test 'a held service starts again by demand' {
     Start-NodeService containerd
     Assert-Equal @($services.containerd.start, $services.containerd.status) @('Manual', 'Running')
 }
-Test 'nothing is held for a stage that touches no service' {
-    New-Case | Out-Null
-    Stop-NodeService @()
-    Stop-NodeService $null
-    Assert-Equal $fakeDone.calls @()
-}
-Test 'recovery covers a process that ends without a word and one that ends with an error' {
-    New-Case | Out-Null
-    Set-Recovery kubelet @('reset=', '600', 'actions=', 'restart/5000')
-    Assert-Equal $fakeDone.calls @('sc.exe failure kubelet reset= 600 actions= restart/5000', 'sc.exe failureflag kubelet 1')
-}
 Test 'a new node: containerd first, then the kubelet with this machine''s values' {
     $machine = New-Case
     & "$scripts/stage-services.ps1" -Machine $machine
@@ -192,7 +183,8 @@ Test 'a new node: containerd first, then the kubelet with this machine''s values
     Assert-Equal @($services.containerd.status, $services.kubelet.status) @('Running', 'Running')
     $order = @($fakeDone.calls | Where-Object { $_ -like 'start *' -or $_ -like 'new *' })
     Assert-Equal $order @('start containerd', 'new kubelet on containerd', 'start kubelet')
-    Assert-Equal @($fakeDone.calls | Where-Object { $_ -like 'sc.exe *' }).Count 2
+    # A process that ends without a word, and one that ends with an error.
+    Assert-Equal @($fakeDone.calls | Where-Object { $_ -like 'sc.exe *' }) @('sc.exe failure kubelet reset= 600 actions= restart/5000', 'sc.exe failureflag kubelet 1')
 }
 Test 'a repeat brings the service to the new command line and makes no second one' {
     $machine = New-Case

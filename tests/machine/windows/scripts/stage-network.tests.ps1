@@ -236,14 +236,12 @@ Test 'features that a restart of Windows has rolled back are installed again' {
     Assert-Throws { Invoke-Network $machine } '^there is no service hns'
     Assert-Equal (Test-Path "$($machine.paths.state)/os.json") $false
 }
-Test 'an adapter that comes late is waited for' {
+Test 'an adapter that comes late is waited for, and one that does not come is told' {
     $machine = New-Case
     $table.routes = @()
     $hns.back = 20
     Invoke-Network $machine
     Assert-Equal (Get-State $machine).routes $expected.routes
-}
-Test 'an adapter that does not come is told' {
     $machine = New-Case
     $table.routes = @()
     $hns.back = 1000
