@@ -188,10 +188,10 @@ describe("in-cluster objects on a real API server", function () {
       await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
       assert.deepEqual(
         (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]),
-        ["control-plane", "external-addresses", "gmsa", "host-process", "windows-limits", "windows-os-name"].map((name) => [
-          `fenestra-${name}`,
-          {},
-        ]),
+        [
+          ...["control-plane", "external-addresses", "gmsa", "host-process", "own-node", "service-status"],
+          ...["windows-limits", "windows-os-name"],
+        ].map((name) => [`fenestra-${name}`, {}]),
       );
       const mutating = await api.kubectl(["get", "mutatingadmissionpolicies", "-o", "name"]);
       assert.match(mutating.stdout, new RegExp(`/${runtimeClassPolicyName}\n$`));

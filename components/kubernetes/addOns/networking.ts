@@ -1,6 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
+import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
 import type { Manifest } from "../manifest.ts";
 import { type Account, boundClusterRole, serviceAccount, small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";
@@ -15,13 +16,14 @@ export const networking: AddOnEntry = {
 };
 
 /**
- * The pod network's agents, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from kubeadm, which keeps the latter off Windows.
+ * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
   { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [
+    ...nodeIdentityPolicies(spec),
     ...podNetworkManifests(spec, nodeEndpoint),
     ...(spec.windows.length === 0
       ? []

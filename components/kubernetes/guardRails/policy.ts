@@ -4,6 +4,8 @@ import type { Manifest } from "../manifest.ts";
 export interface Policy {
   readonly name: string;
   readonly resourceRules: readonly ResourceRule[];
+  /** CEL: whether it looks at a request. Default: at all. */
+  readonly when?: string;
   /** In the order in which they refer to each other. */
   readonly variables: readonly Variable[];
   readonly validations: readonly Validation[];
@@ -57,6 +59,7 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
       spec: {
         failurePolicy: "Fail",
         matchConstraints: { resourceRules: policy.resourceRules.map((rule) => ({ ...rule })) },
+        ...(policy.when === undefined ? {} : { matchConditions: [{ name: "when", expression: policy.when }] }),
         variables: [...policy.variables],
         validations: [...policy.validations],
       },

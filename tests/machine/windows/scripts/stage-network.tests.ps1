@@ -103,7 +103,7 @@ function New-NetFirewallRule {
         [string] $Action,
         [string] $Profile,
         [string] $Protocol,
-        [int] $LocalPort
+        [string] $LocalPort
     )
     Add-Step "New-NetFirewallRule $Name"
     $hns.rules += @{ Name = $Name; text = "$Direction $Action $Profile $Protocol $LocalPort" }

@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { nodeIdentityPolicies, nodeWriters } from "../../components/kubernetes/guardRails/ownNode.ts";
+import { clusterRights, rule } from "../../components/kubernetes/workload.ts";
+import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
+import { exampleSpec } from "../support/stacks.ts";
+
+const accounts = Object.keys(nodeWriters).map((text) => {
+  const [namespace = "", name = ""] = text.split(":");
+  return { namespace, name };
+});
+const kubelet = "a kubelet";
+const manager = "kube-system:cloud-node-manager";
+const everyone = [...Object.keys(nodeWriters), kubelet];
+const role = "node-role.kubernetes.io/control-plane";
+const zone = "topology.kubernetes.io/zone";
+const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" };
+const other = { key: "dedicated", value: "x", effect: "NoSchedule" };
+const owner = { apiVersion: "v1", kind: "Node", name: "gone", uid: "00000000-0000-4000-8000-000000000000" };
+
+/** What is written to `worker-1`, from which every token is, or to another node; and who may. */
+const writes: readonly (readonly [title: string, path: string, change: object, allowed: readonly string[]])[] = [
+  ["annotation", "worker-1/status", { metadata: { annotations: { "flannel.alpha.coreos.com/public-ip": "10.0.0.4" } } }, everyone],
+  ["condition", "worker-1/status", { status: { conditions: [{ type: "KernelDeadlock", status: "False" }] } }, everyone],
+  ["annotation of another node", "cp-0/status", { metadata: { annotations: { a: "b" } } }, []],
+  ["condition of another node", "cp-0/status", { status: { conditions: [{ type: "Ready", status: "False" }] } }, []],
+  ["role", "worker-1/status", { metadata: { labels: { [role]: "" } } }, []],
+  ["role of another node taken", "cp-0/status", { metadata: { labels: { [role]: null } } }, []],
+  ["label taken away", "worker-1/status", { metadata: { labels: { "kubernetes.io/os": null } } }, [kubelet]],
+  ["owner", "worker-1/status", { metadata: { ownerReferences: [owner] } }, []],
+  ["finalizer", "worker-1/status", { metadata: { finalizers: ["a.test/b"] } }, []],
+  ["zone", "worker-1", { metadata: { labels: { [zone]: "1" } } }, [manager, `${manager}-windows`, kubelet]],
+  ["role, by the object", "worker-1", { metadata: { labels: { [role]: "" } } }, []],
+  ["initialised", "worker-1", { spec: { taints: [other] } }, [manager, `${manager}-windows`]],
+  ["another taint away", "worker-1", { spec: { taints: [uninitialized] } }, []],
+  ["a taint of another node", "cp-0", { spec: { taints: [{ ...other, effect: "NoExecute" }] } }, []],
+];
+
+describe("identities of a worker on a real API server", function () {
+  this.timeout(30 * 60_000);
+  let api: ApiServer;
+  const tokens = new Map<string, string>();
+  const made = async (objects: readonly object[]): Promise<void> => {
+    const { code, stderr } = await api.kubectl(
+      ["apply", "--server-side", "-f", "-"],
+      JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }),
+    );
+    assert.equal(code, 0, stderr);
+  };
+  /** Whether a merge patch is let in. kubectl's own patch of a status reads the Node first, which hides what a raw one may. */
+  const patch = async (who: string, path: string, change: object): Promise<string> => {
+    const as =
+      who === kubelet
+        ? ["--as=system:node:worker-1", "--as-group=system:nodes", "--as-group=system:authenticated"]
+        : ["--token", tokens.get(who) ?? ""];
+    const [name = "", subresource] = path.split("/");
+    const { code, stderr } = await api.kubectl([
+      ...as,
+      ...["patch", "node", name, "--type=merge", "--dry-run=server", "-p", JSON.stringify(change)],
+      ...(subresource === undefined ? [] : ["--subresource=status"]),
+    ]);
+    return code === 0 ? "let in" : /denied request|is not allowed to/.test(stderr) ? "refused" : stderr;
+  };
+
+  before(async function () {
+    api = await startApiServer(this, undefined, ["--enable-admission-plugins=NodeRestriction"]);
+    const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))].filter((name) => name !== "kube-system");
+    const rights = [rule("", ["nodes"], ["get", "patch", "update"]), rule("", ["nodes/status"], ["get", "patch"])];
+    await made(namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })));
+    await made([
+      ...accounts.map(({ name, namespace }) => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } })),
+      // More than they have, so that nothing but the policy refuses.
+      ...accounts.flatMap((account) => clusterRights(account, `${account.namespace}:${account.name}`, rights)),
+      {
+        apiVersion: "rbac.authorization.k8s.io/v1",
+        kind: "ClusterRoleBinding",
+        metadata: { name: "kubelets" },
+        roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: "kube-flannel:kube-flannel" },
+        subjects: [{ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: "system:nodes" }],
+      },
+      { apiVersion: "v1", kind: "Node", metadata: { name: "cp-0", labels: { [role]: "" } } },
+      {
+        apiVersion: "v1",
+        kind: "Node",
+        metadata: { name: "worker-1", labels: { "kubernetes.io/os": "linux" } },
+        spec: { taints: [uninitialized, other] },
+      },
+    ]);
+    for (const { name, namespace } of accounts) {
+      const bound = ["--bound-object-kind=Node", "--bound-object-name=worker-1"];
+      const { code, stdout, stderr } = await api.kubectl(["-n", namespace, "create", "token", name, ...bound]);
+      assert.equal(code, 0, stderr);
+      tokens.set(`${namespace}:${name}`, stdout.trim());
+    }
+  });
+  after(async () => {
+    await api?.stop();
+  });
+
+  it("own every Node without the policies", async () => {
+    for (const who of tokens.keys())
+      for (const [title, path, change] of writes) assert.equal(await patch(who, path, change), "let in", `${who}: ${title}`);
+  });
+
+  describe("with the policies", () => {
+    before(async () => {
+      await made(nodeIdentityPolicies(exampleSpec("aws-dev")));
+      await until(
+        "the policies to be in force",
+        async () => (await patch(manager, "cp-0/status", { metadata: { annotations: { a: "b" } } })) === "refused",
+      );
+    });
+
+    for (const [title, path, change, allowed] of writes)
+      it(`${title}: ${allowed.length === everyone.length ? "all" : allowed.join(", ") || "none"}`, async () => {
+        for (const who of everyone) assert.equal(await patch(who, path, change), allowed.includes(who) ? "let in" : "refused", who);
+      });
+
+    it("have no type errors", async () => {
+      const read = async (): Promise<readonly { status?: { typeChecking?: { expressionWarnings?: unknown } } }[]> =>
+        JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
+      await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
+      assert.deepEqual(
+        (await read()).map(({ status }) => status?.typeChecking?.expressionWarnings),
+        [undefined, undefined],
+      );
+    });
+
+    it("have nobody write an address into a Service's status that a machine asks, and let a balancer's in", async () => {
+      await made([
+        {
+          apiVersion: "v1",
+          kind: "Service",
+          metadata: { name: "web", namespace: "default" },
+          spec: { type: "LoadBalancer", ports: [{ port: 80 }] },
+        },
+      ]);
+      const answers = async (ip: string) => {
+        const status = JSON.stringify({ status: { loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } } });
+        return (await api.kubectl(["patch", "service", "web", "--type=merge", "--subresource=status", "--dry-run=server", "-p", status]))
+          .code;
+      };
+      const { podCidr, serviceCidr } = exampleSpec("aws-dev").kubernetes;
+      const inside = [podCidr, serviceCidr].map((range) => range.replace(/\d+\/\d+$/, "7"));
+      for (const ip of ["169.254.169.254", "127.0.0.1", "168.63.129.16", ...inside]) assert.equal(await answers(ip), 1, ip);
+      for (const ip of ["203.0.113.9", "10.0.0.9"]) assert.equal(await answers(ip), 0, ip);
+    });
+  });
+});
