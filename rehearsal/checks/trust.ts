@@ -21,6 +21,23 @@ async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
   return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
 }
 
+/** What the identities of a worker are tried with, by method, path and content; `NODE` is a control-plane node. */
+const hostile: readonly (readonly [method: string, path: string, body: object])[] = [
+  ["PATCH", "/api/v1/nodes/NODE/status", { metadata: { annotations: { "fenestra.test/hostile": "1" } } }],
+  ["PATCH", "/api/v1/nodes/NODE/status", { metadata: { finalizers: ["fenestra.test/hostile"] } }],
+  ["PATCH", "/api/v1/nodes/OWN/status", { metadata: { labels: { [controlPlaneKey]: "" } } }],
+  ["PATCH", "/api/v1/nodes/OWN/status", { metadata: { finalizers: ["fenestra.test/hostile"] } }],
+  ["DELETE", "/api/v1/nodes/NODE", {}],
+  [
+    "PATCH",
+    "/api/v1/namespaces/default/services/kubernetes/status",
+    { status: { loadBalancer: { ingress: [{ ip: "169.254.169.254" }] } } },
+  ],
+  ["GET", "/api/v1/namespaces/kube-system/secrets", {}],
+  ["POST", "/api/v1/namespaces/kube-system/serviceaccounts/default/token", {}],
+  ["PATCH", "/apis/certificates.k8s.io/v1/certificatesigningrequests/any/approval", { status: {} }],
+];
+
 /** Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has. */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
@@ -59,6 +76,43 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         const lines = await inMachines(cluster, `grep --text --no-filename audit-check ${auditLogs}`);
         const seen = lines.flatMap((line) => line.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
         expect(seen.length >= 2, `${seen.length} of 2 requests are in the audit logs`);
+      },
+    },
+    {
+      id: "hostile worker",
+      title: "no identity that lies on a worker writes another node or roles of its own, reads Secrets, makes tokens or approves requests",
+      run: async (context) => {
+        const worker = workerOf(context);
+        const { items } = await context.api.core.listNode({ labelSelector: controlPlaneKey });
+        const node = items[0]?.metadata?.name ?? "";
+        const url = `https://${lab.machine(0).address}:${ports.api}`;
+        const run = async (line: string): Promise<string> => (await worker.run(["bash", "-c", line])).stdout.trim();
+        const files = await run("ls /var/lib/kubelet/pods/*/volumes/kubernetes.io~projected/*/token");
+        const identities = [
+          "--cert /var/lib/kubelet/pki/kubelet-client-current.pem",
+          ...files
+            .split("\n")
+            .filter((file) => file !== "")
+            .map((file) => `--header "Authorization: Bearer $(cat '${file}')"`),
+        ];
+        const ask = (identity: string, method: string, path: string, body: object): Promise<string> =>
+          run(
+            `curl --silent --insecure --output /dev/null --write-out '%{http_code}' ${identity} --request ${method} --header 'Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}' ${method === "GET" ? "" : `--data '${JSON.stringify(body)}'`} '${url}${path}${method === "GET" ? "" : "?dryRun=All"}'`,
+          );
+        for (const identity of identities) {
+          const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
+          expectEqual(
+            await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review),
+            "201",
+            `who ${identity} is`,
+          );
+          for (const [method, path, body] of hostile) {
+            const answer = await ask(identity, method, path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""), body);
+            expect(["403", "422"].includes(answer), `${identity}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`);
+          }
+        }
+        expect(identities.length > 1, "no pod of the worker has a token");
+        context.note(`${identities.length} identities, ${hostile.length} requests each`);
       },
     },
     {
