@@ -2,6 +2,7 @@ import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { clusterFacts } from "../verify/cluster.ts";
+import { type BalancerKind, balancerKinds } from "../verify/manifests.ts";
 import { chosenChecks, planChecks } from "../verify/plan.ts";
 import { greet, type VerifyOptions, verify } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
@@ -12,6 +13,7 @@ const defaults = {
   /** The first pull of a Windows image can take most of it. */
   timeout: "1200",
   prefix: "fenestra-verify",
+  loadBalancer: "internal",
   outbound: "https://registry.k8s.io/",
 } as const;
 
@@ -24,6 +26,8 @@ short time.
   --kubeconfig FILE        an administrator's kubeconfig; its current context is used
   --junit FILE             write the results to FILE in the form that CI systems read
   --only ID,...            run only these checks: whole ids, or what stands before the slash, as in pod-to-pod,dns/linux
+  --skip ID,...            leave these out, named in the same way
+  --load-balancer KIND     internal (default): asked from a control-plane node; public: for everybody, asked from here; none: skip that check
   --timeout SECONDS        time limit of each check (default ${defaults.timeout}: the first pull of a Windows image is slow)
   --namespace-prefix NAME  beginning of the namespace's name (default ${defaults.prefix})
   --outbound URL           what pods must reach outside (default ${defaults.outbound}); none: skip that check
@@ -41,12 +45,12 @@ export const verifyCommand: Command = {
     const api = clusterOf(options.kubeconfig);
     const unreachable = await greet(api, terminal);
     if (unreachable) return exitCodes.findings;
-    const checks = planChecks(await clusterFacts(api, options.outbound));
-    const chosen = chosenChecks(checks, options.only);
+    const checks = planChecks(await clusterFacts(api, options));
+    const chosen = chosenChecks(checks, options.only, options.skip);
     if ("unknown" in chosen) {
       const kinds = [...new Set(checks.map(({ id }) => id.split("/")[0]))];
       throw new UsageError(
-        `--only ${chosen.unknown.join(",")} names no check of this cluster; allowed: ${kinds.join(", ")}, or the id of one, such as ${checks[0]?.id}`,
+        `--only or --skip ${chosen.unknown.join(",")} names no check of this cluster; allowed: ${kinds.join(", ")}, or the id of one, such as ${checks[0]?.id}`,
       );
     }
     return (await verify(api, chosen.checks, options, terminal)) ? exitCodes.fine : exitCodes.findings;
@@ -56,6 +60,8 @@ export const verifyCommand: Command = {
 interface Options extends VerifyOptions {
   readonly kubeconfig: string;
   readonly only: readonly string[];
+  readonly skip: readonly string[];
+  readonly loadBalancer: BalancerKind;
   readonly outbound: string | undefined;
 }
 
@@ -66,12 +72,14 @@ function parseArguments(args: readonly string[]): Options {
       kubeconfig: { type: "string" },
       junit: { type: "string" },
       only: { type: "string", default: "" },
+      skip: { type: "string", default: "" },
+      "load-balancer": { type: "string", default: defaults.loadBalancer },
       timeout: { type: "string", default: defaults.timeout },
       "namespace-prefix": { type: "string", default: defaults.prefix },
       outbound: { type: "string", default: defaults.outbound },
     },
   });
-  const { kubeconfig, junit, only, timeout, outbound } = values;
+  const { kubeconfig, junit, only, skip, timeout, outbound } = values;
   const prefix = values["namespace-prefix"];
   if (kubeconfig === undefined) throw new UsageError("verify needs --kubeconfig FILE");
   if (!/^[1-9]\d{0,5}$/.test(timeout))
@@ -83,19 +91,27 @@ function parseArguments(args: readonly string[]): Options {
     );
   if (outbound !== "none" && !/^https?:\/\/[^/]/.test(outbound))
     throw new UsageError(`--outbound ${outbound} is no address; allowed: an http or https URL, or none`);
+  const loadBalancer = balancerKinds.find((kind) => kind === values["load-balancer"]);
+  if (loadBalancer === undefined)
+    throw new UsageError(`--load-balancer ${values["load-balancer"]} is none of them; allowed: ${balancerKinds.join(", ")}`);
   if (junit !== undefined) requireWritable(junit);
   return {
     kubeconfig,
     junit,
-    only: only
-      .split(",")
-      .map((word) => word.trim())
-      .filter((word) => word !== ""),
+    only: words(only),
+    skip: words(skip),
+    loadBalancer,
     limitMs: Number(timeout) * 1000,
     prefix,
     outbound: outbound === "none" ? undefined : outbound,
   };
 }
+
+const words = (text: string): readonly string[] =>
+  text
+    .split(",")
+    .map((word) => word.trim())
+    .filter((word) => word !== "");
 
 /** Reported before the checks, which take minutes: their results would be lost. */
 function requireWritable(junit: string): void {

@@ -12,7 +12,7 @@ import { verifyNamespaceLabels } from "./manifests.ts";
 import type { ClusterFacts } from "./plan.ts";
 
 /** Reads what decides which checks there are. */
-export async function clusterFacts(api: ClusterApi, outbound: string | undefined): Promise<ClusterFacts> {
+export async function clusterFacts(api: ClusterApi, options: Pick<ClusterFacts, "loadBalancer" | "outbound">): Promise<ClusterFacts> {
   const exporter = (name: string) =>
     ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then((found) => found !== undefined);
   const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
@@ -46,7 +46,8 @@ export async function clusterFacts(api: ClusterApi, outbound: string | undefined
             windows: storageClassFor("windows", storageClasses.items),
           },
     exporters: { linux, windows },
-    outbound,
+    outbound: options.outbound,
+    loadBalancer: options.loadBalancer,
   };
 }
 

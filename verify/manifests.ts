@@ -86,7 +86,8 @@ export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
   const container = {
     name: "probe",
     image: probeImage(group),
-    args: ["netexec", `--http-port=${probePort}`],
+    // Not netexec, which runs whatever command anybody asks it to, and a load balancer of the check may be public.
+    args: ["serve-hostname", `--port=${probePort}`],
     ports: [{ containerPort: probePort }],
     resources,
   };
@@ -128,14 +129,25 @@ export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }
 
-/** A Service in front of a group's probe pods. */
-export function probeService(group: string, type: "NodePort" | "LoadBalancer"): V1Service {
+/** From where the load balancers of a run are reached; `none`: there are none. */
+export const balancerKinds = ["internal", "public", "none"] as const;
+export type BalancerKind = (typeof balancerKinds)[number];
+
+/** What makes a cloud's load balancer one of the network's own, by cloud. */
+const internal = {
+  "service.beta.kubernetes.io/aws-load-balancer-internal": "true",
+  "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
+};
+
+/** A Service in front of a group's probe pods; its load balancer is an internal one unless it is to be public. */
+export function probeService(group: string, type: "NodePort" | "LoadBalancer", kind: BalancerKind = "internal"): V1Service {
   return {
     apiVersion: "v1",
     kind: "Service",
     metadata: {
       name: type === "LoadBalancer" ? `${serviceName(group)}-lb` : serviceName(group),
       labels: checkLabels,
+      ...(type === "LoadBalancer" && kind === "internal" ? { annotations: internal } : {}),
     },
     spec: {
       type,

@@ -15,6 +15,7 @@ import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.t
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
 import { diskDriverCheck, type diskDriverOf, volumeCheck } from "./checks/storage.ts";
+import type { BalancerKind } from "./manifests.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from "./nodes.ts";
 
 /** What of a cluster decides which checks there are. */
@@ -43,6 +44,8 @@ export interface ClusterFacts {
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
   /** What pods must reach outside; `undefined` when nothing. */
   readonly outbound: string | undefined;
+  /** Which load balancers are tried. */
+  readonly loadBalancer: BalancerKind;
 }
 
 const simulated = "simulated nodes (of a rehearsal): no workload's container starts there and no packet flows";
@@ -99,7 +102,14 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
       const others = nearby(group, askers);
       return { ...real(nodePortCheck(group, others), group, ...others), needs: [podsReadyId(group)] };
     }),
-    ...groups.map((group) => onPods(loadBalancerCheck(group), group)),
+    ...groups.map((group) => {
+      const asker = facts.loadBalancer === "internal" ? controlPlane : undefined;
+      return real(
+        onPods(loadBalancerCheck(group, facts.loadBalancer, controlPlane), group),
+        ...(asker === undefined ? [] : [asker]),
+        group,
+      );
+    }),
     ...groups.map((group) => onPods(outboundCheck(group, facts.outbound), group)),
     ...groups.map((group) => onPods(metadataCheck(group), group)),
     ...exporterChecks(facts, askers),
@@ -203,15 +213,19 @@ function placementChecks({ runtimeClasses, runtimeClassPolicy }: ClusterFacts, g
 }
 
 /**
- * The checks that `--only` asks for: by whole id or by the part before the slash.
+ * The checks that `--only` asks for, those of `--skip` marked as such: by whole id or by the part before the slash.
  * @returns the checks, or the words that name none
  */
 export function chosenChecks(
   checks: readonly VerifyCheck[],
   only: readonly string[],
+  skip: readonly string[] = [],
 ): { readonly checks: readonly VerifyCheck[] } | { readonly unknown: readonly string[] } {
   const named = (word: string) => (check: VerifyCheck) => check.id === word || check.id.split("/")[0] === word;
-  const unknown = only.filter((word) => !checks.some(named(word)));
+  const unknown = [...only, ...skip].filter((word) => !checks.some(named(word)));
   if (unknown.length > 0) return { unknown };
-  return { checks: only.length === 0 ? checks : checks.filter((check) => only.some((word) => named(word)(check))) };
+  const chosen = only.length === 0 ? checks : checks.filter((check) => only.some((word) => named(word)(check)));
+  return {
+    checks: chosen.map((check) => (skip.some((word) => named(word)(check)) ? { ...check, skip: "--skip" } : check)),
+  };
 }

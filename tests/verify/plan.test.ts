@@ -3,6 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { V1Node } from "@kubernetes/client-node";
 import fc from "fast-check";
 import { nodeFacts, nodeProblems } from "../../checks/cluster/nodes.ts";
+import { probePodManifest, probePodsOf, probeService } from "../../verify/manifests.ts";
 import { nodeGroups } from "../../verify/nodes.ts";
 import { type ClusterFacts, chosenChecks, planChecks } from "../../verify/plan.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
@@ -55,6 +56,7 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
   disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },
   exporters: { linux: true, windows: true },
   outbound: "https://registry.k8s.io/",
+  loadBalancer: "internal",
   ...more,
 });
 /** How many checks of each kind run, and how many are skipped for which reason; the groups of nodes are left out. */
@@ -146,6 +148,26 @@ describe("plan of verify's checks", () => {
     assert.deepEqual(ids(["dns/linux"]), ["dns/linux"]);
     assert.deepEqual(ids(["dns", "pod", "x"]), { unknown: ["pod", "x"] });
     assert.equal(chosenChecks(checks, []) instanceof Object && ids([]).toString(), checks.map(({ id }) => id).toString());
+  });
+});
+
+describe("what verify opens", () => {
+  it("is no load balancer to the world unless asked for, and never a shell", () => {
+    const annotations = (kind?: "internal" | "public") =>
+      Object.values(probeService("linux", "LoadBalancer", kind).metadata?.annotations ?? {});
+    assert.deepEqual([annotations(), annotations("internal"), annotations("public")], [["true", "true"], ["true", "true"], []]);
+    const groups = nodeGroups(cluster(mixed).nodes);
+    const served = groups.flatMap((group) => probePodsOf(group).map((pod) => probePodManifest(pod, group).spec?.containers[0]?.args?.[0]));
+    assert.deepEqual([...new Set(served)], ["serve-hostname"]);
+  });
+
+  it("can be left out, with the reason in the report", () => {
+    const skips = (checks: ReturnType<typeof planChecks>) =>
+      checks.flatMap(({ id, skip }) => (id.startsWith("load-balancer/") ? [skip] : []));
+    assert.deepEqual(new Set(skips(planChecks(cluster(mixed, { loadBalancer: "none" })))), new Set(["--load-balancer none"]));
+    const chosen = chosenChecks(planChecks(cluster(mixed)), [], ["load-balancer"]);
+    assert.ok("checks" in chosen && new Set(skips(chosen.checks)).has("--skip"));
+    assert.deepEqual(chosenChecks(planChecks(cluster(mixed)), [], ["x"]), { unknown: ["x"] });
   });
 });
 

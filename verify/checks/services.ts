@@ -2,7 +2,7 @@ import { get } from "node:http";
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { closedPort, probeService, serviceName, servicePort } from "../manifests.ts";
+import { type BalancerKind, closedPort, probeService, serviceName, servicePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { curl, reaches, staysSilent } from "../probe.ts";
 import type { ReadyProbePod } from "../probePods.ts";
@@ -185,38 +185,53 @@ async function ask(url: string): Promise<string> {
   return await promise;
 }
 
-/** A load balancer of the cloud leads to pods; asked from where verify runs. */
-export function loadBalancerCheck(group: NodeGroup): VerifyCheck {
+/**
+ * A load balancer of the cloud leads to pods.
+ *
+ * @param asker the group from a node of which an internal one is asked: none of its nodes is behind it, since what a balancer sends back to
+ *     the node that asked may get lost. A public one is asked from where verify runs.
+ */
+export function loadBalancerCheck(group: NodeGroup, kind: BalancerKind, asker: NodeGroup | undefined): VerifyCheck {
+  const skip =
+    kind === "none" ? "--load-balancer none" : kind === "internal" && asker === undefined ? "there is no control-plane node" : undefined;
   return {
     id: `load-balancer/${group.id}`,
-    title: `the cloud makes a load balancer for a Service of ${group.id}, and pods of every node answer where verify runs, steadily`,
+    title: `the cloud makes a load balancer (${kind}) for a Service of ${group.id}, and pods of every node answer through it, steadily`,
+    ...(skip === undefined ? {} : { skip }),
     run: async (context) => {
       const { api, probePods, signal, namespace, note } = context;
       const pods = await probePods.ready(group, signal);
-      const body = probeService(group.id, "LoadBalancer");
+      const start = kind === "internal" && asker !== undefined ? from(context, await probePods.host(asker, signal)) : undefined;
       const name = `${serviceName(group.id)}-lb`;
-      await api.core.createNamespacedService({ namespace, body });
       const lookAt = `kubectl -n ${namespace} describe service ${name} (while verify runs); kubectl -n kube-system logs -l app.kubernetes.io/name=cloud-controller-manager`;
-      const address = await until(
-        `the load balancer of Service ${name}`,
-        async () => {
-          const { status } = await api.core.readNamespacedService({ namespace, name });
-          const [ingress] = status?.loadBalancer?.ingress ?? [];
-          const found = ingress?.hostname ?? ingress?.ip;
-          if (found === undefined) throw new NotYet("the cloud controller has given it no address");
-          return found;
-        },
-        { signal, intervalMs: 2_000, lookAt },
-      );
-      const heard = steadiness(pods);
-      await until(
-        `steady answers of ${address}`,
-        // An answer that does not come counts as a wrong one.
-        async () => heard(await ask(hostname(address, servicePort)).catch((error: unknown) => String(error))),
-        { signal, intervalMs: 250, lookAt: `${lookAt}; and whether this machine may reach ${address}` },
-      );
-      note(address);
-      await api.core.deleteNamespacedService({ namespace, name });
+      await api.core.createNamespacedService({ namespace, body: probeService(group.id, "LoadBalancer", kind) });
+      try {
+        const address = await until(
+          `the load balancer of Service ${name}`,
+          async () => {
+            const { status } = await api.core.readNamespacedService({ namespace, name });
+            const [ingress] = status?.loadBalancer?.ingress ?? [];
+            const found = ingress?.hostname ?? ingress?.ip;
+            if (found === undefined) throw new NotYet("the cloud controller has given it no address");
+            return found;
+          },
+          { signal, intervalMs: 2_000, lookAt },
+        );
+        const heard = steadiness(pods);
+        const url = hostname(address, servicePort);
+        const answer = async (): Promise<string> =>
+          start === undefined ? await ask(url) : (await start.run(curl(start.os, url))).stdout.trim();
+        await until(
+          `steady answers of ${address}`,
+          // An answer that does not come counts as a wrong one.
+          async () => heard(await answer().catch((error: unknown) => String(error))),
+          { signal, intervalMs: 250, lookAt: `${lookAt}; and whether ${start?.name ?? "this machine"} may reach ${address}` },
+        );
+        note(address);
+      } finally {
+        // A check that fails leaves nothing that others reach.
+        await api.core.deleteNamespacedService({ namespace, name });
+      }
     },
   };
 }
