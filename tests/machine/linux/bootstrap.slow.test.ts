@@ -46,7 +46,7 @@ describe("bootstrap of a Linux machine", function () {
     assert.deepEqual(
       calls
         .filter((call) => /^(kubeadm|kubectl|mkfs|crictl|mount |etcdctl)/.test(call))
-        .map((call) => call.replace(/-[a-z0-9]{6} /, "-ID ")),
+        .map((call) => call.replace(/token-[a-z0-9]{6} /, "token-ID ")),
       [
         "kubectl --kubeconfig /etc/kubernetes/admin.conf --namespace kube-system get secret bootstrap-token-ID --ignore-not-found --output name",
       ],
