@@ -5,6 +5,7 @@ import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { allows } from "../../plan/fakes/iam.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { checkConfigs } from "../../rehearsal/testkit/readers.ts";
@@ -170,7 +171,7 @@ describe("pulls from the cloud's own registries", () => {
   describe("as the kubelet reads their configuration", () => {
     let checkers: Checkers;
     before(async function () {
-      checkers = await checkersOrSkip(this);
+      checkers = await checkersOrSkip(this, [minorOf(defaultRelease)]);
     });
     const problems = async (text: string, os: "linux" | "windows"): Promise<readonly string[]> => {
       const lists = [...checkers.kubelet.keys()].map(async (minor) => {
@@ -182,7 +183,7 @@ describe("pulls from the cloud's own registries", () => {
 
     for (const cloud of ["aws", "azure"] as const)
       for (const os of ["linux", "windows"] as const)
-        it(`have no problem on ${cloud} and ${os} in any minor, and would have one`, async () => {
+        it(`have no problem on ${cloud} and ${os}, and would have one`, async () => {
           const text = fileOf(payloadOf(cloud, os), paths[os].config);
           assert.deepEqual(await problems(text, os), []);
           assert.deepEqual(await problems(text.replace("matchImages", "matchImage"), os), ['unknown field "providers[0].matchImage"']);

@@ -1,0 +1,4 @@
+import { readConfigs } from "./readConfigs.ts";
+import { exampleReleases } from "./windows/examples.ts";
+
+readConfigs(exampleReleases);

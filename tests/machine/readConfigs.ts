@@ -1,0 +1,334 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { stringify } from "yaml";
+import type { KubeletSettings } from "../../components/config/flagSchema.ts";
+import { containerdPaths } from "../../components/machine/containerd.ts";
+import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
+import type { MachinePayload } from "../../components/machine/payload.ts";
+import { windowsPaths } from "../../components/machine/windows/paths.ts";
+import { kubeletGates, readProgramFlags } from "../../components/model/programFlags.ts";
+import { compareVersions, minorOf, minors } from "../../components/model/releases.ts";
+import type { Checkers } from "../../rehearsal/testkit/programs.ts";
+import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
+import { checkersOrSkip } from "../support/checkers.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
+import { fileOf, onePerSystem, specAt } from "./windows/examples.ts";
+
+const clouds = ["aws", "azure"] as const;
+
+const paths = {
+  linux: { kubelet: "/etc/fenestra/kubelet.yaml", containerd: containerdPaths.linux.config },
+  windows: { kubelet: windowsPaths.kubeletConfig, containerd: windowsPaths.containerdConfig },
+} as const;
+
+/** Every kind of machine of a cloud at a release. */
+function machinesOf(cloud: (typeof clouds)[number], version: string): readonly (readonly [string, MachinePayload])[] {
+  const spec = specAt(cloud, version);
+  return [
+    ["control-plane", exampleControlPlane(spec)],
+    ["linux", exampleLinuxWorker(spec)],
+    ...onePerSystem(cloud, version).map(({ pool, payload }) => [pool.release.name, payload] as const),
+  ];
+}
+
+function requestFor(kind: ConfigRequest["kind"], payload: MachinePayload, minor: string): ConfigRequest {
+  const os = payload.kind === "windows" ? "windows" : "linux";
+  return { id: kind, kind, os, minor, text: fileOf(payload, paths[os][kind]) };
+}
+
+/**
+ * Has the configuration files of machines read by upstream's own code.
+ * @param releases those whose kubelets read; a kubelet of another minor takes minutes to build
+ */
+export function readConfigs(releases: readonly string[]): void {
+  describe("configuration files as upstream's own code reads them", () => {
+    let checkers: Checkers;
+    before(async function () {
+      checkers = await checkersOrSkip(this, releases.map(minorOf));
+    });
+
+    const problems = async (request: ConfigRequest): Promise<readonly string[]> => {
+      const found = (await checkConfigs(checkers, [request])).get(request.id);
+      assert.ok(found !== undefined);
+      return found;
+    };
+
+    it("are read by the minor of each release", () => {
+      assert.deepEqual([...checkers.kubelet.keys()].sort(), releases.map(minorOf));
+    });
+
+    it("are read by the containerd minor that the machines run", () => {
+      const goMod = readFileSync(new URL("../../tools/readers/go.mod", import.meta.url), "utf8");
+      const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
+      assert.deepEqual(
+        minors.map(({ components }) => minorOf(components.containerd)),
+        minors.map(() => pinned),
+      );
+    });
+
+    for (const version of releases) {
+      for (const cloud of clouds) {
+        for (const [name, payload] of machinesOf(cloud, version)) {
+          it(`of ${name} on ${cloud} with Kubernetes ${version} have no problem`, async () => {
+            assert.deepEqual(await problems(requestFor("kubelet", payload, minorOf(version))), []);
+            assert.deepEqual(await problems(requestFor("containerd", payload, minorOf(version))), []);
+          });
+        }
+      }
+    }
+
+    describe("with queries for logs of services", () => {
+      for (const version of releases) {
+        const spec = specAt("aws", version);
+        for (const family of ["linux", "windows"] as const) {
+          const pool = spec.pools.find((pool) => pool.os === family);
+          const text = stringify(kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool: { ...pool, nodeLogQuery: true } }) }));
+          const request = { id: "kubelet", kind: "kubelet", os: family, minor: minorOf(version) } as const;
+          it(`a KubeletConfiguration of ${family} has no problem at ${version}`, async () => {
+            assert.match(text, /^enableSystemLogQuery: true$/m);
+            assert.deepEqual(await problems({ ...request, text }), []);
+          });
+          it(`of ${family} at ${version} is refused without what a query needs`, async () => {
+            const [handler = ""] = await problems({
+              ...request,
+              text: text.replace("enableSystemLogHandler: true", "enableSystemLogHandler: false"),
+            });
+            assert.match(handler, /enableSystemLogHandler is required for enableSystemLogQuery/);
+            if (minorOf(version) !== "1.35") return;
+            const [gate = ""] = await problems({
+              ...request,
+              text: text.replace("NodeLogQuery: true", "NodeLogQuery: false"),
+            });
+            assert.match(gate, /NodeLogQuery feature gate is required for enableSystemLogQuery/);
+          });
+        }
+      }
+    });
+
+    describe("with every setting of a pool", () => {
+      const settings: KubeletSettings = {
+        maxPods: 200,
+        kubeReserved: { cpu: "250m", memory: "700Mi" },
+        systemReserved: { "ephemeral-storage": "4Gi" },
+        evictionHard: { "memory.available": "600Mi", "nodefs.available": "12%" },
+        evictionSoft: { "memory.available": "1Gi" },
+        evictionSoftGracePeriod: { "memory.available": "1m30s" },
+        evictionMaxPodGracePeriod: 60,
+        imageGCHighThresholdPercent: 80,
+        imageGCLowThresholdPercent: 70,
+        imageMinimumGCAge: "5m",
+        imageMaximumGCAge: "168h",
+        containerLogMaxSize: "50Mi",
+        containerLogMaxFiles: 3,
+        maxParallelImagePulls: 5,
+        registryPullQPS: 10,
+        registryBurst: 20,
+      };
+      const onLinux: KubeletSettings = {
+        podPidsLimit: 4096,
+        cpuManagerPolicy: "static",
+        topologyManagerPolicy: "best-effort",
+        allowedUnsafeSysctls: ["net.core.somaxconn", "kernel.shm*"],
+        evictionHard: { "nodefs.inodesFree": "6%", "imagefs.inodesFree": "6%", "pid.available": "7%" },
+      };
+      for (const version of releases) {
+        const minor = minorOf(version);
+        // All off: many gates may not be on without another one.
+        const featureGates = Object.fromEntries(kubeletGates(readProgramFlags(), minor).map((gate) => [gate, false]));
+        for (const os of ["linux", "windows"] as const) {
+          it(`a KubeletConfiguration of ${os} has no problem at ${version}`, async () => {
+            const pool = specAt("aws", version).pools.find((pool) => pool.os === os);
+            assert.ok(pool !== undefined);
+            const kubelet = { ...settings, ...(os === "linux" ? onLinux : {}) };
+            const read = (given: KubeletSettings) => {
+              const text = stringify(kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, kubelet: given } }));
+              return problems({ id: "kubelet", kind: "kubelet", os, minor, text });
+            };
+            assert.deepEqual(await read(kubelet), []);
+            const locked = (await read({ featureGates })).filter((problem) => /unrecognized|cannot set|panic/.test(problem));
+            assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
+            assert.match((await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(), /imageGCLowThresholdPercent/);
+          });
+        }
+      }
+    });
+
+    /** Problems of a file of the AWS examples after a change, which must change something. */
+    const changed = async (
+      kind: ConfigRequest["kind"],
+      os: "linux" | "windows",
+      change: (text: string) => string,
+      version = "1.36.4",
+    ): Promise<readonly string[]> => {
+      const payload = machinesOf("aws", version).find(([, one]) => (one.kind === "windows") === (os === "windows"))?.[1];
+      assert.ok(payload !== undefined);
+      const request = requestFor(kind, payload, minorOf(version));
+      const text = change(request.text);
+      assert.notEqual(text, request.text);
+      return await problems({ ...request, text });
+    };
+
+    describe("find in a KubeletConfiguration", () => {
+      const panic = "the kubelet would panic: failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+      const added = (line: string) => (text: string) => `${text}${line}\n`;
+      const since137 = (version: string) => compareVersions(version, "1.37.0") >= 0;
+
+      for (const os of ["linux", "windows"] as const) {
+        it(`of ${os} an unknown field`, async () => {
+          assert.deepEqual(await changed("kubelet", os, added("maximumPods: 50")), ['unknown field "maximumPods"']);
+        });
+        it(`of ${os} a field that is there twice`, async () => {
+          const [found = ""] = await changed("kubelet", os, added("clusterDomain: other.local"));
+          assert.match(found, /key "clusterDomain" already set in map/);
+        });
+        it(`of ${os} a value of the wrong type`, async () => {
+          const [found = ""] = await changed("kubelet", os, (text) =>
+            text.replace("containerLogMaxFiles: 5", "containerLogMaxFiles: five"),
+          );
+          assert.match(found, /cannot unmarshal string into .*containerLogMaxFiles of type int32/);
+        });
+        it(`of ${os} a feature gate that is not there`, async () => {
+          assert.deepEqual(await changed("kubelet", os, added("featureGates: { NoSuchGate: true }")), [
+            `${panic}unrecognized feature gate: NoSuchGate`,
+          ]);
+        });
+      }
+
+      it("a feature gate that a later minor took away, by that minor only", async () => {
+        const gate = added("featureGates: { PodLifecycleSleepAction: true }");
+        const byMinor = await Promise.all(releases.map(async (version) => await changed("kubelet", "windows", gate, version)));
+        const unknown = [`${panic}unrecognized feature gate: PodLifecycleSleepAction`];
+        assert.deepEqual(
+          byMinor,
+          releases.map((version) => (since137(version) ? unknown : [])),
+        );
+      });
+
+      it("a feature gate that is locked", async () => {
+        assert.deepEqual(await changed("kubelet", "linux", added("featureGates: { PodLifecycleSleepAction: false }")), [
+          `${panic}cannot set feature gate PodLifecycleSleepAction to false, feature is locked to true`,
+        ]);
+      });
+
+      it("a field that came with a later minor, by the earlier ones only", async () => {
+        const field = added("defaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }");
+        const byMinor = await Promise.all(releases.map(async (version) => await changed("kubelet", "linux", field, version)));
+        const unknown = ['unknown field "defaultPodSysctls"'];
+        const ungated = ["DefaultPodSysctls feature gate is required for Kubelet configuration option defaultPodSysctls"];
+        assert.deepEqual(
+          byMinor,
+          releases.map((version) => (since137(version) ? ungated : unknown)),
+        );
+      });
+
+      const later = releases.find(since137);
+      if (later !== undefined)
+        it("of Windows a field of a later minor that upstream refuses there", async () => {
+          const field = added("featureGates: { DefaultPodSysctls: true }\ndefaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }");
+          assert.deepEqual(await changed("kubelet", "windows", field, later), ["defaultPodSysctls is not supported on Windows"]);
+        });
+
+      it("a value that only the validation refuses", async () => {
+        const [found = ""] = await changed("kubelet", "linux", (text) =>
+          text.replace("maxParallelImagePulls: 3", "maxParallelImagePulls: 0"),
+        );
+        assert.equal(found, "maxParallelImagePulls 0 must be a positive number");
+      });
+
+      it("of Windows what upstream refuses or ignores there only", async () => {
+        const cases: readonly (readonly [string, (text: string) => string])[] = [
+          [
+            "cgroupsPerQOS (--cgroups-per-qos) true is not supported on Windows, set it to false",
+            (text) => text.replace("cgroupsPerQOS: false", "cgroupsPerQOS: true"),
+          ],
+          [
+            "cgroupsPerQOS (--cgroups-per-qos) true is not supported on Windows, set it to false",
+            (text) => text.replace("cgroupsPerQOS: false\n", ""),
+          ],
+          ["singleProcessOOMKill is not supported on Windows", added("singleProcessOOMKill: true")],
+          ["userNamespaces is not supported on Windows", added("userNamespaces: { idsPerPod: 65536 }")],
+          [
+            'resolvConf (--resolv-conf) "/etc/resolv.conf" is no file on Windows, set it to "" or "Host"',
+            (text) => text.replace('resolvConf: ""', "resolvConf: /etc/resolv.conf"),
+          ],
+          ['cgroupDriver "systemd" has no meaning on Windows, leave it out', added("cgroupDriver: systemd")],
+          [
+            'memorySwap.swapBehavior "LimitedSwap" has no meaning on Windows, leave it out',
+            added("memorySwap: { swapBehavior: LimitedSwap }"),
+          ],
+        ];
+        for (const [problem, change] of cases) assert.deepEqual(await changed("kubelet", "windows", change), [problem]);
+      });
+
+      it("of Windows an enforcement of node allocatable", async () => {
+        const found = await changed("kubelet", "windows", (text) =>
+          text.replace(/enforceNodeAllocatable:\n\s+- none/, "enforceNodeAllocatable: [pods]"),
+        );
+        assert.equal(found[0], 'enforceNodeAllocatable (--enforce-node-allocatable) "pods" is not supported on Windows, set it to [none]');
+      });
+
+      it("another kind of object", async () => {
+        const [found = ""] = await changed("kubelet", "linux", (text) =>
+          text.replace(/(kind: )KubeletConfiguration.*/s, "$1SerializedNodeConfigSource\n"),
+        );
+        assert.match(found, /^it is a .*Kind=SerializedNodeConfigSource in place of a KubeletConfiguration$/);
+      });
+    });
+
+    describe("find in containerd's configuration", () => {
+      const images = "plugin io.containerd.cri.v1.images";
+      const runtime = "plugin io.containerd.cri.v1.runtime";
+      const cases: readonly (readonly [string, string | RegExp, (text: string) => string])[] = [
+        ["an unknown key of a plugin", `${images}: unknown key registry.confg_path`, (text) => text.replace("config_path", "confg_path")],
+        ["an unknown key at the top", "unknown key rooot", (text) => text.replace("root =", "rooot =")],
+        [
+          "an unknown plugin",
+          "no plugin is called io.containerd.cri.v1.image",
+          (text) => text.replaceAll("cri.v1.images'", "cri.v1.image'"),
+        ],
+        [
+          "a value of the wrong type",
+          /plugin io\.containerd\.cri\.v1\.runtime: .*(?:bin_dirs|cannot)/,
+          (text) => text.replace(/bin_dirs = .*/, "bin_dirs = 3"),
+        ],
+        ["text that is no TOML", /^failed to unmarshal TOML at row \d+ column \d+/, (text) => text.replace("version = 3", "version = ")],
+        [
+          "a misspelt pinned image",
+          `${images}: pinned_images names "sandboxx", CRI knows sandbox only`,
+          (text) => text.replace("sandbox =", "sandboxx ="),
+        ],
+        [
+          "a pinned image with a tag beside its digest, which the kubelet's garbage collection would take",
+          /^plugin io\.containerd\.cri\.v1\.images: pinned_images sandbox is stored as (\S+)@(\S+), so it is not pinned as \1:3@\2$/,
+          (text) => text.replace("/pause@", "/pause:3@"),
+        ],
+        [
+          "a runtime of no known type",
+          new RegExp(`^${runtime}: runtime runh?c.* has the type "io.containerd.other.v1"`),
+          (text) => text.replace(/runtime_type = '.*'/, "runtime_type = 'io.containerd.other.v1'"),
+        ],
+        [
+          "a default runtime that is not there",
+          new RegExp(`^${runtime}: invalid plugin config: no corresponding runtime`),
+          (text) => `${text}\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = 'runsc'\n`,
+        ],
+      ];
+      for (const [what, problem, change] of cases) {
+        for (const os of ["linux", "windows"] as const) {
+          it(`of ${os} ${what}`, async () => {
+            const [found = "", ...more] = await changed("containerd", os, change);
+            if (typeof problem === "string") assert.equal(found, problem);
+            else assert.match(found, problem);
+            assert.deepEqual(more, []);
+          });
+        }
+      }
+
+      it("an unknown option of a runtime, which containerd drops without a word", async () => {
+        assert.deepEqual(await changed("containerd", "linux", (text) => text.replace("SystemdCgroup", "SystemdCgroups")), [
+          `${runtime}: runtime runc: unknown option SystemdCgroups`,
+        ]);
+      });
+    });
+  });
+}
