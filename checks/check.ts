@@ -15,8 +15,8 @@ export interface Check<Context = object> {
   /** Why there is no answer here; known before anything runs. Default: it runs. */
   readonly skip?: string;
   /**
-   * Ids of checks that must not have failed: without what they show this one would only fail as well. It is then skipped, and the report names
-   * the cause. Ids that are not part of the run do not count. Default: none.
+   * Ids of checks that must not have failed: without what they show this one would only fail as well. It is then skipped, and the report
+   * names the cause. Ids that are not part of the run do not count. Default: none.
    */
   readonly needs?: readonly string[];
   /** Waits on purpose for what takes its time, such as the end of a token's life. Default: not slow. */

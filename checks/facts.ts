@@ -37,12 +37,17 @@ export const cniVersion = "1.0.0";
 /** Where containerd looks for the hosts of registries on Linux (containerd: docs/hosts.md). */
 export const registryFolder = "/etc/containerd/certs.d";
 
-/** Below an issuer of tokens: discovery document (OpenID Connect Discovery 1.0, 4) and key set (kubernetes: pkg/serviceaccount/openidmetadata.go). */
+/**
+ * Below an issuer of tokens: discovery document (OpenID Connect Discovery 1.0, 4) and key set (kubernetes:
+ * pkg/serviceaccount/openidmetadata.go).
+ */
 export const issuerPaths = { discovery: ".well-known/openid-configuration", keySet: "openid/v1/jwks" } as const;
 /** For whom tokens for a cloud's identities are (AWS: IAM OIDC providers; Azure: workload identity federation). */
 export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
 
-/** What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of namespaces, late snapshots. */
+/**
+ * What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of namespaces, late snapshots.
+ */
 export const sampleAccount = { namespace: "fenestra-samples", name: "object-reader" } as const;
 export const exporterNamespace = "fenestra-monitoring";
 export const allowingLabels = { hostProcess: "fenestra.dev/host-process", controlPlane: "fenestra.dev/control-plane" } as const;

@@ -35,7 +35,9 @@ interface AwsStackArgs {
   readonly oidc: pulumi.Input<string>;
 }
 
-/** The place of one stack's state and the roles that handle it. Each stack has its own, so that a preview of one reads no other's secrets. */
+/**
+ * The place of one stack's state and the roles that handle it. Each stack has its own, so that a preview of one reads no other's secrets.
+ */
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 

@@ -123,7 +123,10 @@ function stateVault(
   );
 }
 
-/** The place of one stack's state and the identities that handle it. Each stack has its own, so that a preview of one reads no other's secrets. */
+/**
+ * The place of one stack's state and the identities that handle it. Each stack has its own, so that a preview of one reads no other's
+ * secrets.
+ */
 class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
   readonly #shared: Shared;

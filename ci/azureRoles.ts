@@ -23,8 +23,8 @@ export interface CiRole {
 }
 
 /**
- * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names for pods, and to identities
- * of services: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with conditions").
+ * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names for pods, and to
+ * identities of services: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with conditions").
  */
 function onlyClusterRoles(ofPods: readonly string[]): string {
   const ids = [...new Set([...Object.values(clusterRoles), ...ofPods])].sort().join(", ");

@@ -22,8 +22,7 @@ export const issuer = "https://token.actions.githubusercontent.com";
 
 /**
  * Subject of the token that GitHub gives to a run in an environment. Repositories that were made after 15 July 2026 carry their numbers in
- * it, so that taking over an abandoned name gives no rights (GitHub documentation, "OpenID Connect reference", immutable subject
- * claims).
+ * it, so that taking over an abandoned name gives no rights (GitHub documentation, "OpenID Connect reference", immutable subject claims).
  */
 export function subject({ name, ids }: Repository, environment: string): string {
   const [owner = "", repository = ""] = name.split("/");

@@ -33,7 +33,10 @@ export class ProbePods {
     this.#execute = execute;
   }
 
-  /** The group's probe pods when all are Ready. Throws CheckFailure with the reason of the first that is not, when the signal ends the waiting. */
+  /**
+   * The group's probe pods when all are Ready. Throws CheckFailure with the reason of the first that is not, when the signal ends the
+   * waiting.
+   */
   async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyProbePod[]> {
     const wanted = probePodsOf(group);
     if (wanted.length === 0) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");

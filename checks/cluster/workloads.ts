@@ -76,8 +76,8 @@ function problem(owned: Owned, state: string | undefined, pods: readonly V1Pod[]
 const defaultPeriod = 10;
 
 /**
- * Whether a pod runs, and each container of it that is not ready is going to be asked for the first time only after the initial delay of its
- * readiness probe.
+ * Whether a pod runs, and each container of it that is not ready is going to be asked for the first time only after the initial delay of
+ * its readiness probe.
  *
  * @param now milliseconds since the epoch
  */

@@ -32,8 +32,8 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 
 /**
  * The comment that shows the outcome for every stack. Every text of the branch is in a fenced block, where no user is mentioned, no link,
- * picture or HTML works and no bot reads a command; what is outside is ours. Texts that are too long are cut at a line, each to its
- * fair share.
+ * picture or HTML works and no bot reads a command; what is outside is ours. Texts that are too long are cut at a line, each to its fair
+ * share.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
   const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
@@ -97,8 +97,8 @@ function block({ title, language, open }: Part, text: string): readonly string[]
 }
 
 /**
- * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or have no width,
- * and without a run of backticks as long as the fence.
+ * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or have no width, and
+ * without a run of backticks as long as the fence.
  */
 function plain(text: string): string {
   return text

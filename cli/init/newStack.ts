@@ -28,7 +28,10 @@ export function zonesOf(cloud: Cloud, region: string, count: number): readonly s
   return cloudFacts[cloud].zones.first(region).slice(0, count);
 }
 
-/** Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is written. */
+/**
+ * Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is
+ * written.
+ */
 export function newStackText(stack: NewStack): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;

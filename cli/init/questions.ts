@@ -30,8 +30,8 @@ interface Question<T> {
 }
 
 /**
- * The name of the stack and what its file is made from. What no option gives is asked for, again after a wrong answer; where no person can be
- * asked, its default counts.
+ * The name of the stack and what its file is made from. What no option gives is asked for, again after a wrong answer; where no person can
+ * be asked, its default counts.
  *
  * @throws UsageError for an option that is not allowed, or is needed and missing.
  */

@@ -40,8 +40,8 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
 }
 
 /**
- * The lock file with what is named and it lacks, without digests: for the platforms and at the place of the newest of that name. Of a name that
- * it does not know nobody can say where it is published. Of a name that it knows, versions that are not named any more go.
+ * The lock file with what is named and it lacks, without digests: for the platforms and at the place of the newest of that name. Of a name
+ * that it does not know nobody can say where it is published. Of a name that it knows, versions that are not named any more go.
  */
 export function withNamed(
   lock: readonly Artifact[],
@@ -72,8 +72,8 @@ function atVersion(artifact: Artifact, version: string): Artifact {
 }
 
 /**
- * What an answer means for an artifact: a digest that is not recorded yet is taken; one that is recorded must be the publisher's. A tag of an
- * image may be moved by its publisher, a file may not be changed: only the first can be accepted.
+ * What an answer means for an artifact: a digest that is not recorded yet is taken; one that is recorded must be the publisher's. A tag of
+ * an image may be moved by its publisher, a file may not be changed: only the first can be accepted.
  */
 export function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
   const what = nameOf(artifact);

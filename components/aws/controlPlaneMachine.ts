@@ -45,9 +45,7 @@ export interface ControlPlaneMachineArgs {
 /** Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id. */
 const etcdDeviceName = "/dev/sdf";
 
-/**
- * Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes the same way).
- */
+/** Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes the same way). */
 export function volumePath(volumeId: string): string {
   return `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${volumeId.replace("-", "")}`;
 }

@@ -13,9 +13,9 @@ import {
 
 /**
  * What the cloud controller may do: initialise nodes and create load balancers for Services. The list of calls is that of
- * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it creates carries the cluster's tag in
- * the request, so that the rest can be bound to that tag, is as in kubernetes/kops (pkg/model/iam/iam_builder.go). The right to create the
- * service-linked role of load balancers is not needed: the API's load balancer already exists.
+ * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it creates carries the
+ * cluster's tag in the request, so that the rest can be bound to that tag, is as in kubernetes/kops (pkg/model/iam/iam_builder.go). The
+ * right to create the service-linked role of load balancers is not needed: the API's load balancer already exists.
  *
  * @param vpcOwner account of the VPC: another one where an existing VPC is shared
  */
@@ -137,8 +137,8 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
  * The driver marks what it makes with `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, with the cluster's tag. The volumes of
  * etcd carry neither, so no pod can reach them.
  *
- * When it starts, the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such tag. It is refused, is
- * seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows (pkg/cloud/cloud.go, getVolumeLimits).
+ * When it starts, the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such tag. It is refused,
+ * is seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows (pkg/cloud/cloud.go, getVolumeLimits).
  */
 export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   const volumes = arn(scope, "ec2", "volume/*");
@@ -224,7 +224,9 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   );
 }
 
-/** What the cluster autoscaler may do (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md): size this cluster's groups. */
+/**
+ * What the cluster autoscaler may do (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md): size this cluster's groups.
+ */
 export function autoscalerPolicy(scope: PolicyScope): PolicyDocument {
   return policy(
     {

@@ -17,8 +17,8 @@ export interface IssuerArgs {
 }
 
 /**
- * The two documents by which a cloud checks tokens of service accounts, in a bucket in which everybody may read these two. Whoever can write
- * them can be any service account.
+ * The two documents by which a cloud checks tokens of service accounts, in a bucket in which everybody may read these two. Whoever can
+ * write them can be any service account.
  */
 export class Issuer extends pulumi.ComponentResource {
   /** URL of the issuer: claim `iss` of the tokens. */

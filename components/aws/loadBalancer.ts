@@ -35,8 +35,8 @@ const drainSeconds = 30;
 const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;
 
 /**
- * Name of a target group, at most 32 characters: that of its load balancer, and two digits, which change with its settings, so that a replacement
- * can exist beside the old one.
+ * Name of a target group, at most 32 characters: that of its load balancer, and two digits, which change with its settings, so that a
+ * replacement can exist beside the old one.
  */
 export function targetGroupName(balancerName: string, shape: object = targetGroupShape): string {
   const digest = createHash("sha256").update(JSON.stringify(shape)).digest("hex");

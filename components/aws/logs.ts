@@ -12,8 +12,8 @@ export interface LogsArgs {
 }
 
 /**
- * Log group of a cluster with a stream for each kind of node, which the endpoint for OTLP does not create (Amazon CloudWatch User Guide, "OTLP
- * endpoints"). Cost: what is sent and kept is billed by the gigabyte.
+ * Log group of a cluster with a stream for each kind of node, which the endpoint for OTLP does not create (Amazon CloudWatch User Guide,
+ * "OTLP endpoints"). Cost: what is sent and kept is billed by the gigabyte.
  */
 export class Logs extends pulumi.ComponentResource {
   /** The right to write to the group, and to nothing else. */

@@ -36,9 +36,7 @@ export function imageId(os: OperatingSystem, image: string): string {
   return image === "latest" ? `resolve:ssm:${os.awsImageParameter}` : image;
 }
 
-/**
- * Device of the system disk in Canonical's Ubuntu images and Amazon's Windows images alike.
- */
+/** Device of the system disk in Canonical's Ubuntu images and Amazon's Windows images alike. */
 const rootDevice = "/dev/sda1";
 
 /**
@@ -86,8 +84,8 @@ export function machineTemplate(args: MachineTemplateArgs) {
       // A tag key with a slash, as the cluster's own has, makes every launch fail otherwise (kubernetes/cloud-provider-aws#762).
       instanceMetadataTags: "disabled",
     },
-    // The private DNS name begins with the node's name, the instance id. Where the interface
-    // exists already, the subnet's setting counts and not this one (hashicorp/terraform-provider-aws#29273).
+    // The private DNS name begins with the node's name, the instance id. Where the interface exists already, the subnet's setting counts
+    // and not this one (hashicorp/terraform-provider-aws#29273).
     privateDnsNameOptions: { hostnameType: "resource-name", enableResourceNameDnsARecord: true },
     updateDefaultVersion: true,
     tagSpecifications: [{ resourceType: "volume", tags }, ...(args.makesInterface ? [{ resourceType: "network-interface", tags }] : [])],

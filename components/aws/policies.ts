@@ -162,8 +162,8 @@ function pullImages(repositories: readonly string[]): readonly Statement[] {
 }
 
 /**
- * What a worker of one group may do: read the join secret, with logins where there are some, and its scripts (`scriptsArn`), report to its group,
- * talk to Session Manager.
+ * What a worker of one group may do: read the join secret, with logins where there are some, and its scripts (`scriptsArn`), report to its
+ * group, talk to Session Manager.
  */
 export function workerPolicy(
   scope: PolicyScope,

@@ -64,8 +64,8 @@ function userData(payload: WorkerPayload, object: ScriptsReference, bucket: stri
 }
 
 /**
- * A group of equal worker machines: launch template, Auto Scaling group and a separate identity. A changed template replaces the machines one
- * at a time, starting a new one before an old one is terminated; each joins and drains by itself.
+ * A group of equal worker machines: launch template, Auto Scaling group and a separate identity. A changed template replaces the machines
+ * one at a time, starting a new one before an old one is terminated; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   /** Name of the Auto Scaling group. */
@@ -192,9 +192,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * The hooks again, for changes after the group was created: they overwrite those of the same name
-   * (hashicorp/terraform-provider-aws, internal/service/autoscaling/lifecycle_hook.go). They are deleted with the group and not before it, or its
-   * last machines would not drain.
+   * The hooks again, for changes after the group was created: they overwrite those of the same name (hashicorp/terraform-provider-aws,
+   * internal/service/autoscaling/lifecycle_hook.go). They are deleted with the group and not before it, or its last machines would not
+   * drain.
    */
   #makeHooks(): void {
     for (const hook of groupHooks(this.#args.pool)) {

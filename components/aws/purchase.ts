@@ -14,8 +14,8 @@ function highestPrice({ spotMaxPrice }: PoolSpec): string | undefined {
 }
 
 /**
- * How a machine is bought and where it runs, as part of the launch template. A template that asks for spot is refused by a group with a policy
- * of its own (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance types and purchase options").
+ * How a machine is bought and where it runs, as part of the launch template. A template that asks for spot is refused by a group with a
+ * policy of its own (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance types and purchase options").
  */
 export function purchase(
   pool: PoolSpec,

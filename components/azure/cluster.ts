@@ -175,8 +175,8 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   /**
-   * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is valid for the whole cluster.
-   * Created only where a pool has the plug-in.
+   * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is valid for the whole
+   * cluster. Created only where a pool has the plug-in.
    */
   #makeGmsa({ resourceGroup }: ClusterNetwork, { principalId }: Identity): GmsaIdentity | undefined {
     const { pools, addons } = this.#spec;

@@ -75,7 +75,8 @@ export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azur
 
 /**
  * Name of a control-plane machine: VM, computer and node have the same, as the cloud controller expects of machines outside scale sets. It
- * has at least 6 characters, below which that controller fails (kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmssflex_cache.go).
+ * has at least 6 characters, below which that controller fails (kubernetes-sigs/cloud-provider-azure:
+ * pkg/provider/azure_vmssflex_cache.go).
  */
 function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
   return `${cluster}-cp-${member.index}`;
@@ -102,8 +103,8 @@ const machineReplaceOnChanges: readonly string[] = [
 const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", "location"];
 
 /**
- * What Azure refuses to change on a disk (hashicorp/terraform-provider-azurerm: internal/services/compute/managed_disk_resource.go); a smaller
- * size is refused, a larger one is applied.
+ * What Azure refuses to change on a disk (hashicorp/terraform-provider-azurerm: internal/services/compute/managed_disk_resource.go); a
+ * smaller size is refused, a larger one is applied.
  */
 const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 

@@ -3,9 +3,9 @@ import type { ClusterResourceGroup } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
 
 /**
- * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own resource
- * group only, and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set
- * also requires the right to assign its identity; each pool grants that for its own.
+ * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own resource group only,
+ * and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set also requires the
+ * right to assign its identity; each pool grants that for its own.
  */
 export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<"machines" | "networking", Grant>> {
   return {
@@ -15,10 +15,11 @@ export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<
 }
 
 /**
- * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of the machine's system disk
- * (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go, `AttachDisk`), and Azure refuses a write that
- * names a set which the writer may not read ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same holds for the
- * autoscaler and its scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to case, as above.
+ * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of the machine's system
+ * disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go, `AttachDisk`), and Azure refuses a
+ * write that names a set which the writer may not read ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same
+ * holds for the autoscaler and its scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to
+ * case, as above.
  */
 export function diskGrants({
   pools,

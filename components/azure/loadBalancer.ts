@@ -92,7 +92,10 @@ export class LoadBalancer extends pulumi.ComponentResource {
     return addressAt(cidr(zone.controlPlane), balancerAddress);
   }
 
-  /** The record of the API's own name, in a zone of this subscription. A private zone knows no alias of a public name, so it has addresses only. */
+  /**
+   * The record of the API's own name, in a zone of this subscription. A private zone knows no alias of a public name, so it has addresses
+   * only.
+   */
   #makeRecord(dns: ClusterSpec["apiDns"]): void {
     if (dns?.zone === undefined) return;
     const zone = dnsZone(dns.zone);

@@ -53,9 +53,9 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 
 /**
  * What Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one more and refuses one
- * less, and a replacement would delete all machines of the pool at once. Reserved capacity only changes while all machines are deallocated
- * (Azure documentation, "Associate a virtual machine scale set with uniform orchestration to a capacity reservation group").
+ * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one more and refuses
+ * one less, and a replacement would delete all machines of the pool at once. Reserved capacity only changes while all machines are
+ * deallocated (Azure documentation, "Associate a virtual machine scale set with uniform orchestration to a capacity reservation group").
  */
 const groupReplaceOnChanges: readonly string[] = [
   "hostGroup",
@@ -77,8 +77,8 @@ const groupReplaceOnChanges: readonly string[] = [
 ];
 
 /**
- * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines one at a time, starting
- * a new one before an old one is deleted; each joins and drains by itself.
+ * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines one at a time,
+ * starting a new one before an old one is deleted; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   /** Name of the scale set. */
@@ -212,7 +212,8 @@ export class Pool extends pulumi.ComponentResource {
       rollingUpgradePolicy: {
         maxSurge: true,
         maxBatchInstancePercent: rollingBatch(pool),
-        // An unhealthy pool must be able to receive the model that fixes it; a model that makes machines unhealthy stops at the first batch.
+        // An unhealthy pool must be able to receive the model that fixes it; a model that makes machines unhealthy stops at the first
+        // batch.
         maxUnhealthyInstancePercent: 100,
         maxUnhealthyUpgradedInstancePercent: 20,
         prioritizeUnhealthyInstances: true,

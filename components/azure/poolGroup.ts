@@ -10,8 +10,8 @@ import { resourceGroupName } from "./network.ts";
 import { healthyAfter } from "./poolExtensions.ts";
 
 /**
- * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it must
- * be unique in a resource group, as pool names are.
+ * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it
+ * must be unique in a resource group, as pool names are.
  */
 export function computerNamePrefix(pool: PoolSpec): string {
   return pool.name;
@@ -29,8 +29,8 @@ export function rollingBatch(pool: PoolSpec): number {
 const leastUpdate = 120;
 
 /**
- * Time limit of a scale set's update in minutes. Azure answers when the last batch is done, and azure-native gives up earlier by
- * default. A batch takes as long as its machines may take to join, and the replaced ones to drain and be deleted.
+ * Time limit of a scale set's update in minutes. Azure answers when the last batch is done, and azure-native gives up earlier by default. A
+ * batch takes as long as its machines may take to join, and the replaced ones to drain and be deleted.
  */
 export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);

@@ -2,7 +2,10 @@ import type * as inputs from "@pulumi/azure-native/types/input.js";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { PoolSpec } from "../model/pools.ts";
 
-/** How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets no notice of its end. */
+/**
+ * How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets no notice of its
+ * end.
+ */
 export function purchase(
   pool: PoolSpec,
 ): Pick<

@@ -126,9 +126,9 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A secret that another stack file may no longer have. It stays in the vault then: azure-native deletes a secret through the vault's endpoint
-   * (pulumi-azure-native, custom_keyvault.go), which the deployer can neither reach nor use. Its name is never used again, since azure-native refuses
-   * to create what is there.
+   * A secret that another stack file may no longer have. It stays in the vault then: azure-native deletes a secret through the vault's
+   * endpoint (pulumi-azure-native, custom_keyvault.go), which the deployer can neither reach nor use. Its name is never used again, since
+   * azure-native refuses to create what is there.
    */
   #makeRemovable(role: string, value: pulumi.Output<string>, vault: Vault, name: pulumi.Input<string> = role): Secret {
     return this.#makeFixed(role, value, vault, name, { retainOnDelete: true });
@@ -155,8 +155,8 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is a placeholder.
-   * It is never updated: an update would overwrite the machines' value with the placeholder.
+   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is a placeholder. It
+   * is never updated: an update would overwrite the machines' value with the placeholder.
    */
   #makeWritten(role: string, name: string, vault: Vault): Secret {
     return new Secret(

@@ -26,8 +26,8 @@ export function securityGroupName(cluster: string, group: GroupName): string {
 }
 
 /**
- * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a separate resource,
- * because an update of a group would delete the rules that the cloud controller has written.
+ * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a separate resource, because
+ * an update of a group would delete the rules that the cloud controller has written.
  */
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;

@@ -2,7 +2,9 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { nodePorts, type PortRange, ports } from "../model/ports.ts";
 import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
-/** The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target. */
+/**
+ * The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target.
+ */
 export type GroupName = MachineGroup;
 
 /** What the rules depend on. */
@@ -53,9 +55,9 @@ const probes = { tag: "AzureLoadBalancer" } as const;
 const anybody = { tag: "*" } as const;
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Run Command or the serial console. Each group ends with a
- * deny rule, because Azure's default rules allow the whole network. Destination is the application security group, that is the machines'
- * own addresses: traffic to a Service of type LoadBalancer has the frontend's address, does not match our rules, and is filtered by those that
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Run Command or the serial console. Each group ends with a deny
+ * rule, because Azure's default rules allow the whole network. Destination is the application security group, that is the machines' own
+ * addresses: traffic to a Service of type LoadBalancer has the frontend's address, does not match our rules, and is filtered by those that
  * the cloud controller writes. Where a Service disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
@@ -150,9 +152,9 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
 }
 
 /**
- * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is no public endpoint also networks that are peered with this one or come in by its gateways: no others
- * can reach it. The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
- * public endpoint it could void the allow-list.
+ * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is no public endpoint
+ * also networks that are peered with this one or come in by its gateways: no others can reach it. The tag may hold a default route that
+ * such a gateway announces (Azure documentation, service tags), so that beside a public endpoint it could void the allow-list.
  */
 function network({ publicAccess, privateAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
   if (privateAccess !== undefined) return { cidrs: [...cidrs, ...privateAccess] };

@@ -35,7 +35,8 @@ export function stackFilePath(path: readonly PropertyKey[]): string {
 /**
  * The validated config of a stack.
  *
- * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare text.
+ * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare
+ * text.
  * @param isEncrypted whether a key's value is encrypted in the stack file, where Pulumi has decrypted it. Default no.
  * @throws ConfigError with every problem at once.
  */
@@ -76,8 +77,8 @@ export function loadConfig(
 }
 
 /**
- * The validated config from plain values, keys without the project's prefix. Cross-field rules run even when the schema refused something, as
- * long as they do not read a refused value: a user fixes the file once, not in rounds.
+ * The validated config from plain values, keys without the project's prefix. Cross-field rules run even when the schema refused something,
+ * as long as they do not read a refused value: a user fixes the file once, not in rounds.
  *
  * @param earlier problems of values that could not even be read.
  * @throws ConfigError like `loadConfig`.
@@ -102,8 +103,9 @@ export function validate(
 }
 
 /**
- * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length of whatever stands where a text or a list belongs,
- * even after it has refused its type, and a comparison with a mapping may throw. No setting has that name, so 1 is refused like the mapping.
+ * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length of whatever stands where a text or a list
+ * belongs, even after it has refused its type, and a comparison with a mapping may throw. No setting has that name, so 1 is refused like
+ * the mapping.
  */
 function withPlainLengths<T>(values: T): T {
   return JSON.parse(JSON.stringify(values), (key, value) => (key === "length" && typeof value === "object" && value !== null ? 1 : value));

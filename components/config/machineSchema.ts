@@ -4,7 +4,10 @@ import { diskTypes } from "../model/cloudFacts/facts.ts";
 /** Most characters of a script: with both of them, user data on Azure stays below its limit. */
 const longestHook = 12_000;
 
-/** A script that machines run. Windows PowerShell takes a file without a byte order mark for one in the system's code page: only ASCII is safe. */
+/**
+ * A script that machines run. Windows PowerShell takes a file without a byte order mark for one in the system's code page: only ASCII is
+ * safe.
+ */
 const hook = z
   .string()
   .min(1)

@@ -2,8 +2,8 @@ import { isMap, isScalar, isSeq, type Scalar } from "yaml";
 import { childPath, type Problem } from "./problem.ts";
 
 /**
- * A number as Pulumi reads it: the Go library takes YAML 1.1's forms too, and a leading zero for octal (go-yaml/yaml v3.0.1, resolve.go, called
- * by pulumi/pulumi sdk/go/common/resource/config/object.go).
+ * A number as Pulumi reads it: the Go library takes YAML 1.1's forms too, and a leading zero for octal (go-yaml/yaml v3.0.1, resolve.go,
+ * called by pulumi/pulumi sdk/go/common/resource/config/object.go).
  */
 const goNumber = /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
@@ -11,7 +11,9 @@ const goNumber = /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)
 const goTime =
   /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d))|(?: \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?))?$/;
 
-/** Problems of plain scalars below a part of a stack file that Pulumi would pass to the program as something else than they are read here. */
+/**
+ * Problems of plain scalars below a part of a stack file that Pulumi would pass to the program as something else than they are read here.
+ */
 export function otherwiseRead(node: unknown, path: string): readonly Problem[] {
   if (isSeq(node)) return node.items.flatMap((item, index) => otherwiseRead(item, `${path}[${index}]`));
   if (isMap(node))

@@ -22,8 +22,8 @@ const longestValue = 80;
 const secretName = /pass(word|phrase)?|secret|token|credential|private|(api|access|ssh)[-_]?key/i;
 
 /**
- * Path of a key or index below another path, spelled as for `pulumi config set --path`: `labels["example.com/team"]`. Directly below `config`
- * the project's prefix is added.
+ * Path of a key or index below another path, spelled as for `pulumi config set --path`: `labels["example.com/team"]`. Directly below
+ * `config` the project's prefix is added.
  */
 export function childPath(path: string, step: PropertyKey): string {
   if (typeof step === "number") return `${path}[${step}]`;

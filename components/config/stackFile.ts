@@ -19,8 +19,8 @@ export function stackNames(folder: URL = stacksFolder): readonly string[] {
 }
 
 /**
- * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text, structured values as JSON text.
- * Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
+ * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text, structured values as JSON
+ * text. Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
  *
  * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a value otherwise.
  */

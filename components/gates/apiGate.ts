@@ -14,8 +14,8 @@ export interface ApiGateArgs {
 }
 
 /**
- * The gate behind the whole control plane: it opens when `/readyz` answers and every machine is a healthy member, those that were added
- * by this update too. Pools and everything in the cluster depend on it, so that a kubelet is never newer than the API.
+ * The gate behind the whole control plane: it opens when `/readyz` answers and every machine is a healthy member, those that were added by
+ * this update too. Pools and everything in the cluster depend on it, so that a kubelet is never newer than the API.
  */
 export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {

@@ -87,8 +87,8 @@ export interface MemberNode {
   /** Name of the node: the instance id on AWS, the computer name on Azure. */
   readonly node: string;
   /**
-   * RFC 3339. Containers that started before do not count: where a machine keeps its node name, the pods of the one it replaced may still be
-   * listed as ready.
+   * RFC 3339. Containers that started before do not count: where a machine keeps its node name, the pods of the one it replaced may still
+   * be listed as ready.
    */
   readonly since?: string;
 }

@@ -47,8 +47,8 @@ export function changeGuard(
 }
 
 /**
- * Keeps what all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to continue to what is too
- * far away. The guard before the machines knows only what was asked for, also by an update that was cut off.
+ * Keeps what all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to continue to what
+ * is too far away. The guard before the machines knows only what was asked for, also by an update that was cut off.
  */
 export function reachedGuard(name: string, to: ReachedState, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseMove(oldInputs?.input, to), { onDryRun: true });

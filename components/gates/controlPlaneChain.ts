@@ -39,9 +39,9 @@ export interface ControlPlaneChain {
 }
 
 /**
- * The machines of a control plane in a chain, the same on both clouds. Before each is a gate that refuses to replace it while another one is
- * unhealthy; behind each is one that, after a replacement, waits until it is a healthy etcd member. So two are never down at the same time,
- * and the first creation waits only at the last gate.
+ * The machines of a control plane in a chain, the same on both clouds. Before each is a gate that refuses to replace it while another one
+ * is unhealthy; behind each is one that, after a replacement, waits until it is a healthy etcd member. So two are never down at the same
+ * time, and the first creation waits only at the last gate.
  */
 export function controlPlaneChain(name: string, args: ChainArgs, parent: pulumi.Resource): ControlPlaneChain {
   const { spec, api, reachable } = args;

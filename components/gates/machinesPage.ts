@@ -18,7 +18,8 @@ const lists: readonly (readonly [key: string, words: string])[] = [
 const staleSeconds = 900;
 
 /**
- * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines, and made safe for a terminal. Pure.
+ * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines, and made safe for a
+ * terminal. Pure.
  *
  * @param page the text of the page; empty before the controller's first round
  * @param now seconds of the epoch

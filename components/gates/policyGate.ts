@@ -43,8 +43,8 @@ const roundsOfSeveral = 8;
 
 /**
  * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later, and objects created in
- * between pass unchanged. It opens when pods sent as a dry run come back as the policy changes them. It waits again when the
- * policy, its binding or the cluster changes.
+ * between pass unchanged. It opens when pods sent as a dry run come back as the policy changes them. It waits again when the policy, its
+ * binding or the cluster changes.
  */
 export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { policy, objects, probes } = args.proof;

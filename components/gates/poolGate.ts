@@ -40,9 +40,9 @@ export interface PoolGateArgs {
 const slackSeconds = 300;
 
 /**
- * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and the payload of the program, and
- * none is left of an older one. Without it an update would succeed on a pool without a single node. It waits again when the payload or the
- * wanted number changes; a failed wait leaves the old state, so the next update repeats it.
+ * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and the payload of the program, and none is
+ * left of an older one. Without it an update would succeed on a pool without a single node. It waits again when the payload or the wanted
+ * number changes; a failed wait leaves the old state, so the next update repeats it.
  *
  * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends on them.
  */

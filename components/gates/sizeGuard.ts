@@ -14,10 +14,11 @@ export interface SizeGuardArgs {
 }
 
 /**
- * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the number (`ignoreChanges`), so
- * the engine hands the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has grown since
- * would lose machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate).
- * The hook refuses that. A number that is too large costs extra machines until the autoscaler reduces it again.
+ * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the number (`ignoreChanges`),
+ * so the engine hands the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has
+ * grown since would lose machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native:
+ * provider.go, defaultUpdate). The hook refuses that. A number that is too large costs extra machines until the autoscaler reduces it
+ * again.
  */
 export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
   return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {

@@ -80,8 +80,8 @@ const windowsTimeouts = { create: `${windowsWorkloadMinutes}m`, update: `${windo
 const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
 
 /**
- * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and a client that waits for it
- * may give up (kubernetes.io, Deployments, "Failed Deployment").
+ * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and a client that
+ * waits for it may give up (kubernetes.io, Deployments, "Failed Deployment").
  */
 function patient(manifest: Manifest): Manifest {
   if (manifest.kind !== "Deployment" || !runsOnWindows(manifest)) return manifest;
@@ -94,15 +94,16 @@ function runsOnWindows(manifest: Manifest): boolean {
 }
 
 /**
- * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one moment (pulumi/pulumi-kubernetes:
- * provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus, `daemonsetConditions`): one node that is NotReady, or a pool that rolls
- * in the same update, would let it fail, and what comes after it would not be reached. Nothing that comes after it needs all of them: a new
- * node is Ready only with its agents, and pools have gates. The log collectors' Secrets of headers even come after the first update.
- * What a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does (`checks/cluster/workloads.ts`).
+ * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one moment
+ * (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus, `daemonsetConditions`): one node that
+ * is NotReady, or a pool that rolls in the same update, would let it fail, and what comes after it would not be reached. Nothing that comes
+ * after it needs all of them: a new node is Ready only with its agents, and pools have gates. The log collectors' Secrets of headers even
+ * come after the first update. What a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does
+ * (`checks/cluster/workloads.ts`).
  *
  * Its deletion is not waited for either (provider/pkg/metadata/overrides.go, `DeletedCondition`). Those that are deleted by themselves, the
- * nodes' part of drivers, have had no volume since the pods with claims went, which are waited for. In the background, since what is made again at
- * once (`pulumi up --replace`) would otherwise be applied to the one that is going, and go with it (await/await.go, `Deletion`).
+ * nodes' part of drivers, have had no volume since the pods with claims went, which are waited for. In the background, since what is made
+ * again at once (`pulumi up --replace`) would otherwise be applied to the one that is going, and go with it (await/await.go, `Deletion`).
  */
 function unawaited(manifest: Manifest): Manifest {
   if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined) return manifest;

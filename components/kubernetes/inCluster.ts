@@ -80,13 +80,15 @@ export class InCluster extends pulumi.ComponentResource {
         kubeconfig: pulumi.secret(args.kubeconfig),
         clusterIdentifier: args.clusterIdentifier,
         enableServerSideApply: true,
-        // Objects of an interrupted update exist in the cluster and not in the state. Without this the next update stops at each of
-        // them: `deployments.apps "x" already exists`. Every object here belongs to Fenestra by its name, and names are unique.
+        // Objects of an interrupted update exist in the cluster and not in the state. Without this the next update stops at each of them:
+        // `deployments.apps "x" already exists`. Every object here belongs to Fenestra by its name, and names are unique.
         upsertExistingObjects: true,
         // For the same reason an update takes fields from others: from the random names of states made before `withFieldManager`, and from
-        // whoever edited an object by hand. What a controller writes is in none of these objects: a Deployment that is scaled has no `replicas`.
+        // whoever edited an object by hand. What a controller writes is in none of these objects: a Deployment that is scaled has no
+        // `replicas`.
         enablePatchForce: true,
-        // By default a changed one is deleted and created again, and pods that start in between fail (pulumi/pulumi-kubernetes: provider/diff.go).
+        // By default a changed one is deleted and created again, and pods that start in between fail (pulumi/pulumi-kubernetes:
+        // provider/diff.go).
         enableConfigMapMutable: true,
         enableSecretMutable: true,
       },

@@ -129,7 +129,8 @@ function clusterValues(spec: SampleSpec) {
     HOST_PROCESS: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
     AGNHOST: requireArtifact(artifacts, agnhost).url,
     WEB_SERVER: readFileSync(own("winWebserver.ps1"), "utf8"),
-    // Setting the number means owning the field: with an autoscaler the next server-side apply would end in a conflict (pulumi/pulumi-kubernetes#2491).
+    // Setting the number means owning the field: with an autoscaler the next server-side apply would end in a conflict
+    // (pulumi/pulumi-kubernetes#2491).
     WEB_SERVERS: addons.metricsServer ? undefined : 2,
     READ_SH: readScript(own(`readObject.${cloud}.sh`)),
     READ_PS1: signer + readScript(own(`readObject.${cloud}.ps1`)),

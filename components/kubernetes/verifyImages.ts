@@ -10,7 +10,8 @@ type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
 export interface VerifyImages {
   /**
    * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025
-   * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer (kubernetes/website#55103).
+   * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer
+   * (kubernetes/website#55103).
    */
   readonly probePod: (release: Release) => string;
   /** Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it. */

@@ -11,8 +11,8 @@ export interface WebhookCertificateArgs {
 }
 
 /**
- * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed. It lasts two
- * years and is renewed by an update in its second one; the authority lasts ten.
+ * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed. It lasts two years
+ * and is renewed by an update in its second one; the authority lasts ten.
  */
 export class WebhookCertificate extends pulumi.ComponentResource implements ServerCertificate {
   readonly certificate: pulumi.Output<string>;

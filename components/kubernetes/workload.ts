@@ -31,8 +31,8 @@ export const onAnyLinux = {
 };
 
 /**
- * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the machine in the update
- * of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure: pkg/nodemanager, `initializeNode`;
+ * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the machine in the
+ * update of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure: pkg/nodemanager, `initializeNode`;
  * k8s.io/cloud-provider: controllers/node). Fenestra's kubelets do not set the label.
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
@@ -138,9 +138,9 @@ export function rule(group: string, resources: string[], verbs: string[], resour
 }
 
 /**
- * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since a percentage is rounded up
- * (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not available: of an agent of the
- * pod network that does not work, nine nodes in ten keep the old one.
+ * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since a percentage is
+ * rounded up (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not available:
+ * of an agent of the pod network that does not work, nine nodes in ten keep the old one.
  */
 export function daemonSet({ name, namespace: home }: Account, spec: PodSpec): Manifest {
   const labels = systemLabels(name);
@@ -157,8 +157,8 @@ export function daemonSet({ name, namespace: home }: Account, spec: PodSpec): Ma
 }
 
 /**
- * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are spread over machines where
- * that is possible.
+ * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are spread over machines
+ * where that is possible.
  */
 export function deployment({ name, namespace: home }: Account, replicas: number, spec: PodSpec): Manifest {
   const labels = systemLabels(name);

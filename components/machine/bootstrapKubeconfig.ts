@@ -1,8 +1,8 @@
 import { placeholders } from "./placeholders.ts";
 
 /**
- * The kubeconfig with which a worker's kubelet requests its first certificate. Server, authority and token are placeholders, filled in by the
- * join stage. JSON, which is valid YAML.
+ * The kubeconfig with which a worker's kubelet requests its first certificate. Server, authority and token are placeholders, filled in by
+ * the join stage. JSON, which is valid YAML.
  */
 export function bootstrapKubeconfig(): string {
   const config = {

@@ -16,8 +16,8 @@ interface AwsAccess extends WorkerSecrets {
   readonly kind: "aws";
   readonly region: string;
   /**
-   * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the account's default key (AWS
-   * Systems Manager API reference, PutParameter). Only control-plane machines write.
+   * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the account's default key
+   * (AWS Systems Manager API reference, PutParameter). Only control-plane machines write.
    */
   readonly secretsKey?: string;
 }

@@ -36,8 +36,8 @@ export const containerdPaths = {
 } as const;
 
 /**
- * Timeout of a pull without progress. Unpacking counts as no progress (containerd/containerd#13909), and a Windows layer of several gigabytes
- * unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a large one on Linux.
+ * Timeout of a pull without progress. Unpacking counts as no progress (containerd/containerd#13909), and a Windows layer of several
+ * gigabytes unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a large one on Linux.
  */
 const imagePullProgressTimeout = "30m";
 
@@ -94,8 +94,8 @@ const linuxRuntime = [
 ];
 
 /**
- * The process runtime is the built-in default, set explicitly only so that a reader finds the handler of our RuntimeClasses here. Hyper-V's is
- * built in too, with the host's build as sandbox.
+ * The process runtime is the built-in default, set explicitly only so that a reader finds the handler of our RuntimeClasses here. Hyper-V's
+ * is built in too, with the host's build as sandbox.
  */
 function windowsRuntimes(hyperV: boolean): readonly string[] {
   return [

@@ -30,8 +30,8 @@ export interface KubeletConfiguration {
 /**
  * The kubelet's configuration file as data. `providerID` is a placeholder that the machine fills at boot.
  *
- * With the cgroup settings of Linux the kubelet does not start on a Windows node (kubernetes/kubeadm#2967), so the two systems differ in more
- * than paths.
+ * With the cgroup settings of Linux the kubelet does not start on a Windows node (kubernetes/kubeadm#2967), so the two systems differ in
+ * more than paths.
  */
 export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
@@ -89,8 +89,8 @@ function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
  * Taints at registration. A taint without a value omits the field, as the API server stores it.
  *
  * `node.cloudprovider.kubernetes.io/uninitialized` is not among them: with `--cloud-provider=external` the kubelet appends it whatever this
- * list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and on both systems), and the API server refuses a
- * Node with two taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
+ * list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and on both systems), and the API server refuses
+ * a Node with two taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
  */
 function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {
   const registered = pool?.scheduling.taints ?? [controlPlaneTaint];
@@ -111,9 +111,7 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
   };
 }
 
-/**
- * Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): the kubelet must evict while there is still memory left.
- */
+/** Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): the kubelet must evict while there is still memory left. */
 const windowsFields = {
   cgroupsPerQOS: false,
   enforceNodeAllocatable: ["none"],

@@ -75,9 +75,9 @@ export interface KubeletFlagsArgs {
 }
 
 /**
- * Command line of the kubelet, one element per argument: settings without a field in its configuration file. Name and address of the node are
- * placeholders. On Windows it registers itself with the service manager, and its priority is raised so that pods cannot starve it (Kubernetes
- * documentation, "Resource Management for Windows nodes"). Throws when the minor no longer has one of the flags.
+ * Command line of the kubelet, one element per argument: settings without a field in its configuration file. Name and address of the node
+ * are placeholders. On Windows it registers itself with the service manager, and its priority is raised so that pods cannot starve it
+ * (Kubernetes documentation, "Resource Management for Windows nodes"). Throws when the minor no longer has one of the flags.
  */
 export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }: KubeletFlagsArgs): readonly string[] {
   const paths = kubeletPaths[os];

@@ -12,8 +12,8 @@ export function readScript(url: URL): string {
 }
 
 /**
- * What both systems' collection of logs hides, a regular expression in each line, as .NET and Python read it: what the first group holds stays, the
- * rest of the match goes. Secrets are known by the name of their key, not by their length.
+ * What both systems' collection of logs hides, a regular expression in each line, as .NET and Python read it: what the first group holds
+ * stays, the rest of the match goes. Secrets are known by the name of their key, not by their length.
  */
 export const secretPatterns = readFileSync(new URL("secret-patterns.txt", import.meta.url), "utf8");
 

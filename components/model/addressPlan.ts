@@ -94,9 +94,9 @@ function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
 }
 
 /**
- * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range. On Azure zones of an
- * existing network may share a range; then each machine has the next address of it. More zones therefore move machines that share one, which
- * `zoneProblems` refuses in a running cluster.
+ * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range. On Azure zones of
+ * an existing network may share a range; then each machine has the next address of it. More zones therefore move machines that share one,
+ * which `zoneProblems` refuses in a running cluster.
  */
 export function controlPlaneMembers({ zones }: Pick<AddressPlan, "zones">, replicas: number): readonly ControlPlaneMember[] {
   const taken = new Map<string, number>();

@@ -10,16 +10,17 @@ interface Share {
 }
 
 /**
- * Share of a Linux machine's memory that kernel and firmware keep: the kubelet sees only the rest (`MemTotal`). This is the value that Karpenter
- * uses for sizes it has not seen yet (aws/karpenter-provider-aws: `vm-memory-overhead-percent`). A Windows kubelet sees the installed memory
- * (kubernetes: pkg/kubelet/winstats, `getPhysicallyInstalledSystemMemoryBytes`).
+ * Share of a Linux machine's memory that kernel and firmware keep: the kubelet sees only the rest (`MemTotal`). This is the value that
+ * Karpenter uses for sizes it has not seen yet (aws/karpenter-provider-aws: `vm-memory-overhead-percent`). A Windows kubelet sees the
+ * installed memory (kubernetes: pkg/kubelet/winstats, `getPhysicallyInstalledSystemMemoryBytes`).
  */
 const kernelShare = { linux: 0.075, windows: 0 } as const;
 
 /**
- * Resources available to pods on a pool's node, as its kubelet will report them: capacity less reservations and eviction thresholds (kubernetes:
- * pkg/kubelet/cm, `GetNodeAllocatableReservation`). Passed to the autoscaler for pools without a node. Image-dependent values are estimated on
- * the low side: a node smaller than announced does not fit the pending pod, so the autoscaler would add and remove nodes in a loop.
+ * Resources available to pods on a pool's node, as its kubelet will report them: capacity less reservations and eviction thresholds
+ * (kubernetes: pkg/kubelet/cm, `GetNodeAllocatableReservation`). Passed to the autoscaler for pools without a node. Image-dependent values
+ * are estimated on the low side: a node smaller than announced does not fit the pending pod, so the autoscaler would add and remove nodes
+ * in a loop.
  */
 export function allocatable(machine: Machine): {
   readonly cpu: string;

@@ -63,8 +63,8 @@ export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery)
 }
 
 /**
- * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path. The mirror never changes
- * the digest.
+ * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path. The mirror never
+ * changes the digest.
  */
 export function downloadUrl(url: string, mirror: string | undefined): string {
   if (mirror === undefined) return url;

@@ -24,8 +24,8 @@ interface CcgInstall {
 }
 
 /**
- * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in the Amazon ECS Developer
- * Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images.
+ * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in the Amazon ECS
+ * Developer Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images.
  */
 export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   azure: {

@@ -35,7 +35,9 @@ export const encryptionList: KeyList = {
   until: "every Secret is written anew",
 };
 
-/** A new key must be known to every API server before the first of them uses it, and an old one as long as something is left that needs it. */
+/**
+ * A new key must be known to every API server before the first of them uses it, and an old one as long as something is left that needs it.
+ */
 export function keyProblems(
   { path, original, verb, unknown, needed, until }: KeyList,
   from: readonly string[] = [original],

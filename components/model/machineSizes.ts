@@ -18,8 +18,8 @@ export interface MachineSize extends Capacity {
 /** AWS families with a fixed ratio of memory to processors. GiB. */
 const awsFamilies: Readonly<Record<string, number>> = { c: 2, m: 4, r: 8 };
 /**
- * First generation of these on Nitro. On those before, disks have other names than a control-plane machine looks for
- * (Amazon EBS User Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
+ * First generation of these on Nitro. On those before, disks have other names than a control-plane machine looks for (Amazon EBS User
+ * Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
  */
 const awsFamiliesSince = 5;
 /**
@@ -38,9 +38,9 @@ const awsBurstable: Readonly<Record<string, Capacity>> = {
 const awsMostNestedVcpus = 192;
 
 /**
- * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, for those before Nitro, and for c5n, whose memory does
- * not follow the rule: their capacity must then be given. Nested virtualisation without metal exists since 2026 on C8i, M8i and R8i (Amazon
- * EC2 User Guide, nested virtualization).
+ * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, for those before Nitro, and for c5n, whose memory
+ * does not follow the rule: their capacity must then be given. Nested virtualisation without metal exists since 2026 on C8i, M8i and R8i
+ * (Amazon EC2 User Guide, nested virtualization).
  */
 export function awsMachineSize(name: string): MachineSize | undefined {
   const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|(?:[2-9]|[1-9]\d)?xlarge)$/.exec(name);
@@ -93,9 +93,9 @@ const azureName = /^Standard_([BDEF])([1-9]\d{0,2})(?:-([1-9]\d{0,2}))?([a-z]*)(
 
 /**
  * Reads an Azure VM size of the families B, D, E and F. `undefined` for any other, and for those whose memory does not follow from the
- * name: D and E before version 3, and E sizes from 64 processors on before version 5, above 64 later. Sizes of version 3 and later of D
- * and E can nest virtualisation, AMD's (letter a) from version 5 on (Azure documentation, feature support per series); Arm sizes (letter
- * p) cannot run Windows Server here.
+ * name: D and E before version 3, and E sizes from 64 processors on before version 5, above 64 later. Sizes of version 3 and later of D and
+ * E can nest virtualisation, AMD's (letter a) from version 5 on (Azure documentation, feature support per series); Arm sizes (letter p)
+ * cannot run Windows Server here.
  */
 export function azureMachineSize(name: string): MachineSize | undefined {
   const match = azureName.exec(name);

@@ -32,7 +32,10 @@ export interface WindowsFacts extends CommonFacts {
   readonly runsImagesOf: readonly Exclude<OperatingSystemName, "linux">[];
   /** Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation (kubernetes/website#55103). */
   readonly upstreamSupported: boolean;
-  /** Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes to pod addresses fail. */
+  /**
+   * Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes to pod addresses
+   * fail.
+   */
   readonly hostReachesOwnPods: boolean;
 }
 

@@ -11,7 +11,10 @@ export const defaultPodNetwork: PodNetworkName = "flannel";
 export interface PodAddressing {
   /** Whether each node has a range of the pods' network, which the controller manager allocates. */
   readonly nodeRanges: boolean;
-  /** The control plane's range in each zone: its prefix in bits, and the addresses for pods of a machine, from one after those of machines on. */
+  /**
+   * The control plane's range in each zone: its prefix in bits, and the addresses for pods of a machine, from one after those of machines
+   * on.
+   */
   readonly controlPlane: { readonly prefix: number; readonly pods: number; readonly firstAddress: number };
 }
 

@@ -89,8 +89,8 @@ interface WindowsPart {
 }
 
 /**
- * Everything that differs between pod networks but their objects in the cluster: one value per network, in its folder of `podNetworks`. Nobody
- * imports one but `podNetworks/podNetworks.ts`; a cluster's own is in its spec.
+ * Everything that differs between pod networks but their objects in the cluster: one value per network, in its folder of `podNetworks`.
+ * Nobody imports one but `podNetworks/podNetworks.ts`; a cluster's own is in its spec.
  */
 export interface PodNetwork {
   readonly name: PodNetworkName;

@@ -19,8 +19,8 @@ export function groupSize(pool: PoolSpec): {
 }
 
 /**
- * How many machines a roll may start beyond those wanted, and how many may be missing meanwhile, in whole percents of the largest group, rounded
- * up: so a number means at least so many, and a surge at least one. Together at most 100, the widest range that AWS takes.
+ * How many machines a roll may start beyond those wanted, and how many may be missing meanwhile, in whole percents of the largest group,
+ * rounded up: so a number means at least so many, and a surge at least one. Together at most 100, the widest range that AWS takes.
  */
 export function rollPercents(pool: PoolSpec): { readonly surge: number; readonly unavailable: number } {
   const most = Math.max(1, groupSize(pool).maxSize);

@@ -28,8 +28,8 @@ export const poolLabel = "fenestra.dev/pool";
 export const payloadLabel = "fenestra.dev/payload";
 
 /**
- * Scheduling contract of a pool's nodes. Labels, taints, the RuntimeClass and the autoscaler's hints all derive from it, so that they cannot
- * drift apart.
+ * Scheduling contract of a pool's nodes. Labels, taints, the RuntimeClass and the autoscaler's hints all derive from it, so that they
+ * cannot drift apart.
  */
 export interface PoolScheduling {
   /** Labels that we pass to the kubelet (`--node-labels`). */

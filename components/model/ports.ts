@@ -4,7 +4,10 @@ export interface PortRange {
   readonly last: number;
 }
 
-/** Every port of a cluster's machines that another machine, a load balancer, an agent of the cloud or the deployer connects to. Each number is defined only here. */
+/**
+ * Every port of a cluster's machines that another machine, a load balancer, an agent of the cloud or the deployer connects to. Each number
+ * is defined only here.
+ */
 export const ports = {
   /** Kubernetes API, on control-plane machines and load balancers: kubeadm's default. */
   api: 6443,

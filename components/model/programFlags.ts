@@ -46,7 +46,9 @@ export function readProgramFlags(): readonly ProgramFlags[] {
   return z.array(programSchema).parse(JSON.parse(readFileSync(programFlagsFile, "utf8")));
 }
 
-/** Feature gates that a kubelet of the minor lets one set: those that all its programs have in common (kubernetes/kubernetes, pkg/features). */
+/**
+ * Feature gates that a kubelet of the minor lets one set: those that all its programs have in common (kubernetes/kubernetes, pkg/features).
+ */
 export function kubeletGates(all: readonly ProgramFlags[], minor: string): readonly string[] {
   const [first, ...others] = all.filter((each) => each.minor === minor && each.program !== "etcd");
   return (first?.gates ?? []).filter((gate) => others.every(({ gates }) => gates.includes(gate)));

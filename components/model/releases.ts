@@ -32,8 +32,8 @@ export const cniSpecVersion = versions.cniSpec;
 export const otherReleases = versions.others;
 
 /**
- * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in `removedSettings`, so that a
- * new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
+ * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in `removedSettings`, so
+ * that a new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = Object.entries(versions.minors).map(([minor, facts]) => ({
   minor,

@@ -11,8 +11,8 @@ export interface Reservations {
 }
 
 /**
- * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): there the
- * kubelet must evict while there is still memory left.
+ * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417):
+ * there the kubelet must evict while there is still memory left.
  */
 export const evictionHard = {
   linux: {
@@ -24,7 +24,10 @@ export const evictionHard = {
   windows: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
 } as const;
 
-/** Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of the first 4 GiB, ... */
+/**
+ * Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of the first 4 GiB,
+ * ...
+ */
 const memorySteps = [
   { upToGib: 4, share: 0.25 },
   { upToGib: 8, share: 0.2 },
@@ -46,8 +49,8 @@ function curveMib(memoryGib: number): number {
 }
 
 /**
- * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820, kubernetes/kubernetes#73417),
- * so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
+ * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820,
+ * kubernetes/kubernetes#73417), so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
  */
 export function reservations(os: OperatingSystem, capacity: Capacity): Reservations {
   const windows = os.family === "windows";

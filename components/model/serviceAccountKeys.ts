@@ -22,8 +22,8 @@ export function keySetUrl(issuer: string): string {
 }
 
 /**
- * The key set of service accounts as the API server serves it (kubernetes/kubernetes: pkg/serviceaccount/jwks.go, publicJWKSFromKeys).
- * A key's id is the SHA-256 of its DER (jwt.go, keyIDFromPublicKey).
+ * The key set of service accounts as the API server serves it (kubernetes/kubernetes: pkg/serviceaccount/jwks.go, publicJWKSFromKeys). A
+ * key's id is the SHA-256 of its DER (jwt.go, keyIDFromPublicKey).
  *
  * @param publicKeys PEM, RSA or P-256
  */

@@ -1,27 +1,29 @@
 /** Every duration that two places must agree on: a node and its cloud, both clouds, a script and the gate that waits for it. */
 
 /**
- * Seconds that a pool's machine has to join, from its launch. Windows boots, installs features and reboots once. After that the group replaces
- * it and the pool's gate gives up; a scale set's updates are timed by it too.
+ * Seconds that a pool's machine has to join, from its launch. Windows boots, installs features and reboots once. After that the group
+ * replaces it and the pool's gate gives up; a scale set's updates are timed by it too.
  */
 export const joinSeconds = { linux: 900, windows: 2400 } as const;
 
 /**
- * Minutes that the cluster autoscaler waits for the node of a machine it requested. A Windows node needs about ten minutes and a reboot, so the
- * autoscaler's default of 15 would give up.
+ * Minutes that the cluster autoscaler waits for the node of a machine it requested. A Windows node needs about ten minutes and a reboot, so
+ * the autoscaler's default of 15 would give up.
  */
 export const provisionMinutes = 30;
 
 /**
- * Seconds for which a node may be not Ready before its machine counts as unhealthy: a kubelet that starts over, a control plane that is being
- * updated. `every` is between looks.
+ * Seconds for which a node may be not Ready before its machine counts as unhealthy: a kubelet that starts over, a control plane that is
+ * being updated. `every` is between looks.
  */
 export const healthSeconds = { patience: 300, every: 15 } as const;
 
 /** Seconds between polls of the cloud's termination notice. */
 export const noticeSeconds = 5;
 
-/** Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so that one may be lost. */
+/**
+ * Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so that one may be lost.
+ */
 export const heartbeatSeconds = 300;
 
 /** Lifetime in seconds of the token in a join secret. */

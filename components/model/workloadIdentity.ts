@@ -42,8 +42,8 @@ export function accountKey({ namespace, name }: ServiceAccountName): string {
 }
 
 /**
- * Name of the role or identity of a service account, at most 56 characters: a role's name has 64, eight of which are Pulumi's suffix. Names in
- * Kubernetes have no underscore, so no two accounts share one.
+ * Name of the role or identity of a service account, at most 56 characters: a role's name has 64, eight of which are Pulumi's suffix. Names
+ * in Kubernetes have no underscore, so no two accounts share one.
  */
 export function identityName(cluster: string, { namespace, name }: ServiceAccountName): string {
   const whole = `${cluster}-${namespace}_${name}`;

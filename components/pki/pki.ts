@@ -40,7 +40,9 @@ const adminRenewalHours = 90 * hoursPerDay;
 
 /** ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
-/** Entra ID takes tokens with signatures of RSA only (AADSTS5002738); AWS takes both. With 1,700 characters it fits into one parameter too. */
+/**
+ * Entra ID takes tokens with signatures of RSA only (AADSTS5002738); AWS takes both. With 1,700 characters it fits into one parameter too.
+ */
 const rsaKeyType = { algorithm: "RSA", rsaBits: 2048 } as const;
 
 /**
@@ -102,7 +104,8 @@ export class Pki extends pulumi.ComponentResource {
   }
 
   /**
-   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, an issuer inside the cluster.
+   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, an issuer inside the
+   * cluster.
    *
    * @param issuer URL that clouds know the cluster by
    */
@@ -202,8 +205,8 @@ function keyPair({ key, certificate }: Authority): KeyPair {
 }
 
 /**
- * What control-plane machines read of the PKI besides the keys of the encryption, by the names of `ControlPlaneSecrets`: certificate and key in
- * one text, or one key.
+ * What control-plane machines read of the PKI besides the keys of the encryption, by the names of `ControlPlaneSecrets`: certificate and
+ * key in one text, or one key.
  */
 export function controlPlaneKeys(pki: Pki) {
   return [

@@ -39,8 +39,8 @@ const secondStagePath = "/etc/fenestra/scripts.env";
 const gzipMagic = Buffer.from([0x1f, 0x8b]);
 
 /**
- * Reads a Linux machine's user data as cloud-init does: gzip taken off when there is some, then a cloud-config whose files and commands
- * are taken as they are. Where they name an object with the scripts, that is fetched and checked against its digest, as the machine does.
+ * Reads a Linux machine's user data as cloud-init does: gzip taken off when there is some, then a cloud-config whose files and commands are
+ * taken as they are. Where they name an object with the scripts, that is fetched and checked against its digest, as the machine does.
  *
  * @param userData bytes after the base64 of the cloud's API.
  * @param objects the store that the machine would fetch from, by default an empty one.

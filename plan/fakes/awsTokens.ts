@@ -33,8 +33,9 @@ export function publicObject(program: RecordedProgram, url: string): string | un
 }
 
 /**
- * Names of the roles that a token may be exchanged for, as STS decides (AWS STS API reference, AssumeRoleWithWebIdentity): the issuer is an OIDC
- * provider of the account, the token is signed by its published keys for an audience of the provider, and the role's trust policy agrees.
+ * Names of the roles that a token may be exchanged for, as STS decides (AWS STS API reference, AssumeRoleWithWebIdentity): the issuer is an
+ * OIDC provider of the account, the token is signed by its published keys for an audience of the provider, and the role's trust policy
+ * agrees.
  */
 export async function rolesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token);

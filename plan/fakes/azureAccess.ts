@@ -114,7 +114,8 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
 }
 
 /**
- * Vaults that are not of the program, by the roles that it gives on what is in them. Their firewalls are unknown, and taken to admit the machines.
+ * Vaults that are not of the program, by the roles that it gives on what is in them. Their firewalls are unknown, and taken to admit the
+ * machines.
  */
 export function collectOtherVaults(program: RecordedProgram): readonly SimulatedVault[] {
   const own = resourcesOfType(program, "azure-native:keyvault:Vault").flatMap(({ id }) => id ?? []);

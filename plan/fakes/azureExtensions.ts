@@ -53,8 +53,9 @@ export function startCommandOf(extensions: readonly AzureExtension[], name: stri
 }
 
 /**
- * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP probe takes a port and
- * no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers it reads, is not imitated: nobody looks.
+ * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP probe takes a port
+ * and no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers it reads, is not imitated: nobody
+ * looks.
  */
 export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
   const probe = extensions.find(

@@ -24,8 +24,8 @@ export function publicBlob(program: RecordedProgram, url: string): string | unde
 }
 
 /**
- * Names of the identities that a token may be exchanged for, as Entra ID decides (Microsoft documentation, "Workload identity federation"): issuer,
- * subject and audience of a credential match exactly, and a published RSA key has signed the token.
+ * Names of the identities that a token may be exchanged for, as Entra ID decides (Microsoft documentation, "Workload identity federation"):
+ * issuer, subject and audience of a credential match exactly, and a published RSA key has signed the token.
  */
 export async function identitiesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token) ?? "";

@@ -34,8 +34,8 @@ export function findExisting(existing: ExistingResources, type: string, id: stri
 }
 
 /**
- * The network that a stack file names, as it is when all that the file says is true: a plan has no cloud to ask. Other networks are made from
- * it by tests.
+ * The network that a stack file names, as it is when all that the file says is true: a plan has no cloud to ask. Other networks are made
+ * from it by tests.
  *
  * @param network text of `fenestra:network`
  */

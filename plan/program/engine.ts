@@ -51,8 +51,8 @@ interface ReadResponse {
 type Callback<T> = (error: Error | null, response: T) => void;
 
 /**
- * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the simulated cloud
- * says. It adds three things that the SDK's mocks lack: the options of a resource, hooks, and the program's log.
+ * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the simulated cloud says.
+ * It adds three things that the SDK's mocks lack: the options of a resource, hooks, and the program's log.
  */
 export class RecordingEngine {
   readonly place: ProgramPlace;

@@ -69,8 +69,8 @@ async function deploy(entry: string): Promise<unknown> {
 }
 
 /**
- * Every error of the action, each once. An error inside an `apply` reaches only the process's handler for unhandled rejections, so
- * that is ours while the action runs.
+ * Every error of the action, each once. An error inside an `apply` reaches only the process's handler for unhandled rejections, so that is
+ * ours while the action runs.
  */
 async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
   const errors = new Set<Error>();

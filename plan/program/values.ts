@@ -94,7 +94,10 @@ export function listOf(value: PropertyValue | undefined): readonly PropertyValue
   return isPropertyList(plain) ? plain : [];
 }
 
-/** What the engine sends for an unknown value, by its type (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/rpc.go); a program sends the first. */
+/**
+ * What the engine sends for an unknown value, by its type (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/rpc.go); a program sends
+ * the first.
+ */
 const unknownValues: ReadonlySet<unknown> = new Set([
   runtime.unknownValue,
   "1c4a061d-8072-4f0a-a4cb-0ff528b18fe7",

@@ -29,7 +29,10 @@ const counters: Readonly<Record<string, { readonly output: string; readonly unco
 
 /** Observer of what an engine does to the simulated clouds. */
 export interface CloudWatch {
-  /** A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined` where none was recorded. */
+  /**
+   * A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined` where none was
+   * recorded.
+   */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
   readonly deleted?: (urn: string) => void;
 }
@@ -41,8 +44,8 @@ const onlyInState = /^(tls|random):/;
 const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgroup)\/.*)\/[0-9a-f]{16}$/;
 
 /**
- * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted, has one name once, and
- * is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and rehearsal have the same.
+ * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted, has one name once,
+ * and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and rehearsal have the same.
  */
 export class ServedCloud {
   readonly #simulate: SimulatedCloud;
@@ -53,7 +56,8 @@ export class ServedCloud {
   readonly #lives = new Map<string, number>();
 
   /**
-   * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is asked for with the same
+   * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is asked for with the
+   * same
    *   inputs: another engine gets the same keys and certificates, so what was made from them fits.
    * @param existing what was there before, which is read and neither made nor deleted
    */
@@ -105,7 +109,9 @@ export class ServedCloud {
     return { inputs: made.request.inputs, outputs: this.#withReadBack(made.request, made.outputs, "refresh") };
   }
 
-  /** Changes a resource in place. Throws where there is none, and where the cloud refuses a change that its provider takes for an update. */
+  /**
+   * Changes a resource in place. Throws where there is none, and where the cloud refuses a change that its provider takes for an update.
+   */
   update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
     const { inputs, oldInputs, oldOutputs } = question;
     if (onlyInState.test(subject.type)) return { ...oldOutputs, ...inputs };

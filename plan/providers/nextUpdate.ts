@@ -30,8 +30,8 @@ function same(a: PropertyValue | undefined, b: PropertyValue | undefined): boole
 }
 
 /**
- * A simulated cloud as another update of the same stack sees it: what stays is as the state has it, keys and certificates too; what is replaced
- * gets another id.
+ * A simulated cloud as another update of the same stack sees it: what stays is as the state has it, keys and certificates too; what is
+ * replaced gets another id.
  *
  * @param state resources of the update before, by URN
  */

@@ -24,8 +24,8 @@ const data: Readonly<Record<string, string>> = {
 };
 
 /**
- * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of its own is
- * replaced by its name and namespace only; what the API server refuses beyond, components/kubernetes/fixedFields.ts declares.
+ * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of its own is replaced
+ * by its name and namespace only; what the API server refuses beyond, components/kubernetes/fixedFields.ts declares.
  */
 export function kubernetesRow(type: string): ReplacementRow | undefined {
   const [provider, ...rest] = type.split(":");

@@ -4,8 +4,8 @@ const signed = "internal/provider/common_cert.go";
 const subject = ["privateKeyPem", "subject", "dnsNames", "ipAddresses", "uris"];
 
 /**
- * hashicorp/terraform-provider-tls and hashicorp/terraform-provider-random, internal/provider, which @pulumi/tls and @pulumi/random
- * bridge. A certificate is also replaced when its time to renew has come, which no comparison of inputs shows.
+ * hashicorp/terraform-provider-tls and hashicorp/terraform-provider-random, internal/provider, which @pulumi/tls and @pulumi/random bridge.
+ * A certificate is also replaced when its time to renew has come, which no comparison of inputs shows.
  */
 export const otherRows: Readonly<Record<string, ReplacementRow>> = {
   "random:index/randomBytes:RandomBytes": row("internal/provider/resource_bytes.go", ["length", "keepers"], {

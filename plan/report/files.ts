@@ -12,8 +12,8 @@ export interface OutputFile {
 }
 
 /**
- * Every file of a plan's folder: the three forms of the plan, and each machine's files as they are on the machine. With an older plan the page
- * shows what changes.
+ * Every file of a plan's folder: the three forms of the plan, and each machine's files as they are on the machine. With an older plan the
+ * page shows what changes.
  */
 export function planFiles(plan: Plan, comparison?: Comparison): readonly OutputFile[] {
   return [

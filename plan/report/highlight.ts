@@ -32,7 +32,9 @@ const languages: readonly Language[] = [
   },
 ];
 
-/** A file's text as HTML with its comments, strings, keywords and names in spans. Colours only: a reader of the text alone loses nothing. */
+/**
+ * A file's text as HTML with its comments, strings, keywords and names in spans. Colours only: a reader of the text alone loses nothing.
+ */
 export function highlight(path: string, text: string): string {
   const language = languages.find(({ files }) => files.test(path));
   if (language === undefined) return escapeHtml(text);

@@ -24,7 +24,8 @@ export interface PlanRequest {
  * Runs the program twice, with unknown outputs and with fake ones of realistic length, and makes the plan from the second run. No network,
  * no credentials.
  *
- * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError when the program fails.
+ * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError when the program
+ * fails.
  */
 export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));

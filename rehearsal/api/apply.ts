@@ -28,8 +28,8 @@ export function isKubernetesObject({ type, custom }: RecordedResource): boolean 
 }
 
 /**
- * Whether a resource is a gate: the engine makes it only after its hook, which has its name, has seen what it waits for. The guard's hook that
- * refuses values of documentation is left out: a rehearsal is of an example as well.
+ * Whether a resource is a gate: the engine makes it only after its hook, which has its name, has seen what it waits for. The guard's hook
+ * that refuses values of documentation is left out: a rehearsal is of an example as well.
  */
 export function isGate({ type, name, options }: RecordedResource): boolean {
   return type === "pulumi:index:Stash" && (options.hooks.beforeCreate ?? []).includes(name);
@@ -66,7 +66,10 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
   return Array.isArray(value);
 }
 
-/** How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only pass on what they wait for. */
+/**
+ * How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only pass on what they
+ * wait for.
+ */
 export function depths(program: RecordedProgram, isStep: (resource: RecordedResource) => boolean): ReadonlyMap<string, number> {
   const byUrn = new Map(program.resources.map((resource) => [resource.urn, resource]));
   const depths = new Map<string, number>();
@@ -118,7 +121,8 @@ export async function applyAll(
     const said = await applyLayer(
       layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource))),
       kubectl,
-      // The provider would take a field that somebody else has (`takesFields`). In a new cluster nobody may have one of these: seen only without.
+      // The provider would take a field that somebody else has (`takesFields`). In a new cluster nobody may have one of these: seen only
+      // without.
       false,
     );
     refused.push(...said.refused);

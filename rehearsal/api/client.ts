@@ -29,7 +29,10 @@ export interface Api extends ApiClients {
   readonly withToken: (token: string) => Api;
 }
 
-/** Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or one of an API server that is not well (5xx). */
+/**
+ * Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or one of an API server that is not well
+ * (5xx).
+ */
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
@@ -64,8 +67,8 @@ function clients(config: KubeConfig): Api {
 const http = new IsomorphicFetchHttpLibrary();
 
 /**
- * Sends a request until the server answers it. What a request without an answer may have done already is no error of the next one: the object that
- * it was to make is read, one that it was to delete is gone.
+ * Sends a request until the server answers it. What a request without an answer may have done already is no error of the next one: the
+ * object that it was to make is read, one that it was to delete is gone.
  */
 async function repeating(request: RequestContext): Promise<ResponseContext> {
   const method = request.getHttpMethod();

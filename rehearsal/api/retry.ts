@@ -3,7 +3,8 @@ import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
 
 /**
- * Repeats a call while the control plane gives no answer, as users and controllers do: etcd elects, an API server restarts, a busy host is slow.
+ * Repeats a call while the control plane gives no answer, as users and controllers do: etcd elects, an API server restarts, a busy host is
+ * slow.
  * @param call is told whether it was made before
  * @param isAnswer whether a result is one. Errors are none.
  * @returns the last result, or throws the last error, when the time is up

@@ -2,7 +2,9 @@ import { expect, expectEqual } from "../../checks/check.ts";
 import { cidr, overlaps } from "../../components/model/cidr.ts";
 import type { RehearsalCheck } from "./context.ts";
 
-/** Every pod with a network of its own has an address of its node's own range or interface. Only Linux nodes have pods with real addresses. */
+/**
+ * Every pod with a network of its own has an address of its node's own range or interface. Only Linux nodes have pods with real addresses.
+ */
 export const podAddresses: RehearsalCheck = {
   id: "pod addresses",
   title: "pods of Linux nodes have addresses of their own node: of its range, or of its network interface",

@@ -6,7 +6,10 @@ import { waitFor } from "../host/processes.ts";
 import { readBack, writes } from "./availability.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
-/** How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they use. */
+/**
+ * How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they
+ * use.
+ */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
     {

@@ -16,8 +16,8 @@ function isReady({ status }: V1Pod): boolean {
 }
 
 /**
- * Milliseconds that a pod's containers have to start, by their startup probes (staticPodPatches.ts). One that times out delays
- * the next (kubernetes: pkg/kubelet/prober/worker.go).
+ * Milliseconds that a pod's containers have to start, by their startup probes (staticPodPatches.ts). One that times out delays the next
+ * (kubernetes: pkg/kubelet/prober/worker.go).
  */
 function startMs({ spec }: V1Pod): number {
   const seconds = (spec?.containers ?? []).map(({ startupProbe: probe }) => {

@@ -38,7 +38,9 @@ const hostile: readonly (readonly [method: string, path: string, body: object])[
   ["PATCH", "/apis/certificates.k8s.io/v1/certificatesigningrequests/any/approval", { status: {} }],
 ];
 
-/** Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has. */
+/**
+ * Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has.
+ */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
     const machine = cluster.machines.get(id);

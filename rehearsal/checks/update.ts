@@ -23,8 +23,8 @@ export interface UpdateChecks {
 const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].version;
 
 /**
- * A control plane of three goes to another release, machine by machine, and the workers follow. Before that the update stops behind the first
- * machine, as one that has failed there, and is taken back. Each check begins with what the one before has left.
+ * A control plane of three goes to another release, machine by machine, and the workers follow. Before that the update stops behind the
+ * first machine, as one that has failed there, and is taken back. Each check begins with what the one before has left.
  */
 export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
   const watch = new UpdateWatch(kubeconfigClient(kubeconfig), cluster.api);

@@ -6,8 +6,8 @@ import type { RehearsalCheck } from "./context.ts";
 import { readAll, shared } from "./sharedFiles.ts";
 
 /**
- * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no Wine, something else has
- * registered them, and the check is skipped.
+ * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no Wine, something else
+ * has registered them, and the check is skipped.
  */
 export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalCheck {
   return {

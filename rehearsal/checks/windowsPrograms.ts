@@ -25,15 +25,15 @@ interface Outcome {
 }
 
 /**
- * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for it
- * after it has read its own node (cmd/kube-proxy/app/server.go, newProxyServer).
+ * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for it after it has read
+ * its own node (cmd/kube-proxy/app/server.go, newProxyServer).
  */
 const withoutHns = "Windows kernel is not compatible for Kernel mode";
 
 /**
- * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has no host network service
- * (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it. They change nothing in the
- * cluster.
+ * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has no host network
+ * service (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it. They change
+ * nothing in the cluster.
  */
 export function windowsProgramChecks(
   wine: Promise<Wine | string>,
@@ -107,7 +107,10 @@ const conflistSchema = z.looseObject({
   plugins: z.tuple([z.looseObject({ delegate: z.looseObject({ type: z.string() }) })]),
 });
 
-/** What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name and version, and the node's range. */
+/**
+ * What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name and version, and the
+ * node's range.
+ */
 async function cniPlugin(subject: Subject, context: CheckContext): Promise<void> {
   const { machine, settings, programs, subnet } = subject;
   const overlay = overlaySchema.parse(settings.network);
@@ -127,7 +130,9 @@ async function cniPlugin(subject: Subject, context: CheckContext): Promise<void>
   context.note(msg);
 }
 
-/** What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the payload's command line. */
+/**
+ * What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the payload's command line.
+ */
 async function kubeProxy({ machine, settings, programs }: Subject, { api, note }: CheckContext): Promise<void> {
   const { program, kubeconfig, arguments: flags } = settings.kubeProxy;
   const { fill } = machine.joined;

@@ -102,8 +102,8 @@ function isProgram(name: string): boolean {
 }
 
 /**
- * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. What the scripts
- * do with it, download, compare, unpack, is theirs.
+ * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. What the scripts do with it,
+ * download, compare, unpack, is theirs.
  */
 export function substituteDigests(text: string, files: ArtifactFiles): string {
   const replaced = parseArtifacts(text).map(({ name, url, algorithm, digest, rest }) => {

@@ -71,16 +71,17 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
 }
 
 /**
- * The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more.
- * A taint of instances that are shut down is not imitated: none is, here.
+ * The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more. A taint of instances that
+ * are shut down is not imitated: none is, here.
  */
 export async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   for (const name of goneNodes((await core.listNode()).items, instances)) await core.deleteNode({ name });
 }
 
 /**
- * Names of the nodes that are to be removed. A node that is Ready is never looked for in the cloud: until the controller-manager has missed its
- * lease for long enough it stays (kubernetes/cloud-provider v0.36.2: controllers/nodelifecycle/node_lifecycle_controller.go, `MonitorNodes`).
+ * Names of the nodes that are to be removed. A node that is Ready is never looked for in the cloud: until the controller-manager has missed
+ * its lease for long enough it stays (kubernetes/cloud-provider v0.36.2: controllers/nodelifecycle/node_lifecycle_controller.go,
+ * `MonitorNodes`).
  */
 export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudInstance[]): readonly string[] {
   const known = new Set(instances.map(({ providerId }) => providerId));

@@ -6,8 +6,8 @@ import { giveBalancers, provideVolumes } from "./controllers.ts";
 import { answerForWebhook } from "./webhooks.ts";
 
 /**
- * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA webhook, new
- * nodes and gone ones.
+ * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA
+ * webhook, new nodes and gone ones.
  */
 export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
   const kind = cloud.machines[0]?.cloud;

@@ -6,11 +6,11 @@ import type { Api } from "../api/client.ts";
 const firstBalancer = 10;
 
 /**
- * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is not imitated: subnets without
- * a route or tag, quotas, rights, annotations of ports and certificates.
+ * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is not imitated: subnets
+ * without a route or tag, quotas, rights, annotations of ports and certificates.
  *
- * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`; kubernetes/cloud-provider-aws v1.35.2,
- * pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these fields (kubernetes-sigs/cloud-provider-azure v1.36.2,
+ * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`; kubernetes/cloud-provider-aws
+ * v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these fields (kubernetes-sigs/cloud-provider-azure v1.36.2,
  * pkg/provider/azure_loadbalancer.go).
  */
 export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
@@ -23,8 +23,8 @@ export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "a
 }
 
 /**
- * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No packet gets there, and the
- * finalizer by which the original deletes a load balancer is not set, as there is none.
+ * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No packet gets there,
+ * and the finalizer by which the original deletes a load balancer is not set, as there is none.
  */
 export async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<void> {
   const services = (await core.listServiceForAllNamespaces()).items.filter(
@@ -47,8 +47,8 @@ export async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Prom
 }
 
 /**
- * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that belongs to it and
- * to that node's zone.
+ * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that belongs to it and to
+ * that node's zone.
  */
 export async function provideVolumes({ core }: Api): Promise<void> {
   const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(({ status }) => status?.phase === "Pending");

@@ -65,8 +65,8 @@ class Refusal extends Error {
 }
 
 /**
- * Decides as the gMSA webhook does (kubernetes-sigs/windows-gmsa v0.12.1: admission-webhook/webhook.go and kube_client.go), init containers left
- * out as there. Not imitated: random host names, which the program does not ask for.
+ * Decides as the gMSA webhook does (kubernetes-sigs/windows-gmsa v0.12.1: admission-webhook/webhook.go and kube_client.go), init containers
+ * left out as there. Not imitated: random host names, which the program does not ask for.
  *
  * @returns `undefined` for a path that the webhook does not have
  */

@@ -30,7 +30,10 @@ export interface MirrorOnly extends MirrorSettings {
   readonly requests: readonly MirrorRequest[];
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
-  /** Is never fulfilled; rejected when a machine wants a file that the list does not name, comes without a login, or does not trust the mirror. */
+  /**
+   * Is never fulfilled; rejected when a machine wants a file that the list does not name, comes without a login, or does not trust the
+   * mirror.
+   */
   readonly lacks: Promise<never>;
 }
 
@@ -46,8 +49,8 @@ export interface MirrorParts {
 }
 
 /**
- * Starts a mirror that is filled from the list alone, and the proxy that the stack names. Publishers have no address in this network, and the name
- * server knows none of them.
+ * Starts a mirror that is filled from the list alone, and the proxy that the stack names. Publishers have no address in this network, and
+ * the name server knows none of them.
  */
 export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;

@@ -1,6 +1,7 @@
 /**
- * Most names in one answer. S3 gives up to 1,000 and Blob Storage up to 5,000, and either may give fewer at any time (Amazon S3 API Reference,
- * ListObjectsV2; Azure documentation, "Enumerating Blob Resources"); with so few, even the snapshots of a small cluster need several pages.
+ * Most names in one answer. S3 gives up to 1,000 and Blob Storage up to 5,000, and either may give fewer at any time (Amazon S3 API
+ * Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources"); with so few, even the snapshots of a small cluster need
+ * several pages.
  */
 const pageLength = 2;
 

@@ -9,9 +9,9 @@ const httpsPort = 443;
 const definition = { group: "windows.k8s.io", version: "v1", plural: "gmsacredentialspecs" };
 
 /**
- * Fake of the container of the gMSA webhook, since no container starts here and the API server refuses pods with an account while
- * nothing answers. It answers at the address of the webhook's Service with the certificate of its Secret, which the API server checks against
- * name and authority of the webhook's configuration, and decides as the original does, with the rights of the webhook's service account.
+ * Fake of the container of the gMSA webhook, since no container starts here and the API server refuses pods with an account while nothing
+ * answers. It answers at the address of the webhook's Service with the certificate of its Secret, which the API server checks against name
+ * and authority of the webhook's configuration, and decides as the original does, with the rights of the webhook's service account.
  *
  * @returns whether there is such a webhook to answer for
  */

@@ -35,7 +35,9 @@ export interface SimulatedInfra {
   readonly interfaceOf: (address: string) => string;
   /** The router's address in a machine's range. */
   readonly gatewayOf: (address: string) => string;
-  /** Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers that it reaches. */
+  /**
+   * Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers that it reaches.
+   */
   readonly hosts: (address: string) => readonly string[];
   /** Content of /etc/resolv.conf of every Linux machine. */
   readonly resolvConf: string;

@@ -6,8 +6,8 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { reveal } from "../../plan/program/values.ts";
 
 /**
- * Calls a hook of the program as an engine does before it makes or changes the hook's resource (pulumi/pulumi: sdk/proto/pulumi/callback.proto,
- * ResourceHookRequest).
+ * Calls a hook of the program as an engine does before it makes or changes the hook's resource (pulumi/pulumi:
+ * sdk/proto/pulumi/callback.proto, ResourceHookRequest).
  *
  * @param kept what a Stash kept from an earlier update
  * @throws what the hook throws
@@ -25,8 +25,8 @@ export async function callHook(
 }
 
 /**
- * Whether a gate stays shut while the API answers it so often. Its hook runs in this process and asks with a request for each look, which Node
- * reports (node:diagnostics_channel, `http.client.response.finish`).
+ * Whether a gate stays shut while the API answers it so often. Its hook runs in this process and asks with a request for each look, which
+ * Node reports (node:diagnostics_channel, `http.client.response.finish`).
  *
  * @param opening resolves when the gate opens
  * @param path what the gate's hook asks for

@@ -4,7 +4,10 @@
  */
 const patienceMs = 15_000;
 
-/** What keeps kubelets from having a Node, and since when, whatever it says: one that trusts another authority is refused certificate and Node in turns. */
+/**
+ * What keeps kubelets from having a Node, and since when, whatever it says: one that trusts another authority is refused certificate and
+ * Node in turns.
+ */
 export class Refusals {
   readonly #since = new Map<string, number>();
   readonly #look: () => Promise<readonly string[]>;

@@ -10,7 +10,10 @@ export function withRelease(config: Readonly<Record<string, string>>, version: s
   return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
 }
 
-/** The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what runs with what was asked for. */
+/**
+ * The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what runs with what was
+ * asked for.
+ */
 export function withPatchOf(
   config: Readonly<Record<string, string>>,
   programs: Programs,

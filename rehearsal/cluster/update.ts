@@ -31,7 +31,10 @@ export interface UpdateParts {
   readonly progress: Progress;
 }
 
-/** Further updates of a stack, one after the other: the program runs again with another release, and the state is what the updates before have reached. */
+/**
+ * Further updates of a stack, one after the other: the program runs again with another release, and the state is what the updates before
+ * have reached.
+ */
 export class Updates {
   readonly #parts: UpdateParts;
   readonly #state: Map<string, RecordedResource>;
@@ -66,9 +69,9 @@ interface Prepared extends UpdateParts {
 }
 
 /**
- * One update, as the engine carries it out: what has changed, in the order of the program's dependencies (pulumi/pulumi: pkg/resource/deploy). A
- * gate's hook is asked before the gate; a control-plane machine is deleted before its successor is made; a group replaces its machines one by
- * one, the new one first, as an instance refresh with 100 percent healthy and a rolling upgrade with surge do.
+ * One update, as the engine carries it out: what has changed, in the order of the program's dependencies (pulumi/pulumi:
+ * pkg/resource/deploy). A gate's hook is asked before the gate; a control-plane machine is deleted before its successor is made; a group
+ * replaces its machines one by one, the new one first, as an instance refresh with 100 percent healthy and a rolling upgrade with surge do.
  */
 export class Update {
   readonly #of: Prepared;
@@ -174,7 +177,10 @@ async function untilReady(name: string, { api, refusals }: Cluster): Promise<voi
   });
 }
 
-/** Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a Windows machine it is done here. */
+/**
+ * Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a Windows machine it is
+ * done here.
+ */
 async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster: Cluster): Promise<void> {
   const { nodeName } = cloud.identity(machine);
   if (cluster.machines.has(machine.id)) {

@@ -8,12 +8,14 @@ export interface Backend {
 }
 
 /**
- * How a load balancer checks its backends, and what it does with connections to unhealthy ones. The sources are the clouds' own pages, as of 2026:
+ * How a load balancer checks its backends, and what it does with connections to unhealthy ones. The sources are the clouds' own pages, as
+ * of 2026:
  *
- * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in TCP_ELB_Reset_Count metric"): connections
- *   of an unhealthy target are reset, unless all are unhealthy; then it fails open.
- * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down behavior"): any answer counts at once,
- *   thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go on, if the pool has another backend.
+ * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in TCP_ELB_Reset_Count metric"):
+ *   connections of an unhealthy target are reset, unless all are unhealthy; then it fails open.
+ * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down behavior"): any answer counts
+ *   at once, thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go on, if the pool has
+ *   another backend.
  */
 export interface HealthRules {
   /** Whether connections to an unhealthy backend end while there are others. */

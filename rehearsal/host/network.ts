@@ -47,8 +47,8 @@ export interface Network {
 const bridge = "fen0";
 
 /**
- * Creates the bridge in the current network namespace, which must be the rehearsal's own (see `insideNamespaces`). All
- * machines hang on this one bridge and the namespace routes between subnets, as a VPC's router does.
+ * Creates the bridge in the current network namespace, which must be the rehearsal's own (see `insideNamespaces`). All machines hang on
+ * this one bridge and the namespace routes between subnets, as a VPC's router does.
  */
 export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const linkLocal = options.linkLocal ?? ["169.254.169.254"];
@@ -115,8 +115,8 @@ async function connectMachine(options: MachineOptions, link: string, linkLocal: 
 }
 
 /**
- * A locally administered MAC address from the IPv4 address, so that a replaced machine with the same address is not
- * unreachable until its peers' ARP entries expire.
+ * A locally administered MAC address from the IPv4 address, so that a replaced machine with the same address is not unreachable until its
+ * peers' ARP entries expire.
  */
 export function macOf(address: string): string {
   const bytes = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"));
@@ -124,8 +124,8 @@ export function macOf(address: string): string {
 }
 
 /**
- * Waits until the bridge forwards what comes from the machine. The kernel handles changes of a link's carrier at most once a
- * second (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
+ * Waits until the bridge forwards what comes from the machine. The kernel handles changes of a link's carrier at most once a second
+ * (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
  */
 async function untilForwarding(link: string): Promise<void> {
   await waitFor(

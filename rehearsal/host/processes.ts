@@ -45,9 +45,7 @@ export interface RunOptions {
   readonly timeoutMs?: number;
 }
 
-/**
- * Root of a machine may not touch what is not in a namespace: kernel modules, clocks, raw devices, a reboot of the host.
- */
+/** Root of a machine may not touch what is not in a namespace: kernel modules, clocks, raw devices, a reboot of the host. */
 const withheld = "-sys_module,-sys_boot,-sys_time,-sys_rawio,-syslog";
 
 function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonly string[] {
@@ -125,8 +123,8 @@ export interface WaitOptions {
 }
 
 /**
- * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that throws is
- * tried again; its message is kept as the last problem.
+ * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that throws is tried again;
+ * its message is kept as the last problem.
  * @param description what is waited for, completing "waited 30 s for ..."
  * @throws Error with the description, the last problem and the ends of the logs
  */

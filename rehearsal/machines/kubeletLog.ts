@@ -2,8 +2,8 @@
 const withError = (message: string): RegExp => new RegExp(String.raw`"${message}" err="((?:[^"\\]|\\.)*)"`);
 
 /**
- * What a kubelet writes on its way to a Node, by the messages of 1.36, and which of its errors do not pass by themselves: its end by a flag or
- * a configuration that it does not take (component-base: cli/run.go), a first certificate that it does not get (client-go:
+ * What a kubelet writes on its way to a Node, by the messages of 1.36, and which of its errors do not pass by themselves: its end by a flag
+ * or a configuration that it does not take (component-base: cli/run.go), a first certificate that it does not get (client-go:
  * util/certificate/certificate_manager.go), and the registration (kubernetes: pkg/kubelet/kubelet_node_status.go), which it tries without a
  * certificate too, and is then unauthorized.
  */
@@ -36,7 +36,10 @@ export function refusal(kubeletLog: string): string | undefined {
   return last === "" ? undefined : last.replaceAll('\\"', '"').trim();
 }
 
-/** The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is quoted like any other. */
+/**
+ * The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is quoted like any
+ * other.
+ */
 function inOneLine(log: string): readonly string[] {
   return log
     .replaceAll(/err=<\n((?:\t.*\n)+) >/g, (_, block: string) => `err=${JSON.stringify(block.trim().replaceAll("\n\t", " "))}`)

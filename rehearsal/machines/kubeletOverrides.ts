@@ -56,7 +56,10 @@ export function linuxBuildDropIn(): Readonly<Record<string, string>> {
 /** Folder of the drop-in in a machine; outside of everything that a payload writes. */
 const dropInFolder = "/.rehearsal/kubelet.conf.d";
 
-/** The drop-in file of a machine, by path. The kubelet merges it into the file that `--config` names (kubernetes: cmd/kubelet/app, mergeKubeletConfigurations). */
+/**
+ * The drop-in file of a machine, by path. The kubelet merges it into the file that `--config` names (kubernetes: cmd/kubelet/app,
+ * mergeKubeletConfigurations).
+ */
 export function kubeletDropIn(): Readonly<Record<string, string>> {
   return { [`${dropInFolder}/rehearsal.conf`]: dropIn(kubeletOverrides) };
 }

@@ -6,8 +6,8 @@ import { waitFor } from "../host/processes.ts";
 const label = "kwok.x-k8s.io/node";
 
 /**
- * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later that it is new, and only of
- * new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
+ * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later that it is new, and
+ * only of new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
  */
 export const kwokSelector = `${label}=fake`;
 
@@ -17,8 +17,8 @@ export async function giveToKwok({ core }: ApiClients, name: string, more: Reado
 }
 
 /**
- * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost after its grace period
- * (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is deleted).
+ * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost after its grace
+ * period (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is deleted).
  */
 export async function takeFromKwok({ core }: ApiClients, name: string): Promise<void> {
   await relabel(core, name, ({ [label]: _, ...others }) => others);

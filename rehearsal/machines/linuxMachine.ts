@@ -55,8 +55,10 @@ export interface LinuxMachine {
   destroy(): Promise<void>;
 }
 
-/** Starts a machine from its decoded user data: files are written and commands run as cloud-init does it. What it fetches, its own
- * script brings. */
+/**
+ * Starts a machine from its decoded user data: files are written and commands run as cloud-init does it. What it fetches, its own script
+ * brings.
+ */
 export async function startLinuxMachine(options: LinuxMachineOptions): Promise<LinuxMachine> {
   const { name, network, workFolder } = options;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });

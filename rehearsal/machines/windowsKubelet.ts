@@ -57,8 +57,8 @@ export async function startKubeletExe(parts: KubeletParts, wine: Wine): Promise<
 }
 
 /**
- * Starts the Linux build of the kubelet in place of kubelet.exe, with the payload's files below `/` instead of `C:\`. What a kubelet finds out
- * about its system is given as labels (kubernetes: pkg/kubelet/kubelet_node_status.go, initialNode, lets them win).
+ * Starts the Linux build of the kubelet in place of kubelet.exe, with the payload's files below `/` instead of `C:\`. What a kubelet finds
+ * out about its system is given as labels (kubernetes: pkg/kubelet/kubelet_node_status.go, initialNode, lets them win).
  */
 export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKubelet> {
   const { machine, joined, release, logFile } = parts;

@@ -49,8 +49,8 @@ export interface WindowsMachine {
 }
 
 /**
- * Starts a Windows machine's kubelet from its payload and waits until its node is registered and its serving certificate asked for. Then the
- * kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
+ * Starts a Windows machine's kubelet from its payload and waits until its node is registered and its serving certificate asked for. Then
+ * the kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
  * @returns the machine where it has Wine
  */
 export async function startWindowsMachine(payload: DecodedUserData, options: WindowsMachineOptions): Promise<WindowsMachine | undefined> {
@@ -88,8 +88,9 @@ function inCache({ loader, server, template, programs }: Wine): Wine {
 }
 
 /**
- * Starts Wine's server so that it stays (wine: server/main.c, `-p`), and its services: else each program starts them again. They are started by a
- * program of their own, since they keep its output open. The server that the kubelet had goes within a second, and no second one starts before.
+ * Starts Wine's server so that it stays (wine: server/main.c, `-p`), and its services: else each program starts them again. They are
+ * started by a program of their own, since they keep its output open. The server that the kubelet had goes within a second, and no second
+ * one starts before.
  */
 const startServer = 'for i in {1..50}; do "$1" -p && exec "$2" cmd /c rem; sleep 0.2; done; exit 1';
 
@@ -147,9 +148,9 @@ async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile
 }
 
 /**
- * Leaves the node to KWOK, with a lease that nobody holds, the disk, which a kubelet that runs no pods does not measure, and the system where a
- * kubelet of another one has registered it: with each status it writes its own into the label (kubernetes: pkg/kubelet/kubelet_node_status.go,
- * updateNode).
+ * Leaves the node to KWOK, with a lease that nobody holds, the disk, which a kubelet that runs no pods does not measure, and the system
+ * where a kubelet of another one has registered it: with each status it writes its own into the label (kubernetes:
+ * pkg/kubelet/kubelet_node_status.go, updateNode).
  */
 async function handOver(options: WindowsMachineOptions): Promise<void> {
   const { identity, hardware, api, wine } = options;

@@ -73,8 +73,8 @@ export interface JoinedPayload {
 }
 
 /**
- * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): the join secret is read by the machine's
- * identity, and values known at boot are put into the payload's files.
+ * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): the join secret is read by the
+ * machine's identity, and values known at boot are put into the payload's files.
  */
 export async function joinPayload(payload: DecodedUserData, { machine, identity, readSecret }: WindowsIdentity): Promise<JoinedPayload> {
   const { kubelet, paths, cloud, stages } = machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));

@@ -1,6 +1,9 @@
 import { RehearsalError } from "../host/errors.ts";
 
-/** Whether what a machine lacks is an error where tests and checks are skipped otherwise: where everything can be installed a skip would be missed. */
+/**
+ * Whether what a machine lacks is an error where tests and checks are skipped otherwise: where everything can be installed a skip would be
+ * missed.
+ */
 export function isStrict(): boolean {
   return process.env.STRICT === "1";
 }

@@ -10,8 +10,8 @@ import type { Versions } from "./catalog.ts";
 import { findOnPath } from "./onPath.ts";
 
 /**
- * Linker flags: no debug information, and the version stamps. Without the stamps kubeadm takes itself for v0.0.0 and refuses
- * the cluster's version; kubectl reads its own from client-go.
+ * Linker flags: no debug information, and the version stamps. Without the stamps kubeadm takes itself for v0.0.0 and refuses the cluster's
+ * version; kubectl reads its own from client-go.
  */
 export function linkerFlags(versions: Versions): string {
   const [major = "", minor = ""] = versions.kubernetes.split(".");
@@ -60,8 +60,9 @@ export interface BuildOptions {
 }
 
 /**
- * Builds static programs of one module by one `go build`, which checks every source file's module against go.sum and links them side by side. They
- * come to their places in one step each, so that the cache never has half of one. Of two processes that want the same, one waits for the other.
+ * Builds static programs of one module by one `go build`, which checks every source file's module against go.sum and links them side by
+ * side. They come to their places in one step each, so that the cache never has half of one. Of two processes that want the same, one waits
+ * for the other.
  * @throws RehearsalError when there is no Go or the build fails
  */
 export async function buildPrograms(builds: readonly Build[], options: BuildOptions): Promise<void> {

@@ -141,8 +141,8 @@ export interface Wanted {
 }
 
 /**
- * What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions, and the release whose source is at hand
- * where that is another one.
+ * What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions, and the release whose source is
+ * at hand where that is another one.
  */
 export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
   const modFile = modFileOf(minor, await pinnedMinors(toolsFolder, "tools"), "tools");

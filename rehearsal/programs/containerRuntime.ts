@@ -19,7 +19,10 @@ export async function obtainContainerRuntime(progress: Progress): Promise<string
   return (await obtainRepoPrograms([program], { progress })).get(program.name) ?? "";
 }
 
-/** The reader of KubeletConfigurations of a Kubernetes minor, built with the same versions as its kubelet: what that build compiled is not compiled again. */
+/**
+ * The reader of KubeletConfigurations of a Kubernetes minor, built with the same versions as its kubelet: what that build compiled is not
+ * compiled again.
+ */
 export function kubeletChecker(module: string, minor: string, modFile: string | undefined): RepoProgram {
   const goPackage = "./check-kubelet";
   return { name: `check-kubelet-${minor}`, goPackage, module, label: "tools", source: "check-kubelet", modFile, buildSeconds: 10 };

@@ -17,7 +17,10 @@ export interface DownloadBases {
   readonly etcd: string;
   /** Default: `https://github.com/kubernetes-sigs/kwok/releases/download`. */
   readonly kwok: string;
-  /** kwok publishes no checksum file; GitHub's description of the release has a digest. Default: `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags`. */
+  /**
+   * kwok publishes no checksum file; GitHub's description of the release has a digest. Default:
+   * `https://api.github.com/repos/kubernetes-sigs/kwok/releases/tags`.
+   */
   readonly kwokRelease: string;
 }
 
@@ -97,8 +100,8 @@ export interface DownloadLimits {
 }
 
 /**
- * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside it, so
- * that the next program from the same archive need not be downloaded.
+ * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside it, so that the next
+ * program from the same archive need not be downloaded.
  * @throws NotReachable when the server does not answer in time or does not have the file
  * @throws RehearsalError when the checksum differs
  */

@@ -1,7 +1,9 @@
 /** Values of a registry key by their names: texts, and numbers as DWORD. */
 type Key = Readonly<Record<string, string | number>>;
 
-/** Keys as Wine keeps them in the files of a prefix (wine: server/registry.c, save_registry). A key that the file has already is completed. */
+/**
+ * Keys as Wine keeps them in the files of a prefix (wine: server/registry.c, save_registry). A key that the file has already is completed.
+ */
 function registryText(keys: Readonly<Record<string, Key>>): string {
   const valueText = (value: string | number): string =>
     typeof value === "number" ? `dword:${value.toString(16).padStart(8, "0")}` : `"${escaped(value)}"`;

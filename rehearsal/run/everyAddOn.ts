@@ -38,8 +38,8 @@ const accessSchema = z.looseObject({});
 const poolsSchema = z.array(z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }));
 
 /**
- * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every pool, so that each of their pods has a place. All else
- * stays as the stack file has it, sizes of the machines included.
+ * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every pool, so that each of
+ * their pods has a place. All else stays as the stack file has it, sizes of the machines included.
  */
 export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));

@@ -56,8 +56,8 @@ export interface RehearsalSettings {
 }
 
 /**
- * Rehearses a stack on this host. The process that calls it obtains what the network has and starts its own command once more in namespaces;
- * there the rehearsal takes place, and its machines and servers keep that process alive, so it must exit.
+ * Rehearses a stack on this host. The process that calls it obtains what the network has and starts its own command once more in
+ * namespaces; there the rehearsal takes place, and its machines and servers keep that process alive, so it must exit.
  *
  * @returns whether every check passed
  * @throws ConfigError for a mistake in the stack file, RehearsalError when the host does not allow a rehearsal

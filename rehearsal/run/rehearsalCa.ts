@@ -8,8 +8,9 @@ export interface RehearsalCa {
 }
 
 /**
- * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and its proxy are then certified
- * by it, and nothing but the payload makes a machine trust them. `undefined` for a stack without authorities, or without a mirror by HTTPS.
+ * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and its proxy are then
+ * certified by it, and nothing but the payload makes a machine trust them. `undefined` for a stack without authorities, or without a mirror
+ * by HTTPS.
  */
 export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);

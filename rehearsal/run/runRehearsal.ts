@@ -35,7 +35,10 @@ import { withRehearsalCa } from "./rehearsalCa.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
-/** The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything down. */
+/**
+ * The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything
+ * down.
+ */
 export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
   const addOnPrograms = options.addOns?.programs ?? new Map<string, string>();

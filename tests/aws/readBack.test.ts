@@ -12,7 +12,9 @@ function removedNextTime({ type, inputs, options }: RecordedResource): boolean {
   return field !== undefined && inputs[field] === undefined && !options.ignoreChanges.includes(field);
 }
 
-/** Inputs of a type that are optional and not computed: only these are `undefined` among the outputs (pulumi-terraform-bridge, pkg/tfgen). */
+/**
+ * Inputs of a type that are optional and not computed: only these are `undefined` among the outputs (pulumi-terraform-bridge, pkg/tfgen).
+ */
 function plainInputs(type: string): readonly string[] {
   const { inputs, outputs } = declaredResource(type);
   return [...outputs].filter(([name, { optional }]) => optional && inputs.has(name)).map(([name]) => name);

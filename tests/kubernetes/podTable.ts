@@ -5,7 +5,9 @@ export interface PodCase {
   readonly spec: Readonly<Record<string, unknown>>;
   /** RuntimeClass that the pod has in the end; `refused` when it is not let in. */
   readonly answer: "refused" | "none" | "windows-2019" | "windows-2022";
-  /** Texts that the answer must contain, one per warning or reason; `{pod}` is the path of the pod's spec. Without any there is no warning. */
+  /**
+   * Texts that the answer must contain, one per warning or reason; `{pod}` is the path of the pod's spec. Without any there is no warning.
+   */
   readonly says: readonly string[];
 }
 

@@ -87,8 +87,7 @@ const ownFiles = {
 } as const;
 
 /**
- * What AWS has alone: a bucket for the machines' scripts, since its user data has no room for them, and what two kinds of
- * buckets share.
+ * What AWS has alone: a bucket for the machines' scripts, since its user data has no room for them, and what two kinds of buckets share.
  */
 const awsOnly = { files: ["privateBucket.ts", "scripts.ts"], components: ["Scripts"] } as const;
 

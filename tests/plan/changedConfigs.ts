@@ -62,7 +62,9 @@ const spread =
   "control-plane-0 is replaced, control-plane-1 is replaced, control-plane-2 is replaced, linux changes in place, win changes in place";
 const on = (nodes: string, more: Expected = {}): Expected => ({ nodes, ...more });
 
-/** An instance keeps its launch template and takes its attachment along (ec2_instance.go, ebs_volume_attachment.go: ForceNew instance_id). */
+/**
+ * An instance keeps its launch template and takes its attachment along (ec2_instance.go, ebs_volume_attachment.go: ForceNew instance_id).
+ */
 const awsMachine = { replaced: "Instance VolumeAttachment" };
 /** A path is part of a role's name (iam/role.go, iam/instance_profile.go: ForceNew path). */
 const awsRoles = { replaced: "Instance InstanceProfile Policy Role RolePolicyAttachment VolumeAttachment" };
@@ -430,7 +432,10 @@ const onInterface = (podsPerNode: number, digit = "1") => {
   return { network };
 };
 
-/** Of Azure alone. Addresses of a machine are part of its set's model, which instances take when they are made (Azure documentation, as above). */
+/**
+ * Of Azure alone. Addresses of a machine are part of its set's model, which instances take when they are made (Azure documentation, as
+ * above).
+ */
 const ofAzure: readonly (readonly [what: string, from: Changed, to: Changed, expected: Expected])[] = [
   // The pods' range is then the machines', and the control plane's subnets are larger. flannel's namespace holds flannel alone.
   [

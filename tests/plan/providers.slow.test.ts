@@ -29,7 +29,10 @@ const diff = (type: string, old: State, inputs: PropertyMap, ignoreChanges: read
 };
 const change = (old: State, inputs: PropertyMap) => ({ oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: [] });
 
-/** By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the provider, before the options. */
+/**
+ * By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the provider, before the
+ * options.
+ */
 const otherSize: Readonly<Record<string, readonly string[]>> = {
   "aws-prod": ["aws:ec2/launchTemplate:LaunchTemplate instanceType"],
   "azure-prod": ["azure-native:compute:VirtualMachine hardwareProfile.vmSize"],

@@ -40,8 +40,8 @@ function traces({ namespaces, at }: Witness) {
 const nothing = { processes: [], links: [], mounts: [], folders: [] };
 
 /**
- * Whether a process was there at a moment, and still is. A zombie holds nothing any more; the first one here waits only
- * for the host's init to notice it, up to a second.
+ * Whether a process was there at a moment, and still is. A zombie holds nothing any more; the first one here waits only for the host's init
+ * to notice it, up to a second.
  */
 function runsSince(pid: string, at: number): boolean {
   try {

@@ -37,7 +37,9 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   bench: ["bench", "components/config", "plan"],
 };
 
-/** Who hands a pod network on: the spec, the entry of each cloud for its objects, and what knows all of them. Everyone else gets a value. */
+/**
+ * Who hands a pod network on: the spec, the entry of each cloud for its objects, and what knows all of them. Everyone else gets a value.
+ */
 const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/plan.ts"];
 
 /** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
@@ -64,7 +66,10 @@ function importsOf(file: string): readonly Import[] {
   });
 }
 
-/** Folders whose expected values are written out, and where the program's own are no source of them. Types, and what is only calculated, may be imported. */
+/**
+ * Folders whose expected values are written out, and where the program's own are no source of them. Types, and what is only calculated, may
+ * be imported.
+ */
 const judges = ["checks", "verify", "rehearsal/checks"];
 const judged = ["components/kubernetes", "components/machine", "components/model", "components/podNetworks", "components/spec"];
 /** What they import all the same, with the reason. */

@@ -203,9 +203,7 @@ async function startAll(
   return { etcd, restart, send };
 }
 
-/**
- * Asks until the answer is yes. Throws after two minutes, or when it is pointless, with what `log` returns.
- */
+/** Asks until the answer is yes. Throws after two minutes, or when it is pointless, with what `log` returns. */
 export async function until(
   what: string,
   ask: () => Promise<boolean>,

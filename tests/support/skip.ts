@@ -28,8 +28,8 @@ export function skipIf(test: Context, problem: string | undefined): void {
 }
 
 /**
- * Programs that are downloaded or built when no earlier run has left them in the cache: `(progress) => obtainPrograms({ progress })`. Without them
- * and without Go, the test or suite is skipped with the reason, as by {@link skipIf}.
+ * Programs that are downloaded or built when no earlier run has left them in the cache: `(progress) => obtainPrograms({ progress })`.
+ * Without them and without Go, the test or suite is skipped with the reason, as by {@link skipIf}.
  */
 export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress) => Promise<T>): Promise<T> {
   test.timeout(buildLimitMs);

@@ -19,8 +19,8 @@ export function matchSnapshot(file: string, text: string): void {
 }
 
 /**
- * What differs between two texts: the lines of each hunk under the last heading (`===== ...`) before it. Line numbers are left out, so that a
- * change of both texts alike changes nothing here.
+ * What differs between two texts: the lines of each hunk under the last heading (`===== ...`) before it. Line numbers are left out, so that
+ * a change of both texts alike changes nothing here.
  */
 function deltaOf(base: string, text: string): string {
   const lines = base.split("\n");

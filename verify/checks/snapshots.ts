@@ -3,7 +3,10 @@ import { ifFound } from "../../checks/cluster/api.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../../checks/facts.ts";
 import type { VerifyCheck } from "../check.ts";
 
-/** Where each control-plane machine notes its last snapshot: member to time, name and size (components/machine/linux/scripts/etcd-snapshot.sh). */
+/**
+ * Where each control-plane machine notes its last snapshot: member to time, name and size
+ * (components/machine/linux/scripts/etcd-snapshot.sh).
+ */
 export const snapshotPage = { namespace: "kube-system", name: "fenestra-etcd-snapshots" } as const;
 
 /** The first snapshot is taken half an hour after a machine has come up. */

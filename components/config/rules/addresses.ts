@@ -109,8 +109,8 @@ function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): nu
 }
 
 /**
- * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a pod
- * network or not at all, so it is checked here.
+ * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a
+ * pod network or not at all, so it is checked here.
  */
 const roomForPods = rule(["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"], (settings) =>
   tooFew(

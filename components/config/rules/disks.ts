@@ -9,7 +9,9 @@ const disk = poolRule(["os", "disk", "diskGb"], ["cloud"], ({ os, disk: own, dis
   diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
 );
 
-/** Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones are too slow for etcd. */
+/**
+ * Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones are too slow for etcd.
+ */
 const controlPlaneDisks = rule(
   ["cloud", "controlPlane.osDisk", "controlPlane.osDiskGb", "controlPlane.etcdDisk", "controlPlane.etcdDiskGb"],
   ({

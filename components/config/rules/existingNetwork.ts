@@ -62,7 +62,10 @@ function zones(wanted: readonly string[], { subnets }: Existing): readonly Probl
   ];
 }
 
-/** Fixed addresses of the control plane end at .12, and AWS has no smaller subnet; the cloud controller's load balancers need eight addresses. */
+/**
+ * Fixed addresses of the control plane end at .12, and AWS has no smaller subnet; the cloud controller's load balancers need eight
+ * addresses.
+ */
 const longestPrefix: Readonly<Record<Role, number>> = { controlPlane: 28, private: 27, public: 27 };
 
 function ranges(networks: readonly string[], all: readonly Entry[]): readonly Problem[] {
@@ -174,7 +177,10 @@ function overlapping(range: Cidr, text: string): boolean {
 /** The rules on an existing network itself. */
 export const existingNetworkRules: readonly Rule[] = [shape, furtherRanges];
 
-/** Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load balancers and endpoints take. */
+/**
+ * Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load balancers and endpoints
+ * take.
+ */
 export function roomInSubnets({ subnets }: Existing): number {
   const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
   return [...workers.values()].reduce((sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10), 0);

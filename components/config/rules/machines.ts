@@ -8,7 +8,9 @@ import type { Problem } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { only, poolRule, type Rule } from "./rule.ts";
 
-/** Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation, smalldisk images). */
+/**
+ * Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation, smalldisk images).
+ */
 const azureWindowsImageGb = 127;
 
 const disk = only(

@@ -27,8 +27,8 @@ const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }
 );
 
 /**
- * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata services are closed to what comes from
- * there. Outside of it a pod would reach them.
+ * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata services are closed to what
+ * comes from there. Outside of it a pod would reach them.
  */
 const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
   const whole = parseCidr(given["network.cidr"]);
@@ -144,8 +144,8 @@ const leastRange = rule(["network.pods", "network.cidr", "network.existing"], (g
 );
 
 /**
- * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five that
- * Azure keeps, internal load balancers of Services take some. A roll adds one machine at a time to a group.
+ * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five
+ * that Azure keeps, internal load balancers of Services take some. A roll adds one machine at a time to a group.
  */
 const roomForPods = rule(
   ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],

@@ -7,8 +7,8 @@ import { placementRules } from "./placement.ts";
 import { only, poolRule, type Rule } from "./rule.ts";
 
 /**
- * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own
- * (Azure documentation, virtual machine scale set computer name prefix).
+ * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own (Azure documentation,
+ * virtual machine scale set computer name prefix).
  */
 const longestAzureWindowsName = 9;
 
@@ -23,7 +23,10 @@ function isQualifiedName(key: string): boolean {
   return keyName.test(key.slice(slash + 1)) && (slash < 0 || keyPrefix.test(key.slice(0, slash)));
 }
 
-/** Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet (kubernetes.io, admission controllers). */
+/**
+ * Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet (kubernetes.io, admission
+ * controllers).
+ */
 const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
 
 const keyForm = "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";

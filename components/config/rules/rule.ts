@@ -10,7 +10,8 @@ export type Rule = (given: AcceptedSettings, lock: readonly Artifact[]) => reado
 /**
  * A rule on settings of the stack (ADR 0020).
  *
- * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused part of it, since that
+ * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused part of it, since
+ * that
  *   problem is reported already. So name `network.zones`, not `network`, where that is enough. A list counts as a whole.
  */
 export function rule<K extends keyof Settings>(

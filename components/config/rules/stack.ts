@@ -24,7 +24,9 @@ const version = rule(["kubernetes.version"], ({ "kubernetes.version": release },
       ];
 });
 
-/** A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer). */
+/**
+ * A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer).
+ */
 const clusterName = rule(["name"], ({ name }) =>
   `${name}-`.startsWith("internal-")
     ? [
@@ -165,8 +167,8 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
 }
 
 /**
- * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public name, all of which begin
- * with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account's name omits the hyphens.
+ * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public name, all of which
+ * begin with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account's name omits the hyphens.
  */
 const reservedWords = /microsoft|windows|^login/;
 
@@ -185,8 +187,8 @@ const reservedName = rule(["name"], ({ name }) =>
 );
 
 /**
- * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources, "Limitations"), and the program
- * adds two.
+ * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources, "Limitations"), and the
+ * program adds two.
  */
 const mostAzureTags = 13;
 

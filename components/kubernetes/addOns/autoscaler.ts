@@ -31,8 +31,8 @@ const commonFlags = [
   "--v=2",
   "--expander=least-waste",
   "--balance-similar-node-groups=true",
-  // Off by default: where the least number was raised, an Azure scale set would stay below it (kubernetes/autoscaler: cluster-autoscaler/FAQ.md,
-  // "My cluster is below minimum number of nodes"), and the gate behind the pool waits for as many nodes.
+  // Off by default: where the least number was raised, an Azure scale set would stay below it (kubernetes/autoscaler:
+  // cluster-autoscaler/FAQ.md, "My cluster is below minimum number of nodes"), and the gate behind the pool waits for as many nodes.
   "--enforce-node-group-min-size=true",
   "--skip-nodes-with-local-storage=false",
   `--max-node-provision-time=${provisionMinutes}m`,

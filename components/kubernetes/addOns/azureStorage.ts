@@ -7,8 +7,9 @@ const driverName = "disk.csi.azure.com";
 const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
 /**
- * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on a node: on Windows it
- * then crashes with a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
+ * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on a node: on Windows
+ * it then crashes with a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go,
+ * `NodeGetInfo`).
  */
 const nodeFromLabels = "--get-node-info-from-labels=true";
 

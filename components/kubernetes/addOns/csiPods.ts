@@ -18,18 +18,17 @@ const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
 
 /**
- * How long a controller keeps working after SIGTERM. Deleting a claim does not wait for the disk: a controller that stopped at once
- * would leave the disk behind when the cluster is destroyed. The provisioner tries again 1, 2, 4, ... seconds after a disk was still attached
- * (kubernetes-csi/external-provisioner, --retry-interval-start), so its seventh time comes after 63 seconds and its eighth after 127: by then
- * a disk of a Windows node is detached as well.
+ * How long a controller keeps working after SIGTERM. Deleting a claim does not wait for the disk: a controller that stopped at once would
+ * leave the disk behind when the cluster is destroyed. The provisioner tries again 1, 2, 4, ... seconds after a disk was still attached
+ * (kubernetes-csi/external-provisioner, --retry-interval-start), so its seventh time comes after 63 seconds and its eighth after 127: by
+ * then a disk of a Windows node is detached as well.
  */
 const workSeconds = 150;
 const graceSeconds = workSeconds + 30;
 const keepWorking = { preStop: { sleep: { seconds: workSeconds } } };
 
 /**
- * The driver with a probe, and the container that answers it through the driver's socket. On the host network it answers only the
- * kubelet.
+ * The driver with a probe, and the container that answers it through the driver's socket. On the host network it answers only the kubelet.
  */
 function watched(driver: Container, image: string, port: number, hostNetwork: boolean): Container[] {
   const host = hostNetwork ? "127.0.0.1" : undefined;
@@ -95,8 +94,8 @@ export function controllerPod(driver: CsiDriver, account: Account): PodSpec {
  * A node plug-in's pod on Linux workers: the driver, and the registrar that registers it with the kubelet.
  *
  * It waits until the node is initialised. The Azure driver takes the node's zone from its label, and an absent label for "no zone", without
- * an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The kubelet would keep that answer: disks without a
- * zone cannot be attached to the machine, and the true zone is refused later as a "topology value collision".
+ * an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The kubelet would keep that answer: disks
+ * without a zone cannot be attached to the machine, and the true zone is refused later as a "topology value collision".
  */
 export function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): PodSpec {
   const folder = `/var/lib/kubelet/plugins/${name}`;
@@ -136,9 +135,10 @@ export function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Acco
 }
 
 /**
- * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits until the node is initialised.
- * An init container creates the socket's folder: a HostProcess program creates none, and the kubelet skips a volume that no container mounts
- * (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Upstream's manifests of this form have no liveness probe either.
+ * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits until the node is
+ * initialised. An init container creates the socket's folder: a HostProcess program creates none, and the kubelet skips a volume that no
+ * container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Upstream's manifests of this form have no
+ * liveness probe either.
  *
  * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not reach them
  */

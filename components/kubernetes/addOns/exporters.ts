@@ -75,7 +75,9 @@ const windowsConfiguration: Manifest = {
   data: { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
 };
 
-/** Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has (prometheus-community/windows_exporter: kubernetes/). */
+/**
+ * Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has (prometheus-community/windows_exporter: kubernetes/).
+ */
 function windowsExporter(spec: ImageSource): Manifest {
   const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");
   const openPort = [

@@ -35,8 +35,8 @@ export const gmsa: AddOnEntry = {
 };
 
 /**
- * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods
- * (kubernetes-sigs/windows-gmsa: charts/gmsa).
+ * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods (kubernetes-sigs/windows-gmsa:
+ * charts/gmsa).
  */
 function gmsaManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud">,

@@ -21,9 +21,9 @@ export const journalFolder = "/var/log/journal";
 export const stateFolders = { linux: "/var/lib/otelcol", windows: "C:\\var\\lib\\fenestra\\log-collector" } as const;
 
 /**
- * Mebibytes of the collectors' heap above which they read nothing new, and of their containers. On Windows that is the commit of a job object, in
- * which the PowerShell that waits for the collector is too, and the cmd.exe that started it (hcsshim: internal/jobobject/limits.go, SetMemoryLimit;
- * internal/jobcontainers/jobcontainer.go, CreateProcess).
+ * Mebibytes of the collectors' heap above which they read nothing new, and of their containers. On Windows that is the commit of a job
+ * object, in which the PowerShell that waits for the collector is too, and the cmd.exe that started it (hcsshim:
+ * internal/jobobject/limits.go, SetMemoryLimit; internal/jobcontainers/jobcontainer.go, CreateProcess).
  */
 export const collectorMebibytes = { heap: 400, container: { linux: 512, windows: 768 } } as const;
 
@@ -39,8 +39,8 @@ const channels = [
 ] as const;
 
 /**
- * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent waits in
- * its file.
+ * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent
+ * waits in its file.
  */
 const reading = {
   storage: "file_storage",
@@ -48,7 +48,9 @@ const reading = {
   retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
 } as const;
 
-/** Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper: queuebatch/logs_batch.go). */
+/**
+ * Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper: queuebatch/logs_batch.go).
+ */
 const longest = { max_log_size: "100KiB" } as const;
 
 /** Files of a kind. `fenestra.log` says which kind of log a record is from. */
@@ -65,8 +67,9 @@ function files(kind: string, include: readonly string[], operators: readonly obj
 }
 
 /**
- * Logs of containers, and what the kubelet has rotated and not yet compressed (kubernetes: pkg/kubelet/logs, `rotateLatestLog`): a file is known by
- * its first bytes, whatever its name. Without a format, since containerd's asks for UTC, and a Windows node writes the time of its zone.
+ * Logs of containers, and what the kubelet has rotated and not yet compressed (kubernetes: pkg/kubelet/logs, `rotateLatestLog`): a file is
+ * known by its first bytes, whatever its name. Without a format, since containerd's asks for UTC, and a Windows node writes the time of its
+ * zone.
  */
 function containers(folder: string, separator: string) {
   const of = (pattern: string): string => [folder, ...pattern.split("/")].join(separator);
@@ -101,8 +104,9 @@ const audit = files(
 const severities = { fatal: 0, error3: 1, error2: 2, error: 3, warn: 4, info2: 5, info: 6, debug: 7 };
 
 /**
- * The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with little more than it. Each unit by
- * its whole name: a pattern is only compared with the units that the journal has when journalctl starts (systemd: src/journal/journalctl-filter.c).
+ * The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with little more than it. Each
+ * unit by its whole name: a pattern is only compared with the units that the journal has when journalctl starts (systemd:
+ * src/journal/journalctl-filter.c).
  */
 function journal(units: readonly string[]) {
   return {
@@ -110,7 +114,8 @@ function journal(units: readonly string[]) {
     journalctl_path: "/usr/bin/journalctl",
     directory: journalFolder,
     units,
-    // Without these, a message of more than 4 KiB is empty, and one with a control character a list of numbers (journalctl(1), --output=json).
+    // Without these, a message of more than 4 KiB is empty, and one with a control character a list of numbers (journalctl(1),
+    // --output=json).
     all: true,
     convert_message_bytes: true,
     ...reading,

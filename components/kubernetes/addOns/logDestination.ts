@@ -31,8 +31,8 @@ interface Destination {
 const isOld = 'where log.time_unix_nano > 0 and Now() - log.time > Duration("20h")';
 
 /**
- * CloudWatch refuses a request with records more than 24 hours apart, which is for good (Amazon CloudWatch User Guide, "OTLP endpoints", limits of
- * logs). The first requests of a node have what has lain there for days, together with what is new.
+ * CloudWatch refuses a request with records more than 24 hours apart, which is for good (Amazon CloudWatch User Guide, "OTLP endpoints",
+ * limits of logs). The first requests of a node have what has lain there for days, together with what is new.
  */
 const present = {
   error_mode: "ignore",

@@ -56,8 +56,9 @@ export const logs: AddOnEntry = {
 };
 
 /**
- * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk as HostProcess pod, since
- * there is no image of it for Windows Server 2025, and a plain pod reads no event log. Those of control-plane machines read the audit log too.
+ * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk as HostProcess pod,
+ * since there is no image of it for Windows Server 2025, and a plain pod reads no event log. Those of control-plane machines read the audit
+ * log too.
  *
  * @param identity required for the services of the clouds
  */
@@ -150,8 +151,9 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
 }
 
 /**
- * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's own journalctl below a root
- * of its own, which has the node's programs and the journal and nothing else (pkg/stanza: operator/input/journald, `root_path`).
+ * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's own journalctl
+ * below a root of its own, which has the node's programs and the journal and nothing else (pkg/stanza: operator/input/journald,
+ * `root_path`).
  */
 function linuxCollector(spec: CollectorSpec, collector: "control-plane" | "linux", { env, token, resources }: ContainerParts): Manifest {
   const controlPlane = collector === "control-plane";

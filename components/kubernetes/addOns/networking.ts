@@ -16,7 +16,8 @@ export const networking: AddOnEntry = {
 };
 
 /**
- * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from kubeadm, which keeps the latter off Windows.
+ * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from
+ * kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,

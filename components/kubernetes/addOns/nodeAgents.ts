@@ -15,7 +15,9 @@ export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
 /** Where the programs' kubeconfigs look for the token. */
 const tokenFolder = windowsPaths.serviceAccountToken.slice(0, windowsPaths.serviceAccountToken.lastIndexOf("\\"));
 
-/** The token that the kubelet renews, with the CA beside it. A kubelet's own certificate may read neither other Nodes nor EndpointSlices. */
+/**
+ * The token that the kubelet renews, with the CA beside it. A kubelet's own certificate may read neither other Nodes nor EndpointSlices.
+ */
 const tokenVolume: Volume = {
   name: "token",
   projected: {

@@ -36,7 +36,10 @@ const windowsChecks = {
 type CheckedComponent = keyof typeof windowsChecks;
 const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
 
-/** A release on which the image of the Windows detector does not run: its base is that of 2022, which 2025 runs as well (Dockerfile.windows). */
+/**
+ * A release on which the image of the Windows detector does not run: its base is that of 2022, which 2025 runs as well
+ * (Dockerfile.windows).
+ */
 const withoutDetector = operatingSystems["windows-2019"];
 
 /** node-problem-detector. */

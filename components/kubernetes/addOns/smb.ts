@@ -88,7 +88,10 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   };
 }
 
-/** A StorageClass of a share. With the provisioner's secret each volume is a separate folder; without it every volume would be the whole share. */
+/**
+ * A StorageClass of a share. With the provisioner's secret each volume is a separate folder; without it every volume would be the whole
+ * share.
+ */
 function shareClass({ name, source, secret, mountOptions }: Share): Manifest {
   return {
     apiVersion: "storage.k8s.io/v1",

@@ -41,9 +41,10 @@ function keysOf(part: keyof NodeWrites): string {
 }
 
 /**
- * Whoever is administrator of a worker has the tokens of its pods. By the status of a Node also labels, owners and finalizers can be written: a
- * label would draw the control plane's pods with their tokens to the worker, an owner that is not there would have any Node collected
- * (kubernetes/kubernetes: pkg/registry/core/node/strategy.go, `nodeStatusStrategy`). NodeRestriction does this for kubelets, but not for finalizers.
+ * Whoever is administrator of a worker has the tokens of its pods. By the status of a Node also labels, owners and finalizers can be
+ * written: a label would draw the control plane's pods with their tokens to the worker, an owner that is not there would have any Node
+ * collected (kubernetes/kubernetes: pkg/registry/core/node/strategy.go, `nodeStatusStrategy`). NodeRestriction does this for kubelets, but
+ * not for finalizers.
  */
 const ownNode: Policy = {
   name: "fenestra-own-node",
@@ -98,7 +99,9 @@ const noBalancers = ({ kubernetes: { podAddresses, podCidr, serviceCidr } }: Pic
   ...(podAddresses === undefined ? [podCidr] : []),
 ];
 
-/** Every kube-proxy, the control plane's too, diverts what its machine sends to an address in a Service's status, whoever wrote it there. */
+/**
+ * Every kube-proxy, the control plane's too, diverts what its machine sends to an address in a Service's status, whoever wrote it there.
+ */
 const serviceStatus = (spec: Pick<ClusterSpec, "kubernetes">): Policy => ({
   name: "fenestra-service-status",
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["services/status"] }],

@@ -22,9 +22,9 @@ export function classForImages(release: WindowsFacts, builds: readonly WindowsFa
 }
 
 /**
- * The value that the policy sets, as CEL: the class of the build that the pod itself selects, since the API server refuses a pod whose selector
- * contradicts its class's; else that of the one release that the images' tags name; without such a tag the only build of the cluster; else
- * empty, and the pod is left alone.
+ * The value that the policy sets, as CEL: the class of the build that the pod itself selects, since the API server refuses a pod whose
+ * selector contradicts its class's; else that of the one release that the images' tags name; without such a tag the only build of the
+ * cluster; else empty, and the pod is left alone.
  */
 function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
   const selected = builds.map(({ build, name }) => `variables.build == ${text(build)} ? ${text(name)} : `);
@@ -63,8 +63,8 @@ export function runtimeClassVariables(
 }
 
 /**
- * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class that it must
- * get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not mistaken for the
+ * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class that it must get.
+ * Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not mistaken for the
  * present one.
  */
 export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
@@ -88,8 +88,8 @@ const releasesExpression = `[${windowsReleases
 const setClass = '[JSONPatch{op: "add", path: "/spec/runtimeClassName", value: variables.runtimeClass}]';
 
 /**
- * Keeps a pod whose build is unknown off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be
- * rejected by the kubelet repeatedly. With this selector and without a toleration it stays Pending, with the reason.
+ * Keeps a pod whose build is unknown off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be rejected
+ * by the kubelet repeatedly. With this selector and without a toleration it stays Pending, with the reason.
  */
 const holdBack = [
   'variables.hasSelector ? [JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os"), value: "windows"}]',
@@ -99,8 +99,9 @@ const holdBack = [
 /**
  * Sets `runtimeClassName` on Windows pods that have none. The API server's RuntimeClass admission then runs again and merges the class's
  * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set. A DaemonSet's
- * pod gets none: its controller has chosen the node by the template alone (kubernetes/kubernetes, pkg/controller/daemon/daemon_controller.go:
- * NodeShouldRunDaemonPod), and the class's selector would contradict a node whose build runs images of an older one.
+ * pod gets none: its controller has chosen the node by the template alone (kubernetes/kubernetes,
+ * pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the class's selector would contradict a node whose build runs
+ * images of an older one.
  */
 export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly Manifest[] {
   const builds = spec.windows;

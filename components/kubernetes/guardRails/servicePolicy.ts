@@ -6,7 +6,9 @@ import type { Policy, Variable } from "./policy.ts";
 const label = namespaceLabels.externalAddresses;
 const effect = "every node, also of the control plane, would send what it has for such an address to this Service's pods";
 
-/** Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a field that is absent. */
+/**
+ * Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a field that is absent.
+ */
 function nowAndBefore(name: string, field: string, none: string): readonly Variable[] {
   return [
     { name, expression: `has(object.${field}) ? object.${field} : ${none}` },

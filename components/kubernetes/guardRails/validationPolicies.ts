@@ -87,7 +87,10 @@ const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => 
   bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] }],
 });
 
-/** Containers that are new here and that the webhook of windows-gmsa does not look at (v0.13.0, webhook.go: iterateOverWindowsSecurityOptions). */
+/**
+ * Containers that are new here and that the webhook of windows-gmsa does not look at (v0.13.0, webhook.go:
+ * iterateOverWindowsSecurityOptions).
+ */
 const unauthorized = [
   `object.kind == "Pod" && request.operation == "UPDATE"`,
   `? (has(${pod}.ephemeralContainers) ? ${pod}.ephemeralContainers : [])`,
@@ -120,7 +123,9 @@ const toleratesControlPlane = [
   `(!has(t.effect) || t.effect == "" || t.effect == "NoSchedule"))`,
 ].join(" ");
 
-/** A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the binding subresource. */
+/**
+ * A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the binding subresource.
+ */
 const namesNode = `has(${pod}.nodeName) && ${pod}.nodeName != ""`;
 
 /** A kubelet announces its static pods, which name their node, with an annotation that users cannot put on theirs. */

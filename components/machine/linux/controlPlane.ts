@@ -175,8 +175,8 @@ const etcdTimes = {
 } as const;
 
 /**
- * How often the stages of a control-plane machine retry before they fail: once a second for services on the machine or next to it, with growing
- * pauses for the cloud's.
+ * How often the stages of a control-plane machine retry before they fail: once a second for services on the machine or next to it, with
+ * growing pauses for the cloud's.
  */
 const controlPlaneAttempts = {
   VOLUME_ATTEMPTS: 60,

@@ -6,8 +6,8 @@ import { signInPrefix } from "../../model/signIn.ts";
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
 
 /**
- * How the API server authenticates. Anonymous requests are allowed for health endpoints only, for the kubelet's probes and the load balancers.
- * By default anyone who reaches the port can also read the version and `cluster-info` (kubernetes/kubernetes, bootstrappolicy:
+ * How the API server authenticates. Anonymous requests are allowed for health endpoints only, for the kubelet's probes and the load
+ * balancers. By default anyone who reaches the port can also read the version and `cluster-info` (kubernetes/kubernetes, bootstrappolicy:
  * system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
  */
 export function authenticationConfiguration(signIn: readonly IssuerConfig[]): string {
@@ -20,8 +20,9 @@ export function authenticationConfiguration(signIn: readonly IssuerConfig[]): st
 }
 
 /**
- * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token can act as a node or a member of system:masters. The claim
- * `email` counts only with `email_verified` (kubernetes/kubernetes, staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/oidc).
+ * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token can act as a node or a member of system:masters. The
+ * claim `email` counts only with `email_verified` (kubernetes/kubernetes,
+ * staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/oidc).
  */
 function jwtAuthenticator(issuer: IssuerConfig): object {
   const { clientId, usernameClaim, groupsClaim, requiredClaims, certificateAuthority } = issuer;

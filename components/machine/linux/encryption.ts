@@ -67,8 +67,8 @@ function prefixes({ keys }: SecretsEncryption): readonly string[] {
 }
 
 /**
- * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be asked, and else as soon as
- * the own etcd runs: an API server that cannot decrypt a Secret is never ready.
+ * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be asked, and else as
+ * soon as the own etcd runs: an API server that cannot decrypt a Secret is never ready.
  */
 export function withEncryption(
   { secretsEncryption, controlPlane }: Pick<ControlPlaneSettings, "secretsEncryption" | "controlPlane">,

@@ -36,9 +36,7 @@ export function rootFile(path: string): PayloadFile {
 
 const kubelet = "kubelet.service";
 
-/**
- * Services of every Linux machine, each a file of `rootfs`.
- */
+/** Services of every Linux machine, each a file of `rootfs`. */
 export function commonUnits(cloud: Cloud): readonly string[] {
   return [
     "containerd.service",

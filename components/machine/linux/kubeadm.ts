@@ -205,7 +205,10 @@ function fileVolume(name: string, path: string): object {
   return { name, hostPath: path, mountPath: path, readOnly: true, pathType: "File" };
 }
 
-/** Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends (etcd.io: system limits). */
+/**
+ * Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends (etcd.io: system
+ * limits).
+ */
 function etcdQuotaBytes(diskGb: number): number {
   return Math.min(8, Math.floor(diskGb / 2)) * 1024 ** 3;
 }

@@ -31,8 +31,8 @@ export function nodeControllerScripts(): readonly PayloadFile[] {
 }
 
 /**
- * Its unit. It runs as a user of its own without the files of the control plane: before each start, root issues a certificate for it. systemd ends
- * it when it hangs or takes too much memory, and starts it again.
+ * Its unit. It runs as a user of its own without the files of the control plane: before each start, root issues a certificate for it.
+ * systemd ends it when it hangs or takes too much memory, and starts it again.
  */
 export function nodeControllerUnit(): string {
   const { folder, user, run } = nodeController;

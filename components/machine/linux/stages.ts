@@ -62,8 +62,8 @@ const common: readonly Stage[] = [
 const kubelet = once("kubelet", 14, "/etc/fenestra/kubelet.yaml", "/etc/fenestra/kubelet.env", "/etc/systemd/system/kubelet.service");
 
 /**
- * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait until every machine has the
- * same version.
+ * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait until every machine
+ * has the same version.
  */
 export const controlPlaneStages: readonly Stage[] = [
   ...common,
@@ -143,8 +143,9 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage completed for another hash runs again, and so does
- * everything after it, because each hash includes the previous one. Throws when a stage reads a file that is not in the payload.
+ * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage completed for another
+ * hash runs again, and so does everything after it, because each hash includes the previous one. Throws when a stage reads a file that is
+ * not in the payload.
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));
@@ -165,7 +166,9 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
   return `${table}end\n`;
 }
 
-/** The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first, all else after it. */
+/**
+ * The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first, all else after it.
+ */
 export function withScriptsStage(table: string, sha256: string): string {
   const line = tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);
   return table.replace(/^(?:trust\t.*\n)?/, (first) => first + line);

@@ -18,8 +18,8 @@ export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] 
     { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
     ...windows.firewall,
     { name: "fenestra-kube-proxy-health", protocol: "TCP", port: ports.kubeProxyHealth },
-    // HNS takes what comes for NodePorts before the firewall, but not the health checks of Services with `externalTrafficPolicy: Local`: there
-    // kube-proxy.exe itself listens, at a port of the same range (kubernetes/kubernetes: pkg/proxy/healthcheck/service_health.go).
+    // HNS takes what comes for NodePorts before the firewall, but not the health checks of Services with `externalTrafficPolicy: Local`:
+    // there kube-proxy.exe itself listens, at a port of the same range (kubernetes/kubernetes: pkg/proxy/healthcheck/service_health.go).
     { name: "fenestra-service-health", protocol: "TCP", port: `${nodePorts.first}-${nodePorts.last}` },
   ];
 }

@@ -251,7 +251,10 @@ export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, reboo
  */
 export const windowsReboots = { expected: 1, allowed: 2 } as const;
 
-/** The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on, stages that it needs included. */
+/**
+ * The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on, stages that it needs
+ * included.
+ */
 export function hashedStages(stages: readonly WindowsStageRule[], source: StageSource, script: (name: string) => string) {
   const hashes = new Map<WindowsStageName, string>();
   return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses = [], services = [], inputs, fills }) => {

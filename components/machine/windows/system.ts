@@ -26,8 +26,8 @@ export interface WindowsSystem {
 }
 
 /**
- * Everything above the NodePorts: twice Windows' default, since a kernel-mode proxy takes a port per connection (Azure/AKS#1375), and clear of
- * the NodePorts (kubernetes/kubernetes#107114).
+ * Everything above the NodePorts: twice Windows' default, since a kernel-mode proxy takes a port per connection (Azure/AKS#1375), and clear
+ * of the NodePorts (kubernetes/kubernetes#107114).
  */
 export const dynamicPorts = { start: nodePorts.last + 1, count: 65_536 - nodePorts.last - 1 } as const;
 
@@ -52,8 +52,8 @@ const registry: readonly RegistryKey[] = [
 ];
 
 /**
- * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every allocation on Windows is backed
- * by memory or pagefile; without one pods fail while there is memory left.
+ * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every allocation on Windows is
+ * backed by memory or pagefile; without one pods fail while there is memory left.
  */
 export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);

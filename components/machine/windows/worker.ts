@@ -87,8 +87,8 @@ const prePullSeconds = 300;
 const taskMinutes = 5;
 
 /**
- * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; missing values are `<none>`. Whole pods
- * as JSON would not do: Windows PowerShell refuses an object whose keys differ only in case, such as the labels `App` and `app`
+ * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; missing values are `<none>`. Whole
+ * pods as JSON would not do: Windows PowerShell refuses an object whose keys differ only in case, such as the labels `App` and `app`
  * (PowerShell/PowerShell#3705).
  */
 export const podColumns = [

@@ -23,7 +23,9 @@ interface Refusal {
 /** Seconds by operating system. */
 type Seconds = Readonly<Record<"linux" | "windows", number>>;
 
-/** Every fact that differs by cloud, by subject. A cloud has one such record; who needs one gets it from the spec or by the cloud's name. */
+/**
+ * Every fact that differs by cloud, by subject. A cloud has one such record; who needs one gets it from the spec or by the cloud's name.
+ */
 export interface CloudFacts {
   readonly name: (typeof cloudNames)[number];
   /** Interfaces of the cloud that the providers still call and that end on a day. */

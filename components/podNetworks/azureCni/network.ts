@@ -57,8 +57,8 @@ function linuxConflist(): string {
 }
 
 /**
- * Configuration of Windows nodes, for kube-proxy with direct server return (AgentBaker, Set-AzureCNIConfig). The values of policies are flat,
- * version 1 of HNS's schema: the plug-in fails on the other form (network/policy/policy_windows.go).
+ * Configuration of Windows nodes, for kube-proxy with direct server return (AgentBaker, Set-AzureCNIConfig). The values of policies are
+ * flat, version 1 of HNS's schema: the plug-in fails on the other form (network/policy/policy_windows.go).
  */
 export function windowsConflist(
   { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
@@ -156,7 +156,9 @@ export const azureCni: PodNetwork = {
     data: {
       podNetwork: {
         state: stateFiles,
-        /** As AKS has it: the first HNS network moves the adapter into a virtual switch and cuts every connection; `azure` then does not. */
+        /**
+         * As AKS has it: the first HNS network moves the adapter into a virtual switch and cuts every connection; `azure` then does not.
+         */
         first: { name: "ext", range: "192.168.255.0/30", gateway: "192.168.255.1" },
         seconds: 120,
       },

@@ -22,8 +22,8 @@ const overlay = {
   /** UDP port: the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). */
   port: 4789,
   /**
-   * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its configuration
-   * has no name (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go), and the CNI plug-in looks it up by that name.
+   * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its configuration has no
+   * name (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go), and the CNI plug-in looks it up by that name.
    */
   networkName: "flannel.4096",
 } as const;
@@ -96,8 +96,8 @@ interface EndpointPolicy {
 
 /**
  * CNI configuration of a pool's pods. Its name must be that of the HNS network. win-overlay silently skips a policy that does not match the
- * configured API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1. It offers no port
- * mappings, since win-overlay implements none.
+ * configured API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1. It offers no
+ * port mappings, since win-overlay implements none.
  */
 export function flannelConflist(
   { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
@@ -118,7 +118,8 @@ export function flannelConflist(
         delegate: {
           type: "win-overlay",
           apiVersion: 2,
-          // With direct server return a pod that reaches itself through a Service would lose its packets (kubernetes-sigs/sig-windows-tools#119).
+          // With direct server return a pod that reaches itself through a Service would lose its packets
+          // (kubernetes-sigs/sig-windows-tools#119).
           loopbackDSR: true,
           policies: [
             policy("OutBoundNAT", { Exceptions: [kubernetes.podCidr, kubernetes.serviceCidr] }),

@@ -34,7 +34,10 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
   };
 }
 
-/** Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval, after 30 seconds at the latest. */
+/**
+ * Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval, after 30 seconds at
+ * the latest.
+ */
 function healthRules(probe: PropertyMap): HealthRules {
   return {
     endsConnections: false,

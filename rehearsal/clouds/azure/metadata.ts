@@ -20,8 +20,8 @@ export interface ScheduledEvent {
 }
 
 /**
- * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group sees all of
- * them, and may approve any (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Scope").
+ * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group sees all of them,
+ * and may approve any (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Scope").
  */
 export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 

@@ -4,7 +4,9 @@ import { runCommand, runOrFail } from "../../host/command.ts";
 import type { Wine } from "../wine.ts";
 import { pathInPrefix, prefixScript } from "../winePrefix.ts";
 
-/** Sections that containerd 2.3 gives another name when it reads a file of version 3 (containerd: cmd/containerd/server/config, migrations). */
+/**
+ * Sections that containerd 2.3 gives another name when it reads a file of version 3 (containerd: cmd/containerd/server/config, migrations).
+ */
 const moved: Readonly<Record<string, string>> = { grpc: "plugins.'io.containerd.server.v1.grpc'" };
 
 /** Settings of a TOML file whose values have a line each, as `[section] key = value`. The version is that of the form, not a setting. */

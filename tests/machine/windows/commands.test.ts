@@ -27,8 +27,8 @@ const ofWindows: ReadonlySet<string> = new Set(
 const ofTests: ReadonlySet<string> = new Set("Add-Content Get-Content Set-Content Start-Service chmod ln tar".split(" "));
 
 /**
- * What only one place does, so that no call is without a limit, no file half written and no answer believed as it comes: what it looks like in a
- * script, and where it may stand.
+ * What only one place does, so that no call is without a limit, no file half written and no answer believed as it comes: what it looks like
+ * in a script, and where it may stand.
  */
 const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
   ["a file is read", /\[IO\.File\]::(?!Read)\w*Read\w*|\[IO\.File\]::ReadAllText/i, ["files.ps1"]],

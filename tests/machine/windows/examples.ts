@@ -60,7 +60,10 @@ export function windowsExamples(cloud: "aws" | "azure", version?: string): reado
   return spec.pools.filter((pool) => pool.os === "windows").map((pool) => example(cloud, spec, pool));
 }
 
-/** A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its first Windows pool with that system. */
+/**
+ * A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its first Windows pool with
+ * that system.
+ */
 export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
   const config = loadConfig(stackConfig(`${cloud}-prod`));
   const first = config.pools.find(({ os }) => os !== "linux") ?? assert.fail("no Windows pool");

@@ -15,7 +15,9 @@ function findShell(): string | undefined {
   return shells.find((shell) => spawnSync(shell, ["-NoProfile", "-Command", "exit 0"]).status === 0);
 }
 
-/** Share of the lines that some test has run, of all and of each script, the least first; a line of the report is `script/size line hits`. */
+/**
+ * Share of the lines that some test has run, of all and of each script, the least first; a line of the report is `script/size line hits`.
+ */
 function coverage(report: string): string {
   const lines = new Map<string, boolean>();
   for (const [, line = "", hits] of report.matchAll(/^(\S+ \d+) (\d+)\r?$/gm)) lines.set(line, lines.get(line) === true || hits !== "0");
