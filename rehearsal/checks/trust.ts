@@ -101,20 +101,21 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
           run(
             `curl --silent --insecure --output /dev/null --write-out '%{http_code}' ${identity} --request ${method} --header 'Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}' ${method === "GET" ? "" : `--data '${JSON.stringify(body)}'`} '${url}${path}${method === "GET" ? "" : "?dryRun=All"}'`,
           );
+        let taken = 0;
         for (const identity of identities) {
           const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-          expectEqual(
-            await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review),
-            "201",
-            `who ${identity} is`,
-          );
+          const known = await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review);
+          // A token for another audience, the cloud's, is nobody to the API.
+          if (known === "401" && identity !== identities[0]) continue;
+          expectEqual(known, "201", `who ${identity} is`);
+          taken += 1;
           for (const [method, path, body] of hostile) {
             const answer = await ask(identity, method, path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""), body);
             expect(["403", "422"].includes(answer), `${identity}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`);
           }
         }
-        expect(identities.length > 1, "no pod of the worker has a token");
-        context.note(`${identities.length} identities, ${hostile.length} requests each`);
+        expect(taken > 1, "no pod of the worker has a token");
+        context.note(`${taken} identities, ${hostile.length} requests each`);
       },
     },
     {

@@ -449,7 +449,12 @@ const ofAzure: readonly (readonly [what: string, from: Changed, to: Changed, exp
     }),
   ],
   ["`network.azureCni.podsPerNode`", onInterface(30), onInterface(40), on("linux rolls one by one, win rolls one by one")],
-  ["`network.azureCni.plugin`", onInterface(30), onInterface(30, "2"), on(all, azureMachine)],
+  [
+    "`network.azureCni.plugin`",
+    onInterface(30),
+    onInterface(30, "2"),
+    on("control-plane-0 is replaced, linux rolls one by one", azureMachine),
+  ],
 ];
 
 /** Every case. */

@@ -30,6 +30,7 @@ describe("the workflows", () => {
       "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
       "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
       "preview.yml plan": { contents: "read" },
+      "test.yml boot": { contents: "read" },
       "test.yml fast": { contents: "read" },
       "test.yml powershell": { contents: "read" },
       "test.yml slow": { contents: "read" },
@@ -126,7 +127,7 @@ describe("the workflows", () => {
       .parse(parse(file));
     assert.deepEqual(
       updates.updates.map((each) => each["package-ecosystem"]),
-      ["github-actions"],
+      ["github-actions", "npm", "gomod"],
     );
   });
 
