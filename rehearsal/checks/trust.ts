@@ -1,3 +1,4 @@
+import { decodeJwt } from "jose";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { controlPlaneKey, healthPort, ports } from "../../checks/facts.ts";
@@ -90,32 +91,37 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         const url = `https://${lab.machine(0).address}:${ports.api}`;
         const run = async (line: string): Promise<string> => (await worker.run(["bash", "-c", line])).stdout.trim();
         const files = await run("ls /var/lib/kubelet/pods/*/volumes/kubernetes.io~projected/*/token");
-        const identities = [
-          "--cert /var/lib/kubelet/pki/kubelet-client-current.pem",
-          ...files
-            .split("\n")
-            .filter((file) => file !== "")
-            .map((file) => `--header "Authorization: Bearer $(cat '${file}')"`),
-        ];
+        const identities = [{ identity: "--cert /var/lib/kubelet/pki/kubelet-client-current.pem", known: "201" }];
+        for (const file of files.split("\n").filter((each) => each !== "")) {
+          const { aud = [], iss = "" } = decodeJwt(await run(`cat '${file}'`));
+          // The API takes tokens for its issuer. One for another audience, the cloud's, is nobody there.
+          identities.push({
+            identity: `--header "Authorization: Bearer $(cat '${file}')"`,
+            known: [aud].flat().includes(iss) ? "201" : "401",
+          });
+        }
         const ask = (identity: string, method: string, path: string, body: object): Promise<string> =>
           run(
             `curl --silent --insecure --output /dev/null --write-out '%{http_code}' ${identity} --request ${method} --header 'Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}' ${method === "GET" ? "" : `--data '${JSON.stringify(body)}'`} '${url}${path}${method === "GET" ? "" : "?dryRun=All"}'`,
           );
-        let taken = 0;
-        for (const identity of identities) {
+        for (const { identity, known } of identities) {
           const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
-          const known = await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review);
-          // A token for another audience, the cloud's, is nobody to the API.
-          if (known === "401" && identity !== identities[0]) continue;
-          expectEqual(known, "201", `who ${identity} is`);
-          taken += 1;
+          expectEqual(
+            await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review),
+            known,
+            `who ${identity} is`,
+          );
           for (const [method, path, body] of hostile) {
             const answer = await ask(identity, method, path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""), body);
-            expect(["403", "422"].includes(answer), `${identity}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`);
+            expect(
+              (known === "401" ? ["401"] : ["403", "422"]).includes(answer),
+              `${identity}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`,
+            );
           }
         }
+        const taken = identities.filter(({ known }) => known === "201").length;
         expect(taken > 1, "no pod of the worker has a token");
-        context.note(`${taken} identities, ${hostile.length} requests each`);
+        context.note(`${taken} identities of the API's and ${identities.length - taken} of others', ${hostile.length} requests each`);
       },
     },
     {

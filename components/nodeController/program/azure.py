@@ -97,12 +97,16 @@ class Azure:
             problems.append(f"control plane: {error}")
         return Listing(tuple(machines), pools, tuple(problems), at)
 
-    def set(self, name, path):
-        # The list of machines has no addresses; that of interfaces names the machine of each.
-        addresses = {}
-        for card in self.all(f"{path}/networkInterfaces", INTERFACES):
+    def addresses(self, path, version):
+        # By machine: the lists of machines have no addresses, those of interfaces name the machine of each.
+        found = {}
+        for card in self.all(path, version):
             owner = lower((card.get("properties", {}).get("virtualMachine") or {}).get("id"))
-            addresses.setdefault(owner, set()).update(addresses_of(card))
+            found.setdefault(owner, set()).update(addresses_of(card))
+        return found
+
+    def set(self, name, path):
+        addresses = self.addresses(f"{path}/networkInterfaces", INTERFACES)
         found = []
         for item in self.all(f"{path}/virtualMachines", COMPUTE):
             # One without an id is being deleted.
@@ -111,10 +115,7 @@ class Azure:
         return [each for each in found if each]
 
     def control_plane(self):
-        cards = {}
-        for card in self.all(f"{self.group}/Microsoft.Network/networkInterfaces", NETWORK):
-            owner = lower((card.get("properties", {}).get("virtualMachine") or {}).get("id"))
-            cards.setdefault(owner, set()).update(addresses_of(card))
+        cards = self.addresses(f"{self.group}/Microsoft.Network/networkInterfaces", NETWORK)
         found = []
         for item in self.all(f"{self.group}/Microsoft.Compute/virtualMachines", COMPUTE):
             own = cards.get(lower(item.get("id")), set())
