@@ -19,13 +19,13 @@ rehearse: install ## Bring STACK up on a real control plane with simulated cloud
 	@cli/fenestra rehearse --stack $(STACK)
 
 test: install ## Types, lint, the fast tests and one rehearsal: about five minutes
-	@cli/node tests/run.ts fast
+	@cli/with-node tests/run.ts fast
 
 test-slow: install ## Tests of real programs, and rehearsals with every add-on: a quarter of an hour
-	@cli/node tests/run.ts slow
+	@cli/with-node tests/run.ts slow
 
 test-night: install ## Everything else, hours; ONLY=TEXT chooses steps by their titles
-	@cli/node tests/run.ts night
+	@cli/with-node tests/run.ts night
 
 bench: install ## Figures of speed; TESTS=1: also of the tests
-	@cli/node bench/run.ts
+	@cli/with-node bench/run.ts

@@ -98,7 +98,16 @@ describe("shell scripts", () => {
       .map((name) => path.join("components", name));
     const { status, stdout } = spawnSync(
       "shellcheck",
-      ["--external-sources", "--source-path=SCRIPTDIR", ...files, ".ci/run", "ci/refresh.sh", "cli/fenestra", "cli/node", "tests/prepare"],
+      [
+        "--external-sources",
+        "--source-path=SCRIPTDIR",
+        ...files,
+        ".ci/run",
+        "ci/refresh.sh",
+        "cli/fenestra",
+        "cli/with-node",
+        "tests/prepare",
+      ],
       { cwd: root, encoding: "utf8" },
     );
     assert.equal(status, 0, stdout);
