@@ -62,6 +62,16 @@ for (let run = 0; run < rehearsals; run++) {
   console.log(`rehearsal of aws-dev, programs built: ${seconds(performance.now() - begun)}, exit code ${status}`);
 }
 
+const flood = spawnSync(
+  fileURLToPath(new URL("../node_modules/.bin/mocha", import.meta.url)),
+  ["tests/nodeController/flood.night.test.ts"],
+  {
+    cwd: root,
+    encoding: "utf8",
+  },
+);
+console.log(/\d+ requests in .*/.exec(flood.stdout)?.[0] ?? `the flood of requests for certificates fails: ${flood.stdout.slice(-1000)}`);
+
 // Only when asked, since it takes half an hour: what `make test` and `.ci/run` run, with the programs at hand.
 if (process.env.TESTS === "1")
   for (const [command, ...tiers] of [

@@ -44,6 +44,8 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["controller", "controller", "return action.machine is not None or self.cloud.gone(action.node)", "return True"],
   ["lease", "controller", "self.clock.own() - self.renewed < SAFE", "True"],
   ["lease", "controller", "now - self.changed < DURATION", "False"],
+  ["lease", "controller", 'ours = holder.split("_")[0] in', "ours = holder in"],
+  ["api", "controller", "if self.requests.get(request.name) is request:", "if request.name in self.requests:"],
   ["lease", "controller", "            self.renewed = None\n            return", "            return"],
   ["status", "controller", "        self.item = None\n        if item", "        if item"],
   ["status", "controller", "if shown == self.shown and", "if False and"],

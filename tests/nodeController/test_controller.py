@@ -7,6 +7,7 @@ import unittest
 
 from support import item, machine, stamp
 
+import api
 import requests
 from controller import Controller
 from judge import HOUR
@@ -242,7 +243,7 @@ class Feed:
         found = [requests.reduce(each) for each in self.world.requests.values() if each["metadata"]["name"] not in self.hidden]
         return [each for each in found if not each.decided or each.given]
 
-    def forget(self, name):
+    def forget(self, request):
         pass
 
 
@@ -345,6 +346,18 @@ class Whole(unittest.TestCase):
                 settle(world, controllers, 120)
                 self.assertEqual([each for each in world.done if each[0] != "log"], before, "a round without news changes nothing")
 
+    def test_an_answer_that_the_watch_was_faster_with_stays(self):
+        feed, asked = api.Feed(None, print), item("first", machine(1).name, BEGIN)
+        feed.take(feed.requests, asked)
+        [request] = feed.all()
+        seen = "first certificate of x, machine i-1"
+        asked["status"] = {"conditions": [{"type": "Approved", "reason": "FenestraApproved", "message": seen}]}
+        feed.take(feed.requests, asked)
+        feed.forget(request)
+        self.assertEqual([each.given for each in feed.all()], ["i-1"])
+        feed.forget(feed.all()[0])
+        self.assertEqual(feed.all(), [])
+
     def test_a_true_request_among_hostile_ones(self):
         world = World(1, False)
         one = world.launch()
@@ -422,6 +435,9 @@ class Whole(unittest.TestCase):
         self.assertEqual(len(world.repairs), 2, "the new leader knows what the old one did")
         settle(world, [second], HOUR)
         self.assertIn(("replace", name), world.done)
+        again = controller(world, "cp-1_2")
+        settle(world, [again, first], 6)
+        self.assertTrue(again.lease.fresh() and not first.lease.fresh(), "the same machine need not wait for itself")
 
     def test_without_settings_nothing_is_repaired_and_certificates_are_given(self):
         world = World(5, False)

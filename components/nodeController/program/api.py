@@ -195,6 +195,8 @@ class Feed:
         with self.lock:
             return list(self.requests.values())
 
-    def forget(self, name):
+    def forget(self, request):
+        # What was answered just now; the watch may have brought the answer already, and that stays.
         with self.lock:
-            self.requests.pop(name, None)
+            if self.requests.get(request.name) is request:
+                del self.requests[request.name]

@@ -143,7 +143,7 @@ class Controller:
             # Decided or deleted by somebody else.
             if error.status not in (404, 409):
                 raise
-        self.feed.forget(request.name)
+        self.feed.forget(request)
         if verdict != "abandon":
             self.log(f"{reason} {request.name}: {why}")
         if verdict == "deny":

@@ -36,7 +36,9 @@ class Lease:
         if record != self.seen:
             self.seen, self.changed = record, now
         holder = spec.get("holderIdentity") or ""
-        if holder not in ("", self.identity) and now - self.changed < DURATION:
+        # One of this machine that is not this one has ended: systemd runs one at a time.
+        ours = holder.split("_")[0] in ("", self.identity.split("_")[0])
+        if not ours and now - self.changed < DURATION:
             self.renewed = None
             return
         wall = stamp(self.clock.wall())
