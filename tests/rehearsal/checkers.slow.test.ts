@@ -57,6 +57,14 @@ describe("obtainCheckers", () => {
     assert.equal(built().length, 7);
   });
 
+  it("leaves containerd's reader out where nobody is to wait for its build", async () => {
+    assert.equal((await obtain({ effort: "cache", minors: ["1.36"] })).containerd, undefined);
+    assert.deepEqual(built(), ["./check-kubelet"]);
+    const { containerd } = await obtain({ minors: ["1.36"] });
+    assert.deepEqual(await obtain({ effort: "cache", minors: ["1.36"] }), await obtain({ minors: ["1.36"] }));
+    assert.notEqual(containerd, undefined);
+  });
+
   it("is left to one of two processes that want the same at the same time", async () => {
     const [first, second] = await Promise.all([obtain({ minors: ["1.36"] }), obtain({ minors: ["1.36"] })]);
     assert.deepEqual(first, second);

@@ -1,11 +1,12 @@
+import { existsSync } from "node:fs";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
 import { kubeletChecker, toolsFolder } from "../containerRuntime.ts";
-import { obtainRepoPrograms, type RepoProgram, type RepoProgramOptions } from "../repoPrograms.ts";
+import { obtainRepoPrograms, type RepoProgram, type RepoProgramOptions, repoBuilds } from "../repoPrograms.ts";
 
 /** Programs that read a machine's files with upstream's own code. */
 export interface Checkers {
-  /** Path of the reader of containerd's configuration. */
-  readonly containerd: string;
+  /** Path of the reader of containerd's configuration; undefined where it was not to be built. */
+  readonly containerd: string | undefined;
   /** Paths of the readers of KubeletConfigurations by the Kubernetes minor that they were built from: `1.36`. */
   readonly kubelet: ReadonlyMap<string, string>;
 }
@@ -14,6 +15,8 @@ export interface Checkers {
 export interface CheckerOptions extends RepoProgramOptions {
   /** Kubernetes minors whose kubelet is asked for. Default: every one that `tools` pins. */
   readonly minors?: readonly string[];
+  /** `cache`: leave the reader of containerd's configuration out where it is not built yet. Default: build it, which takes a minute. */
+  readonly effort?: "cache" | "build";
   /** Folder with the modules `.` and `readers`. Default: the project's `tools`. */
   readonly folder?: string;
 }
@@ -30,9 +33,10 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
     ...kubeletChecker(folder, minor, modFileOf(minor, pinned, "tools")),
   }));
   const containerd = containerdChecker(folder);
-  const found = await obtainRepoPrograms([...kubelets, containerd], options);
-  const pathOf = ({ name }: RepoProgram): string => found.get(name) ?? "";
-  return { containerd: pathOf(containerd), kubelet: new Map(kubelets.map((program) => [program.minor, pathOf(program)])) };
+  const isWanted = options.effort !== "cache" || (await repoBuilds([containerd], options.cacheDir)).every(({ file }) => existsSync(file));
+  const found = await obtainRepoPrograms([...kubelets, ...(isWanted ? [containerd] : [])], options);
+  const kubelet = new Map(kubelets.map(({ minor, name }) => [minor, found.get(name) ?? ""]));
+  return { containerd: found.get(containerd.name), kubelet };
 }
 
 /** containerd selects other versions than Kubernetes does: a module of its own. */
