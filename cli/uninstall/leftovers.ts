@@ -1,3 +1,5 @@
+import { fieldManager } from "../../components/kubernetes/fieldManager.ts";
+
 /** What the search looks at in any object. */
 export interface FoundObject {
   readonly kind: string;
@@ -49,17 +51,12 @@ export interface Leftover {
   readonly fix: string;
 }
 
-/** Prefix of the field manager of Pulumi's server-side apply (pulumi/pulumi-kubernetes: provider/pkg/provider). */
-const ownManager = "pulumi-kubernetes";
 /** Value of `app.kubernetes.io/part-of` of this program's objects begins so. */
 const ownPart = "fenestra";
 
-/** Whether the program made an object; then `pulumi destroy` removes it in the right order. */
+/** Whether the program made an object; then `pulumi destroy` removes it in the right order. Users' own programs of Pulumi have other names. */
 function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
-  return (
-    metadata.managers.some((manager) => manager.startsWith(ownManager)) ||
-    (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart
-  );
+  return metadata.managers.includes(fieldManager) || (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart;
 }
 
 function nameOf({ kind, metadata }: FoundObject): string {

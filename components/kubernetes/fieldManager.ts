@@ -1,5 +1,8 @@
 import { annotated, type Manifest } from "./manifest.ts";
 
+/** Under which name the program owns fields of its objects. */
+export const fieldManager = "fenestra";
+
 /**
  * The object with the name under which every update applies it. Without the annotation an update that finds no state of an object takes a
  * random name (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`). After an update that was cut off, two
@@ -13,5 +16,5 @@ import { annotated, type Manifest } from "./manifest.ts";
  */
 export function withFieldManager(manifest: Manifest): Manifest {
   if (manifest.kind === "CustomResourceDefinition") return manifest;
-  return annotated(manifest, { "pulumi.com/patchFieldManager": "fenestra" });
+  return annotated(manifest, { "pulumi.com/patchFieldManager": fieldManager });
 }

@@ -21,18 +21,19 @@ const own = { labels: { "app.kubernetes.io/part-of": "fenestra-samples" } };
 const volume = { ...found("PersistentVolume", "pv-1"), reclaimPolicy: "Delete", handle: "vol-1", claim: "shop/data" };
 
 describe("leftovers", () => {
-  it("are none of the program's own objects, by label or by Pulumi's field manager", () => {
+  it("are none of the program's own objects, by label or by the program's field manager", () => {
     const services = [
       { ...found("Service", "iis", own), address: "203.0.113.1" },
-      { ...found("Service", "web", { managers: ["pulumi-kubernetes-1a2b"] }), address: undefined },
+      { ...found("Service", "web", { managers: ["fenestra", "aws-cloud-controller-manager"] }), address: undefined },
     ];
     const claims = [{ ...found("PersistentVolumeClaim", "data", own), volume: "pv-1" }];
     assert.deepEqual(leftovers({ ...nothing, services, claims, volumes: [volume] }), []);
   });
 
-  it("are what users made: load balancers, claims and their volumes", () => {
-    const services = [{ ...found("Service", "front"), address: "203.0.113.9" }];
-    const claims = [{ ...found("PersistentVolumeClaim", "data"), volume: "pv-1" }];
+  it("are what users made, with Pulumi too: load balancers, claims and their volumes", () => {
+    const managers = ["pulumi-kubernetes-1a2b", "aws-cloud-controller-manager"];
+    const services = [{ ...found("Service", "front", { managers }), address: "203.0.113.9" }];
+    const claims = [{ ...found("PersistentVolumeClaim", "data", { managers }), volume: "pv-1" }];
     const left = leftovers({ ...nothing, services, claims, volumes: [volume] });
     assert.deepEqual(
       left.map(({ object }) => object),
