@@ -34,7 +34,7 @@ export const everyAddOn = { ...Object.fromEntries(Object.keys(addonsSchema.shape
 /** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a change. */
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
 
-const accessSchema = z.looseObject({});
+const mappingSchema = z.looseObject({});
 const poolsSchema = z.array(z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }));
 
 /**
@@ -46,11 +46,13 @@ export function withEveryAddOn(config: Readonly<Record<string, string>>): Readon
   const manned = pools.map((pool) =>
     pool.autoscale === undefined ? pool : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
   );
-  const access = accessSchema.parse(JSON.parse(config["fenestra:access"] ?? "{}"));
+  const own = (key: string) => mappingSchema.parse(JSON.parse(config[key] ?? "{}"));
+  // A pool may need the secret of an account of its own.
+  const { gmsa = everyAddOn.gmsa } = own("fenestra:addons");
   return {
     ...config,
-    "fenestra:access": JSON.stringify({ ...access, ...identity }),
-    "fenestra:addons": JSON.stringify(everyAddOn),
+    "fenestra:access": JSON.stringify({ ...own("fenestra:access"), ...identity }),
+    "fenestra:addons": JSON.stringify({ ...everyAddOn, gmsa }),
     "fenestra:pools": JSON.stringify(manned),
   };
 }

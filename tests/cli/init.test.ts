@@ -44,7 +44,7 @@ describe("fenestra init", () => {
 
   it("are deployed when no value of documentation is left, development first", () => {
     const { names, leftOut } = deployableStacks(testStacks);
-    assert.deepEqual(names, ["azure-cni"]);
+    assert.deepEqual(names, ["aws-private", "aws-spot", "azure-cni", "azure-gmsa", "azure-logs", "azure-private"]);
     assert.deepEqual(
       leftOut.map((line) => line.split(":")[0]),
       [
@@ -52,6 +52,7 @@ describe("fenestra init", () => {
         "aws-existing is left out",
         "aws-prod is left out",
         "aws-restricted is left out",
+        "aws-smallest is left out",
         "azure-dev is left out",
         "azure-existing is left out",
         "azure-prod is left out",

@@ -6,7 +6,7 @@ import { pathToFileURL } from "node:url";
 import { loadConfig, stackFilePath } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
-import { stackConfig } from "../support/stacks.ts";
+import { stackConfig, testStacks } from "../support/stacks.ts";
 
 const texts = {
   "fenestra:cloud": "azure",
@@ -278,10 +278,10 @@ describe("reading a stack file", () => {
       assert.ok(error instanceof ConfigError);
       assert.deepEqual(error.problems, [
         {
-          path: "tests/stacks/Pulumi.aws-test.yaml",
+          path: "examples/stacks/Pulumi.aws-test.yaml",
           value: "aws-test",
           message: "there is no such stack file",
-          allowed: "one of aws-dev, aws-existing, aws-prod, aws-restricted, azure-cni, azure-dev, azure-existing, azure-prod",
+          allowed: `one of ${stackNames(testStacks).join(", ")}`,
         },
       ]);
     }

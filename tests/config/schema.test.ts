@@ -95,11 +95,13 @@ describe("schema of a stack file", () => {
   }
 });
 
-describe("the tests' stack files", () => {
+describe("the example stack files", () => {
   for (const stack of stackNames(testStacks)) {
-    it(`${stack} names the schema for editors in its first line, and is valid`, () => {
+    it(`${stack} names the schema for editors, says in three lines what it is for, is short and valid`, () => {
       const text = readFileSync(new URL(`Pulumi.${stack}.yaml`, testStacks), "utf8");
-      assert.equal(text.split("\n")[0], "# yaml-language-server: $schema=../../stacks/schema.json");
+      const lines = text.trimEnd().split("\n");
+      assert.equal(lines[0], "# yaml-language-server: $schema=../../stacks/schema.json");
+      assert.ok(lines.length <= 40 && lines.findIndex((line) => !line.startsWith("#")) === 4, "three lines say what it is for");
       const spec = clusterSpec(loadConfig(stackConfig(stack)));
       assert.equal(spec.name, stack);
       assert.equal(spec.cloud, stack.split("-")[0]);

@@ -1,13 +1,16 @@
 import assert from "node:assert/strict";
 import { choicesInWords } from "../../plan/report/choices.ts";
 import { specOf } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 describe("what a stack file chooses beyond nodes and network", () => {
   it("is said by the plan in words, and nothing of what it leaves at its default", () => {
     assert.deepEqual(choicesInWords(specOf("aws-dev")), []);
     const dns = { name: "api.shop.example.com", zone: "Z0123456789ABCDEFGHIJ" };
     const own = choicesInWords(
-      specOf("aws-existing", {
+      specOf("aws-private", {
+        httpProxy: "http://proxy.corp.example:3128",
+        certificateAuthorities: stackConfig("aws-restricted")["fenestra:certificateAuthorities"] ?? "",
         access: JSON.stringify({ dns, names: ["10.99.0.7"], public: { allow: ["198.18.0.0/24"] } }),
         controlPlane: JSON.stringify({
           etcdDisk: { iops: 4000 },

@@ -4,18 +4,18 @@ import { readStackFile } from "../../components/config/stackFile.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 
-/** Stack files of the tests' own: what users keep in `stacks/` changes no test's result. */
-export const testStacks = new URL("../stacks/", import.meta.url);
+/** The examples: what users keep in `stacks/` changes no test's result. */
+export const testStacks = new URL("../../examples/stacks/", import.meta.url);
 
-/** Arguments with which a command reads the tests' stack files. */
+/** Arguments with which a command reads the examples. */
 export const stackDir = ["--stack-dir", fileURLToPath(testStacks)] as const;
 
-/** Config values of one of the tests' stack files, as Pulumi hands them to a program. */
+/** Config values of one of the examples, as Pulumi hands them to a program. */
 export function stackConfig(stack: string): Readonly<Record<string, string>> {
   return readStackFile(stack, testStacks);
 }
 
-/** The cluster that one of the tests' stack files describes. */
+/** The cluster that one of the examples describes. */
 export function exampleSpec(stack: "aws-dev" | "aws-prod" | "azure-dev" | "azure-prod"): ClusterSpec {
   return clusterSpec(loadConfig(stackConfig(stack)));
 }
