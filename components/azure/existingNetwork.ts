@@ -10,7 +10,6 @@ import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { podsOfWorker } from "../model/podAddressing.ts";
 import { groupSize } from "../model/poolGroups.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
@@ -208,7 +207,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     const { spec } = this.#args;
     const wanted = spec.pools
       .filter(({ zones: [first = zone] }) => this.#given(first).private.id.toLowerCase() === given.id.toLowerCase())
-      .reduce((sum, pool) => sum + groupSize(pool).maxSize * (1 + (podsOfWorker(spec.kubernetes) ?? 0)), 0);
+      .reduce((sum, pool) => sum + groupSize(pool).maxSize * (1 + (spec.kubernetes.podsPerNode ?? 0)), 0);
     const size = addressCount(cidr(given.cidr).prefix) - keptAddresses;
     return {
       path: at,

@@ -12,7 +12,6 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
-import { podsOfWorker } from "../model/podAddressing.ts";
 import { groupName, groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
@@ -287,7 +286,7 @@ export class Pool extends pulumi.ComponentResource {
       primary: true,
       enableAcceleratedNetworking: acceleratedNetworking(pool.size),
       networkSecurityGroup: { id: securityGroupId },
-      ipConfigurations: ["address", ...podAddressNames(podsOfWorker(spec.kubernetes))].map((name, index) => ({
+      ipConfigurations: ["address", ...podAddressNames(spec.kubernetes.podsPerNode)].map((name, index) => ({
         name,
         primary: index === 0,
         subnet: { id: subnetId },

@@ -2,7 +2,6 @@ import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
-import { podsOfWorker } from "../model/podAddressing.ts";
 import { groupName, groupSize, rollPercents } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
@@ -102,7 +101,7 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
   const { kubeletLabels, ownLabels, taints } = pool.scheduling;
   const { minSize, maxSize } = groupSize(pool);
   // The autoscaler assumes 110.
-  const pods = podsOfWorker(spec.kubernetes);
+  const pods = spec.kubernetes.podsPerNode;
   return {
     "cluster-autoscaler-enabled": "true",
     "cluster-autoscaler-name": spec.name,

@@ -29,20 +29,3 @@ export const certificate = (): z.ZodString =>
 
 /** What stands for a {@link certificate} in messages. */
 export const exampleCertificate = "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----";
-
-/** A file that is fetched: its https URL and its SHA-256, each with its description. */
-export const pinnedFile = (url: { readonly description: string; readonly example: string }, digest: string) => ({
-  url: z.url({ protocol: /^https$/ }).meta({
-    patternErrorMessage: "an https URL",
-    examples: [url.example],
-    description: url.description,
-  }),
-  sha256: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, "is not a SHA-256")
-    .meta({
-      patternErrorMessage: "64 hexadecimal digits in lower case",
-      examples: ["0".repeat(64)],
-      description: digest,
-    }),
-});

@@ -3,7 +3,7 @@ export const removedSettings: Readonly<Record<string, string>> = {
   "secretsEncryption.kms":
     "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",
   "secretsEncryption.plugin": "remove it: Fenestra starts no plug-in of a key service any more",
-  "network.azureCni.plugin.windows": "remove it: the lock file has the plug-in for Windows with its digest",
+  "network.azureCni.plugin": "remove it: the lock file has the plug-in for both systems with its digest",
   "addons.logs.windowsCollector": "remove it: the lock file has the collector for Windows with its digest",
   "addons.gmsa.plugin": "remove it: the lock file has Azure's plug-in; on AWS pin an image that has it",
   "registryAccess.plugin": "remove it: the lock file has the plug-ins with their digests",

@@ -1,7 +1,7 @@
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
-import { podsOfControlPlane, podsOfWorker } from "../model/podAddressing.ts";
+import { podsOfControlPlane } from "../model/podAddressing.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
 import { evictionHard, reservations } from "../model/reservations.ts";
 import { containerdPaths } from "./containerd.ts";
@@ -37,7 +37,7 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
   const os = pool?.os ?? "linux";
   // A pod more than there are addresses would wait for one for ever.
-  const mostPods = pool === undefined ? podsOfControlPlane(spec.kubernetes.podNetwork) : podsOfWorker(spec.kubernetes);
+  const mostPods = pool === undefined ? podsOfControlPlane(spec.kubernetes.podNetwork) : spec.kubernetes.podsPerNode;
   const kept = args.pool === undefined ? reservations(operatingSystems.linux, args.spec.controlPlane.size) : args.pool.reservations;
   const { featureGates, evictionHard: limits, kubeReserved: _kube, systemReserved: _system, ...own } = pool?.kubelet ?? {};
   const gates = { ...(pool?.nodeLogQuery ? logQueryGates(spec.kubernetes.minor) : {}), ...featureGates };

@@ -8,18 +8,6 @@ export interface PayloadFile {
   readonly mode?: string;
 }
 
-/** How a downloaded file is installed on a Linux machine. */
-export interface Placement {
-  /** `binary`: installed under its own name; `tar`: unpacked, gzip. */
-  readonly kind: "binary" | "tar";
-  /** Folder on the machine. */
-  readonly destination: string;
-  /** Leading path components of the archive to strip. Default 0. */
-  readonly strip?: number;
-  /** Patterns of the files to extract from the archive. Default all. */
-  readonly members?: readonly string[];
-}
-
 /** One step of a Linux machine's bootstrap. */
 export interface Stage {
   /** Name of the script below `/opt/fenestra/stages`, and of the stage in the log. */

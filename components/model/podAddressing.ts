@@ -25,34 +25,21 @@ export const podAddressing: Readonly<Record<PodNetworkName, PodAddressing>> = {
   "azure-cni": { nodeRanges: false, controlPlane: { prefix: 26, pods: 15, firstAddress: 16 } },
 };
 
-/** A program that the stack file names. */
-interface PluginFile {
-  readonly url: string;
-  readonly sha256: string;
-}
+/** Addresses for pods of a worker where they are those of its interface, when the stack file names no other number: AKS's own. */
+export const defaultPodsPerNode = 30;
 
 /** Addresses inside a cluster. */
 export interface ClusterAddresses {
   readonly podCidr: string;
-  /** Where pods have addresses of their machine's interface: how many a worker has, and the program that gives them out. */
-  readonly podAddresses:
-    | {
-        readonly perNode: number;
-        readonly plugin: PluginFile;
-      }
-    | undefined;
+  /** Pods of a worker where each is an address of the machine's own interface, from its creation on; `undefined` elsewhere. */
+  readonly podsPerNode: number | undefined;
   readonly serviceCidr: string;
   /** Address of CoreDNS's Service: the tenth of the range, kubeadm's choice. */
   readonly dnsAddress: string;
   readonly clusterDomain: "cluster.local";
 }
 
-/** Most pods of a worker where each is an address of the machine's own interface, from its creation on; `undefined` elsewhere. */
-export function podsOfWorker({ podAddresses }: Pick<ClusterAddresses, "podAddresses">): number | undefined {
-  return podAddresses?.perNode;
-}
-
-/** The same of a control-plane machine. */
+/** Addresses for pods of a control-plane machine where they are those of its interface; `undefined` elsewhere. */
 export function podsOfControlPlane({ addressing }: { readonly addressing: PodAddressing }): number | undefined {
   return addressing.nodeRanges ? undefined : addressing.controlPlane.pods;
 }

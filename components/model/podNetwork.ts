@@ -1,13 +1,10 @@
 import type { Cloud } from "../config/schema.ts";
 import type { Artifact } from "./artifacts.ts";
-import type { PayloadFile, Placement, RegistryKey, Stage } from "./machineParts.ts";
+import type { PayloadFile, RegistryKey, Stage } from "./machineParts.ts";
 import type { OperatingSystemName, WindowsFacts } from "./operatingSystems.ts";
 import type { ClusterAddresses, PodAddressing, PodNetworkName } from "./podAddressing.ts";
 import type { WindowsPool } from "./pools.ts";
 import type { PortRange } from "./ports.ts";
-
-/** Which machine something is for. */
-type Role = "control-plane" | "linux" | "windows";
 
 /** Traffic that every machine accepts from every other one for the pods' sake. */
 export interface PodTraffic {
@@ -56,8 +53,6 @@ interface LinuxPart {
   readonly files: () => readonly PayloadFile[];
   /** Its stages, after the one that sets the kernel up. */
   readonly stages: readonly Stage[];
-  /** Where artifacts go. */
-  readonly places: Readonly<Record<string, Placement>>;
 }
 
 /** What a pod network needs on a Windows machine. */
@@ -65,7 +60,9 @@ interface WindowsPart {
   /** Folder of its scripts, and their names. */
   readonly folder: URL;
   readonly scripts: { readonly repair: string; readonly agents: readonly string[] };
-  /** Where artifacts go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
+  /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
+  readonly artifacts: (spec: Pick<PodNetworkInputs, "artifacts">) => Readonly<Record<string, Artifact>>;
+  /** Where they go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
   readonly places: Readonly<Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>>;
   readonly files: (spec: Pick<PodNetworkInputs, "cloud" | "kubernetes">, pool: Pick<WindowsPool, "metadataAcl">) => readonly PayloadFile[];
   readonly conflistTemplate: string;
@@ -97,8 +94,6 @@ export interface PodNetwork {
   /** Namespace of its agents; `undefined` when it runs none. */
   readonly namespace: string | undefined;
   readonly addressing: PodAddressing;
-  /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
-  readonly artifacts: (spec: PodNetworkInputs, role: Role) => Readonly<Record<string, Artifact>>;
   readonly traffic: readonly PodTraffic[];
   readonly linux: LinuxPart;
   readonly windows: WindowsPart;

@@ -2,6 +2,7 @@ import type { PodNetworkManifests } from "../kubernetes/addOnEntry.ts";
 import type { PodNetworkName } from "../model/podAddressing.ts";
 import type { PodNetwork } from "../model/podNetwork.ts";
 import { azureCni } from "./azureCni/network.ts";
+import { azureCniManifests } from "./azureCni/objects.ts";
 import { flannel } from "./flannel/network.ts";
 import { flannelManifests } from "./flannel/objects.ts";
 
@@ -10,8 +11,7 @@ export const podNetworks: Readonly<Record<PodNetworkName, PodNetwork>> = { flann
 
 const manifests: Readonly<Record<PodNetworkName, PodNetworkManifests>> = {
   flannel: flannelManifests,
-  // Its programs run when the runtime calls them.
-  "azure-cni": () => [],
+  "azure-cni": azureCniManifests,
 };
 
 /** What a cluster's pod network runs in it. */

@@ -6,7 +6,7 @@ import { addressAt, cidr } from "../model/cidr.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { type ClusterSpec, clientLimits } from "../model/clusterSpec.ts";
 import { credentialsOf } from "../model/credentials.ts";
-import { defaultPodNetwork } from "../model/podAddressing.ts";
+import { defaultPodNetwork, defaultPodsPerNode } from "../model/podAddressing.ts";
 import { machineSize, poolSpecs, windowsBuilds } from "../model/pools.ts";
 import { registryAccess } from "../model/registryAccess.ts";
 import { minorOf, requireMinorFacts } from "../model/releases.ts";
@@ -48,7 +48,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       clientLimits: clientLimits[kubernetes.sizeTier],
       podCidr: podNetwork.addressing.nodeRanges ? kubernetes.podCidr : network.cidr,
       podNetwork,
-      podAddresses: azureCni === undefined ? undefined : { perNode: azureCni.podsPerNode, plugin: azureCni.plugin.linux },
+      podsPerNode: podNetwork.addressing.nodeRanges ? undefined : (azureCni?.podsPerNode ?? defaultPodsPerNode),
       serviceCidr: kubernetes.serviceCidr,
       dnsAddress: addressAt(cidr(kubernetes.serviceCidr), 10),
       clusterDomain: "cluster.local",

@@ -51,11 +51,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const { artifacts, registries } = spec.mirror;
   const texts = [...payloads, ...objects.map(({ inputs }) => JSON.stringify(inputs))];
   const named = new Set(texts.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
-  const own = spec.kubernetes.podAddresses?.plugin;
-  const files: readonly Pick<Artifact, "url" | "algorithm" | "digest" | "checksumUrl">[] = [
-    ...spec.artifacts.filter((artifact) => !isImage(artifact)),
-    ...(own === undefined ? [] : [{ url: own.url, algorithm: "sha256" as const, digest: own.sha256 }]),
-  ].filter(({ url }) => named.has(downloadUrl(url, artifacts)));
+  const files = spec.artifacts.filter((artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)));
   const images = new Set([
     ...kubeadmImages(spec.kubernetes.version),
     ...objects.flatMap(({ inputs }) => imagesIn(inputs)),

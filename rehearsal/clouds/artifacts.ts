@@ -6,7 +6,6 @@ import { programFolder } from "../host/rootScripts.ts";
 import { runtimeLauncher } from "../machines/images.ts";
 import { kubeletLauncher } from "../machines/kubeletOverrides.ts";
 import { programNames } from "../programs/catalog.ts";
-import { podNetworkArchives } from "../programs/podNetworks.ts";
 import type { EndpointHandler } from "./server.ts";
 
 /** One line of the payload's list of artifacts. */
@@ -59,7 +58,6 @@ const archives: Readonly<Record<string, (version: string) => Readonly<Record<str
     Object.fromEntries(
       ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [plugin, plugin]),
     ),
-  ...Object.fromEntries(Object.entries(podNetworkArchives).map(([name, contents]) => [name, () => contents])),
   etcd: (version) => ({
     [`etcd-v${version}-linux-amd64/etcd`]: "etcd",
     [`etcd-v${version}-linux-amd64/etcdctl`]: "etcdctl",

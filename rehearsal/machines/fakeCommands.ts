@@ -1,4 +1,4 @@
-import { podNetworkPlugins } from "../programs/podNetworks.ts";
+import { podNetworkCommands } from "../programs/podNetworks.ts";
 
 /** Folder of a machine that holds the socket to the harness. */
 export const controlFolder = "/.rehearsal/control";
@@ -84,5 +84,5 @@ export const fakeCommands: Readonly<Record<string, string>> = {
   systemctl: forward,
   // The harness gives a unit's name as the address of the socket.
   "systemd-notify": forward,
-  ...Object.fromEntries(podNetworkPlugins.map((name) => [name, nothing("packets are simulated")])),
+  ...Object.fromEntries(Object.entries(podNetworkCommands).map(([name, body]) => [name, script("packets are simulated", body)])),
 };

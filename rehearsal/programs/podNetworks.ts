@@ -19,6 +19,7 @@ export interface KnownImage {
 
 /** DaemonSets of pod networks, and the nodes that they are meant for. */
 export const podNetworkDaemonSets = {
+  "kube-system/azure-cni-installer": "linux",
   "kube-flannel/kube-flannel": "linux",
   "kube-flannel/kube-flannel-windows": "windows",
 } as const;
@@ -33,22 +34,37 @@ export const podNetworkImages: readonly KnownImage[] = [
     programs: ["cp"],
   },
   { image: "ghcr.io/flannel-io/flannel", system: true, programs: ["cp"] },
+  {
+    image: "mcr.microsoft.com/containernetworking/azure-cni",
+    files: { "/dropgz": "/.rehearsal/commands/dropgz" },
+    system: true,
+    programs: ["/dropgz"],
+  },
 ];
 
 /** Plug-in of containernetworking/plugins that makes the pods' endpoints on Windows: its folder there. It is run under Wine. */
 export const windowsPlugin = "main/windows/win-overlay";
 
-/** Plug-ins that are looked for in a machine, but not run. */
-export const podNetworkPlugins = ["flannel"] as const;
+/** What Azure's image has as `azure.conflist` (Azure/azure-container-networking: cni/azure-linux.conflist). */
+const azureConflist = JSON.stringify({
+  cniVersion: "0.3.0",
+  name: "azure",
+  plugins: [
+    { type: "azure-vnet", mode: "transparent", ipsToRouteViaHost: ["169.254.20.10"], ipam: { type: "azure-vnet-ipam" } },
+    { type: "portmap", capabilities: { portMappings: true }, snat: true },
+  ],
+});
 
-/** Archives of plug-ins: path in each to a program's name. */
-export const podNetworkArchives: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  // What the runtime takes their place for (tools/runtime/interfaceAddresses.go); they are looked for, but not run.
-  "azure-vnet": {
-    "azure-vnet": "azure-vnet",
-    "azure-vnet-ipam": "azure-vnet-ipam",
-    "azure-vnet-telemetry": "azure-vnet-telemetry",
-  },
+/** Bodies of fakes in a machine. Plug-ins are looked for, but not run: the runtime takes their place. */
+export const podNetworkCommands: Readonly<Record<string, string>> = {
+  flannel: "exit 0",
+  // It deploys the files of Azure's image in the order of its arguments (dropgz/pkg/embed/payload.go).
+  dropgz: `shift
+while [ $# -gt 0 ]; do
+  case $1 in azure-vnet | azure-vnet-ipam) text='#!/bin/sh' ;; azure.conflist) text='${azureConflist}' ;; *) exit 1 ;; esac
+  [ "$2" = -o ] && printf '%s\\n' "$text" >"$3" && chmod 755 "$3" || exit 1
+  shift 3
+done`,
 };
 
 /** Where pods have their addresses, by the stack file's `network.pods`: in a range of their node, or on its own interface. */

@@ -100,7 +100,6 @@ const rolls = on("win rolls one by one");
 const replacedSet = on("win is replaced", { replaced: "VirtualMachineScaleSet" });
 const member = [on("control-plane-0 is replaced", awsMachine), on("control-plane-0 is replaced", azureMachine)] as const;
 const all = "control-plane-0 is replaced, linux rolls one by one, win rolls one by one";
-const file = { url: "https://files.example.com/a.tgz", sha256: "1".repeat(64) };
 
 /**
  * Sources. AWS: registry.terraform.io/providers/hashicorp/aws/latest/docs, "Forces new resource" per argument, and "Instance Refresh" of
@@ -426,11 +425,7 @@ function filled(cloud: "aws" | "azure", change: Changed): Changed {
   return { ...Object(found) };
 }
 
-const onInterface = (podsPerNode: number, digit = "1") => {
-  const plugin = { ...file, sha256: digit.repeat(64) };
-  const network = { ...configs.azure.network, pods: "azure-cni", azureCni: { podsPerNode, plugin: { linux: plugin } } };
-  return { network };
-};
+const onInterface = (podsPerNode: number) => ({ network: { ...configs.azure.network, pods: "azure-cni", azureCni: { podsPerNode } } });
 
 /**
  * Of Azure alone. Addresses of a machine are part of its set's model, which instances take when they are made (Azure documentation, as
@@ -449,12 +444,6 @@ const ofAzure: readonly (readonly [what: string, from: Changed, to: Changed, exp
     }),
   ],
   ["`network.azureCni.podsPerNode`", onInterface(30), onInterface(40), on("linux rolls one by one, win rolls one by one")],
-  [
-    "`network.azureCni.plugin`",
-    onInterface(30),
-    onInterface(30, "2"),
-    on("control-plane-0 is replaced, linux rolls one by one", azureMachine),
-  ],
 ];
 
 /** Every case. */

@@ -63,15 +63,6 @@ describe("fenestra mirror", () => {
     for (const url of downloads) assert.ok(urls.has(url), url);
   });
 
-  it("has the archive of the CNI plug-in that the stack file names", async () => {
-    const { plan, spec } = await planWith({ mirror: { artifacts: "https://mirror.example.com/files" } }, "azure-cni");
-    const url = "https://files.example.com/azure-vnet-cni-linux-amd64-v1.6.21.tgz";
-    const mirror = "https://mirror.example.com/files/files.example.com/azure-vnet-cni-linux-amd64-v1.6.21.tgz";
-    const found = mirrorList(plan, spec).files.filter((file) => file.url.includes("azure-vnet"));
-    assert.deepEqual(found[0], { url, digest: `sha256:${"1".padStart(64, "0")}`, checksumUrl: null, mirror });
-    assert.match(found[1]?.mirror ?? "", /^https:\/\/mirror\.example\.com\/files\/packages\.aks\.azure\.com\/.*windows/);
-  });
-
   it("has the images that a verification runs, from the same entries of the lock file", async () => {
     const { plan, spec } = await planWith({});
     const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));

@@ -54,9 +54,6 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused({ zones: ["eu-central-1a"] }, aws), [
       "network.pods takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
     ]);
-    assert.deepEqual(refused({ azureCni: undefined }), [
-      "network.azureCni is missing: no digest of the plug-in for Linux is published, so the stack file must name one",
-    ]);
     assert.deepEqual(refused({ pods: "flannel" }), ["network.azureCni is read with network.pods: azure-cni only"]);
     assert.deepEqual(refused({}, { kubernetes: { podCidr: "10.128.0.0/14" } }), [
       "kubernetes.podCidr is not used with network.pods: azure-cni, where pods have addresses of network.cidr",
@@ -167,10 +164,14 @@ describe("Azure CNI", () => {
     assert.ok(!order.some((rule) => rule.includes("4789")));
   });
 
-  it("runs nothing in the cluster but kube-proxy, without a source address", () => {
+  it("installs the plug-in before the configuration that names it, and runs kube-proxy without a source address", () => {
     const spec = specOf();
-    const names = manifestsOf(spec).filter(({ kind }) => kind === "DaemonSet");
-    assert.ok(names.every(({ metadata }) => !/flannel/.test(metadata.name)));
+    const sets = manifestsOf(spec).filter(({ kind }) => kind === "DaemonSet");
+    assert.ok(sets.every(({ metadata }) => !/flannel/.test(metadata.name)));
+    const installer = JSON.stringify(sets.find(({ metadata }) => metadata.name === "azure-cni-installer"));
+    const written = installer.match(/"\/(?:opt\/cni\/bin|etc\/cni\/net\.d)\/[^"]+"/g);
+    assert.deepEqual(written, ['"/opt/cni/bin/azure-vnet"', '"/opt/cni/bin/azure-vnet-ipam"', '"/etc/cni/net.d/10-azure.conflist"']);
+    assert.match(installer, /containernetworking\/azure-cni:v[\d.-]+@sha256:[0-9a-f]{64}"/);
     const flags = kubeProxyProgram(spec).arguments;
     assert.ok(flags.includes("--network-name=azure") && flags.includes("--cluster-cidr=10.0.0.0/16"));
     assert.ok(!flags.some((flag) => flag.startsWith("--source-vip")));

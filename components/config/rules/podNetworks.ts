@@ -1,13 +1,20 @@
 import { addressPlan } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, contains, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { controlPlaneAddresses, defaultPodNetwork, type PodNetworkName, podAddressing } from "../../model/podAddressing.ts";
+import {
+  controlPlaneAddresses,
+  defaultPodNetwork,
+  defaultPodsPerNode,
+  type PodNetworkName,
+  podAddressing,
+} from "../../model/podAddressing.ts";
 import { childPath, type Problem } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasSettings, type Settings } from "../settings.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
 
 const azureCni = podAddressing["azure-cni"];
+const unsetAzureCni = { podsPerNode: defaultPodsPerNode };
 const path = (...fields: readonly string[]): string => fields.reduce<string>(childPath, "config.fenestra:network");
 const subnetPath = (zone: string, role: string): string => path("existing", "subnets", zone, role, "cidr");
 
@@ -46,32 +53,19 @@ const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "
     );
 });
 
-const settings = rule(["network.pods", "network.azureCni"], (given): readonly Problem[] => {
-  const { "network.pods": pods, "network.azureCni": own } = given;
-  if (pods !== "azure-cni")
-    return own === undefined
-      ? []
-      : [
-          {
-            path: path("azureCni"),
-            value: own,
-            message: "is read with network.pods: azure-cni only",
-            allowed: "nothing with another pod network",
-            remedy: "set network.pods: azure-cni, or leave it out",
-          },
-        ];
-  if (own === undefined)
-    return [
-      {
-        path: path("azureCni"),
-        value: own,
-        message: "is missing: no digest of the plug-in for Linux is published, so the stack file must name one",
-        allowed: "plugin.linux with url and sha256",
-        remedy: "name an archive that you have checked, such as that of AKS (docs/azure.md)",
-      },
-    ];
-  return [];
-});
+const settings = rule(["network.pods", "network.azureCni"], ({ "network.pods": pods, "network.azureCni": own }) =>
+  pods === "azure-cni" || own === undefined
+    ? []
+    : [
+        {
+          path: path("azureCni"),
+          value: own,
+          message: "is read with network.pods: azure-cni only",
+          allowed: "nothing with another pod network",
+          remedy: "set network.pods: azure-cni, or leave it out",
+        },
+      ],
+);
 
 /** Where pods have addresses of the machines' network, no other range is used. */
 const ownRange = rule(["network.pods", "kubernetes.podCidr"], (given) =>
@@ -150,12 +144,12 @@ const leastRange = rule(["network.pods", "network.cidr", "network.existing"], (g
 const roomForPods = rule(
   ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
   (given): readonly Problem[] => {
-    const own = given["network.azureCni"];
-    if (given["network.pods"] !== "azure-cni" || own === undefined) return [];
+    if (given["network.pods"] !== "azure-cni") return [];
+    const { podsPerNode } = given["network.azureCni"] ?? unsetAzureCni;
     return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
       const room = addressCount(subnet.range.prefix) - kept;
       const machines = subnet.zones.flatMap((zone) => given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])));
-      const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + own.podsPerNode);
+      const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + podsPerNode);
       return wanted <= room
         ? []
         : [
@@ -208,8 +202,8 @@ const roomForControlPlane = rule(
 const podsHaveAddresses = poolRule(
   ["kubelet"],
   ["network.pods", "network.azureCni"],
-  ({ kubelet }, at, { "network.pods": pods, "network.azureCni": own }) =>
-    pods !== "azure-cni" || own === undefined || (kubelet?.maxPods ?? 0) <= own.podsPerNode
+  ({ kubelet }, at, { "network.pods": pods, "network.azureCni": own = unsetAzureCni }) =>
+    pods !== "azure-cni" || (kubelet?.maxPods ?? 0) <= own.podsPerNode
       ? []
       : [
           {

@@ -92,11 +92,11 @@ const ownNode: Policy = {
 };
 
 /** Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and Services. */
-const noBalancers = ({ kubernetes: { podAddresses, podCidr, serviceCidr } }: Pick<ClusterSpec, "kubernetes">): readonly string[] => [
+const noBalancers = ({ kubernetes: { podsPerNode, podCidr, serviceCidr } }: Pick<ClusterSpec, "kubernetes">): readonly string[] => [
   ...["127.0.0.0/8", "169.254.0.0/16", "168.63.129.16/32"],
   serviceCidr,
   // Pods with addresses of the machines' interfaces are in the network of internal load balancers.
-  ...(podAddresses === undefined ? [podCidr] : []),
+  ...(podsPerNode === undefined ? [podCidr] : []),
 ];
 
 /**

@@ -1,9 +1,19 @@
 import { downloadUrl } from "../../model/artifacts.ts";
-import type { Placement } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { tsvFile } from "./shell.ts";
+
+/** How a downloaded file is installed. */
+interface Placement {
+  /** `binary`: installed under its own name; `tar`: unpacked, gzip. */
+  readonly kind: "binary" | "tar";
+  readonly destination: string;
+  /** Leading path components of the archive to strip. Default 0. */
+  readonly strip?: number;
+  /** Patterns of the files to extract from the archive. Default all. */
+  readonly members?: readonly string[];
+}
 
 const program: Placement = { kind: "binary", destination: "/usr/local/bin" };
 
@@ -19,29 +29,17 @@ const placements: Readonly<Record<string, Placement>> = {
   "cni-plugins": { kind: "tar", destination: "/opt/cni/bin" },
 };
 
-/** A program that only the stack file names. */
-interface OwnProgram {
-  readonly name: string;
-  readonly url: string;
-  readonly sha256: string;
-  readonly folder: string;
-}
-
 /**
  * `/etc/fenestra/artifacts.tsv`: name, URL, algorithm, digest or `-`, URL of the publisher's checksum file or `-`, `binary` or `tar`,
  * folder, path components to strip, files to extract or `-`. With a mirror, URLs are the mirror's and digests stay the publisher's.
  */
-export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux", more?: OwnProgram): string {
+export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux"): string {
   const mirror = spec.mirror.artifacts;
-  const network = spec.kubernetes.podNetwork;
-  const artifacts = Object.entries({
-    ...machineArtifacts(spec.artifacts, spec.kubernetes.version, role),
-    ...network.artifacts(spec, role),
-  });
-  const plugin = role === "linux" ? credentialPlugin(spec, "linux") : more;
+  const artifacts = Object.entries(machineArtifacts(spec.artifacts, spec.kubernetes.version, role));
+  const plugin = role === "linux" ? credentialPlugin(spec, "linux") : undefined;
   return tsvFile([
     ...artifacts.map(([name, { url, algorithm, digest, checksumUrl }]) => {
-      const place = placements[name] ?? network.linux.places[name];
+      const place = placements[name];
       if (place === undefined) throw new RangeError(`nobody has said where the artifact ${name} goes on Linux`);
       if (digest === null && checksumUrl === undefined)
         throw new RangeError(`the artifact ${name} has neither a digest nor a checksum file`);

@@ -74,7 +74,7 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
   const network = spec.kubernetes.podNetwork;
   const wanted: Readonly<Record<string, Artifact>> = {
     ...machineArtifacts(spec.artifacts, spec.kubernetes.version, "windows"),
-    ...network.artifacts(spec, "windows"),
+    ...network.windows.artifacts(spec),
   };
   const programs = Object.entries(wanted).map(([role, artifact]): WindowsArtifact => {
     const place = places[role] ?? networkPlace(network, role);

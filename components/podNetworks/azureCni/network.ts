@@ -18,14 +18,13 @@ import { podAcls } from "../podAcls.ts";
 /** Name of the HNS network, and of the CNI network, which the plug-in gives it (cni/network: getNetworkName). */
 const networkName = "azure";
 
-/** Newest version of the CNI specification in Azure's own configuration files (cni/azure-linux.conflist). */
+/** Newest version of the CNI specification in Azure's own configuration files (cni/azure-windows.conflist). */
 const cniVersion = "0.3.0";
 
 /** Resolver of the platform, the second of a Windows pod. */
 const platformResolver = "168.63.129.16";
 
 const paths = {
-  linuxConflist: "/etc/cni/net.d/10-azure.conflist",
   stage: "/opt/fenestra/stages/pod-network.sh",
   interface: "/etc/systemd/network/05-fenestra.network",
   template: `${windowsPaths.root}\\10-azure.conflist`,
@@ -39,22 +38,6 @@ const paths = {
 const stateFiles = ["C:\\Windows\\System32", "C:\\k"].flatMap((folder) =>
   ["azure-vnet.json", "azure-vnet-ipam.json"].flatMap((file) => [`${folder}\\${file}`, `${folder}\\${file}.lock`]),
 );
-
-/** Configuration of Linux nodes: a host route for each pod and no bridge. The mode is named, because left out it means another. */
-function linuxConflist(): string {
-  return `${JSON.stringify(
-    {
-      cniVersion,
-      name: networkName,
-      plugins: [
-        { type: "azure-vnet", mode: "transparent", ipam: { type: "azure-vnet-ipam" } },
-        { type: "portmap", capabilities: { portMappings: true }, snat: true },
-      ],
-    },
-    null,
-    2,
-  )}\n`;
-}
 
 /**
  * Configuration of Windows nodes, for kube-proxy with direct server return (AgentBaker, Set-AzureCNIConfig). The values of policies are
@@ -98,24 +81,6 @@ export const azureCni: PodNetwork = {
   name: "azure-cni",
   namespace: undefined,
   addressing: podAddressing["azure-cni"],
-  artifacts: ({ kubernetes, artifacts: lock }, role) => {
-    const os = role === "windows" ? "windows" : "linux";
-    if (os === "windows") return { "azure-vnet": requireArtifact(lock, { name: "azure-vnet", version: otherReleases["azure-vnet"], os }) };
-    const file = kubernetes.podAddresses?.plugin;
-    if (file === undefined) throw new RangeError("there is no plug-in azure-vnet for Linux");
-    return {
-      "azure-vnet": {
-        name: "azure-vnet",
-        version: file.sha256.slice(0, 16),
-        os,
-        arch: "amd64",
-        url: file.url,
-        algorithm: "sha256",
-        digest: file.sha256,
-        source: "the stack file",
-      },
-    };
-  },
   traffic: [
     {
       role: "pods",
@@ -126,19 +91,17 @@ export const azureCni: PodNetwork = {
   ],
   linux: {
     files: () => [
-      { path: paths.linuxConflist, content: linuxConflist() },
       { path: paths.interface, content: withoutComments(new URL("05-fenestra.network", import.meta.url)) },
       { path: paths.stage, content: readScript(new URL("pod-network.sh", import.meta.url)), mode: "0755" },
     ],
-    stages: [{ name: "pod-network", exitCode: 18, reads: [paths.linuxConflist, paths.interface], mode: "always" }],
-    // Patterns, since an archive may have its files below `./`. The other programs in it are for other modes.
-    places: {
-      "azure-vnet": { kind: "tar", destination: "/opt/cni/bin", members: ["*azure-vnet", "*azure-vnet-ipam"] },
-    },
+    stages: [{ name: "pod-network", exitCode: 18, reads: [paths.interface], mode: "always" }],
   },
   windows: {
     folder: new URL("./", import.meta.url),
     scripts: { repair: "endpoints.ps1", agents: ["start-kube-proxy.ps1"] },
+    artifacts: ({ artifacts }) => ({
+      "azure-vnet": requireArtifact(artifacts, { name: "azure-vnet", version: otherReleases["azure-vnet"], os: "windows" }),
+    }),
     places: { "azure-vnet": { program: false, unpack: true } },
     files: (spec, pool) => [{ path: paths.template, content: windowsConflist(spec, pool) }],
     conflistTemplate: paths.template,

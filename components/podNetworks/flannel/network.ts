@@ -139,13 +139,6 @@ export const flannel: PodNetwork = {
   name: "flannel",
   namespace: flannelNamespace,
   addressing: podAddressing.flannel,
-  artifacts: ({ artifacts: lock }, role) =>
-    role === "windows"
-      ? {
-          "flanneld.exe": requireArtifact(lock, { name: "flanneld.exe", version: releases["flanneld.exe"], os: "windows" }),
-          "flannel-cni.exe": requireArtifact(lock, { name: "flannel-cni.exe", version: releases["flannel-cni.exe"], os: "windows" }),
-        }
-      : {},
   traffic: [
     {
       role: "overlay",
@@ -154,10 +147,14 @@ export const flannel: PodNetwork = {
       purpose: "Pod network, VXLAN",
     },
   ],
-  linux: { files: () => [], stages: [], places: {} },
+  linux: { files: () => [], stages: [] },
   windows: {
     folder: new URL("./", import.meta.url),
     scripts: { repair: "endpoints.ps1", agents: ["start-flanneld.ps1", "start-kube-proxy.ps1"] },
+    artifacts: ({ artifacts: lock }) => ({
+      "flanneld.exe": requireArtifact(lock, { name: "flanneld.exe", version: releases["flanneld.exe"], os: "windows" }),
+      "flannel-cni.exe": requireArtifact(lock, { name: "flannel-cni.exe", version: releases["flannel-cni.exe"], os: "windows" }),
+    }),
     places: {
       "flanneld.exe": { program: true, unpack: false },
       // The runtime looks the plug-in up by its type.
