@@ -27,14 +27,12 @@ export interface Check<Context = object> {
   readonly run: (context: Context & CheckRun) => Promise<void>;
 }
 
-/** What came of a check. */
 export interface CheckResult {
   readonly id: string;
   readonly title: string;
   readonly outcome: "passed" | "failed" | "skipped";
   /** Why it failed or was skipped. */
   readonly reason?: string;
-  /** What to look at after a failure. */
   readonly lookAt?: string;
   readonly notes: readonly string[];
   readonly seconds: number;
@@ -98,7 +96,6 @@ export function within<Context>(limitMs: number, checks: readonly Check<Context>
   return checks.map((check) => ({ ...check, limitMs }));
 }
 
-/** The same checks, each of which needs these as well. */
 export function needing<Context>(needs: readonly string[], checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check) => ({ ...check, needs: [...(check.needs ?? []), ...needs] }));
 }

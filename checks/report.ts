@@ -1,20 +1,16 @@
 import { styleText } from "node:util";
 import type { CheckResult, Position } from "./check.ts";
 
-/** Colours a text. */
 export type Paint = (style: "dim" | "green" | "red" | "yellow", text: string) => string;
 
 /** Where results and progress are written. */
 export interface Output {
-  /** The result that was asked for. */
   readonly out: (text: string) => void;
-  /** Progress and mistakes. */
   readonly err: (text: string) => void;
   /** Colours of what is written. Default: none. */
   readonly paint?: Paint;
 }
 
-/** Leaves a text as it is. */
 export const plain: Paint = (_style, text) => text;
 
 /** Colours for a stream that is a terminal and takes colours (`NO_COLOR` says that it does not); plain text for any other. */

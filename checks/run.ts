@@ -2,13 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { type Check, CheckFailure, type CheckResult, CheckSkipped, type Position } from "./check.ts";
 
-/** Settings of a run. */
 export interface RunOptions {
   /** Longest that a check may take that has no limit of its own, in milliseconds. */
   readonly limitMs: number;
   /** Called with each result as soon as it is there. */
   readonly onResult: (result: CheckResult, position: Position) => void;
-  /** Called when a check begins that will run. */
   readonly onBegin?: (id: string, position: Position) => void;
   /** Called every `heartbeatMs` while a check runs, with the seconds since it began. */
   readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
@@ -18,7 +16,6 @@ export interface RunOptions {
   readonly interrupted?: AbortSignal;
   /** A check fails when it finds while it runs that there is no answer here. Default: it is skipped. */
   readonly skipsFail?: boolean;
-  /** Results of an earlier run that checks of this one may need. */
   readonly earlier?: readonly CheckResult[];
 }
 

@@ -1,7 +1,6 @@
 import type { Statement } from "../components/aws/policyDocument.ts";
 import { ownNames, type StackScope } from "./awsStackScope.ts";
 
-/** Looking at everything that a stack makes. */
 export function look(scope: StackScope): readonly Statement[] {
   const { cluster } = scope;
   const own = ownNames(scope);

@@ -7,7 +7,6 @@ export interface StackScope {
   /** Name of the stack's cluster, with which the names of its resources begin. */
   readonly cluster: string;
   readonly region: string;
-  /** AWS account id. */
   readonly accountId: string;
   /** Path of the cluster's roles: `/` or `/kubernetes/`. */
   readonly rolePath: string;

@@ -14,7 +14,6 @@ export const ciRoles = {
 /** Where a role is given: the container of the stack's state, the key that encrypts its secrets, or the subscription. */
 export type RoleScope = "state" | "key" | "subscription";
 
-/** A role that an identity of the workflows has. */
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
   readonly on: RoleScope;

@@ -10,7 +10,6 @@ export interface CiStack {
   readonly stack: string;
   /** Name of its cluster, with which the names of its resources begin. */
   readonly cluster: string;
-  /** Path of its roles on AWS. */
   readonly rolePath: string;
   /** ARN of the policy that bounds its roles on AWS. */
   readonly permissionsBoundary: string | undefined;
@@ -20,9 +19,7 @@ export interface CiStack {
   readonly pods: PodGrants | undefined;
 }
 
-/** A record in a zone. */
 export interface DnsRecord {
-  /** Id of the zone. */
   readonly zone: string;
   readonly name: string;
 }

@@ -1,6 +1,5 @@
 import type { Output } from "../checks/report.ts";
 
-/** Exit codes of every command. */
 export const exitCodes = {
   fine: 0,
   /** Findings at the level of `--fail-on`, or a rehearsal with failed checks. */

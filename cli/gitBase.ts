@@ -25,7 +25,6 @@ export interface CheckoutOptions {
 
 /** A commit of the repository in a temporary folder. */
 export interface Checkout {
-  /** Names of the stacks that it has. */
   readonly stacks: readonly string[];
   /**
    * The plan.json of a stack as that version makes it.
@@ -33,7 +32,6 @@ export interface Checkout {
    * @throws UsageError when it cannot
    */
   readonly plan: (stack: string) => string;
-  /** Removes the folder. */
   readonly close: () => void;
 }
 

@@ -65,7 +65,6 @@ async function look(api: ClusterApi): Promise<{ readonly text: string; readonly 
   }
 }
 
-/** What a status is made of. */
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
   /** What the node controller says. */

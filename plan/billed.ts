@@ -46,7 +46,6 @@ function licence(inputs: readonly PropertyMap[]): string {
   return owned ? "your Windows licence" : "with a Windows licence";
 }
 
-/** An endpoint is billed for each zone that it is in. */
 function endpointZones({ inputs }: RecordedResource): number {
   return Math.max(1, listOf(inputs.subnetIds).length);
 }
@@ -84,7 +83,6 @@ export interface BilledChange {
   readonly now: number;
 }
 
-/** The counts that differ. */
 export function billedChanges(before: Billed, now: Billed): readonly BilledChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(now)])]
     .sort()

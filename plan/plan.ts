@@ -7,7 +7,6 @@ export const planVersion = 2;
 /** What the cloud bills by time, with the number of it at first. Prices are the cloud's to tell: no list of them is kept here. */
 export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
 
-/** Counts by what is billed. */
 export type Billed = z.output<typeof billedSchema>;
 
 const texts = z.array(z.string()).readonly();
@@ -178,12 +177,10 @@ export const planSchema = z
 export type Plan = z.output<typeof planSchema>;
 /** A kind of machine: one control-plane machine, or the machines of one pool. */
 export type PlanMachine = z.output<typeof machineSchema>;
-/** A pool as a reviewer sees it. */
 export type PlanPool = z.output<typeof poolSchema>;
 /** A resource without the URN's repetition of the stack. */
 export type PlanResource = z.output<typeof resourceSchema>;
 
-/** JSON Schema of plan.json. */
 export function planJsonSchema(): object {
   const { $schema, ...schema } = z.toJSONSchema(planSchema);
   return {

@@ -7,7 +7,6 @@ import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { podNetworkManifests } from "../components/podNetworks/podNetworks.ts";
 import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
 
-/** The resources of an environment on AWS. */
 export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>): ClusterOutputs {
   const guard = stackGuard(spec);
   const provider = new Provider(

@@ -10,7 +10,6 @@ import type { PoolSpec } from "../components/model/pools.ts";
 import { discoveryDocument, keySet } from "../components/model/serviceAccountKeys.ts";
 import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
 
-/** One pool in the outputs of a stack. */
 interface PoolOutput {
   /** Name of the pool, which is also the value of its nodes' label `fenestra.dev/pool`. */
   readonly name: string;
@@ -22,7 +21,6 @@ interface PoolOutput {
 
 /** The issuer of tokens of service accounts, and who has rights by them. */
 interface WorkloadIdentityOutput {
-  /** URL of the issuer. */
   readonly issuer: pulumi.Output<string>;
   /** The document at `/.well-known/openid-configuration` below it. */
   readonly discovery: pulumi.Output<string>;
@@ -34,9 +32,7 @@ interface WorkloadIdentityOutput {
 
 /** Outputs of a cluster: the same names on every cloud. */
 export interface ClusterOutputs {
-  /** Name of the cluster. */
   readonly clusterName: string;
-  /** Kubernetes release. */
   readonly kubernetesVersion: string;
   /** URL of the API for nodes, reachable from the private network. */
   readonly apiEndpoint: pulumi.Output<string>;
@@ -96,7 +92,6 @@ function signInOutput(
     .apply(([server, ca]) => signInKubeconfig({ cluster, server, caCertificate: ca, issuer }));
 }
 
-/** The outputs of a cluster. */
 export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
   const { host, publicHost, kubeconfig, pools, attachment, resources } = cluster;
   const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec, issuer, cluster)] as const);

@@ -15,7 +15,6 @@ import type { ApiClients } from "../checks/cluster/api.ts";
 /** The parts of the Kubernetes API that are read or written here, with the identity of one kubeconfig. */
 export interface ClusterApi extends ApiClients {
   readonly config: KubeConfig;
-  /** Address of the API server. */
   readonly server: string;
   readonly storage: StorageV1Api;
   readonly certificates: CertificatesV1Api;

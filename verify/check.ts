@@ -10,7 +10,6 @@ interface VerifyTools extends ApiTools {
   readonly probePods: Pick<ProbePods, "ready" | "host" | "service" | "run">;
 }
 
-/** What a check may use. */
 export type VerifyContext = VerifyTools & CheckRun;
 
 /** One check of a cluster. In its id, the part before the slash is what is checked, the rest where. */

@@ -74,11 +74,9 @@ export async function makeNamespace(api: ClusterApi, prefix: string): Promise<st
 /** Longest that a namespace may take to go: a load balancer or a disk of it must go in the cloud first. */
 const goneMs = 600_000;
 
-/** What became of a namespace. */
 export interface Removal {
   /** Nothing of the run is left that costs anything or is in anybody's way. */
   readonly clean: boolean;
-  /** What is left, and why. */
   readonly left: string | undefined;
 }
 

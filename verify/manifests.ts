@@ -15,7 +15,6 @@ export interface ProbePod {
   readonly host: boolean;
 }
 
-/** Port on which probe pods answer. */
 export const probePort = 8080;
 /** A port on which no probe pod listens. A probe that "reaches" it proves nothing. */
 export const closedPort = 8099;
@@ -24,7 +23,6 @@ export const servicePort = 80;
 
 const images = verifyImages();
 
-/** Image of a group's probe pods. */
 export function probeImage({ release }: Pick<NodeGroup, "release">): string {
   return images.probePod(release);
 }
@@ -80,7 +78,6 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
-/** The pod itself. */
 export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
   if (probePod.host) return hostPod(probePod);
   const container = {

@@ -31,7 +31,6 @@ export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Id of the control plane's group. */
 export const controlPlaneId = "control-plane";
 
 /**

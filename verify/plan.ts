@@ -30,7 +30,6 @@ export interface ClusterFacts {
   }[];
   /** Whether the policy is there that chooses the RuntimeClass. */
   readonly runtimeClassPolicy: boolean;
-  /** Whether the metrics API is registered. */
   readonly metricsApi: boolean;
   /** The driver of the cloud's disks, and the StorageClass for pods of each system; `undefined` without a driver. */
   readonly disks:
@@ -44,7 +43,6 @@ export interface ClusterFacts {
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
   /** What pods must reach outside; `undefined` when nothing. */
   readonly outbound: string | undefined;
-  /** Which load balancers are tried. */
   readonly loadBalancer: BalancerKind;
 }
 

@@ -3,10 +3,8 @@ import { CheckFailure } from "../checks/check.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ExecResult } from "./exec.ts";
 
-/** Runs a command where the probe starts. */
 type RunThere = (command: readonly string[]) => Promise<ExecResult>;
 
-/** Where a probe starts. */
 export interface ProbeStart {
   /** As messages name it: `pod linux-a0`. */
   readonly name: string;

@@ -9,7 +9,6 @@ import type { ExecResult, Execute } from "./exec.ts";
 import { hostProbePodOf, type ProbePod, probePodManifest, probePodsOf, probeService, serviceName } from "./manifests.ts";
 import type { NodeGroup } from "./nodes.ts";
 
-/** A probe pod that is Ready. */
 export interface ReadyProbePod extends ProbePod {
   readonly ip: string;
 }
@@ -64,7 +63,6 @@ export class ProbePods {
     return { name, clusterIp: spec.clusterIP, nodePort };
   }
 
-  /** Runs a command in a probe pod. */
   async run(probePod: ProbePod, command: readonly string[]): Promise<ExecResult> {
     return await this.#execute(probePod.pod, command);
   }

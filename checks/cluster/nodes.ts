@@ -4,7 +4,6 @@ import { controlPlaneKey, uninitializedTaintKey, windowsBuildLabel } from "../fa
 import { NotYet, until } from "../poll.ts";
 import type { ApiTools } from "./api.ts";
 
-/** What the checks need to know of a Node. */
 export interface NodeFacts {
   readonly name: string;
   readonly os: string;
@@ -17,7 +16,6 @@ export interface NodeFacts {
   /** What the kubelet says of its readiness. */
   readonly readyMessage: string;
   readonly internalIp: string | undefined;
-  /** Range of its pods' addresses. */
   readonly podCidr: string | undefined;
   readonly controlPlane: boolean;
   readonly cordoned: boolean;
@@ -34,7 +32,6 @@ const rehearsalRuntime = "rehearsal://";
 /** Taint of every Windows node, by which plain pods stay away. */
 export const windowsTaint = "os=windows:NoSchedule";
 
-/** Facts of a Node. */
 export function nodeFacts(node: V1Node): NodeFacts {
   const { metadata, spec, status } = node;
   const labels = metadata?.labels ?? {};
@@ -84,7 +81,6 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
 export interface WantedNodes {
   readonly id: string;
   readonly title: string;
-  /** The nodes that are meant, among all of the cluster. */
   readonly own: (nodes: readonly NodeFacts[]) => readonly NodeFacts[];
   /** How many there must be. Default: at least one. */
   readonly count?: number;

@@ -115,7 +115,6 @@ export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<A
   };
 }
 
-/** What is expected of a RuntimeClass. */
 interface WantedClass {
   readonly name: string;
   /** Build of the nodes to which it leads: `10.0.20348`. */

@@ -3,17 +3,14 @@ import type { Check } from "../check.ts";
 import { NotYet, until } from "../poll.ts";
 import type { ApiClients, ApiTools } from "./api.ts";
 
-/** A workload that does not have its pods. */
 interface WorkloadProblem {
   /** `Deployment fenestra-samples/iis-2022 has 0 of 1 pods available`. */
   readonly what: string;
   /** What the scheduler or the kubelet says of one of its pods. */
   readonly reason: string | undefined;
-  /** Command that shows more. */
   readonly lookAt: string;
 }
 
-/** Every workload of a cluster with its pods. */
 interface Workloads {
   readonly deployments: readonly V1Deployment[];
   readonly statefulSets: readonly V1StatefulSet[];
@@ -54,7 +51,6 @@ function selects({ metadata, selector }: Owned, pod: V1Pod): boolean {
   );
 }
 
-/** One workload, its pods considered. */
 function problem(owned: Owned, state: string | undefined, pods: readonly V1Pod[]): readonly WorkloadProblem[] {
   if (state === undefined) return [];
   const { kind, metadata } = owned;

@@ -19,7 +19,6 @@ const mostStacks = 40;
 
 /** Where the plans come from, as GitHub says and not as the branch does. */
 export interface CommentSource {
-  /** Commit that was planned. */
   readonly sha: string;
   /** Page of the run, which shows the rendered plans and keeps the files. */
   readonly runUrl: string;
@@ -66,7 +65,6 @@ interface Part {
   readonly language: "diff" | "text";
   /** Whether the reader sees it without a click. */
   readonly open: boolean;
-  /** Text of the branch. */
   readonly text: string;
 }
 

@@ -12,15 +12,12 @@ import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
 import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 
-/** One of the two versions that are compared. */
 export interface Version<T> {
-  /** Names of its stacks. */
   readonly stacks: readonly string[];
   /** Plans a stack of it. Throws what a plan throws. */
   readonly plan: (stack: string) => Promise<T>;
 }
 
-/** A stack with the plan that it has now. */
 export interface ComparedStack {
   readonly change: StackChange;
   /** `undefined` when it failed or is gone. */

@@ -31,11 +31,9 @@ export type Overview = Readonly<Record<(typeof numbers)[number], number>> & {
 /** Texts about a stack; each may be empty. */
 const textNames = ["reason", "nodes", "values", "findings", "files", "summary"] as const;
 
-/** The outcome for one stack. */
 export type StackChange = Readonly<Record<(typeof textNames)[number], string>> & {
   readonly stack: string;
   readonly status: Status;
-  /** Of a stack that changes or is new. */
   readonly overview: Overview | null;
 };
 
@@ -50,7 +48,6 @@ export const changesFile = "changes.json";
 /** Version of that file's form. */
 const changesVersion = 3;
 
-/** Text of that file. */
 export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }

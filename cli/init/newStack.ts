@@ -3,13 +3,10 @@ import type { Cloud } from "../../components/config/schema.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { WindowsFacts } from "../../components/model/operatingSystems.ts";
 
-/** What a new stack file is made from. */
 export interface NewStack {
   readonly cloud: Cloud;
-  /** Name of the cluster. */
   readonly name: string;
   readonly region: string;
-  /** Zones as the cloud spells them. */
   readonly zones: readonly string[];
   /** Windows releases, a pool of two machines each. */
   readonly windows: readonly WindowsFacts["name"][];
@@ -19,7 +16,6 @@ export interface NewStack {
   readonly allow: readonly string[];
   /** Whether pods get rights in the cloud by their service accounts. */
   readonly workloadIdentity: boolean;
-  /** The account or subscription that the stack may touch. */
   readonly accountId: string | undefined;
 }
 

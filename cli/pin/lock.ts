@@ -7,11 +7,9 @@ import { isProgram, type Said } from "./publishers.ts";
 /** Releases of a minor that the lock file keeps: the newest, and the one that a stack can go back to. */
 const keptReleases = 2;
 
-/** Outcome for an artifact. */
 export interface PinResult {
   readonly artifact: Artifact;
   readonly outcome: "verified" | "recorded" | "moved" | "unverified" | "different" | "failed" | "kept";
-  /** What is not simply right. */
   readonly message?: string;
 }
 
@@ -94,7 +92,6 @@ export function nameOf({ name, version, os, arch }: Artifact): string {
   return `${name} ${version} (${os}/${arch})`;
 }
 
-/** Name, version and platform, which an artifact has to itself. */
 function identity({ name, version, os, arch }: Artifact): string {
   return [name, version, os, arch].join(" ");
 }
@@ -111,7 +108,6 @@ export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   );
 }
 
-/** Text of the lock file. */
 export function renderLock(lock: readonly Artifact[]): string {
   return `${JSON.stringify(lock, null, 2)}\n`;
 }

@@ -8,7 +8,6 @@ type File = Pick<Artifact, "url" | "algorithm">;
 export interface Said {
   /** Hexadecimal; `undefined` when it gives none. */
   readonly digest: string | undefined;
-  /** Where it was asked. */
   readonly from: string;
 }
 

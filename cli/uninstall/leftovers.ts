@@ -13,7 +13,6 @@ export interface FoundObject {
   };
 }
 
-/** A PersistentVolume. */
 interface FoundVolume extends FoundObject {
   /** `Delete`, `Retain` or `Recycle`. */
   readonly reclaimPolicy: string;
@@ -23,12 +22,10 @@ interface FoundVolume extends FoundObject {
   readonly claim: string | undefined;
 }
 
-/** A claim. */
 interface FoundClaim extends FoundObject {
   readonly volume: string | undefined;
 }
 
-/** A Service of type LoadBalancer. */
 interface FoundService extends FoundObject {
   /** Address of the load balancer; `undefined` while there is none. */
   readonly address: string | undefined;
@@ -47,7 +44,6 @@ export interface Leftover {
   /** `Service shop/front` */
   readonly object: string;
   readonly problem: string;
-  /** What to do about it. */
   readonly fix: string;
 }
 

@@ -8,11 +8,9 @@ import { z } from "zod";
 export interface Attachment {
   /** Account of the cluster, which the rights of the machines name. */
   readonly accountId: pulumi.Input<string>;
-  /** ARN of the key that encrypts the join secret. */
   readonly secretsKeyArn: pulumi.Input<string>;
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
-  /** Security group of workers. */
   readonly workersGroupId: pulumi.Input<string>;
   /** Host of the API for nodes. Machines read it from the join secret; a changed host still replaces them. */
   readonly apiHost: pulumi.Input<string>;

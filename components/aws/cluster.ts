@@ -50,7 +50,6 @@ interface ClusterScripts {
   readonly ready: readonly pulumi.Resource[];
 }
 
-/** What a control plane is made with. */
 interface ControlPlaneParts {
   readonly network: ClusterNetwork;
   readonly security: Security;
@@ -76,7 +75,6 @@ export class Cluster extends pulumi.ComponentResource {
   readonly identifier: pulumi.Output<string>;
   /** The API for gates, as the administrator. Secret. */
   readonly api: pulumi.Output<ApiClient>;
-  /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
   /** What pools need of the cluster's resources, including pools of other programs. */
   readonly attachment: Attachment;

@@ -20,7 +20,6 @@ export interface ControlPlaneArgs {
   readonly profileArn: pulumi.Input<string>;
   /** ARN of the key of the cluster's parameters. */
   readonly secretsKeyArn: pulumi.Input<string>;
-  /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the machines' scripts in S3. */
   readonly scripts: MachineScripts;

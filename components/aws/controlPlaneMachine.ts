@@ -30,7 +30,6 @@ export interface ControlPlaneMachineArgs {
   readonly profileArn: pulumi.Input<string>;
   /** ARN of the key of the cluster's parameters: the machine writes two of them and must name it. */
   readonly secretsKeyArn: pulumi.Input<string>;
-  /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
@@ -38,7 +37,6 @@ export interface ControlPlaneMachineArgs {
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
-  /** Makes the gate before the machine. */
   readonly gate: GateBefore;
 }
 
@@ -55,10 +53,8 @@ export function volumePath(volumeId: string): string {
  * is deleted first, because neither can be attached to two machines.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
-  /** Id of the instance, which is also the name of its node. */
   readonly instanceId: pulumi.Output<string>;
   readonly node: pulumi.Output<MemberNode>;
-  /** The machine with its disk. */
   readonly ready: readonly pulumi.Resource[];
 
   readonly #name: string;

@@ -19,7 +19,6 @@ function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
   return rolePath === "/" ? {} : { path: rolePath };
 }
 
-/** What the organisation demands of every role. */
 export function roleBounds(iam: NodeSettings["iam"]): {
   readonly path?: string;
   readonly permissionsBoundary?: string;
@@ -34,9 +33,7 @@ export function roleBounds(iam: NodeSettings["iam"]): {
  * policy may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
  */
 export class Identity extends pulumi.ComponentResource {
-  /** ARN of the instance profile. */
   readonly profileArn: pulumi.Output<string>;
-  /** ARN of the role. */
   readonly roleArn: pulumi.Output<string>;
   /** What must exist before a machine with this identity boots. */
   readonly ready: readonly pulumi.Resource[];

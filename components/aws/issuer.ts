@@ -25,7 +25,6 @@ export class Issuer extends pulumi.ComponentResource {
   readonly url: pulumi.Output<string>;
   /** What must exist before a cloud checks a token. */
   readonly ready: readonly pulumi.Resource[];
-  /** ARN and URL of the sample's object. */
   readonly sample: { readonly arn: pulumi.Output<string>; readonly url: pulumi.Output<string> } | undefined;
 
   readonly #name: string;

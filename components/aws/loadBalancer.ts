@@ -14,7 +14,6 @@ export interface LoadBalancerArgs {
   readonly vpcId: pulumi.Input<string>;
   /** One subnet per zone for the internal load balancer. */
   readonly privateSubnetIds: readonly pulumi.Input<string>[];
-  /** One subnet per zone for the public load balancer. */
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   /**
    * The way to the internet. The public load balancer is created after it and deleted before it: AWS answers "VPC has no internet gateway"
@@ -52,9 +51,7 @@ export function targetGroupName(balancerName: string, shape: object = targetGrou
 export class LoadBalancer extends pulumi.ComponentResource {
   /** DNS name of the internal load balancer. */
   readonly host: pulumi.Output<string>;
-  /** DNS name of the public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
-  /** ARNs of both. */
   readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };
   /** Both names as the certificates and the machines need them. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;

@@ -24,21 +24,17 @@ export interface NetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "network" | "registryAccess" | "httpProxy" | "addons">;
 }
 
-/** The subnets of one zone. */
 export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
   readonly private: Subnet;
   /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */
   readonly public: Subnet | undefined;
-  /** Control-plane machines. */
   readonly controlPlane: Subnet;
 }
 
-/** The network of a cluster, created or existing. */
 export interface ClusterNetwork {
   readonly vpcId: pulumi.Output<string>;
-  /** Account that owns the VPC. */
   readonly ownerId: pulumi.Output<string>;
   /** The account this runs in; `undefined` where it cannot be told from the VPC. */
   readonly accountId: pulumi.Output<string> | undefined;
@@ -50,7 +46,6 @@ export interface ClusterNetwork {
   readonly egress: readonly pulumi.Resource[];
 }
 
-/** The subnets of one zone of a network that is created. */
 type CreatedSubnets = ZoneSubnets & { readonly public: Subnet };
 
 /**

@@ -59,7 +59,6 @@ function forParameters(scope: PolicyScope, names: readonly string[]): Condition 
   };
 }
 
-/** Reading these parameters and nothing else. */
 function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
   return [
     {
@@ -99,7 +98,6 @@ function writeParameters(scope: PolicyScope, names: readonly string[]): readonly
 
 /** What a pool with the gMSA plug-in reads. */
 export interface GmsaSecrets {
-  /** ARNs of secrets of Secrets Manager. */
   readonly secrets: readonly string[];
   /** ARNs of the keys that encrypt them, where those are not the account's own. */
   readonly keys: readonly string[];
@@ -134,7 +132,6 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
   ];
 }
 
-/** ARN of the scripts of one system in their bucket. */
 export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolders): string {
   return `${bucketArn}/${scriptsFolders[system]}/*`;
 }
@@ -188,7 +185,6 @@ export function workerPolicy(
   );
 }
 
-/** Names of the parameters that the control plane handles. */
 export interface ControlPlaneParameters {
   /** Read only by control-plane machines. */
   readonly read: readonly string[];
@@ -198,7 +194,6 @@ export interface ControlPlaneParameters {
 
 /** ARNs in S3 that a control-plane machine uses. */
 export interface ControlPlaneBuckets {
-  /** The bucket of etcd snapshots. */
   readonly snapshots: string;
   /** Its scripts: `scriptsArn`. */
   readonly scripts: string;

@@ -1,7 +1,6 @@
 /** A condition block: operator, key, value or values of which one must match. */
 export type Condition = Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>>;
 
-/** One statement of an IAM policy. */
 export interface Statement {
   /** Purpose, letters and digits. */
   readonly Sid: string;
@@ -12,23 +11,19 @@ export interface Statement {
   readonly Condition?: Condition;
 }
 
-/** An IAM policy document. */
 export interface PolicyDocument {
   readonly Version: "2012-10-17";
   readonly Statement: readonly Statement[];
 }
 
-/** A policy document of these statements. */
 export function policy(...statements: readonly Statement[]): PolicyDocument {
   return { Version: "2012-10-17", Statement: statements };
 }
 
 /** What every policy needs to name resources exactly. */
 export interface PolicyScope {
-  /** Name of the cluster. */
   readonly cluster: string;
   readonly region: string;
-  /** AWS account id. */
   readonly accountId: string;
   /** ARN of the key that encrypts the cluster's parameters. */
   readonly keyArn: string;

@@ -35,7 +35,6 @@ export interface PoolArgs extends Attachment {
   readonly after: readonly pulumi.Resource[];
 }
 
-/** Tag of a worker with the host of the API that it uses. */
 export const apiHostTag = "fenestra:api";
 
 /** AWS settings in a pool machine's payload. */
@@ -68,11 +67,8 @@ function userData(payload: WorkerPayload, object: ScriptsReference, bucket: stri
  * one at a time, starting a new one before an old one is terminated; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
-  /** Name of the Auto Scaling group. */
   readonly groupName: pulumi.Output<string>;
-  /** The group. */
   readonly group: Group;
-  /** The pool's spec. */
   readonly spec: PoolSpec;
   /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: string;

@@ -58,7 +58,6 @@ export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   };
 }
 
-/** A tag of an Auto Scaling group. */
 export interface GroupTag {
   readonly key: string;
   readonly value: string;

@@ -8,7 +8,6 @@ export interface ScriptsArgs {
   readonly objects: readonly ScriptsObject[];
 }
 
-/** Location of the scripts of one kind of machine. */
 export interface MachineScripts {
   readonly bucketName: pulumi.Input<string>;
   readonly bucketArn: pulumi.Input<string>;

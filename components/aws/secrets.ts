@@ -21,7 +21,6 @@ export interface SecretsArgs {
  * its use to single parameters, which an AWS managed key does not allow.
  */
 export class Secrets extends pulumi.ComponentResource {
-  /** ARN of the key. */
   readonly keyArn: pulumi.Output<string>;
   /** Parameters that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly Parameter[];

@@ -2,25 +2,20 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
 import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
-/** The security groups of a cluster. */
 export type GroupName = MachineGroup | "api-internal" | "api-public";
 
-/** What the rules depend on. */
 export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes">;
 
-/** One rule with one purpose. */
 export interface SecurityRule {
   /** Name, unique. */
   readonly name: string;
   readonly direction: "ingress" | "egress";
-  /** Group that the rule belongs to. */
   readonly group: GroupName;
   /** Other end: a group or a network. */
   readonly peer: { readonly group: GroupName } | { readonly cidr: string };
   readonly protocol: "tcp" | "udp" | "all";
   /** First and last port; none for all protocols. */
   readonly ports?: readonly [from: number, to: number];
-  /** What it is for. */
   readonly purpose: string;
 }
 

@@ -30,15 +30,12 @@ export interface WorkloadIdentityArgs {
 /** Rights of a service account. */
 export interface Grant {
   readonly account: ServiceAccountName;
-  /** ARNs of managed policies. */
   readonly policies: readonly string[];
-  /** Text of an inline policy. */
   readonly inline?: pulumi.Input<string>;
 }
 
 /** Rights in AWS for pods: an issuer that IAM knows, and a role for each service account, which only its tokens may assume. */
 export class WorkloadIdentity extends pulumi.ComponentResource {
-  /** URL of the issuer. */
   readonly issuer: pulumi.Output<string>;
   /** ARN of the role of each service account, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
@@ -46,7 +43,6 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
   readonly environments: pulumi.Output<Readonly<Record<string, Readonly<Record<string, string>>>>>;
   /** What must exist before machines issue tokens that a cloud checks; nothing for an issuer that is published elsewhere. */
   readonly ready: readonly pulumi.Resource[];
-  /** URL of the object that the sample reads. */
   readonly sampleUrl: pulumi.Output<string> | undefined;
 
   readonly #args: WorkloadIdentityArgs;

@@ -14,7 +14,6 @@ export interface Attachment extends MachineGroup {
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
   /** Base URI of the vault with the join data. */
   readonly joinVault: pulumi.Input<string>;
-  /** Resource id of the join secret. */
   readonly joinSecretId: pulumi.Input<string>;
   /** Resource id of the secret with logins for what machines fetch, where the stack has any. */
   readonly credentialsId?: pulumi.Input<string>;

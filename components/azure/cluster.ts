@@ -25,11 +25,9 @@ import { WorkloadIdentity } from "./workloadIdentity.ts";
 
 /** The identity that reads the secrets of gMSA accounts. */
 interface GmsaIdentity {
-  /** Resource id. */
   readonly id: pulumi.Output<string>;
   /** Its roles, and the right of the controllers to assign it to machines. */
   readonly ready: readonly pulumi.Resource[];
-  /** Object id. */
   readonly principalId: pulumi.Output<string>;
 }
 
@@ -40,7 +38,6 @@ export interface ClusterArgs {
   readonly credentials?: pulumi.Output<string> | undefined;
 }
 
-/** What a control plane is made with. */
 interface ControlPlaneParts {
   readonly network: ClusterNetwork;
   readonly security: Security;
@@ -65,7 +62,6 @@ export class Cluster extends pulumi.ComponentResource {
   readonly identifier: pulumi.Output<string>;
   /** The API for gates, as the administrator. Secret. */
   readonly api: pulumi.Output<ApiClient>;
-  /** Open when the API answers. */
   readonly apiGate: pulumi.Resource;
   /** What other programs build on. */
   readonly resources: ClusterResources<pulumi.Output<string>>;

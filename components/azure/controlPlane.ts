@@ -21,7 +21,6 @@ export interface ControlPlaneArgs {
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
-  /** Resource id of the identity. */
   readonly identityId: pulumi.Input<string>;
   /** Where secrets and snapshots are, and by which identity. */
   readonly access: MachineAccess;

@@ -28,7 +28,6 @@ import type { MachineGroup } from "./security.ts";
 
 /** Location of a control-plane machine's secrets and snapshots. */
 export interface MachineAccess {
-  /** Client id of the identity. */
   readonly clientId: pulumi.Input<string>;
   /** Base URI of the vault with the CA material. */
   readonly caVault: pulumi.Input<string>;
@@ -51,7 +50,6 @@ export interface ControlPlaneMachineArgs {
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
-  /** Resource id of the identity. */
   readonly identityId: pulumi.Input<string>;
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
@@ -60,7 +58,6 @@ export interface ControlPlaneMachineArgs {
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
-  /** Makes the gate before the machine. */
   readonly gate: GateBefore;
 }
 
@@ -117,7 +114,6 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   readonly instanceId: pulumi.Output<string>;
   /** Its node, whose name survives a replacement. */
   readonly node: pulumi.Output<MemberNode>;
-  /** The machine with its disk. */
   readonly ready: readonly pulumi.Resource[];
 
   readonly #name: string;

@@ -12,13 +12,10 @@ export interface IdentityArgs {
 
 /** The identity of a kind of machine: user-assigned, so that it and its roles outlive the machines. */
 export class Identity extends pulumi.ComponentResource {
-  /** Resource id. */
   readonly id: pulumi.Output<string>;
-  /** Name in its resource group. */
   readonly name: pulumi.Output<string>;
   /** The identity's name in requests to the metadata service. */
   readonly clientId: pulumi.Output<string>;
-  /** Principal that roles are assigned to. */
   readonly principalId: pulumi.Output<string>;
   /** Tenant of the subscription, from the created identity, so that no lookup is needed. */
   readonly tenantId: pulumi.Output<string>;

@@ -35,7 +35,6 @@ const balancerAddress = 4;
 /** Frontends in every zone of the region, so that the API survives the loss of a zone. */
 const everyZone = ["1", "2", "3"];
 
-/** Names of the parts of a load balancer. */
 const part = { frontend: "api", pool: "control-plane", probe: "readyz", rule: "api" } as const;
 
 /** Name of the private DNS zone of a cluster. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
@@ -51,9 +50,7 @@ function privateZone(cluster: string): string {
 export class LoadBalancer extends pulumi.ComponentResource {
   /** DNS name of the internal load balancer. */
   readonly host: string;
-  /** DNS name of the public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
-  /** Resource ids of both. */
   readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };
   /** Both names as the certificates and the machines need them. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;

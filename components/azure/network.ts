@@ -22,7 +22,6 @@ export interface ZoneSubnets {
   readonly controlPlane: Subnet;
 }
 
-/** The network of a cluster, created or existing. */
 export interface ClusterNetwork {
   /** Resource group, region and tags of everything else. */
   readonly resourceGroup: ClusterResourceGroup;
@@ -48,7 +47,6 @@ export function resourceGroupName({
   return existing?.resourceGroup ?? `fenestra-${name}`;
 }
 
-/** Name of a subnet in the cluster's network. */
 function subnetName(role: "private" | "control-plane", zone: string): string {
   return `${role}-${zone}`;
 }
@@ -176,14 +174,12 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   }
 }
 
-/** The resource group that is created for a cluster. */
 export function makeGroup(name: string, spec: NetworkArgs["spec"], opts: pulumi.CustomResourceOptions): ClusterResourceGroup {
   const { region: location, tags } = spec;
   const args = { resourceGroupName: resourceGroupName(spec), location, tags: { ...tags } };
   return groupContext(new ResourceGroup(name, args, opts), spec);
 }
 
-/** What the resources of a cluster have from their group. */
 export function groupContext(group: ResourceGroup, { region: location, tags }: Pick<ClusterSpec, "region" | "tags">): ClusterResourceGroup {
   return {
     name: group.name,

@@ -80,16 +80,12 @@ const groupReplaceOnChanges: readonly string[] = [
  * starting a new one before an old one is deleted; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
-  /** Name of the scale set. */
   readonly groupName: pulumi.Output<string>;
-  /** The scale set. */
   readonly group: VirtualMachineScaleSet;
-  /** The pool's spec. */
   readonly spec: PoolSpec;
   /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: pulumi.Output<string>;
   readonly roll: PoolRoll;
-  /** Resource id of the identity of its machines. */
   readonly identityId: pulumi.Output<string>;
 
   readonly #name: string;

@@ -15,7 +15,6 @@ export function isCountKept({ spot, autoscale }: PoolSpec): boolean {
 /** What `keptCount` is made from. */
 interface KeptCountArgs {
   readonly resourceGroup: ResourceGroupContext;
-  /** Name of the cluster. */
   readonly cluster: string;
   readonly pool: PoolSpec;
   /** Resource id of the scale set. */

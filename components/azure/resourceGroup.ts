@@ -1,6 +1,5 @@
 import type * as pulumi from "@pulumi/pulumi";
 
-/** The resource group of resources, with what they have in common. */
 export interface ResourceGroupContext {
   readonly name: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
@@ -10,9 +9,7 @@ export interface ResourceGroupContext {
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** The resource group of a cluster, in the program that makes it. */
 export interface ClusterResourceGroup extends ResourceGroupContext {
-  /** Resource id. */
   readonly id: pulumi.Output<string>;
 }
 

@@ -23,24 +23,20 @@ type RoleName = keyof typeof roles;
 export interface Grant {
   /** A built-in role by its name here, or any role by its id. */
   readonly role: RoleName | { readonly id: string };
-  /** Resource id. */
   readonly scope: pulumi.Input<string>;
 }
 
 /** Identity that a role is assigned to. */
 export interface Grantee {
-  /** Object id of the identity. */
   readonly principalId: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
 }
 
-/** Resource id of a role. */
 function roleDefinitionId(subscriptionId: string, role: Grant["role"]): string {
   const id = typeof role === "string" ? roles[role] : role.id;
   return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${id}`;
 }
 
-/** Assigns a role to an identity. */
 export function assignRole(
   name: string,
   { principalId, subscriptionId }: Grantee,

@@ -1,6 +1,5 @@
 import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 
-/** Name of the secret with the join data. */
 export const joinSecret = "join";
 
 /**
@@ -22,7 +21,6 @@ export function workerSecrets(credentialsId: string | undefined): WorkerSecrets 
   return { joinSecret, ...(credentials === undefined ? {} : { credentials }) };
 }
 
-/** Names of the secrets of the control plane in its vault. */
 export const controlPlaneSecrets: ControlPlaneSecrets = {
   kubernetesCa: "kubernetes-ca",
   etcdCa: "etcd-ca",

@@ -16,7 +16,6 @@ export interface SecretsArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Authorities and keys to store. */
   readonly pki: Pki;
-  /** Identity of the control-plane machines. */
   readonly controlPlane: Identity;
   /** Subnets of the control plane, which reach both vaults. */
   readonly controlPlaneSubnetIds: readonly pulumi.Input<string>[];

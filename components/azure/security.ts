@@ -12,7 +12,6 @@ export interface SecurityArgs {
   readonly resourceGroup: ResourceGroupContext;
 }
 
-/** Security groups of a machine's network interface. */
 export interface MachineGroup {
   /** Id of the security group: the rules. */
   readonly securityGroupId: pulumi.Input<string>;
@@ -32,7 +31,6 @@ export function securityGroupName(cluster: string, group: GroupName): string {
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;
   readonly workers: MachineGroup;
-  /** Ids of the security groups. */
   readonly ids: Readonly<Record<"controlPlane" | "workers", pulumi.Output<string>>>;
   /** Every rule: a machine that starts before its rules has no network access. */
   readonly rules: readonly pulumi.Resource[];

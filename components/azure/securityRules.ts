@@ -7,7 +7,6 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
  */
 export type GroupName = MachineGroup;
 
-/** What the rules depend on. */
 export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes">;
 
 /** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
@@ -24,7 +23,6 @@ export interface SecurityRule {
   readonly access: "Allow" | "Deny";
   /** 100 to 499, the lowest wins; fixed, so that a new rule changes no other. The cloud controller owns 500 to 4095. */
   readonly priority: number;
-  /** What it is for. */
   readonly purpose: string;
 }
 
@@ -50,7 +48,6 @@ const trafficPriorities: Readonly<Record<string, number>> = {
 
 const protocols = { tcp: "Tcp", udp: "Udp", all: "*" } as const;
 
-/** Tag of Azure's health probes. */
 const probes = { tag: "AzureLoadBalancer" } as const;
 const anybody = { tag: "*" } as const;
 

@@ -22,7 +22,6 @@ const containerName = "etcd";
 
 /** Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. */
 export class Snapshots extends pulumi.ComponentResource {
-  /** URL of the container. */
   readonly containerUrl: pulumi.Output<string>;
   /** What must exist before a control-plane machine boots. */
   readonly ready: readonly pulumi.Resource[];

@@ -20,7 +20,6 @@ export interface WorkloadIdentityArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   readonly resourceGroup: ResourceGroupContext;
-  /** Tenant of the subscription. */
   readonly tenantId: pulumi.Output<string>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
@@ -36,13 +35,11 @@ export interface AddOnGrant {
 
 /** Rights in Azure for pods: an identity for each service account, with a credential for the tokens of this account and no other. */
 export class WorkloadIdentity extends pulumi.ComponentResource {
-  /** URL of the issuer. */
   readonly issuer: pulumi.Output<string>;
   /** Client id of the identity of each service account, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
   /** Variables of each service account's pods, by `namespace/name`. */
   readonly environments: pulumi.Output<Readonly<Record<string, Readonly<Record<string, string>>>>>;
-  /** URL of the blob that the sample reads. */
   readonly sampleUrl: pulumi.Output<string> | undefined;
 
   readonly #args: WorkloadIdentityArgs;

@@ -70,7 +70,6 @@ const shareSchema = z
   })
   .meta({ description: "A Windows share that a StorageClass makes volumes in." });
 
-/** In-cluster add-ons. */
 export const addonsSchema = z
   .strictObject({
     cloudController: switchOn(

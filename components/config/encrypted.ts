@@ -6,7 +6,6 @@ import type { StackConfig } from "./schema.ts";
 /** What stands in a plan for a value that only Pulumi can decrypt (`secure:`), where no fake of the same form does. */
 export const encryptedText = "[secret]";
 
-/** A login of which all is encrypted together. */
 const encryptedLogin = JSON.stringify({ username: encryptedText, password: encryptedText });
 
 /** Where a fake has a digest of the encrypted text, so that another text is another value. */

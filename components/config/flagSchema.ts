@@ -154,9 +154,7 @@ export const kubeletSchema = z.strictObject({
 
 /** More flags of the control plane, by program. */
 export type ExtraArgs = z.output<typeof extraArgsSchema>;
-/** An own audit policy. */
 export type AuditPolicy = z.output<typeof auditPolicySchema>;
 /** Configuration of admission plug-ins. */
 export type Admission = z.output<typeof admissionSchema>;
-/** A pool's settings of the kubelet. */
 export type KubeletSettings = z.output<typeof kubeletSchema>;

@@ -91,7 +91,6 @@ const otlp = z
   })
   .meta({ description: "Any endpoint that takes OTLP over HTTPS." });
 
-/** Where logs are sent, and which of Windows. */
 export const logsSchema = z
   .strictObject({
     cloudwatch: cloudwatch.optional(),

@@ -15,7 +15,6 @@ const hook = z
   .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII");
 const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examples: ["echo ready"] };
 
-/** A disk beyond its size. */
 const diskFields = {
   type: z.enum(diskTypes).optional().meta({
     description:

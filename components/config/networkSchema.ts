@@ -10,7 +10,6 @@ const existingSubnet = (description: string) =>
     })
     .meta({ description });
 
-/** A network that exists already. */
 const existingNetworkSchema = z
   .strictObject({
     id: z.string().min(1).meta({
@@ -53,7 +52,6 @@ const existingNetworkSchema = z
       "A network that exists already. Nothing of it is created, changed or deleted, but for what docs/aws.md and docs/azure.md list. What is written here is compared with the cloud in each preview and update.",
   });
 
-/** DNS of a network that is created. */
 const dnsSchema = z
   .strictObject({
     servers: z.array(z.ipv4()).min(1).max(4).meta({
@@ -74,7 +72,6 @@ const dnsSchema = z
     description: "Name servers of the machines. Default the cloud's own. Not for an existing network, whose own hold.",
   });
 
-/** The cloud's network. */
 export const networkSchema = z
   .strictObject({
     cidr: cidr.default("10.0.0.0/16").meta({

@@ -18,7 +18,6 @@ export interface Problem {
 /** Longest rendering of a found value in a message, in characters. */
 const longestValue = 80;
 
-/** Key names that suggest a secret. */
 const secretName = /pass(word|phrase)?|secret|token|credential|private|(api|access|ssh)[-_]?key/i;
 
 /**

@@ -39,7 +39,6 @@ const kubernetesSchema = z
   })
   .meta({ description: "Kubernetes release and the networks inside the cluster." });
 
-/** Machines of the control plane. */
 const controlPlaneSchema = z
   .strictObject({
     replicas: z
@@ -82,7 +81,6 @@ const controlPlaneSchema = z
   })
   .meta({ description: "Machines of the control plane." });
 
-/** A Kubernetes taint. */
 const taintSchema = z.strictObject({
   key: z.string().min(1).meta({ description: "Key of the taint." }),
   value: z.string().default("").meta({ description: "Value of the taint." }),
@@ -244,11 +242,9 @@ export const stackSchema = z.strictObject({
 
 /** A stack's config after defaults. */
 export type StackConfig = z.output<typeof stackSchema>;
-/** A stack's config as written. */
 export type StackConfigInput = z.input<typeof stackSchema>;
 /** One pool after defaults. */
 export type PoolConfig = z.output<typeof poolSchema>;
 /** An issuer whose users may sign in, after defaults. */
 export type IssuerConfig = z.output<typeof issuerSchema>;
-/** Name of a cloud. */
 export type Cloud = StackConfig["cloud"];

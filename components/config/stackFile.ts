@@ -10,7 +10,6 @@ import { ConfigError } from "./problem.ts";
 /** Folder of the stack files, `stackConfigDir` of Pulumi.yaml. */
 export const stacksFolder = new URL("../../stacks/", import.meta.url);
 
-/** Names of the stacks that have a file. */
 export function stackNames(folder: URL = stacksFolder): readonly string[] {
   return readdirSync(folder)
     .map((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1])

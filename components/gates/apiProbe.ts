@@ -10,7 +10,6 @@ export interface ApiClient {
   readonly client?: { readonly certificate: string; readonly key: string };
 }
 
-/** An answer of the API. */
 export interface ApiAnswer {
   readonly status: number;
   readonly body: string;

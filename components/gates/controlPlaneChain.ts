@@ -11,13 +11,10 @@ import { peersGate } from "./peersGate.ts";
 /** Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be replaced. */
 export type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
 
-/** A control-plane machine as the chain sees it. */
 interface ChainMachine {
   /** Changes when, and only when, the machine was replaced. */
   readonly instanceId: pulumi.Output<string>;
-  /** Its node. */
   readonly node: pulumi.Output<MemberNode>;
-  /** The machine with its disk. */
   readonly ready: readonly pulumi.Resource[];
 }
 
@@ -28,7 +25,6 @@ export interface ChainArgs {
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */
   readonly reachable: readonly pulumi.Resource[];
-  /** Makes the machine of a member behind the gate. */
   readonly makeMachine: (member: ControlPlaneMember, before: GateBefore) => ChainMachine;
 }
 

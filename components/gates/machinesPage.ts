@@ -3,7 +3,6 @@ import { field, list, parsed, text } from "./apiProbe.ts";
 /** Where the node controller says how the machines are (components/nodeController/program/status.py), under the key `status`. */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
 
-/** Its lists of machines, and what happens to them. */
 const lists: readonly (readonly [key: string, words: string])[] = [
   ["joining", "on their way"],
   ["leaving", "leaving"],

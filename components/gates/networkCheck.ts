@@ -5,12 +5,10 @@ import { resolvedValue } from "./resolvedValue.ts";
 
 /** Something that the stack file says, or that the cluster needs, about a network that exists already. */
 export interface NetworkFact {
-  /** Path in the stack file. */
   readonly path: string;
   /** What is compared, as the beginning of a sentence: `the zone of subnet-1`. */
   readonly what: string;
   readonly wanted: string;
-  /** What the cloud says. */
   readonly found: pulumi.Input<string>;
   /** How to bring both together, unless the stack file is to follow the cloud. */
   readonly remedy?: string;

@@ -14,9 +14,7 @@ import { type Patience, waitFor } from "./waitFor.ts";
 export interface PeersGateArgs {
   /** Changes when, and only when, the machine is going to be replaced. */
   readonly fingerprint: pulumi.Input<string>;
-  /** The machine. */
   readonly member: ControlPlaneMember;
-  /** All machines of the control plane. */
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release that the machine is going to run. */
   readonly version: string;

@@ -13,7 +13,6 @@ export interface ClassProbe {
 
 /** How an admission policy shows that it is in force. */
 export interface PolicyProof {
-  /** Name of the policy, and of its binding. */
   readonly policy: string;
   /** The policy and its binding: the proof is repeated when they change. */
   readonly objects: readonly object[];

@@ -5,7 +5,6 @@ import { messageOf } from "./messageOf.ts";
 export interface Clock {
   /** Milliseconds since any fixed point. */
   now(): number;
-  /** Ends early when the signal is aborted. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -15,7 +14,6 @@ interface PollOptions {
   readonly intervalMs: number;
   /** Longest wait in milliseconds, counted from the start or from the last progress. Default: as long as the signal allows. */
   readonly limitMs?: number;
-  /** Ends the waiting. */
   readonly signal?: AbortSignal;
   /** Errors after which further attempts are pointless; they are thrown as they are. Default: none. */
   readonly isFinal?: (error: unknown) => boolean;

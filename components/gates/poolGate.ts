@@ -10,7 +10,6 @@ import { type Patience, waitFor } from "./waitFor.ts";
 
 /** How a cloud replaces the machines of a pool, for the gate behind it. */
 export interface PoolRoll {
-  /** Name of its group in the cloud. */
   readonly group: string;
   /** Time that a machine has to drain before it is terminated, in seconds. */
   readonly drainSeconds: number;
@@ -82,7 +81,6 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
 
-/** What the node controller says of a pool. */
 async function controllerLines(api: ApiClient, group: string): Promise<readonly string[]> {
   const { namespace, name } = machinesPage;
   const { body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);

@@ -1,11 +1,8 @@
 import { payloadLabel, poolLabel } from "../model/pools.ts";
 import { type ApiClient, askApi, field, list, parsed, text } from "./apiProbe.ts";
 
-/** What the nodes of a pool must be. */
 export interface WantedNodes {
-  /** Name of the pool. */
   readonly pool: string;
-  /** Minimum number of them. */
   readonly count: number;
   /** Release of their kubelets: `1.36.4`. */
   readonly release: string;
@@ -16,7 +13,6 @@ export interface WantedNodes {
 /** A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but this gate. */
 export interface PoolNode {
   readonly name: string;
-  /** Release of its kubelet. */
   readonly release: string;
   /** Payload fingerprint that the node claims. */
   readonly payload: string;
@@ -51,13 +47,11 @@ function shown(value: unknown): string {
     .slice(0, 200);
 }
 
-/** How far a pool has come. */
 export interface PoolState {
   /** Grows with each node that has joined and each old one that has left. */
   readonly progress: number;
   /** Nodes whose machines were made from something else. */
   readonly old: readonly PoolNode[];
-  /** Nodes that are missing. */
   readonly missing: number;
   /** What is wrong, a line each: empty when the pool is as it must be. */
   readonly problems: readonly string[];

@@ -53,7 +53,6 @@ export function inOrder(entries: readonly AddOnEntry[]): readonly AddOnEntry[] {
   return entries;
 }
 
-/** An add-on of a cluster, with its objects. */
 export interface PlannedAddOn {
   readonly name: string;
   readonly entry: AddOnEntry;

@@ -13,7 +13,6 @@ const { images } = versions;
 /** Repository of an image that an add-on runs. */
 export type ImageName = keyof typeof images;
 
-/** Where the references of images come from. */
 export type ImageSource = Pick<ClusterSpec, "artifacts">;
 
 /** Reference of an add-on's image. */
@@ -21,7 +20,6 @@ export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows
   return lockedImage(spec.artifacts, name, os);
 }
 
-/** The same from a lock file alone. */
 export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
   const version = images[name];
   return requireArtifact(lock, {

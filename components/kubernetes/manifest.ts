@@ -55,13 +55,9 @@ interface GmsaCredentialSpecBody {
 
 /** A Pod specification as the typed resources take it. */
 export type PodSpec = Plain<kubernetes.types.input.core.v1.PodSpec>;
-/** A container as the typed resources take it. */
 export type Container = Plain<kubernetes.types.input.core.v1.Container>;
-/** A volume as the typed resources take it. */
 export type Volume = Plain<kubernetes.types.input.core.v1.Volume>;
-/** A toleration as the typed resources take it. */
 export type Toleration = Plain<kubernetes.types.input.core.v1.Toleration>;
-/** A rule of a Role or ClusterRole. */
 export type PolicyRule = Plain<kubernetes.types.input.rbac.v1.PolicyRule>;
 
 /** An object of the cluster as plain data. One class of the Kubernetes SDK belongs to each kind. */
@@ -114,7 +110,6 @@ export type Manifest =
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
-/** The object with these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
   return {
     ...manifest,

@@ -6,7 +6,6 @@ import { lockedImage } from "./images.ts";
 /** Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an unknown build. */
 type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
 
-/** The images that a verification runs. */
 export interface VerifyImages {
   /**
    * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025

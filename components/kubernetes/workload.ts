@@ -37,7 +37,6 @@ export const onAnyLinux = {
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
-/** Affinity to nodes for which all of the expressions hold. */
 export function onNodesThat(...matchExpressions: { key: string; operator: string; values?: string[] }[]) {
   return {
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
@@ -64,7 +63,6 @@ export function hostPath(name: string, path: string, type: string): Volume {
   return { name, hostPath: { path, type } };
 }
 
-/** A namespace with its Pod Security level. */
 export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
   return {
     apiVersion: "v1",
@@ -79,7 +77,6 @@ export interface Account {
   readonly namespace: string;
 }
 
-/** A service account. */
 export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
@@ -116,7 +113,6 @@ export function namespaceRights(account: Account, name: string, rules: PolicyRul
   ];
 }
 
-/** Binds an existing Role to an account. */
 function boundRole(account: Account, name: string, role: string, where: string): Manifest {
   return {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -198,5 +194,4 @@ export function replicated(account: Account, replicas: number, spec: PodSpec): r
   return [deployment(account, replicas, spec), ...(replicas > 1 ? [budget] : [])];
 }
 
-/** Name of the node in an environment variable. */
 export const nodeName = { name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } };

@@ -2,7 +2,6 @@ import type { PayloadFile } from "../model/machineParts.ts";
 
 export type { PayloadFile };
 
-/** What kind of machine a payload is for. */
 type MachineKind = "control-plane" | "linux" | "windows";
 
 /** Everything that a machine receives: its files and its entry point. Contains no secret. */

@@ -21,7 +21,6 @@ export const placeholders = {
   etcdState: "@ETCD_STATE@",
   /** Members of the etcd cluster as determined by the membership stage: `name=peer URL`, comma separated. */
   etcdMembers: "@ETCD_MEMBERS@",
-  /** Encryption key of Secrets at rest. */
   encryptionKey: "@ENCRYPTION_KEY@",
   /** Login of the proxy, `user:password` as part of a URL, from the secret with logins. */
   proxyLogin: `@${proxyLogin}@`,

@@ -20,7 +20,6 @@ export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
   readonly registries: Readonly<Record<string, string>>;
-  /** Which registries and mirrors want a login. */
   readonly credentials: Credentials;
 }
 

@@ -8,7 +8,6 @@ export type ExistingNetwork = NonNullable<StackConfig["network"]["existing"]>;
 export interface ZonePlan {
   /** Name of the zone as the cloud spells it. */
   readonly zone: string;
-  /** Worker machines. */
   readonly private: string;
   /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */
   readonly public: string | undefined;
@@ -32,14 +31,12 @@ export interface CreatedPlan extends AddressPlan {
   readonly zones: readonly (ZonePlan & { readonly public: string })[];
 }
 
-/** One control-plane machine and the etcd member on it. */
 export interface ControlPlaneMember {
   /** 0 to 4. */
   readonly index: number;
   /** Fixed name of the etcd member: `cp-0`. The node name may change with the machine, this one never does. */
   readonly etcdName: string;
   readonly zone: string;
-  /** Position of the zone in the plan. */
   readonly zoneIndex: number;
   /** Fixed private IPv4 address. */
   readonly address: string;

@@ -15,7 +15,6 @@ const artifactSchema = z.strictObject({
   algorithm: z.enum(["sha256", "sha512"]),
   /** Hexadecimal digest; `null` when none was recorded: then the publisher's checksum file is read at download. */
   digest: z.string().nullable(),
-  /** Where the digest was published. */
   source: z.string(),
   /** Publisher's checksum file, for an artifact without a digest. */
   checksumUrl: z.string().optional(),
@@ -24,7 +23,6 @@ const artifactSchema = z.strictObject({
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
 export type Artifact = Readonly<z.output<typeof artifactSchema>>;
 
-/** The lock file of artifacts, beside this module. */
 export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
 
 /**
@@ -41,7 +39,6 @@ export function isImage({ url }: Pick<Artifact, "url">): boolean {
   return !url.includes("://");
 }
 
-/** Which artifact is wanted. */
 export interface ArtifactQuery {
   readonly name: string;
   readonly version: string;

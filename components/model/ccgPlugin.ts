@@ -13,7 +13,6 @@ interface CcgPlugin {
   readonly install: CcgInstall | undefined;
 }
 
-/** A published plug-in. */
 interface CcgInstall {
   /** Id of the application that the class runs in. */
   readonly appId: string;

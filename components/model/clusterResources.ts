@@ -3,25 +3,20 @@ export interface ClusterResources<Id> {
   readonly network: {
     /** Id of the VPC or virtual network. */
     readonly id: Id;
-    /** Ids of the subnets by zone. */
     readonly subnets: Readonly<Record<string, ZoneSubnetIds<Id>>>;
   };
-  /** Ids of the security groups of machines. */
   readonly securityGroups: { readonly controlPlane: Id; readonly workers: Id };
   /** What machines may do: ARNs of roles on AWS, resource ids of user-assigned identities on Azure. */
   readonly identities: {
     readonly controlPlane: Id;
-    /** By the pool's name. */
     readonly pools: Readonly<Record<string, Id>>;
   };
   /** The API's load balancers: ARNs on AWS, resource ids on Azure. */
   readonly loadBalancers: { readonly internal: Id; readonly public?: Id };
 }
 
-/** Ids of one zone's subnets. */
 interface ZoneSubnetIds<Id> {
   readonly private: Id;
   readonly controlPlane: Id;
-  /** On AWS, where there is one. */
   readonly public?: Id;
 }

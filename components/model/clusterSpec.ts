@@ -26,7 +26,6 @@ interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
 }
 
-/** The control plane. */
 interface ControlPlaneSpec {
   readonly members: readonly ControlPlaneMember[];
   readonly size: MachineSize;
@@ -38,7 +37,6 @@ interface ControlPlaneSpec {
   readonly etcdDisk: StackConfig["controlPlane"]["etcdDisk"];
   /** Snapshots of etcd: hours between those of a machine, and days that each is kept. */
   readonly backup: { readonly everyHours: number; readonly keepDays: number };
-  /** More flags of its programs. */
   readonly extraArgs: ExtraArgs;
   /** An audit policy in place of Fenestra's. */
   readonly auditPolicy: AuditPolicy | undefined;
@@ -65,11 +63,9 @@ export interface ClusterSpec extends NodeSettings {
   readonly apiNames: readonly string[];
   /** The API's own name, and the zone in which its record is made. */
   readonly apiDns: { readonly name: string; readonly zone: string | undefined } | undefined;
-  /** Issuers whose users sign in. */
   readonly signIn: readonly IssuerConfig[];
   /** Keys of service accounts by name; the first one signs. */
   readonly serviceAccountKeys: readonly string[];
-  /** How Secrets are encrypted in etcd. */
   readonly secretsEncryption: SecretsEncryption;
   /** Rights in the cloud for pods; `undefined` when there are none. */
   readonly workloadIdentity: WorkloadIdentitySpec | undefined;

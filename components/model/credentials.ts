@@ -12,13 +12,11 @@ export interface Credentials {
   readonly registries: readonly string[];
 }
 
-/** The part of a config that names logins. */
 export type LoginSettings = Pick<StackConfig, "proxyCredentials" | "registryCredentials">;
 
 /** A user name and a password. */
 type Login = NonNullable<StackConfig["proxyCredentials"]>;
 
-/** The logins that a config names. */
 export function credentialsOf({ proxyCredentials, registryCredentials = {} }: LoginSettings): Credentials {
   return { proxy: proxyCredentials !== undefined, registries: Object.keys(registryCredentials).sort() };
 }

@@ -1,4 +1,3 @@
-/** A DNS zone of Azure. */
 export interface DnsZone {
   readonly subscription: string;
   readonly resourceGroup: string;

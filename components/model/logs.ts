@@ -7,13 +7,10 @@ export const logsAccount: ServiceAccountName = { namespace: "fenestra-monitoring
 /** Collectors by the nodes that they run on, each with its own configuration, and with a log stream of its name in CloudWatch. */
 export const logCollectors = ["control-plane", "linux", "windows"] as const;
 
-/** Which nodes a collector runs on. */
 export type LogCollector = (typeof logCollectors)[number];
 
-/** Where logs are sent, and which. */
 export type LogSettings = NonNullable<StackConfig["addons"]["logs"]>;
 
-/** Log group of a cluster in CloudWatch. */
 export function logGroupName(cluster: string): string {
   return `/fenestra/${cluster}`;
 }

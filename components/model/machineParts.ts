@@ -1,4 +1,3 @@
-/** One file that a machine receives. */
 export interface PayloadFile {
   /** Absolute path on the machine: `/opt/fenestra/bootstrap.sh`, `C:\\fenestra\\bootstrap.ps1`. */
   readonly path: string;

@@ -1,12 +1,9 @@
-/** Capacity of a machine size. */
 export interface Capacity {
-  /** Virtual processors. */
   readonly vcpus: number;
   /** Memory in GiB. */
   readonly memoryGib: number;
 }
 
-/** A machine size with its capacity. */
 export interface MachineSize extends Capacity {
   /** As the cloud spells it: `m7i.large`, `Standard_D2s_v5`. */
   readonly name: string;

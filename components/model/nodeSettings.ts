@@ -15,11 +15,9 @@ export interface ClusterIdentity {
   /** Name of the cluster, the prefix of its resource names. */
   readonly name: string;
   readonly region: string;
-  /** Tags of every cloud resource. */
   readonly tags: Readonly<Record<string, string>>;
 }
 
-/** Kubernetes settings that every node needs. */
 export interface NodeKubernetes extends ClusterAddresses {
   /** `1.36.4`. */
   readonly version: string;
@@ -33,7 +31,6 @@ export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
   readonly httpProxy: string | undefined;
-  /** The logins for all of this. */
   readonly credentials: Credentials;
   /** What is reached without the proxy, besides the cluster's own networks. */
   readonly noProxy: readonly string[];

@@ -4,10 +4,8 @@ export const operatingSystemNames = ["linux", "windows-2019", "windows-2022", "w
 /** Name of an operating system as a stack file spells it. */
 export type OperatingSystemName = (typeof operatingSystemNames)[number];
 
-/** Facts that every operating system has. */
 interface CommonFacts {
   readonly name: OperatingSystemName;
-  /** Display name. */
   readonly title: string;
   /** AWS public SSM parameter that names the newest image. */
   readonly awsImageParameter: string;
@@ -15,12 +13,10 @@ interface CommonFacts {
   readonly azureImage: { readonly publisher: string; readonly offer: string; readonly sku: string };
 }
 
-/** Ubuntu. */
 export interface LinuxFacts extends CommonFacts {
   readonly family: "linux";
 }
 
-/** A Windows Server release. */
 export interface WindowsFacts extends CommonFacts {
   readonly family: "windows";
   readonly name: Exclude<OperatingSystemName, "linux">;
@@ -39,7 +35,6 @@ export interface WindowsFacts extends CommonFacts {
   readonly hostReachesOwnPods: boolean;
 }
 
-/** An operating system that a pool can run. */
 export type OperatingSystem = LinuxFacts | WindowsFacts;
 
 /** Every operating system that a pool can run, by name. */
@@ -93,7 +88,6 @@ export const operatingSystems = {
 /** Every Windows release that a pool can run, oldest first, whether or not a cluster has it. */
 export const windowsReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter((os) => os.family === "windows");
 
-/** The facts of one operating system. */
 export function operatingSystem(name: OperatingSystemName): OperatingSystem {
   return operatingSystems[name];
 }

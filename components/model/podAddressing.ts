@@ -28,7 +28,6 @@ export const podAddressing: Readonly<Record<PodNetworkName, PodAddressing>> = {
 /** Addresses for pods of a worker where they are those of its interface, when the stack file names no other number: AKS's own. */
 export const defaultPodsPerNode = 30;
 
-/** Addresses inside a cluster. */
 export interface ClusterAddresses {
   readonly podCidr: string;
   /** Pods of a worker where each is an address of the machine's own interface, from its creation on; `undefined` elsewhere. */

@@ -25,7 +25,6 @@ export interface FirewallRule {
 
 /** What the scripts of a Windows machine know of the network, whichever it is: the section `network` of `machine.json`. */
 interface WindowsNetworkSection {
-  /** Name of the HNS network that the pods' endpoints are in. */
   readonly name: string;
   /** Host routes to the cloud's own services. */
   readonly routes: readonly string[];
@@ -47,7 +46,6 @@ export interface PodNetworkInputs {
   readonly kubernetes: ClusterAddresses;
 }
 
-/** What a pod network needs on a Linux machine. */
 interface LinuxPart {
   /** Its files, scripts of its stages included. */
   readonly files: () => readonly PayloadFile[];
@@ -55,9 +53,7 @@ interface LinuxPart {
   readonly stages: readonly Stage[];
 }
 
-/** What a pod network needs on a Windows machine. */
 interface WindowsPart {
-  /** Folder of its scripts, and their names. */
   readonly folder: URL;
   readonly scripts: { readonly repair: string; readonly agents: readonly string[] };
   /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
@@ -75,11 +71,9 @@ interface WindowsPart {
   /** More sections of `machine.json`, which its scripts read. */
   readonly data: Readonly<Record<string, unknown>>;
   readonly registry: readonly RegistryKey[];
-  /** Flags of kube-proxy that depend on it. */
   readonly kubeProxy: readonly string[];
   /** Whether the host of a node of this release reaches pods of its own node, so that a kubelet can probe them. */
   readonly hostReachesOwnPods: (release: WindowsFacts) => boolean;
-  /** Whether containers can have ports of the host. */
   readonly hostPorts: boolean;
   /** Day of the updates (ISO date) from which it works on a release; a release that is not named needs none. */
   readonly repaired: Partial<Record<OperatingSystemName, string>>;

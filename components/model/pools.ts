@@ -5,7 +5,6 @@ import type { MachineSize } from "./machineSizes.ts";
 import { type LinuxFacts, type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
 import { type Reservations, reservations, withOwn } from "./reservations.ts";
 
-/** A Kubernetes taint. */
 export interface Taint {
   readonly key: string;
   readonly value: string;
@@ -18,7 +17,6 @@ export const windowsTaint: Taint = { key: "os", value: "windows", effect: "NoSch
 /** Label of a Windows node's build, which its kubelet sets. */
 export const buildLabel = "node.kubernetes.io/windows-build";
 
-/** Label that names the pool of a node. */
 export const poolLabel = "fenestra.dev/pool";
 
 /**
@@ -78,11 +76,9 @@ type MachineOptions = Readonly<
 interface CommonPool extends MachineOptions {
   /** Final name, with the zone's suffix when the pool is split by zone. */
   readonly name: string;
-  /** Path of the pool in the stack file. */
   readonly path: string;
   readonly size: MachineSize;
   readonly zones: readonly string[];
-  /** Desired number of machines. */
   readonly count: number;
   readonly autoscale: { readonly min: number; readonly max: number } | undefined;
   /** `latest` or a pinned image. */

@@ -27,11 +27,9 @@ const names = z.string().transform((text): readonly string[] => text.match(/\S+/
 const programSchema = z.strictObject({
   program: z.enum(Object.values(controlPlanePrograms)),
   minor: z.string(),
-  /** Version that was asked. */
   version: z.string(),
   /** Feature gates that may be set: not those that are locked or gone. */
   gates: names,
-  /** Flags by the kind of their value. */
   flags: z.strictObject({ bool: names, duration: names, float: names, int: names, value: names }),
 });
 
@@ -41,7 +39,6 @@ export type ProgramFlags = z.output<typeof programSchema>;
 /** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);
 
-/** What was recorded of every minor. */
 export function readProgramFlags(): readonly ProgramFlags[] {
   return z.array(programSchema).parse(JSON.parse(readFileSync(programFlagsFile, "utf8")));
 }

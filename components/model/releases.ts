@@ -54,7 +54,6 @@ type Section = Readonly<Record<string, string | Readonly<Record<string, string>>
 /** The parts of `versions.json` that name programs and images. */
 export interface VersionTable extends Readonly<Record<"components" | "others" | "images", Section>> {
   readonly networks: Readonly<Record<string, Section>>;
-  /** Names whose versions are the same. */
   readonly together: readonly (readonly string[])[];
 }
 
@@ -136,7 +135,6 @@ export function selectableVersions(lock: readonly Artifact[]): readonly string[]
     .sort(compareVersions);
 }
 
-/** Orders releases by number. */
 export function compareVersions(a: string, b: string): number {
   const left = a.split(".").map(Number);
   const right = b.split(".").map(Number);
@@ -147,7 +145,6 @@ export function compareVersions(a: string, b: string): number {
   return 0;
 }
 
-/** Which machine the artifacts are for. */
 export type MachineRole = "control-plane" | "linux" | "windows";
 
 /** A machine's artifacts by their role in the payload. */
@@ -180,7 +177,6 @@ export function machineArtifacts(lock: readonly Artifact[], version: string, rol
   };
 }
 
-/** Reference of the pause image with its digest. */
 export function pauseImage(lock: readonly Artifact[], version: string): string {
   return requireArtifact(lock, {
     name: "registry.k8s.io/pause",

@@ -4,9 +4,7 @@ import type { OperatingSystem } from "./operatingSystems.ts";
 
 /** Resources that the kubelet reserves, as its configuration file spells them. */
 export interface Reservations {
-  /** For the kubelet and containerd. */
   readonly kubeReserved: { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string };
-  /** For the operating system. */
   readonly systemReserved: { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string };
 }
 

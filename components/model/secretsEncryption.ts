@@ -1,7 +1,6 @@
 /** Name of the key that every cluster without `secretsEncryption` has. etcd has it in each value, so it never changes. */
 export const firstEncryptionKey = "key1";
 
-/** How Secrets are encrypted in etcd. */
 export interface SecretsEncryption {
   /** Names of the keys: the first one encrypts, all decrypt. */
   readonly keys: readonly string[];

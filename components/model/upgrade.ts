@@ -20,7 +20,6 @@ const clusterState = z.object({
   /** Control-plane machines. */
   replicas: z.number(),
   region: z.string().optional(),
-  /** Network of the machines. */
   cidr: z.string().optional(),
   /** Id of an existing network; missing where the program creates it. */
   networkId: z.string().optional(),
@@ -57,7 +56,6 @@ export type ClusterState = z.infer<typeof clusterState>;
  */
 export const stackGuardName = "fenestra-guard";
 
-/** The state of a cluster of this description. */
 export function stateOf({
   name,
   cloud,
@@ -98,7 +96,6 @@ export function reachedOf(spec: Pick<ClusterSpec, "kubernetes"> & KeySettings): 
 
 type KeySettings = Pick<ClusterSpec, "serviceAccountKeys" | "secretsEncryption">;
 
-/** The keys of service accounts and of Secrets, each where they are not the first one alone. */
 function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): ReachedKeys {
   return {
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),

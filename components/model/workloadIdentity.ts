@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Cloud } from "../config/schema.ts";
 
-/** A service account by namespace and name. */
 export interface ServiceAccountName {
   readonly namespace: string;
   readonly name: string;
@@ -22,13 +21,11 @@ export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
   azure: { audience: "api://AzureADTokenExchange", fileVariable: "AZURE_FEDERATED_TOKEN_FILE", environment: azureEnvironment },
 };
 
-/** Service account of the sample that reads an object. */
 export const sampleAccount: ServiceAccountName = { namespace: "fenestra-samples", name: "object-reader" };
 
 /** Blob or key of the object that the sample reads. */
 export const sampleObjectName = "samples/hello.txt";
 
-/** What is in it. */
 export const sampleObjectText = "An object that only one service account may read.\n";
 
 /** Claim `sub` of its tokens (kubernetes/kubernetes: apiserver/pkg/authentication/serviceaccount, MakeUsername). */

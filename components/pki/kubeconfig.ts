@@ -1,6 +1,5 @@
 import { stringify } from "yaml";
 
-/** Values of a kubeconfig. */
 export interface KubeconfigArgs {
   /** Name of cluster, user and context. */
   readonly cluster: string;
@@ -26,9 +25,7 @@ export function kubeconfig(args: KubeconfigArgs): string {
 
 /** An OpenID Connect issuer as a person's kubectl needs it. */
 interface SignInIssuer {
-  /** Name of the user in the kubeconfig. */
   readonly name: string;
-  /** URL of the issuer. */
   readonly issuer: string;
   readonly clientId: string;
   readonly usernameClaim: string;
@@ -36,7 +33,6 @@ interface SignInIssuer {
   readonly certificateAuthority?: string | undefined;
 }
 
-/** What a kubeconfig for people says. */
 export interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "server" | "caCertificate"> {
   readonly issuer: SignInIssuer;
 }

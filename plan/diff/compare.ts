@@ -16,7 +16,6 @@ export interface NodeChange {
   readonly role: PlanMachine["role"];
   readonly change: Change | "stays";
   readonly because: readonly string[];
-  /** Machines before and now. */
   readonly count: readonly [before: number, now: number];
   /** Whether the disk of the control-plane machine is lost with it. */
   readonly data?: string;
@@ -30,7 +29,6 @@ export interface FileChange {
   readonly lines: readonly LineChange[];
 }
 
-/** What changes from one plan to another. */
 export interface PlanDiff {
   /** What the update refuses, or the cloud does. */
   readonly refused: readonly Problem[];

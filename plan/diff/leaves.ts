@@ -1,4 +1,3 @@
-/** A leaf that differs. */
 export interface LeafChange {
   /** `rules[0].port`; items of a list that have names are known by them: `tags[owner]`. */
   readonly path: string;

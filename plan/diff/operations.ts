@@ -15,7 +15,6 @@ export type Change = (typeof changes)[number];
 /** Why a machine's trigger differs. */
 const otherMachine = "user data or machine settings change";
 
-/** What happens to one resource. */
 export interface Operation {
   readonly urn: string;
   readonly type: string;

@@ -125,7 +125,6 @@ function assignment({ inputs }: ResourceRequest): string | undefined {
   return parts.includes(undefined) ? undefined : parts.join(" ").toLowerCase();
 }
 
-/** Tenant of a simulated subscription. */
 function tenantOf(subscription: string): string {
   return uuid(subscription, "tenant");
 }

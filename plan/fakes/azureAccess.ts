@@ -9,7 +9,6 @@ export interface AzureRequest {
   readonly action: string;
   /** Whether it is about data inside a resource, such as a secret's value, or about the resource. */
   readonly plane: "data" | "control";
-  /** Id of the resource that is touched. */
   readonly resource: string;
 }
 
@@ -81,7 +80,6 @@ export function same(a: string | undefined, b: string | undefined): boolean {
   return a !== undefined && b !== undefined && a.toLowerCase() === b.toLowerCase();
 }
 
-/** A Key Vault of the program. */
 export interface SimulatedVault {
   readonly id: string;
   readonly name: string;
@@ -128,18 +126,15 @@ export function collectOtherVaults(program: RecordedProgram): readonly Simulated
   return [...new Map(found).values()];
 }
 
-/** A storage account of the program. */
 export interface SimulatedAccount {
   readonly id: string;
   /** Name of the server of its blobs. */
   readonly host: string;
-  /** Names of its containers. */
   readonly containers: readonly string[];
   /** Whether a machine of a subnet gets past the account's firewall. */
   readonly admits: (subnet: RecordedResource | undefined) => boolean;
 }
 
-/** Every storage account of the program. */
 export function collectAccounts(program: RecordedProgram): readonly SimulatedAccount[] {
   const containers = resourcesOfType(program, "azure-native:storage:BlobContainer");
   return resourcesOfType(program, "azure-native:storage:StorageAccount").map((account) => ({

@@ -8,7 +8,6 @@ export interface PolicyStatement {
   readonly Condition?: Readonly<Record<string, Readonly<Record<string, string | readonly string[]>>>> | undefined;
 }
 
-/** A call as IAM sees it. */
 export interface Call {
   /** `ssm:GetParameter`. */
   readonly action: string;

@@ -1,4 +1,3 @@
-/** A disk of a machine. */
 export interface SimulatedVolume {
   /** `vol-…`, or the name of the disk; `undefined` for one that the machine makes itself. */
   readonly id: string | undefined;
@@ -48,7 +47,6 @@ export interface SimulatedMachine {
   readonly group: SimulatedGroup | undefined;
 }
 
-/** Number of the next machine of a group, by those that it has. */
 export function nextNumber(urn: string, running: readonly SimulatedMachine[]): number {
   const numbers = running.filter((machine) => machine.urn === urn).map(({ name }) => Number(/\[(\d+)\]$/.exec(name)?.[1] ?? 0));
   return Math.max(-1, ...numbers) + 1;

@@ -9,7 +9,6 @@ import type { ExistingResources } from "./existing.ts";
  */
 export type CertificateMode = "real" | "fake";
 
-/** Where the simulated cloud is. */
 export interface SimulatedPlace {
   /** `eu-central-1`, `westeurope`. */
   readonly region: string;
@@ -22,19 +21,15 @@ export interface SimulatedPlace {
 /** What a provider's simulation may look at. */
 export interface SimulatedContext {
   readonly place: SimulatedPlace;
-  /** How keys and certificates are made. */
   readonly certificates: CertificateMode;
   /** A resource that was made before in this run, by its id; with the resources it was made from. */
   readonly find: (id: string) => MadeResource | undefined;
-  /** Every resource that was made before in this run. */
   readonly made: () => Iterable<MadeResource>;
 }
 
-/** A resource that the simulated cloud has made. */
 export interface MadeResource {
   readonly request: ResourceRequest;
   readonly made: SimulatedResource;
 }
 
-/** Makes a resource of one provider. */
 export type SimulatedProvider = (request: ResourceRequest, context: SimulatedContext) => SimulatedResource;

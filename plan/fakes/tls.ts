@@ -30,7 +30,6 @@ import {
 
 /** Organisational unit in the subject of every fake certificate. */
 export const fakeUnit = "fake of fenestra plan";
-/** Start of the validity of fake certificates. */
 const fakeStart = new Date("2026-01-01T00:00:00Z");
 const hour = 3_600_000;
 

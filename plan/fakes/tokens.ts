@@ -5,13 +5,10 @@ import { discoveryPath } from "../../components/model/serviceAccountKeys.ts";
 const discoverySchema = z.object({ issuer: z.string(), jwks_uri: z.url({ protocol: /^https$/ }) });
 const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(100) });
 
-/** What a cloud wants of a token. */
 export interface TokenRules {
   readonly issuer: string;
   readonly audience: string;
-  /** Algorithms that the cloud takes. */
   readonly algorithms: readonly string[];
-  /** A document that everybody may read, by its URL. */
   readonly read: (url: string) => string | undefined;
 }
 

@@ -74,21 +74,18 @@ export interface Signer {
   readonly sign: (bytes: Buffer) => Buffer;
 }
 
-/** Names that a certificate is valid for. */
 export interface AlternativeNames {
   readonly dnsNames: readonly string[];
   readonly ipAddresses: readonly string[];
   readonly uris: readonly string[];
 }
 
-/** What a certificate request asks for. */
 export interface RequestParts {
   readonly subject: Name;
   readonly publicKey: SubjectPublicKeyInfo;
   readonly alternativeNames: SubjectAlternativeName | undefined;
 }
 
-/** What goes into a certificate. */
 export interface CertificateParts extends RequestParts {
   /** At most 20 bytes, the first below 0x80. */
   readonly serial: Buffer;

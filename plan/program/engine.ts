@@ -11,7 +11,6 @@ import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
 /** What a cloud answers when a resource is made. */
 export interface SimulatedResource {
-  /** The id that the cloud gives. */
   readonly id: string;
   /** Outputs beyond the inputs: they win over an input of the same name. */
   readonly outputs: PropertyMap;

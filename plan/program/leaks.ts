@@ -4,11 +4,9 @@ import { plainTexts, reveal, secretsIn } from "./values.ts";
 
 /** A secret in a place that anyone can read. The value itself is not part of it. */
 export interface Leak {
-  /** Logical name of the resource. */
   readonly resource: string;
   /** Path of the property: `userData`. */
   readonly path: string;
-  /** What was found, in words. */
   readonly what: string;
 }
 

@@ -19,7 +19,6 @@ export interface RecordedOptions {
   readonly deletedWith: string | undefined;
   /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];
-  /** Names of the hooks by the time they run. */
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
   /** Older names of this resource, or whole URNs where it was given those. */
   readonly aliases: readonly string[];
@@ -27,12 +26,10 @@ export interface RecordedOptions {
   readonly timeouts: Readonly<Partial<Record<"create" | "update" | "delete", string>>>;
 }
 
-/** One registered resource. */
 export interface RecordedResource {
   readonly urn: string;
   /** Type token: `aws:ec2/vpc:Vpc`. */
   readonly type: string;
-  /** Logical name. */
   readonly name: string;
   /** URN of the parent; none for the stack. */
   readonly parent: string | undefined;
@@ -49,16 +46,13 @@ export interface RecordedResource {
   readonly dependencies: readonly string[];
   /** URNs by the input that refers to them. */
   readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
-  /** URN of an explicit provider. */
   readonly provider: string | undefined;
   readonly options: RecordedOptions;
 }
 
-/** A message that the program logged. */
 export interface RecordedMessage {
   readonly severity: "info" | "warning" | "error";
   readonly text: string;
-  /** URN of the resource it is about. */
   readonly urn: string | undefined;
 }
 
@@ -67,12 +61,10 @@ export interface RecordedProgram {
   readonly stack: string;
   /** In the order of registration. */
   readonly resources: readonly RecordedResource[];
-  /** Outputs of the stack. */
   readonly outputs: PropertyMap;
   readonly messages: readonly RecordedMessage[];
 }
 
-/** Type token of the stack itself. */
 export const stackType = "pulumi:pulumi:Stack";
 
 /** Resources of a type, in the order of registration. */
@@ -80,7 +72,6 @@ export function resourcesOfType(program: RecordedProgram, type: string): readonl
   return program.resources.filter((resource) => resource.type === type);
 }
 
-/** The logical name inside a URN. */
 export function nameOfUrn(urn: string): string {
   return urn.split("::").slice(3).join("::");
 }

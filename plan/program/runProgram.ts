@@ -4,7 +4,6 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine, type SimulatedCloud } from "./engine.ts";
 import type { RecordedProgram } from "./recorded.ts";
 
-/** How to run a program. */
 export interface ProgramRun {
   /** Absolute path of the program's entry, a module whose default export is the function that deploys: the project's `index.ts`. */
   readonly entry: string;

@@ -47,10 +47,8 @@ export class Unknown {
   }
 }
 
-/** The one unknown value. */
 export const unknown = new Unknown();
 
-/** Properties of a resource by name. */
 export interface PropertyMap {
   readonly [name: string]: PropertyValue;
 }
@@ -133,7 +131,6 @@ export function toWire(value: PropertyValue): WireValue {
   return value;
 }
 
-/** The properties of a wire mapping. */
 export function mapFromWire(wire: object): PropertyMap {
   return Object.fromEntries(Object.entries(wire).map(([key, item]) => [key, fromWire(item)]));
 }

@@ -14,7 +14,6 @@ export interface Subject {
   readonly name: string;
 }
 
-/** A resource in the simulated cloud. */
 interface Made {
   readonly request: ResourceRequest;
   readonly id: string;
@@ -163,7 +162,6 @@ function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }
 
-/** The output that this update counts up. */
 export function countedOutput(type: string, question: Omit<DiffQuestion, "type">): string | undefined {
   const counter = counters[type];
   if (counter === undefined) return undefined;

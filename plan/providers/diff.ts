@@ -4,7 +4,6 @@ import { readBack } from "../fakes/readBack.ts";
 import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, reveal, textOf, Unknown } from "../program/values.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
 
-/** A changed input. */
 export interface Change {
   /** As Pulumi writes it: `launchTemplate.version`, `tags["kubernetes.io/cluster/x"]`. */
   readonly path: string;

@@ -23,14 +23,11 @@ export function withoutExamples(config: Readonly<Record<string, string>>): Reado
   );
 }
 
-/** What is made for an engine. */
 export interface EngineProject {
-  /** An empty folder, for the project and its state. */
   readonly folder: string;
   readonly stack: string;
   /** Config of the stack as the program reads it. */
   readonly config: Readonly<Record<string, string>>;
-  /** Port of each served package. */
   readonly ports: ReadonlyMap<string, number>;
 }
 

@@ -15,9 +15,7 @@ import { type Change, difference } from "./diff.ts";
 /** Packages whose place the simulated clouds take. The Kubernetes provider is real: it needs no cloud, but an API server. */
 export const servedPackages = ["aws", "azure-native", "tls", "random"] as const;
 
-/** Providers that listen. */
 export interface ServedProviders {
-  /** Port on the loopback by package. */
   readonly ports: ReadonlyMap<string, number>;
   readonly close: () => void;
 }

@@ -14,12 +14,10 @@ export interface ReplacementRow {
   readonly source: string;
 }
 
-/** A row. */
 export function row(source: string, replaces: readonly string[], more: Omit<ReplacementRow, "source" | "replaces"> = {}): ReplacementRow {
   return { source, replaces, ...more };
 }
 
-/** Any change. */
 export const any = (): boolean => true;
 
 /** Whether one of the old items is missing in the new ones, in any order. */

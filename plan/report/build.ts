@@ -12,7 +12,6 @@ import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/va
 import { choicesInWords } from "./choices.ts";
 import { findings } from "./findings.ts";
 
-/** What a plan is made of. */
 export interface PlanInput {
   readonly stack: string;
   readonly spec: ClusterSpec;

@@ -4,7 +4,6 @@ import { planMarkdown } from "./markdown.ts";
 import type { Comparison } from "./page/comparison.ts";
 import { planHtml } from "./page/html.ts";
 
-/** A file of a plan's folder. */
 export interface OutputFile {
   /** Path inside the folder, parts joined by `/`. */
   readonly path: string;

@@ -9,7 +9,6 @@ import { runProgram } from "../program/runProgram.ts";
 import { requireSameResources } from "../program/sameResources.ts";
 import { buildPlan, type PlanInput } from "./build.ts";
 
-/** What is planned. */
 export interface PlanRequest {
   readonly stack: string;
   /** Config values of the stack as Pulumi hands them to a program. */
@@ -37,7 +36,6 @@ export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Pro
   return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config) });
 }
 
-/** The plan of a run with simulated outputs. */
 export function planOfRun({ stack, spec, program, asOf, encrypted = [] }: Omit<PlanInput, "machines" | "objects">): Plan {
   return buildPlan({
     stack,

@@ -109,7 +109,6 @@ export function mermaid(plan: Plan): readonly string[] {
   ];
 }
 
-/** A name that Mermaid takes as an identifier. */
 function identifier(name: string): string {
   return name.replaceAll(/[^A-Za-z0-9]/g, "_");
 }

@@ -6,9 +6,7 @@ import { kubeadmImages } from "../../components/model/releases.ts";
 import type { Plan } from "../plan.ts";
 import { imagesIn } from "../program/images.ts";
 
-/** A file that a machine downloads. */
 export interface MirrorFile {
-  /** Where its publisher has it. */
   readonly url: string;
   /** `sha256:<hex>` or `sha512:<hex>`; `null` while the lock file has none. */
   readonly digest: string | null;
@@ -18,9 +16,7 @@ export interface MirrorFile {
   readonly mirror: string | null;
 }
 
-/** An image that a node pulls. */
 interface MirrorImage {
-  /** Reference as nodes use it. */
   readonly reference: string;
   /** `sha256:<hex>`; `null` when the reference is a tag alone. */
   readonly digest: string | null;
@@ -30,7 +26,6 @@ interface MirrorImage {
 
 /** Everything that a mirror for a stack must hold. */
 export interface MirrorList {
-  /** Version of this form. */
   readonly version: 1;
   readonly stack: string;
   /** Sorted by URL. */

@@ -4,7 +4,6 @@ import { groupFindings, type Level, levels, placesOf } from "../finding.ts";
 import type { Plan } from "../plan.ts";
 import { nodeTree } from "./tree.ts";
 
-/** Marks of levels in the terminal. */
 const marks = { error: "✗", warning: "!", note: "·" } as const;
 
 /** The plan as the terminal shows it: short enough to read in one go. */

@@ -1,6 +1,5 @@
 import type { Plan } from "../plan.ts";
 
-/** A group of things in the topology. */
 export interface TopologyGroup {
   readonly title: string;
   readonly children: readonly string[];

@@ -14,7 +14,6 @@ export function groupNodesCheck(id: string, count: number, describe: string): Ve
   });
 }
 
-/** Id of the check that a group's pods are Ready. */
 export const podsReadyId = ({ id }: Pick<NodeGroup, "id">): string => `pods-ready/${id}`;
 
 /** Pods that are made for a group get Ready on each of its first two nodes. */

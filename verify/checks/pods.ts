@@ -6,7 +6,6 @@ import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches } from "../probe.ts";
 import { answeredBy, from, hostname, probeAll, routes } from "./paths.ts";
 
-/** Nodes reach the pods of a group. */
 export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   const { verify } = network;
   return {
@@ -30,7 +29,6 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: Pod
   };
 }
 
-/** Which pods answer at the moment. */
 async function seen({ signal }: VerifyContext, start: ProbeStart, pods: readonly (ProbePod & { readonly ip: string })[]): Promise<string> {
   const words: string[] = [];
   for (const target of pods) {
@@ -47,7 +45,6 @@ async function seen({ signal }: VerifyContext, start: ProbeStart, pods: readonly
   return words.join(", ");
 }
 
-/** Pods reach pods of the same node. */
 export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${group.id} same host`,
@@ -60,7 +57,6 @@ export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyChec
   };
 }
 
-/** Pods reach pods of another node. */
 export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${start.id}->${target.id}`,

@@ -79,7 +79,6 @@ export function unknownNameProblem(code: number): { readonly final: boolean; rea
   return code === 28 ? { final: false, text } : { final: true, text: `${text}: something answers for every name` };
 }
 
-/** Services are found by name. */
 export function dnsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `dns/${group.id}`,

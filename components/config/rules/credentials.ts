@@ -63,7 +63,6 @@ export const credentialRules: readonly Rule[] = [
   }),
 ];
 
-/** Settings with a login. */
 const logins = ["proxyCredentials", "registryCredentials"] as const;
 
 /**

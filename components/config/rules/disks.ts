@@ -110,5 +110,4 @@ function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: n
     : speedProblems("gp3", { iops, throughput }, path, gb);
 }
 
-/** The rules on disks of pools and of the control plane. */
 export const diskRules: readonly Rule[] = [disk, controlPlaneDisks];

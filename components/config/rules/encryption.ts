@@ -9,5 +9,4 @@ const names = rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = 
   ),
 );
 
-/** The rules on the encryption of Secrets. */
 export const encryptionRules: readonly Rule[] = [names];

@@ -144,7 +144,6 @@ const shape = rule(
   },
 );
 
-/** Further ranges of the network follow the same rules as its first. */
 const furtherRanges = rule(["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"], (settings) => {
   const others: readonly (readonly [string, string])[] = [
     ["network.cidr", settings["network.cidr"]],
@@ -174,7 +173,6 @@ function overlapping(range: Cidr, text: string): boolean {
   return other !== undefined && overlaps(range, other);
 }
 
-/** The rules on an existing network itself. */
 export const existingNetworkRules: readonly Rule[] = [shape, furtherRanges];
 
 /**

@@ -51,5 +51,4 @@ const headerNames = rule(["addons.logs"], ({ "addons.logs": logs }) => {
   );
 });
 
-/** The rules on where logs are sent. */
 export const logRules: readonly Rule[] = [oneDestination, ownIdentity, headerNames];

@@ -90,7 +90,6 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
       ];
 }
 
-/** The setting for the login of a URL at a path. */
 function loginAt(path: string, url: string): readonly string[] {
   return path === key("httpProxy") ? ["proxyCredentials"] : ["registryCredentials", URL.parse(url)?.host ?? "HOST"];
 }

@@ -66,7 +66,6 @@ const spot = poolRule(
   },
 );
 
-/** What is in one zone. */
 const oneZone = poolRule(
   ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
   ["cloud", "network.zones"],

@@ -85,7 +85,6 @@ const ownRange = rule(["network.pods", "kubernetes.podCidr"], (given) =>
 /** The schema's default. */
 const unsetRange = "10.244.0.0/16";
 
-/** A subnet for machines and their pods, and the zones of which it is. */
 interface Subnet {
   /** Where the stack file gives it, with the value there. */
   readonly path: string;
@@ -233,13 +232,11 @@ function ranged(pods: PodNetworkName | undefined): boolean {
   return podAddressing[pods ?? defaultPodNetwork].nodeRanges;
 }
 
-/** The same rule where nodes have ranges of the pods' network, and none elsewhere. */
 export function whereNodesHaveRanges(one: Rule): Rule {
   return (given, lock) =>
     hasSettings(given.settings, ["network.pods"]) && !ranged(given.settings["network.pods"]) ? [] : one(given, lock);
 }
 
-/** The rules on the choice of a pod network. */
 export const podNetworkRules: readonly Rule[] = [
   onAzure,
   inFirstRange,

@@ -238,7 +238,6 @@ const hints = poolRule(
   },
 );
 
-/** The rules on pools. */
 export const poolRules: readonly Rule[] = [
   ...machineRules,
   ...placementRules,

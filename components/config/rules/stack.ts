@@ -205,7 +205,6 @@ const azureTags = rule(["tags"], ({ tags: all }) => {
   ];
 });
 
-/** The rules on the stack as a whole. */
 export const stackRules: readonly Rule[] = [
   version,
   only("aws", clusterName),

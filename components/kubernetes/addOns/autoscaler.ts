@@ -78,7 +78,6 @@ function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<C
   };
 }
 
-/** The cluster autoscaler. */
 export const autoscaler: AddOnEntry = {
   name: "autoscaler",
   after: [networking, cloudController],

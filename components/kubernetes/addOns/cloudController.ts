@@ -9,7 +9,6 @@ import { apiByName } from "./nodeAgents.ts";
 
 const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
-/** The cloud controller. */
 export const cloudController: AddOnEntry = {
   name: "cloud-controller",
   after: [],

@@ -14,7 +14,6 @@ export const cloudControllerRules: PolicyRule[] = [
   rule("coordination.k8s.io", ["leases"], ["create", "get", "list", "watch", "update"]),
 ];
 
-/** Values of the cloud that the controllers need. */
 export interface CloudValues {
   readonly nodeEndpoint: Text;
   /** Content of `azure.json`; only on Azure. */

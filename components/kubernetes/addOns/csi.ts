@@ -29,7 +29,6 @@ export const diskNodeRules: PolicyRule[] = [
   rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch"]),
 ];
 
-/** Registration of a disk driver in the cluster. */
 export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
 
 /** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */

@@ -17,7 +17,6 @@ export interface CsiDriver {
   /** Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
   readonly prefix: string;
   readonly sidecars: CsiSidecars;
-  /** Its registration in the cluster. */
   readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
   readonly controller: {
     /** The driver itself; its socket and grace period are added. */

@@ -9,7 +9,6 @@ import { monitoring, monitoringNamespace } from "./monitoring.ts";
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
 
-/** The Prometheus exporters. */
 export const exporters: AddOnEntry = {
   name: "exporters",
   after: [monitoring],

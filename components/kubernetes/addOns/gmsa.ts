@@ -23,7 +23,6 @@ export function credentialSpecRole(name: string): string {
   return `fenestra:gmsa-${name}`;
 }
 
-/** Accounts for pods. */
 export const gmsa: AddOnEntry = {
   name: "gmsa",
   after: [networking, cloudController],

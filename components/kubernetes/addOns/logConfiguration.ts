@@ -7,7 +7,6 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type LogCollector, type LogSettings, logsAccount } from "../../model/logs.ts";
 import { destination, variable } from "./logDestination.ts";
 
-/** What the configuration of a collector is made from. */
 export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region" | "secretsEncryption">;
 
 /** Name of the workloads. Their own logs are not read: a failed request that is logged would be the next thing to send. */
@@ -139,7 +138,6 @@ function channel(name: string) {
   return { channel: name, ignore_channel_errors: true, ...reading, attributes: { "fenestra.log": "event" } };
 }
 
-/** What a collector reads, by the receivers' names. */
 function receivers(spec: LogSpec, collector: LogCollector, settings: LogSettings): Readonly<Record<string, object>> {
   if (collector === "windows")
     return {

@@ -35,7 +35,6 @@ import { networking } from "./networking.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 import { identityFolders, identityTokenSeconds } from "./workloadIdentity.ts";
 
-/** What the collectors need of a cluster. */
 type CollectorSpec = LogSpec &
   ImageSource &
   Pick<ClusterSpec, "addons" | "facts" | "httpProxy" | "kubernetes" | "network" | "noProxy" | "windows">;
@@ -47,7 +46,6 @@ type LogIdentity = Readonly<Record<string, Text>>;
 const linuxConfiguration = "/etc/otelcol-contrib";
 const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
 
-/** The collectors of logs. */
 export const logs: AddOnEntry = {
   name: "logs",
   after: [monitoring, networking],
@@ -137,7 +135,6 @@ function containerParts(
   };
 }
 
-/** The proxy, by which the collector also fetches its credentials. */
 function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<Container["env"]> {
   const { httpProxy } = spec;
   if (httpProxy === undefined) return [];

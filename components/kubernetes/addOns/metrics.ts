@@ -18,7 +18,6 @@ import { networking } from "./networking.ts";
 
 const account: Account = { name: "metrics-server", namespace: "kube-system" };
 
-/** metrics-server. */
 export const metricsServer: AddOnEntry = {
   name: "metrics-server",
   after: [networking, cloudController],

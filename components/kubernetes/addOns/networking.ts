@@ -8,7 +8,6 @@ import { windowsAgent } from "./nodeAgents.ts";
 
 const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
 
-/** The network of pods and Services. */
 export const networking: AddOnEntry = {
   name: "networking",
   after: [],

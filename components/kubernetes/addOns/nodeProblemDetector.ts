@@ -42,7 +42,6 @@ const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
  */
 const withoutDetector = operatingSystems["windows-2019"];
 
-/** node-problem-detector. */
 export const nodeProblemDetector: AddOnEntry = {
   name: "node-problem-detector",
   after: [monitoring],

@@ -23,7 +23,6 @@ const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
 const nodeEnvironment = { ...nodeName, name: "CSI_NODE_NAME" };
 
-/** The EBS driver of a cluster. */
 function ebsDriver(spec: Pick<ClusterSpec, "artifacts" | "name" | "region">): CsiDriver {
   return {
     name: driverName,

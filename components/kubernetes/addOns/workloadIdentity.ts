@@ -8,10 +8,8 @@ import type { Manifest, Text } from "../manifest.ts";
 /** Variables of the pods of service accounts, by `namespace/name`. */
 export type PodEnvironments = Readonly<Record<string, Readonly<Record<string, string>>>>;
 
-/** Name of the policy and of its binding. */
 const identityPolicyName = "fenestra-workload-identity";
 
-/** Volume with the token, and where it is mounted. */
 const volume = "fenestra-identity";
 export const identityFolders = {
   linux: "/var/run/secrets/fenestra.dev/identity",

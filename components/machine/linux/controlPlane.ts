@@ -23,7 +23,6 @@ import { jobUnit, timerUnit } from "./systemdUnits.ts";
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
 export interface ControlPlanePayloadArgs {
   readonly spec: ControlPlaneSettings;
-  /** Which of the machines this is. */
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
   readonly access: ControlPlaneAccess;
@@ -157,7 +156,6 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
 
 /** Leaf certificates are valid for a year. Days, except for the pause in seconds. */
 const certificateTimes = {
-  /** Renewed when they are valid for less than this. */
   RENEW_DAYS: 60,
   /** Renewed even while another member of etcd is not well when they are valid for less than this. */
   URGENT_DAYS: 14,

@@ -54,7 +54,6 @@ export function encryptionFiles(
   ];
 }
 
-/** Variables of the stages. */
 export function encryptionEnv({ secretsEncryption }: ControlPlaneSettings, secret: (name: string) => string, first: string): MachineEnv {
   return isFirstKeyAlone(secretsEncryption)
     ? { SECRET_ENCRYPTION_KEY: secret(first) }

@@ -53,7 +53,6 @@ function kubeletUnit(unit: PayloadFile, requiresMount: string | undefined): Payl
   return { ...unit, content: unit.content.replace(line, own) };
 }
 
-/** A systemd unit at its path. */
 export function unitFile(name: string, content: string): PayloadFile {
   return { path: `/etc/systemd/system/${name}`, content };
 }
@@ -63,11 +62,9 @@ export type LinuxFilesArgs = KubeletArgs & {
   readonly spec: NodeSettings;
   readonly stages: readonly Stage[];
   readonly env: MachineEnv;
-  /** Mount point that the kubelet requires. */
   readonly requiresMount?: string;
 };
 
-/** The script of a stage at its path. */
 export function stageFile({ name }: Stage): PayloadFile {
   return script(`stages/${name}.sh`, stageScript(name));
 }

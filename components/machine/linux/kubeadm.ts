@@ -20,7 +20,6 @@ export interface KubeadmArgs {
 
 /** Paths on control-plane machines that more than one file uses. */
 export const controlPlanePaths = {
-  /** Mount point of the data volume. */
   etcdMount: "/var/lib/etcd-data",
   /** etcd's folder, inside the mount point, because that is never empty on ext4 (`lost+found`). */
   etcdData: "/var/lib/etcd-data/etcd",

@@ -46,7 +46,6 @@ function cloudEnv(cloud: CloudAccess): MachineEnv {
   });
 }
 
-/** URL of a Key Vault secret. */
 export function vaultSecret(vault: string, name: string): string {
   return `${vault.replace(/\/+$/, "")}/secrets/${name}`;
 }

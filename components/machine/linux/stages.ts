@@ -30,7 +30,6 @@ export const trustStage: Stage = once("trust", 17);
 /** Behind `secrets` where the stack file has keys of the encryption of its own. */
 export const encryptionStage: Stage = once("encryption", 32);
 
-/** Compares these keys with what is in etcd. */
 export const encryptedStage: Stage = once("encrypted", 33, "/opt/fenestra/etcd.sh");
 
 /** Stages of a machine with {@link trustStage} before them where it is needed. */
@@ -51,7 +50,6 @@ export function withCredentials({ credentials }: Pick<NodeSettings, "credentials
 /** Drop-in of logind with the longest delay of a shutdown. */
 export const logindDelay = "/etc/systemd/logind.conf.d/unattended-upgrades-logind-maxdelay.conf";
 
-/** First stages of every Linux machine. */
 const common: readonly Stage[] = [
   always("identity", 10),
   always("os", 11, "/etc/modules-load.d/fenestra.conf", "/etc/sysctl.d/90-fenestra.conf", logindDelay),
@@ -131,15 +129,12 @@ export function withPodNetwork(stages: readonly Stage[], { linux }: PodNetwork):
   return stages.flatMap((stage) => (stage.name === "os" ? [stage, ...linux.stages] : [stage]));
 }
 
-/** Path of the table of stages. */
 export const stageTablePath = "/etc/fenestra/stages.tsv";
 
-/** Path of a stage's script. */
 export function stageScript(name: string): string {
   return `/opt/fenestra/stages/${name}.sh`;
 }
 
-/** Files that every stage depends on. */
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**

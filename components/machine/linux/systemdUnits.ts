@@ -68,9 +68,7 @@ interface ConfinedProgram {
   readonly user: string;
   /** Its own folder below `/run`. */
   readonly run: string;
-  /** Files with its environment. */
   readonly environment: readonly string[];
-  /** Folders that it cannot see. */
   readonly hidden: readonly string[];
   /** Seconds without a sign of life after which it is started anew. */
   readonly watchdogSeconds: number;

@@ -15,7 +15,6 @@ import { commonEnv, type MachineEnv } from "./machineEnv.ts";
 import { stageTable, stageTablePath, userFiles, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
-/** Inputs of a Linux worker's payload. */
 export interface LinuxWorkerPayloadArgs {
   readonly spec: NodeSettings;
   readonly pool: LinuxPool;
@@ -34,7 +33,6 @@ export function workerUnits({ cloud }: Pick<NodeSettings, "cloud">): readonly st
   return [...commonUnits(cloud), ...daemonUnits];
 }
 
-/** Payload of a Linux pool's machines. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   const env: MachineEnv = {
     ...commonEnv(spec, access.cloud, daemonUnits),

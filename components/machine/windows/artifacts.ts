@@ -22,7 +22,6 @@ export interface WindowsArtifact {
   readonly checksumUrls: readonly string[];
   /** Stage that fetches it: `artifacts` and `ccg` before the kubelet starts, `programs` while it registers the node. */
   readonly stage: "artifacts" | "programs" | "ccg";
-  /** Folder it is installed in or unpacked into. */
   readonly folder: string;
   readonly unpack: boolean;
 }
@@ -53,7 +52,6 @@ const places: Readonly<Record<string, Place>> = {
   "cni-plugins": { ...plugin, unpack: true },
 };
 
-/** Where an artifact of the pod network goes. */
 function networkPlace({ windows }: PodNetwork, role: string): Place | undefined {
   const place = windows.places[role];
   return place === undefined ? undefined : { ...(place.program ? program : plugin), ...place };

@@ -1,7 +1,6 @@
 /** Folder of the scripts and data that a Windows node receives. */
 const windowsRoot = "C:\\fenestra";
 
-/** Path of a script that a Windows node receives. */
 export function windowsScript(name: string): string {
   return `${windowsRoot}\\${name}`;
 }
@@ -13,7 +12,6 @@ export const windowsPaths = {
   machine: `${windowsRoot}\\machine.json`,
   /** Registry values per operating system. In a separate file, since `machine.json` is part of user data, which has no room for them. */
   repairs: `${windowsRoot}\\repairs.json`,
-  /** First script of the bootstrap. */
   entry: `${windowsRoot}\\bootstrap.ps1`,
   /** The user's own scripts, and the annotations that the machine gives its node. */
   beforeJoin: `${windowsRoot}\\own\\before.ps1`,

@@ -33,7 +33,6 @@ export interface WindowsWorkerArgs {
 interface StageSource extends WindowsWorkerArgs {
   /** The stages' sections of `machine.json`. */
   readonly sections: ReturnType<typeof stageSections>;
-  /** Paths and contents of the configuration files. */
   readonly contents: readonly (readonly [path: string, content: string])[];
 }
 
@@ -46,7 +45,6 @@ interface StageRecord<Name extends string> {
   readonly on?: (spec: Pick<NodeSettings, "credentials">, pool: PoolSteps) => boolean;
   /** `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
   readonly scope: "once" | "boot";
-  /** Exit code when the stage fails. */
   readonly exitCode: number;
   /** Timeout in seconds: its process is killed, and the next attempt does the rest. */
   readonly limitSeconds: number;
@@ -235,7 +233,6 @@ export type WindowsStageRule = StageRecord<WindowsStageName>;
 /** The stages of a Windows node, each after those it needs. */
 export const windowsStages: readonly WindowsStageRule[] = records;
 
-/** The stages of a pool's machines. */
 export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolSteps): readonly WindowsStageRule[] {
   const left = windowsStages.filter(({ on }) => on?.(spec, pool) ?? true);
   const names = left.map(({ name }) => name);

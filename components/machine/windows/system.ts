@@ -13,11 +13,9 @@ export interface WindowsSystem {
   /** Windows features to install; they share the one reboot. */
   readonly features: readonly string[];
   readonly registry: readonly RegistryKey[];
-  /** Services that are stopped and disabled. */
   readonly servicesOff: readonly string[];
   /** Port range for outgoing connections. */
   readonly dynamicPorts: { readonly start: number; readonly count: number };
-  /** UDP ports excluded from that range. */
   readonly excludedUdpPorts: readonly number[];
   /** Calls of w32tm. */
   readonly clock: readonly (readonly string[])[];
@@ -35,7 +33,6 @@ const machineKey = "HKLM:\\SOFTWARE";
 const dumps = `${machineKey}\\Microsoft\\Windows\\Windows Error Reporting\\LocalDumps`;
 const serviceKey = "HKLM:\\SYSTEM\\CurrentControlSet\\Services";
 
-/** Registry values of every Windows node. */
 const registry: readonly RegistryKey[] = [
   // A cumulative update on a running node breaks its network (microsoft/Windows-Containers#516); nodes are replaced instead.
   {

@@ -14,7 +14,6 @@ import { windowsPaths, windowsScript } from "./paths.ts";
  *          `C:\fenestra\scripts.json` with bucket, key and SHA-256 of their object. Its entry starts a task for them and ends.
  */
 
-/** Where Azure leaves the custom data of a Windows machine, not executed. */
 const customData = "C:\\AzureData\\CustomData.bin";
 
 /**

@@ -7,7 +7,6 @@ export const cloudNames = ["aws", "azure"] as const;
 /** Disks that can be a system disk (Amazon EBS User Guide, volume types; Azure documentation, managed disk types). */
 export const diskTypes = ["gp3", "io2", "Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"] as const;
 
-/** A form of text, and what it is in words. */
 interface Form {
   readonly pattern: RegExp;
   readonly words: string;
@@ -34,7 +33,6 @@ export interface CloudFacts {
     readonly title: string;
     readonly account: string;
     readonly network: string;
-    /** A store of secrets, and one entry of it. */
     readonly secrets: string;
     readonly secret: string;
     readonly bucket: string;
@@ -54,9 +52,7 @@ export interface CloudFacts {
     readonly ofRegion: boolean;
     readonly pattern: (region: string) => RegExp;
     readonly refusal: (region: string) => Refusal;
-    /** Label of nodes in a zone. */
     readonly label: string;
-    /** The first three of a region. */
     readonly first: (region: string) => readonly string[];
     /** Command that lists those of a region that an account can use. */
     readonly query: (region: string) => string;
@@ -89,10 +85,8 @@ export interface CloudFacts {
   readonly network: {
     /** Longest prefix of a network that the address plan divides. */
     readonly smallest: number;
-    /** Id of an existing network. */
     readonly id: Form;
     readonly subnet: { readonly isId: (id: string, network: string) => boolean; readonly refusal: (network: string) => Refusal };
-    /** Whether a subnet lies in all zones. */
     readonly subnetsSpanZones: boolean;
     readonly sharedSubnet: string;
     /** Whether everything is in a group of its own, which a stack file may name. */
@@ -103,7 +97,6 @@ export interface CloudFacts {
     readonly addressAnnotations: boolean;
     /** Inbound rules of a security group by default, one for each network that may reach the API. */
     readonly mostGroupRules: number;
-    /** Account of an existing network, in which everything is then. */
     readonly accountOf: (network: string) => string | undefined;
     /** Why machines cannot do without a way to the internet; `undefined` where a mirror is enough. */
     readonly natRefusal: Refusal | undefined;
@@ -144,7 +137,6 @@ export interface CloudFacts {
     readonly windows: {
       /** Whether the first wave runs while the cloud waits for its result. */
       readonly foreground: boolean;
-      /** Where that result goes. */
       readonly statusFiles: string;
       /** Serial port that nothing else holds. */
       readonly console: string;

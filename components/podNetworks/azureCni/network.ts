@@ -21,7 +21,6 @@ const networkName = "azure";
 /** Newest version of the CNI specification in Azure's own configuration files (cni/azure-windows.conflist). */
 const cniVersion = "0.3.0";
 
-/** Resolver of the platform, the second of a Windows pod. */
 const platformResolver = "168.63.129.16";
 
 const paths = {

@@ -17,7 +17,6 @@ const releases = versions.networks.flannel;
  * Documentation/backends.md), so both are set on every node: a node left on the defaults is silently unreachable for the others.
  */
 const overlay = {
-  /** VXLAN network identifier. */
   vni: 4096,
   /** UDP port: the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). */
   port: 4789,
@@ -28,12 +27,10 @@ const overlay = {
   networkName: "flannel.4096",
 } as const;
 
-/** Reference of an image of flannel. */
 export function flannelImage(lock: readonly Artifact[], name: keyof typeof releases): string {
   return requireArtifact(lock, { name, version: releases[name], os: "linux" }).url;
 }
 
-/** Namespace of flannel's agents. */
 export const flannelNamespace = "kube-flannel";
 
 /** flanneld's `net-conf.json` for a pod network. The same text goes to Linux (ConfigMap) and Windows (file on the node's disk). */

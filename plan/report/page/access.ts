@@ -27,13 +27,11 @@ export interface Store {
 /** What stands between the cluster's machines and everything else. */
 export interface Edge {
   readonly publicBalancer: boolean;
-  /** Zones with a NAT gateway. */
   readonly nats: readonly string[];
   /** Services of the cloud that are reached without the internet. */
   readonly endpoints: readonly string[];
 }
 
-/** Readers that are no machines. */
 const everyone = "everyone";
 const podsName = "pods with the right";
 
@@ -217,7 +215,6 @@ function azureGrants(plan: Plan): readonly Grant[] {
     });
 }
 
-/** What is at the network's edge. */
 export function edge(plan: Plan): Edge {
   const of = (type: string): readonly PlanResource[] => plan.resources.filter((resource) => resource.type === type);
   const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));

@@ -9,7 +9,6 @@ import { escapeHtml } from "../markdown.ts";
 import { code, folded, scrolling, table } from "./elements.ts";
 import { type Marks, picture } from "./picture.ts";
 
-/** An older plan, and what is different from it. */
 export interface Comparison {
   readonly base: BasePlan;
   readonly diff: PlanDiff;

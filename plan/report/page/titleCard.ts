@@ -5,16 +5,13 @@ import { escapeHtml } from "../markdown.ts";
 import { apiAccess } from "../tree.ts";
 import { shortZone } from "./access.ts";
 
-/** A figure of the title card. */
 interface Figure {
   readonly name: string;
   readonly value: string;
   readonly detail: string;
-  /** How it stands out. */
   readonly kind?: "error" | "warning";
 }
 
-/** What a plan comes to, in five figures. */
 export function figures(plan: Plan): readonly Figure[] {
   const { controlPlane, pools, network, findings } = plan;
   const members = controlPlane.members.length;

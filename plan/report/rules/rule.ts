@@ -4,7 +4,6 @@ import type { PlanMachine } from "../../plan.ts";
 import type { Leak } from "../../program/leaks.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 
-/** What the rules look at. */
 export interface FindingInput {
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
@@ -25,7 +24,6 @@ export type Rule = (input: FindingInput) => readonly Found[];
 /** Path of a setting in the stack file. */
 export const key = (name: string): string => `config.fenestra:${name}`;
 
-/** Whether the stack is a production environment. */
 export const production = (spec: ClusterSpec): boolean => spec.environment === "production";
 
 /** Level of what is good enough for trying things out, but not for production. */

@@ -15,7 +15,6 @@ const leastWindowsDisk = 60;
 /** What the default size has. The rules of the stack file refuse what cannot run at all. */
 const leastWindowsMemory = 8;
 
-/** Rules on how large things are, and where. */
 export const sizeRules: readonly Rule[] = [
   ({ spec }) => {
     const nodes = mostNodes(spec);

@@ -17,7 +17,6 @@ function oneZoneHoldsQuorum({ controlPlane, network }: ClusterSpec): boolean {
   return members > 1 && members - Math.ceil(members / network.zones.length) <= members / 2;
 }
 
-/** Rules on what the stack file says. */
 export const stackRules: readonly Rule[] = [
   ({ encrypted }) =>
     encrypted.map((name) => ({
