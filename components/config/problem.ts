@@ -15,6 +15,14 @@ export interface Problem {
   readonly remedy?: string;
 }
 
+/** One problem, in the order in which a message has its parts. */
+export function problem(path: string, value: unknown, message: string, allowed: string, remedy?: string): Problem {
+  return { path, value, message, allowed, ...(remedy === undefined ? {} : { remedy }) };
+}
+
+/** The same as all that a rule says. */
+export const refuse = (...parts: Parameters<typeof problem>): readonly Problem[] => [problem(...parts)];
+
 /** Longest rendering of a found value in a message, in characters. */
 const longestValue = 80;
 

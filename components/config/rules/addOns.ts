@@ -1,7 +1,7 @@
 import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { registryFacts } from "../../model/registryAccess.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, problem, refuse } from "../problem.ts";
 import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
@@ -9,15 +9,13 @@ const diskClassNames: readonly string[] = ["linux", "windows"];
 
 /** StorageClass names are unique. */
 const shareNames = rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
-  (smb?.shares ?? []).flatMap(({ name }, index): Problem[] => {
+  (smb?.shares ?? []).flatMap(({ name }, index): readonly Problem[] => {
     const path = `config.fenestra:addons.smb.shares[${index}].name`;
     if (storage && diskClassNames.includes(name)) {
       const message = "is the StorageClass of the cloud's disks";
-      return [{ path, value: name, message, allowed: `a name other than ${diskClassNames.join(" and ")}` }];
+      return refuse(path, name, message, `a name other than ${diskClassNames.join(" and ")}`);
     }
-    return smb?.shares.findIndex((other) => other.name === name) === index
-      ? []
-      : [{ path, value: name, message: "is listed twice", allowed: "each name once" }];
+    return smb?.shares.findIndex((other) => other.name === name) === index ? [] : refuse(path, name, "is listed twice", "each name once");
   }),
 );
 
@@ -26,16 +24,7 @@ const gmsaPath = "config.fenestra:addons.gmsa";
 const accountNames = rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
   const names = gmsa?.credentialSpecs.map(({ name }) => name) ?? [];
   return names.flatMap((name, index) =>
-    names.indexOf(name) === index
-      ? []
-      : [
-          {
-            path: `${gmsaPath}.credentialSpecs[${index}].name`,
-            value: name,
-            message: "is listed twice",
-            allowed: "each name once",
-          },
-        ],
+    names.indexOf(name) === index ? [] : refuse(`${gmsaPath}.credentialSpecs[${index}].name`, name, "is listed twice", "each name once"),
   );
 });
 
@@ -45,13 +34,13 @@ const secrets = rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) 
     const { pattern, allowed } = ccgSecretForms[cloud];
     const problems: Problem[] = [];
     if (secret !== undefined && !pattern.test(secret)) {
-      problems.push({ path: `${path}.secret`, value: secret, message: "is not the name of a secret", allowed });
+      problems.push(problem(`${path}.secret`, secret, "is not the name of a secret", allowed));
     }
     const allowedKey = "a key only where secret names one of Secrets Manager";
     const foreign = elsewhere("aws", cloud, kmsKey, `${path}.kmsKey`, allowedKey);
     problems.push(...foreign);
     if (foreign.length === 0 && kmsKey !== undefined && secret === undefined)
-      problems.push({ path: `${path}.kmsKey`, value: kmsKey, message: "is the key of no secret", allowed: allowedKey });
+      problems.push(problem(`${path}.kmsKey`, kmsKey, "is the key of no secret", allowedKey));
     return problems;
   }),
 );
@@ -60,22 +49,18 @@ const unreadSecrets = rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, poo
   (gmsa?.credentialSpecs ?? []).flatMap(({ secret }, index) =>
     secret === undefined || pools.some(({ ccgPlugin }) => ccgPlugin)
       ? []
-      : [
-          {
-            path: `${gmsaPath}.credentialSpecs[${index}].secret`,
-            value: secret,
-            message: "is read by no node",
-            allowed: "a secret only where a pool has ccgPlugin",
-            remedy: "set ccgPlugin on the Windows pools that run pods with this account",
-          },
-        ],
+      : refuse(
+          `${gmsaPath}.credentialSpecs[${index}].secret`,
+          secret,
+          "is read by no node",
+          "a secret only where a pool has ccgPlugin",
+          "set ccgPlugin on the Windows pools that run pods with this account",
+        ),
   ),
 );
 
 const linuxPlugin = poolRule(["os", "ccgPlugin"], [], (pool, path) =>
-  pool.ccgPlugin && pool.os === "linux"
-    ? [{ path: `${path}.ccgPlugin`, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }]
-    : [],
+  pool.ccgPlugin && pool.os === "linux" ? refuse(`${path}.ccgPlugin`, true, "is meant for Windows pools", "false on Linux") : [],
 );
 
 const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa", "cloud"], (pool, poolPath, { "addons.gmsa": gmsa, cloud }) => {
@@ -83,19 +68,17 @@ const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa", "cloud"],
   if (!pool.ccgPlugin || pool.os === "linux") return [];
   if (ccgSecrets(gmsa).length === 0) {
     const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
-    return [{ path, value: true, message: "needs at least one gMSA account with a secret", allowed }];
+    return refuse(path, true, "needs at least one gMSA account with a secret", allowed);
   }
   // The newest image of the cloud is plain Windows Server.
   return ccgPlugins[cloud].install === undefined && pool.image === "latest"
-    ? [
-        {
-          path,
-          value: true,
-          message: "has no plug-in to install, and the image latest has none",
-          allowed: "true only with an image that has the plug-in, which AWS publishes in its own images alone",
-          remedy: "pin an image of your own that has the plug-in",
-        },
-      ]
+    ? refuse(
+        path,
+        true,
+        "has no plug-in to install, and the image latest has none",
+        "true only with an image that has the plug-in, which AWS publishes in its own images alone",
+        "pin an image of your own that has the plug-in",
+      )
     : [];
 });
 
@@ -104,9 +87,7 @@ const registryPath = "config.fenestra:registryAccess";
 const registryResources = rule(["cloud", "registryAccess"], ({ cloud, registryAccess: access }) =>
   (access?.resources ?? []).flatMap((value, index) => {
     const { pattern, allowed } = registryFacts[cloud];
-    return pattern.test(value)
-      ? []
-      : [{ path: `${registryPath}.resources[${index}]`, value, message: "is no registry of this cloud", allowed }];
+    return pattern.test(value) ? [] : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
   }),
 );
 
@@ -114,31 +95,27 @@ const limitsPath = "config.fenestra:addons.autoscalerLimits";
 
 const autoscalerLimits = rule(
   ["addons.autoscaler", "addons.autoscalerLimits", "controlPlane.replicas", "network.zones", "pools"],
-  ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }): Problem[] => {
+  ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }): readonly Problem[] => {
     if (limits === undefined) return [];
     if (!(given ?? pools.some(({ autoscale }) => autoscale !== undefined)))
-      return [
-        {
-          path: limitsPath,
-          value: limits,
-          message: given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
-          allowed: "limits only with the autoscaler",
-          remedy: "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
-        },
-      ];
+      return refuse(
+        limitsPath,
+        limits,
+        given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
+        "limits only with the autoscaler",
+        "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
+      );
     const least = pools
       .map((pool) => leastNodes(pool, poolGroups(pool, stack["network.zones"]).length))
       .reduce<number>((sum, nodes) => sum + nodes, stack["controlPlane.replicas"]);
     return limits.nodes === undefined || limits.nodes > least
       ? []
-      : [
-          {
-            path: `${limitsPath}.nodes`,
-            value: limits.nodes,
-            message: `lets no pool grow: control plane and the least numbers of the pools are ${least} nodes`,
-            allowed: `more than ${least}, or no limit`,
-          },
-        ];
+      : refuse(
+          `${limitsPath}.nodes`,
+          limits.nodes,
+          `lets no pool grow: control plane and the least numbers of the pools are ${least} nodes`,
+          `more than ${least}, or no limit`,
+        );
   },
 );
 

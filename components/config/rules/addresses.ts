@@ -2,7 +2,7 @@ import { largestNetwork } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { poolGroups } from "../../model/pools.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, problem, refuse } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { podNetworkRules, whereNodesHaveRanges } from "./podNetworks.ts";
@@ -46,9 +46,9 @@ function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]):
   const most = typeof limit === "number" ? limit : cloudFacts[cloud].network.smallest;
   const parsed = parseCidr(value);
   const allowed = `an IPv4 network whose host bits are zero, /${least} to /${most}`;
-  if (parsed === undefined) return { path, value, message: notANetwork(value), allowed };
+  if (parsed === undefined) return problem(path, value, notANetwork(value), allowed);
   if (parsed.prefix >= least && parsed.prefix <= most) return parsed;
-  return { path, value, message: `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed };
+  return problem(path, value, `is too ${parsed.prefix < least ? "large" : "small"} a network`, allowed);
 }
 
 function fieldOf(field: NetworkField, existing: StackConfig["network"]["existing"]): NetworkField {
@@ -71,12 +71,14 @@ const oneNetwork = (own: NetworkField): Rule =>
     if (!isNetwork(found)) return [found];
     return reservedRanges
       .filter(({ range }) => overlaps(found, cidr(range)))
-      .map(({ range, reason }) => ({
-        path: key(own.setting),
-        value,
-        message: `overlaps ${range}, ${reason}`,
-        allowed: "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
-      }));
+      .map(({ range, reason }) =>
+        problem(
+          key(own.setting),
+          value,
+          `overlaps ${range}, ${reason}`,
+          "a range that touches no reserved one, such as a part of 10.0.0.0/8, 172.16.0.0/12 or 192.168.0.0/16",
+        ),
+      );
   });
 
 const disjoint = (a: NetworkField, b: NetworkField): Rule =>
@@ -86,15 +88,13 @@ const disjoint = (a: NetworkField, b: NetworkField): Rule =>
     );
     if (first === undefined || second === undefined) return [];
     if (!isNetwork(first) || !isNetwork(second) || !overlaps(first, second)) return [];
-    return [
-      {
-        path: key(b.setting),
-        value: settings[b.setting],
-        message: `overlaps ${key(a.setting)}, ${settings[a.setting]}`,
-        allowed: "three networks without a common address",
-        remedy: "move one of the two",
-      },
-    ];
+    return refuse(
+      key(b.setting),
+      settings[b.setting],
+      `overlaps ${key(a.setting)}, ${settings[a.setting]}`,
+      "three networks without a common address",
+      "move one of the two",
+    );
   });
 
 /** Most machines that the pools may have at once, including the extra one of a rolling replacement. */
@@ -131,15 +131,13 @@ const roomForMachines = rule(["cloud", "network.cidr", "network.existing", "netw
     const room = roomInSubnets(existing);
     return wanted <= room
       ? []
-      : [
-          {
-            path: key("network.existing.subnets"),
-            value: room,
-            message: `has room for ${room} machines in private subnets, but the pools may grow to ${wanted}`,
-            allowed: "subnets with room for every machine, and one more per group for replacements",
-            remedy: "name larger subnets, or lower count or autoscale.max",
-          },
-        ];
+      : refuse(
+          key("network.existing.subnets"),
+          room,
+          `has room for ${room} machines in private subnets, but the pools may grow to ${wanted}`,
+          "subnets with room for every machine, and one more per group for replacements",
+          "name larger subnets, or lower count or autoscale.max",
+        );
   }
   return tooFew(machines, settings["network.cidr"], settings.cloud, wanted, (prefix) => zones.length * (addressCount(prefix + 2) - 30));
 });
@@ -154,15 +152,13 @@ function tooFew(
 ): readonly Problem[] {
   const network = sized(field, value, cloud);
   if (!isNetwork(network) || wanted <= capacity(network.prefix)) return [];
-  return [
-    {
-      path: key(field.setting),
-      value,
-      message: `has room for ${capacity(network.prefix)} machines, but the pools may grow to ${wanted}`,
-      allowed: "a range with room for every machine, control plane and one more per group for replacements included",
-      remedy: "choose a larger range, or lower count or autoscale.max",
-    },
-  ];
+  return refuse(
+    key(field.setting),
+    value,
+    `has room for ${capacity(network.prefix)} machines, but the pools may grow to ${wanted}`,
+    "a range with room for every machine, control plane and one more per group for replacements included",
+    "choose a larger range, or lower count or autoscale.max",
+  );
 }
 
 /** The rules on the sizes of networks, and on what has room in them. */

@@ -1,4 +1,4 @@
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 
 /** Form of the name of something in AWS, in any partition. */
@@ -34,5 +34,5 @@ export const forms: Readonly<
 
 /** The problem of a name that is not of its form; none without a name. */
 export function formProblems([pattern, allowed]: Form, value: string | undefined, path: string): readonly Problem[] {
-  return value === undefined || pattern.test(value) ? [] : [{ path, value, message: `is not ${allowed}`, allowed }];
+  return value === undefined || pattern.test(value) ? [] : refuse(path, value, `is not ${allowed}`, allowed);
 }

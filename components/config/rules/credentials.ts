@@ -1,6 +1,6 @@
 import { credentialsDocument } from "../../model/credentials.ts";
 import { encryptedText } from "../encrypted.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
@@ -16,50 +16,34 @@ export const credentialRules: readonly Rule[] = [
   rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
     proxyCredentials === undefined || httpProxy !== undefined
       ? []
-      : [
-          {
-            path: key("proxyCredentials"),
-            value: "a login",
-            message: "is a login without a proxy",
-            allowed: "nothing without httpProxy",
-          },
-        ],
+      : refuse(key("proxyCredentials"), "a login", "is a login without a proxy", "nothing without httpProxy"),
   ),
   rule(["registryCredentials", "mirror"], ({ registryCredentials = {}, mirror }) => {
     const mirrors = [mirror.artifacts, ...Object.values(mirror.registries)].filter((url) => url !== undefined);
-    return Object.keys(registryCredentials).flatMap((value): Problem[] => {
+    return Object.keys(registryCredentials).flatMap((value): readonly Problem[] => {
       const path = childPath(key("registryCredentials"), value);
       if (!registryHost.test(value) || value === "_default")
-        return [{ path, value, message: "is no host", allowed: "mirror.corp.example or mirror.corp.example:5000" }];
+        return refuse(path, value, "is no host", "mirror.corp.example or mirror.corp.example:5000");
       if (/:(443|80)$/.test(value)) {
         const allowed = value.replace(/:\d+$/, "");
-        return [{ path, value, message: "names the scheme's own port, which URLs do without", allowed }];
+        return refuse(path, value, "names the scheme's own port, which URLs do without", allowed);
       }
       const open = mirrors.find((url) => url.startsWith("http:") && new URL(url).host === value);
       return open === undefined
         ? []
-        : [
-            {
-              path,
-              value,
-              message: `would send its login unencrypted to ${open}`,
-              allowed: "hosts whose URLs in mirror begin with https",
-            },
-          ];
+        : refuse(path, value, `would send its login unencrypted to ${open}`, "hosts whose URLs in mirror begin with https");
     });
   }),
   rule(["proxyCredentials", "registryCredentials"], (settings) => {
     const bytes = Buffer.byteLength(credentialsDocument(settings) ?? "");
     return bytes <= largestSecret
       ? []
-      : [
-          {
-            path: key(settings.registryCredentials === undefined ? "proxyCredentials" : "registryCredentials"),
-            value: `${bytes} bytes`,
-            message: "is too long for a parameter of AWS, in which all logins are kept together",
-            allowed: `logins of at most ${largestSecret} bytes, encoded`,
-          },
-        ];
+      : refuse(
+          key(settings.registryCredentials === undefined ? "proxyCredentials" : "registryCredentials"),
+          `${bytes} bytes`,
+          "is too long for a parameter of AWS, in which all logins are kept together",
+          `logins of at most ${largestSecret} bytes, encoded`,
+        );
   }),
 ];
 
@@ -77,13 +61,15 @@ export function plainPasswords(values: Readonly<Record<string, unknown>>, isEncr
       ? []
       : passwordsIn(values[name], [name])
           .filter(({ text }) => text !== encryptedText)
-          .map(({ path }) => ({
-            path: path.reduce(childPath, "config"),
-            value: undefined,
-            message: "is a password in clear text",
-            allowed: "an encrypted value",
-            remedy: `${encryptCommand(path)}; then change the password, which the repository's history may hold`,
-          })),
+          .map(({ path }) =>
+            problem(
+              path.reduce(childPath, "config"),
+              undefined,
+              "is a password in clear text",
+              "an encrypted value",
+              `${encryptCommand(path)}; then change the password, which the repository's history may hold`,
+            ),
+          ),
   );
 }
 

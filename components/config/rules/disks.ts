@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { defaultDiskGb } from "../../model/pools.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { formProblems, forms } from "./cloudIds.ts";
 import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
@@ -52,61 +52,38 @@ function speedProblems(
   return [
     ...(iops === undefined || iops <= most
       ? []
-      : [
-          {
-            path: `${path}.iops`,
-            value: iops,
-            message: `is more than ${type} gives a disk of ${gb} GiB`,
-            allowed: `at most ${most}`,
-            remedy: `a disk of ${Math.ceil(iops / mostIopsPerGb[type])} GiB`,
-          },
-        ]),
+      : refuse(
+          `${path}.iops`,
+          iops,
+          `is more than ${type} gives a disk of ${gb} GiB`,
+          `at most ${most}`,
+          `a disk of ${Math.ceil(iops / mostIopsPerGb[type])} GiB`,
+        )),
     ...(type !== "gp3" || throughput === undefined || throughput <= fastest
       ? []
-      : [
-          {
-            path: `${path}.throughput`,
-            value: throughput,
-            message: `is more than gp3 gives with ${iops ?? gp3Iops.least} operations per second`,
-            allowed: `at most ${fastest}`,
-            remedy: `iops: ${throughput / mostThroughputPerIops}`,
-          },
-        ]),
+      : refuse(
+          `${path}.throughput`,
+          throughput,
+          `is more than gp3 gives with ${iops ?? gp3Iops.least} operations per second`,
+          `at most ${fastest}`,
+          `iops: ${throughput / mostThroughputPerIops}`,
+        )),
   ];
 }
 
 function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
   const { type, iops, throughput } = own ?? {};
   const { speeds, types } = cloudFacts[cloud].disks;
-  if (type !== undefined && !types.includes(type))
-    return [{ path: `${path}.type`, value: type, message: "is a disk of the other cloud", allowed: types.join(", ") }];
+  if (type !== undefined && !types.includes(type)) return refuse(`${path}.type`, type, "is a disk of the other cloud", types.join(", "));
   if (!speeds) return [...elsewhere("aws", cloud, iops, `${path}.iops`), ...elsewhere("aws", cloud, throughput, `${path}.throughput`)];
   if (type === "io2")
     return [
-      ...(iops === undefined
-        ? [{ path: `${path}.iops`, value: undefined, message: "is missing", allowed: "a number, which io2 needs" }]
-        : []),
-      ...(throughput === undefined
-        ? []
-        : [
-            {
-              path: `${path}.throughput`,
-              value: throughput,
-              message: "is not a setting of io2",
-              allowed: "none: it follows iops",
-            },
-          ]),
+      ...(iops === undefined ? refuse(`${path}.iops`, undefined, "is missing", "a number, which io2 needs") : []),
+      ...(throughput === undefined ? [] : refuse(`${path}.throughput`, throughput, "is not a setting of io2", "none: it follows iops")),
       ...speedProblems(type, { iops }, path, gb),
     ];
   return iops !== undefined && (iops < gp3Iops.least || iops > gp3Iops.most)
-    ? [
-        {
-          path: `${path}.iops`,
-          value: iops,
-          message: "is not possible with gp3",
-          allowed: `${gp3Iops.least} to ${gp3Iops.most}`,
-        },
-      ]
+    ? refuse(`${path}.iops`, iops, "is not possible with gp3", `${gp3Iops.least} to ${gp3Iops.most}`)
     : speedProblems("gp3", { iops, throughput }, path, gb);
 }
 

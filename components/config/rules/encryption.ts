@@ -1,11 +1,11 @@
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import { type Rule, rule } from "./rule.ts";
 
 const names = rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
-  keys.flatMap((value, index): Problem[] =>
+  keys.flatMap((value, index): readonly Problem[] =>
     keys.indexOf(value) === index
       ? []
-      : [{ path: `config.fenestra:secretsEncryption.keys[${index}]`, value, message: "is listed twice", allowed: "each key once" }],
+      : refuse(`config.fenestra:secretsEncryption.keys[${index}]`, value, "is listed twice", "each key once"),
   ),
 );
 

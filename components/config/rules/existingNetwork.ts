@@ -1,6 +1,6 @@
 import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud, StackConfig } from "../schema.ts";
 import { type Rule, rule } from "./rule.ts";
 
@@ -32,7 +32,7 @@ function entries({ subnets }: Existing): readonly Entry[] {
 
 function networkId(cloud: Cloud, { id }: Existing): readonly Problem[] {
   const { pattern, words } = cloudFacts[cloud].network.id;
-  return pattern.test(id) ? [] : [{ path: path("id"), value: id, message: "is not the id of a network", allowed: words }];
+  return pattern.test(id) ? [] : refuse(path("id"), id, "is not the id of a network", words);
 }
 
 function subnetIds(cloud: Cloud, { id: network }: Existing, all: readonly Entry[]): readonly Problem[] {
@@ -45,20 +45,17 @@ function zones(wanted: readonly string[], { subnets }: Existing): readonly Probl
   return [
     ...wanted
       .filter((zone) => !given.includes(zone))
-      .map((zone) => ({
-        path: path("subnets", zone),
-        value: undefined,
-        message: "is missing, although it is one of network.zones",
-        allowed: "private and controlPlane, each with id and cidr",
-      })),
+      .map((zone) =>
+        problem(
+          path("subnets", zone),
+          undefined,
+          "is missing, although it is one of network.zones",
+          "private and controlPlane, each with id and cidr",
+        ),
+      ),
     ...given
       .filter((zone) => !wanted.includes(zone))
-      .map((zone) => ({
-        path: path("subnets", zone),
-        value: zone,
-        message: "is not one of network.zones",
-        allowed: `one of ${wanted.join(", ")}`,
-      })),
+      .map((zone) => problem(path("subnets", zone), zone, "is not one of network.zones", `one of ${wanted.join(", ")}`)),
   ];
 }
 
@@ -72,7 +69,7 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
   const outer = networks.flatMap((text) => parseCidr(text) ?? []);
   const problems = all.flatMap(({ at, role, cidr: text }): readonly Problem[] => {
     const range = parseCidr(text);
-    const problem = (message: string, allowed: string): readonly Problem[] => [{ path: at("cidr"), value: text, message, allowed }];
+    const problem = (message: string, allowed: string): readonly Problem[] => refuse(at("cidr"), text, message, allowed);
     if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
     if (range.prefix > longestPrefix[role]) return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
     // Where a range of the network is wrong, its own rule says so.
@@ -88,24 +85,15 @@ function sharing(all: readonly Entry[]): readonly Problem[] {
     all.slice(0, index).flatMap((other): readonly Problem[] => {
       const same = other.id.toLowerCase() === entry.id.toLowerCase();
       if (same && other.cidr !== entry.cidr)
-        return [
-          {
-            path: entry.at("cidr"),
-            value: entry.cidr,
-            message: `differs from ${other.at("cidr")}, which is of the same subnet`,
-            allowed: other.cidr,
-          },
-        ];
+        return refuse(entry.at("cidr"), entry.cidr, `differs from ${other.at("cidr")}, which is of the same subnet`, other.cidr);
       const [a, b] = [parseCidr(entry.cidr), parseCidr(other.cidr)];
       if (same || a === undefined || b === undefined || !overlaps(a, b)) return [];
-      return [
-        {
-          path: entry.at("cidr"),
-          value: entry.cidr,
-          message: `overlaps ${other.at("cidr")}, ${other.cidr}`,
-          allowed: "ranges of different subnets without a common address",
-        },
-      ];
+      return refuse(
+        entry.at("cidr"),
+        entry.cidr,
+        `overlaps ${other.at("cidr")}, ${other.cidr}`,
+        "ranges of different subnets without a common address",
+      );
     }),
   );
 }
@@ -118,14 +106,7 @@ function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
       .slice(0, index)
       .find(({ id, role }) => id.toLowerCase() === entry.id.toLowerCase() && (!subnetsSpanZones || role !== entry.role));
     if (other === undefined) return [];
-    return [
-      {
-        path: entry.at("id"),
-        value: entry.id,
-        message: `is named by ${other.at("id")} already`,
-        allowed: sharedSubnet,
-      },
-    ];
+    return refuse(entry.at("id"), entry.id, `is named by ${other.at("id")} already`, sharedSubnet);
   });
 }
 
@@ -154,17 +135,11 @@ const furtherRanges = rule(["network.existing", "network.cidr", "kubernetes.podC
   return more.flatMap((text, index): readonly Problem[] => {
     const at = path("moreCidrs", index);
     const range = parseCidr(text);
-    if (range === undefined)
-      return [{ path: at, value: text, message: "is not a network", allowed: "an IPv4 network whose host bits are zero" }];
+    if (range === undefined) return refuse(at, text, "is not a network", "an IPv4 network whose host bits are zero");
     const before = more.slice(0, index).map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
     return [...others, ...before]
       .filter(([, other]) => overlapping(range, other))
-      .map(([setting, other]) => ({
-        path: at,
-        value: text,
-        message: `overlaps config.fenestra:${setting}, ${other}`,
-        allowed: "networks without a common address",
-      }));
+      .map(([setting, other]) => problem(at, text, `overlaps config.fenestra:${setting}, ${other}`, "networks without a common address"));
   });
 });
 

@@ -1,5 +1,5 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import { path } from "./existingNetwork.ts";
 import { elsewhere, only, type Rule, rule } from "./rule.ts";
 
@@ -16,25 +16,9 @@ const beside = rule(
     const key = "config.fenestra:network";
     return [
       ...domain,
-      ...(nat === "perZone"
-        ? [
-            {
-              path: `${key}.nat`,
-              value: nat,
-              message: "makes NAT gateways, which an existing network has itself",
-              allowed: "single or none",
-            },
-          ]
-        : []),
+      ...(nat === "perZone" ? refuse(`${key}.nat`, nat, "makes NAT gateways, which an existing network has itself", "single or none") : []),
       ...(dns !== undefined
-        ? [
-            {
-              path: `${key}.dns`,
-              value: dns,
-              message: "cannot be set in an existing network, whose own name servers hold",
-              allowed: "nothing",
-            },
-          ]
+        ? refuse(`${key}.dns`, dns, "cannot be set in an existing network, whose own name servers hold", "nothing")
         : []),
       ...elsewhere("azure", cloud, resourceGroup, path("resourceGroup")),
       // False says something too, so it is refused as well.
@@ -50,14 +34,12 @@ const publicSubnets = rule(["network.existing", "access.public"], ({ "network.ex
   Object.entries(existing?.subnets ?? {}).flatMap(([zone, { public: subnet }]): readonly Problem[] =>
     subnet !== undefined || open === undefined
       ? []
-      : [
-          {
-            path: path("subnets", zone, "public"),
-            value: undefined,
-            message: "is missing: access.public makes a public load balancer",
-            allowed: "id and cidr of a public subnet",
-          },
-        ],
+      : refuse(
+          path("subnets", zone, "public"),
+          undefined,
+          "is missing: access.public makes a public load balancer",
+          "id and cidr of a public subnet",
+        ),
   ),
 );
 
@@ -81,14 +63,7 @@ const resourceGroups = rule(["accountId", "network.existing"], ({ accountId, "ne
       : []),
     // A machine's network interface must be in the subscription of its network (Azure documentation, network interfaces).
     ...(accountId !== undefined && cloudFacts.azure.network.id.pattern.test(id) && accountId !== subscription?.toLowerCase()
-      ? [
-          {
-            path: path("id"),
-            value: id,
-            message: "is in another subscription than accountId",
-            allowed: `a virtual network of ${accountId}`,
-          },
-        ]
+      ? refuse(path("id"), id, "is in another subscription than accountId", `a virtual network of ${accountId}`)
       : []),
   ];
 });

@@ -10,7 +10,7 @@ import {
 import { minorOf } from "../../model/releases.ts";
 import { neededAdmission, reservedFlagReason } from "../../model/reservedFlags.ts";
 import { didYouMean } from "../didYouMean.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
@@ -102,7 +102,7 @@ const extraArgs = rule(["kubernetes.version", "controlPlane.extraArgs"], (settin
     const of = recorded.find((each) => each.program === controlPlanePrograms[program]);
     // An unknown minor is reported by the rule on the release.
     if (of === undefined) return [];
-    return Object.entries(given[program] ?? {}).flatMap(([name, value]): Problem[] => {
+    return Object.entries(given[program] ?? {}).flatMap(([name, value]): readonly Problem[] => {
       const wrong = flagProblem(program, name, value, of);
       return wrong === undefined ? [] : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
     });
@@ -126,29 +126,24 @@ const podSecurity = z.object({
 const admission = rule(["controlPlane.admission", "controlPlane.extraArgs"], (settings) => {
   const plugins = settings["controlPlane.admission"] ?? [];
   const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
-  return plugins.flatMap(({ name, configuration }, index): Problem[] => {
+  return plugins.flatMap(({ name, configuration }, index): readonly Problem[] => {
     const path = key(`controlPlane.admission[${index}].name`);
     if (name === "PodSecurity" && !sparesSystem(configuration))
-      return [
-        {
-          path: key(`controlPlane.admission[${index}].configuration`),
-          value: configuration,
-          message: "would keep the pods of the control plane and of the node's network from being made",
-          allowed: "defaults.enforce: privileged, or kube-system in exemptions.namespaces",
-        },
-      ];
-    if (plugins.findIndex((other) => other.name === name) !== index)
-      return [{ path, value: name, message: "is configured twice", allowed: "each plug-in once" }];
+      return refuse(
+        key(`controlPlane.admission[${index}].configuration`),
+        configuration,
+        "would keep the pods of the control plane and of the node's network from being made",
+        "defaults.enforce: privileged, or kube-system in exemptions.namespaces",
+      );
+    if (plugins.findIndex((other) => other.name === name) !== index) return refuse(path, name, "is configured twice", "each plug-in once");
     return offByDefault.includes(name) && !enabled.includes(name)
-      ? [
-          {
-            path,
-            value: name,
-            message: "is off by default, so its configuration would do nothing",
-            allowed: "a plug-in that is on",
-            remedy: `set controlPlane.extraArgs.apiServer.enable-admission-plugins: NodeRestriction,${name}`,
-          },
-        ]
+      ? refuse(
+          path,
+          name,
+          "is off by default, so its configuration would do nothing",
+          "a plug-in that is on",
+          `set controlPlane.extraArgs.apiServer.enable-admission-plugins: NodeRestriction,${name}`,
+        )
       : [];
   });
 });
@@ -165,12 +160,9 @@ const linuxOnly = poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) =
       Object.keys(kubelet[field] ?? {}).flatMap((signal) => (linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [])),
     ),
   ];
-  return found.map((field) => ({
-    path: `${path}.kubelet.${field}`,
-    value: "set",
-    message: "is a setting that kubelets on Windows do not have",
-    allowed: "nothing on Windows",
-  }));
+  return found.map((field) =>
+    problem(`${path}.kubelet.${field}`, "set", "is a setting that kubelets on Windows do not have", "nothing on Windows"),
+  );
 });
 
 const thresholds = poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
@@ -181,28 +173,25 @@ const thresholds = poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
   const alone = periods.filter((signal) => !soft.includes(signal));
   const { imageGCHighThresholdPercent: high = 85, imageGCLowThresholdPercent: low = 80 } = kubelet;
   return [
-    ...missing.map((signal) => ({
-      path: `${path}.kubelet.evictionSoft["${signal}"]`,
-      value: values[signal],
-      message: "has no grace period, without which the kubelet does not start",
-      allowed: "a threshold that evictionSoftGracePeriod names too",
-    })),
-    ...alone.map((signal) => ({
-      path: `${path}.kubelet.evictionSoftGracePeriod["${signal}"]`,
-      value: kubelet.evictionSoftGracePeriod?.[signal],
-      message: "belongs to no threshold of evictionSoft",
-      allowed: soft.length === 0 ? "nothing without evictionSoft" : `one of ${soft.join(", ")}`,
-    })),
+    ...missing.map((signal) =>
+      problem(
+        `${path}.kubelet.evictionSoft["${signal}"]`,
+        values[signal],
+        "has no grace period, without which the kubelet does not start",
+        "a threshold that evictionSoftGracePeriod names too",
+      ),
+    ),
+    ...alone.map((signal) =>
+      problem(
+        `${path}.kubelet.evictionSoftGracePeriod["${signal}"]`,
+        kubelet.evictionSoftGracePeriod?.[signal],
+        "belongs to no threshold of evictionSoft",
+        soft.length === 0 ? "nothing without evictionSoft" : `one of ${soft.join(", ")}`,
+      ),
+    ),
     ...(low < high
       ? []
-      : [
-          {
-            path: `${path}.kubelet.imageGCLowThresholdPercent`,
-            value: low,
-            message: "is not below imageGCHighThresholdPercent",
-            allowed: `less than ${high}`,
-          },
-        ]),
+      : refuse(`${path}.kubelet.imageGCLowThresholdPercent`, low, "is not below imageGCHighThresholdPercent", `less than ${high}`)),
   ];
 });
 
@@ -210,7 +199,7 @@ const gates = poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, 
   if (kubelet?.featureGates === undefined) return [];
   const minor = minorOf(settings["kubernetes.version"]);
   const known = kubeletGates(readProgramFlags(), minor);
-  return Object.entries(kubelet.featureGates).flatMap(([gate, value]): Problem[] => {
+  return Object.entries(kubelet.featureGates).flatMap(([gate, value]): readonly Problem[] => {
     const wrong = known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
     return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
   });

@@ -1,23 +1,14 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import { elsewhere, only, type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
 
 const serviceAccountKeys = rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
-  names.flatMap((name, index): Problem[] =>
-    names.indexOf(name) === index
-      ? []
-      : [
-          {
-            path: key(`serviceAccountKeys[${index}]`),
-            value: name,
-            message: "is listed twice",
-            allowed: "each key once",
-          },
-        ],
+  names.flatMap((name, index): readonly Problem[] =>
+    names.indexOf(name) === index ? [] : refuse(key(`serviceAccountKeys[${index}]`), name, "is listed twice", "each key once"),
   ),
 );
 
@@ -25,11 +16,10 @@ const serviceAccountKeys = rule(["access.serviceAccountKeys"], ({ "access.servic
 const hostName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
 const names = rule(["access.names"], ({ "access.names": all = [] }) =>
-  all.flatMap((value, index): Problem[] => {
+  all.flatMap((value, index): readonly Problem[] => {
     const path = key(`names[${index}]`);
-    if (!hostName.test(value))
-      return [{ path, value, message: "is no host name", allowed: "lower-case names with a dot, or IPv4 addresses; no *" }];
-    return all.indexOf(value) === index ? [] : [{ path, value, message: "is listed twice", allowed: "each name once" }];
+    if (!hostName.test(value)) return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
+    return all.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each name once");
   }),
 );
 
@@ -38,19 +28,11 @@ const isName = (text: string): boolean => hostName.test(text) && !/^[0-9.]+$/.te
 const dns = rule(["cloud", "access.dns"], ({ cloud, "access.dns": own }) => {
   if (own === undefined) return [];
   const path = key("dns.name");
-  if (!isName(own.name)) return [{ path, value: own.name, message: "is no host name", allowed: "a lower-case name with a dot" }];
+  if (!isName(own.name)) return refuse(path, own.name, "is no host name", "a lower-case name with a dot");
   if (own.zone === undefined) return [];
   const zonePath = key("dns.zone");
   const { dnsZone: form } = cloudFacts[cloud].access;
-  if (!form.pattern.test(own.zone))
-    return [
-      {
-        path: zonePath,
-        value: own.zone,
-        message: "is a zone of the other cloud",
-        allowed: form.words,
-      },
-    ];
+  if (!form.pattern.test(own.zone)) return refuse(zonePath, own.zone, "is a zone of the other cloud", form.words);
   return [];
 });
 
@@ -61,55 +43,42 @@ const azureDns = rule(["accountId", "access.dns"], ({ accountId, "access.dns": o
   return [
     ...(own.name.endsWith(`.${zone.name}`)
       ? []
-      : [
-          {
-            path,
-            value: own.name,
-            message: `is not in the zone ${zone.name}`,
-            allowed: `a name that ends with .${zone.name}`,
-          },
-        ]),
+      : refuse(path, own.name, `is not in the zone ${zone.name}`, `a name that ends with .${zone.name}`)),
     ...(accountId === undefined || accountId === zone.subscription
       ? []
-      : [
-          {
-            path: zonePath,
-            value: own.zone,
-            message: "is in another subscription, which the program does not touch",
-            allowed: "a zone of the stack's subscription",
-            remedy: "leave the zone out, and make the record by your own means",
-          },
-        ]),
+      : refuse(
+          zonePath,
+          own.zone,
+          "is in another subscription, which the program does not touch",
+          "a zone of the stack's subscription",
+          "leave the zone out, and make the record by your own means",
+        )),
   ];
 });
 
 const serviceAccounts = rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
   const all = workloadIdentity?.serviceAccounts ?? [];
   const own = cloudFacts[cloud].access.rights;
-  return all.flatMap((account, index): Problem[] => {
+  return all.flatMap((account, index): readonly Problem[] => {
     const { namespace, name } = account;
     const path = key(`workloadIdentity.serviceAccounts[${index}]`);
     return [
       ...Object.values(cloudFacts).flatMap((other) =>
         other.access.rights.flatMap((field) => elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", "))),
       ),
-      ...(own.every((field) => account[field].length === 0)
-        ? [{ path, value: `${namespace}/${name}`, message: "has no rights", allowed: own.join(" or ") }]
-        : []),
+      ...(own.every((field) => account[field].length === 0) ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or ")) : []),
       // Pods there run the cluster itself, and a policy on them could keep it from starting.
       ...(/^(kube|fenestra)-/.test(namespace)
-        ? [
-            {
-              path: `${path}.namespace`,
-              value: namespace,
-              message: "is a namespace of the system",
-              allowed: "a namespace whose name begins with neither kube- nor fenestra-",
-            },
-          ]
+        ? refuse(
+            `${path}.namespace`,
+            namespace,
+            "is a namespace of the system",
+            "a namespace whose name begins with neither kube- nor fenestra-",
+          )
         : []),
       ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
         ? []
-        : [{ path, value: `${namespace}/${name}`, message: "is listed twice", allowed: "each service account once" }]),
+        : refuse(path, `${namespace}/${name}`, "is listed twice", "each service account once")),
     ];
   });
 });
@@ -118,16 +87,13 @@ const signingKey = rule(
   ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],
   ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
     cloudFacts[cloud].access.rsaTokens && workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
-      ? [
-          {
-            path: key("serviceAccountKeys[0]"),
-            value: keys[0],
-            message: "signs with P-256, which Entra ID refuses (AADSTS5002738)",
-            allowed: "an RSA key in first place while access.workloadIdentity is there",
-            remedy:
-              "begin a new cluster with [rsa-1]; replace the key of one that runs first, as docs/operations.md says, and then set access.workloadIdentity",
-          },
-        ]
+      ? refuse(
+          key("serviceAccountKeys[0]"),
+          keys[0],
+          "signs with P-256, which Entra ID refuses (AADSTS5002738)",
+          "an RSA key in first place while access.workloadIdentity is there",
+          "begin a new cluster with [rsa-1]; replace the key of one that runs first, as docs/operations.md says, and then set access.workloadIdentity",
+        )
       : [],
 );
 
@@ -136,14 +102,7 @@ const ownIssuer = rule(
   ["access.workloadIdentity", "access.signIn"],
   ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>
     workloadIdentity?.issuer !== undefined && signIn.some(({ issuer }) => issuer === workloadIdentity.issuer)
-      ? [
-          {
-            path: key("workloadIdentity.issuer"),
-            value: workloadIdentity.issuer,
-            message: "is an issuer of access.signIn too",
-            allowed: "another URL",
-          },
-        ]
+      ? refuse(key("workloadIdentity.issuer"), workloadIdentity.issuer, "is an issuer of access.signIn too", "another URL")
       : [],
 );
 

@@ -1,5 +1,5 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import { type Rule, rule } from "./rule.ts";
 
 const path = "config.fenestra:addons.logs";
@@ -11,27 +11,24 @@ const oneDestination = rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": l
   const own = cloudFacts[cloud].access.logs;
   const foreign = named.find((name) => name !== own && name !== "otlp");
   const allowed = `one of ${own} and otlp`;
-  if (foreign !== undefined)
-    return [{ path: `${path}.${foreign}`, value: logs[foreign], message: "is a service of the other cloud", allowed }];
+  if (foreign !== undefined) return refuse(`${path}.${foreign}`, logs[foreign], "is a service of the other cloud", allowed);
   if (named.length === 1) return [];
-  return [{ path, value: named, message: named.length === 0 ? "names no destination" : "names two", allowed }];
+  return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
 });
 
 /** Collectors never use the identity of their node, which has the rights of the machine. */
 const ownIdentity = rule(
   ["cloud", "addons.logs", "access.workloadIdentity"],
-  ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): Problem[] => {
+  ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): readonly Problem[] => {
     const service = cloudFacts[cloud].access.logs;
     if (logs?.[service] === undefined || workloadIdentity !== undefined) return [];
-    return [
-      {
-        path: `${path}.${service}`,
-        value: logs[service],
-        message: "needs an identity of the collectors' own",
-        allowed: `${service} only with access.workloadIdentity`,
-        remedy: "add access.workloadIdentity: {}, or send to an endpoint of otlp with headers",
-      },
-    ];
+    return refuse(
+      `${path}.${service}`,
+      logs[service],
+      "needs an identity of the collectors' own",
+      `${service} only with access.workloadIdentity`,
+      "add access.workloadIdentity: {}, or send to an endpoint of otlp with headers",
+    );
   },
 );
 
@@ -40,14 +37,7 @@ const headerNames = rule(["addons.logs"], ({ "addons.logs": logs }) => {
   return names.flatMap((name, index) =>
     names.indexOf(name) === index
       ? []
-      : [
-          {
-            path: `${path}.otlp.headers[${index}].name`,
-            value: logs?.otlp?.headers[index]?.name,
-            message: "is listed twice",
-            allowed: "each name once",
-          },
-        ],
+      : refuse(`${path}.otlp.headers[${index}].name`, logs?.otlp?.headers[index]?.name, "is listed twice", "each name once"),
   );
 });
 

@@ -4,7 +4,7 @@ import type { MachineSize } from "../../model/machineSizes.ts";
 import { operatingSystem } from "../../model/operatingSystems.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { reservations, withOwn } from "../../model/reservations.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { only, poolRule, type Rule } from "./rule.ts";
 
@@ -17,14 +17,7 @@ const disk = only(
   "azure",
   poolRule(["os", "diskGb"], [], ({ os, diskGb }, path) =>
     os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
-      ? [
-          {
-            path: `${path}.diskGb`,
-            value: diskGb,
-            message: "is smaller than the Windows image on Azure",
-            allowed: `${azureWindowsImageGb} GiB at least`,
-          },
-        ]
+      ? refuse(`${path}.diskGb`, diskGb, "is smaller than the Windows image on Azure", `${azureWindowsImageGb} GiB at least`)
       : [],
   ),
 );
@@ -35,19 +28,17 @@ const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) 
   const at = `${path}.size`;
   // With `capacity` a name is not looked up, so at least its form is checked.
   const { known, pattern, words } = cloudFacts[cloud].sizes;
-  if (!pattern.test(name)) return [{ path: at, value: name, message: "is not a machine size", allowed: words }];
+  if (!pattern.test(name)) return refuse(at, name, "is not a machine size", words);
   if (size === undefined) {
-    return [
-      {
-        path: at,
-        value: name,
-        message: "is not a machine size that Fenestra knows",
-        allowed: `${known}; or any with capacity`,
-        remedy: "state its processors and memory in capacity",
-      },
-    ];
+    return refuse(
+      at,
+      name,
+      "is not a machine size that Fenestra knows",
+      `${known}; or any with capacity`,
+      "state its processors and memory in capacity",
+    );
   }
-  return size.arch === "amd64" ? [] : [{ path: at, value: name, message: "is an Arm size", allowed: "an x86 size: the images are x86" }];
+  return size.arch === "amd64" ? [] : refuse(at, name, "is an Arm size", "an x86 size: the images are x86");
 });
 
 /** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
@@ -70,7 +61,7 @@ const room = poolRule(["os", "size", "capacity"], ["cloud"], (pool, path, { clou
   if (size === undefined || isLargeEnough(pool, size)) return [];
   const [node, allowed] =
     pool.os === "linux" ? ["a node", "1 processor and 2 GiB at least"] : ["a Windows node", "2 processors and 4 GiB at least"];
-  return [{ path: `${path}.size`, value: size.name, message: `is too small for ${node}`, allowed }];
+  return refuse(`${path}.size`, size.name, `is too small for ${node}`, allowed);
 });
 
 /** Where a pool can keep some of a resource from its pods. */
@@ -112,13 +103,15 @@ const roomForPods = poolRule(["os", "size", "capacity", "kubelet", "diskGb"], ["
       const own: Readonly<Record<string, string | undefined>> = kubelet[field] ?? {};
       return own[key] === undefined ? [] : [{ at: `${field}["${key}"]`, value: own[key] }];
     });
-    return given.map(({ at, value }) => ({
-      path: `${path}.kubelet.${at}`,
-      value,
-      message: `leaves pods nothing of a ${size.name}: kubeReserved, systemReserved and evictionHard keep ${Math.ceil(sum)}${unit} of ${resource}`,
-      allowed: `amounts that add up to less than the machine's ${Math.floor(has)}${unit}`,
-      remedy: "keep less, or choose a larger machine; Mi and Gi are easily mixed up",
-    }));
+    return given.map(({ at, value }) =>
+      problem(
+        `${path}.kubelet.${at}`,
+        value,
+        `leaves pods nothing of a ${size.name}: kubeReserved, systemReserved and evictionHard keep ${Math.ceil(sum)}${unit} of ${resource}`,
+        `amounts that add up to less than the machine's ${Math.floor(has)}${unit}`,
+        "keep less, or choose a larger machine; Mi and Gi are easily mixed up",
+      ),
+    );
   });
 });
 
@@ -141,7 +134,7 @@ const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool,
 export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
   const { pattern, words } = cloudFacts[cloud].images;
   if (image === "latest" || pattern.test(image)) return [];
-  return [{ path, value: image, message: "is neither latest nor a pinned image", allowed: words }];
+  return refuse(path, image, "is neither latest nor a pinned image", words);
 }
 
 const image = poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`));
@@ -152,14 +145,12 @@ const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
 export function premiumDiskProblems(size: string, path: string): readonly Problem[] {
   const letters = sizeLetters.exec(size)?.[1];
   if (letters === undefined || letters.includes("s")) return [];
-  return [
-    {
-      path,
-      value: size,
-      message: "cannot have Premium disks, which every machine of Fenestra has",
-      allowed: "a size with an s after the number, such as Standard_D2s_v5",
-    },
-  ];
+  return refuse(
+    path,
+    size,
+    "cannot have Premium disks, which every machine of Fenestra has",
+    "a size with an s after the number, such as Standard_D2s_v5",
+  );
 }
 
 /** Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines, "Limitations"). */
@@ -170,15 +161,7 @@ const azureSizes = poolRule(["size", "spot"], [], (pool, poolPath) => {
   const size = pool.size ?? cloudFacts.azure.sizes.default;
   const problems = premiumDiskProblems(size, path);
   if (!pool.spot || !neverSpot.test(size)) return problems;
-  return [
-    ...problems,
-    {
-      path,
-      value: size,
-      message: "is never given as a spot machine",
-      allowed: "a D, E or F size and no promotional one, or spot: false",
-    },
-  ];
+  return [...problems, problem(path, size, "is never given as a spot machine", "a D, E or F size and no promotional one, or spot: false")];
 });
 
 /** Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation, "Default time zones"). */
@@ -199,14 +182,12 @@ const timeZone = poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path)
   const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
   return zone === undefined || form.test(zone)
     ? []
-    : [
-        {
-          path: `${path}.timeZone`,
-          value: zone,
-          message: `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`,
-          allowed,
-        },
-      ];
+    : refuse(
+        `${path}.timeZone`,
+        zone,
+        `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`,
+        allowed,
+      );
 });
 
 /** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */

@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, refuse } from "../problem.ts";
 import { addressRules, notANetwork } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
 import { type Rule, rule } from "./rule.ts";
@@ -19,31 +19,28 @@ const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "ne
   ];
   return missing.length === 0
     ? []
-    : [
-        {
-          path: key("network.nat"),
-          value: nat,
-          message: `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
-          allowed: "none together with mirror.artifacts and mirror.registries, else single or perZone",
-          remedy: "set fenestra:mirror, or choose another nat",
-        },
-      ];
+    : refuse(
+        key("network.nat"),
+        nat,
+        `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
+        "none together with mirror.artifacts and mirror.registries, else single or perZone",
+        "set fenestra:mirror, or choose another nat",
+      );
 });
 
 const access = rule(["access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
   const own = [settings["network.cidr"], ...(settings["network.existing"]?.moreCidrs ?? [])];
   return (["public", "private"] as const).flatMap((way) => {
     const allow = settings[`access.${way}`]?.allow ?? [];
-    return allow.flatMap((value, index): Problem[] => {
+    return allow.flatMap((value, index): readonly Problem[] => {
       const path = key(`access.${way}.allow[${index}]`);
       const prefix = parseCidr(value)?.prefix;
-      if (prefix === undefined) return [{ path, value, message: notANetwork(value), allowed: "an IPv4 network whose host bits are zero" }];
+      if (prefix === undefined) return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
       // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
-      if (way === "private" && prefix < 8)
-        return [{ path, value, message: "is more than a network of yours", allowed: "networks of /8 to /32" }];
+      if (way === "private" && prefix < 8) return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
       if (way === "private" && own.includes(value))
-        return [{ path, value, message: "is the cluster's own network, which is let in anyway", allowed: "others" }];
-      return allow.indexOf(value) === index ? [] : [{ path, value, message: "is listed twice", allowed: "each network once" }];
+        return refuse(path, value, "is the cluster's own network, which is let in anyway", "others");
+      return allow.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each network once");
     });
   });
 });
@@ -53,14 +50,7 @@ const registries = rule(["mirror.registries"], (settings) =>
     const path = childPath(key("mirror.registries"), host);
     return registryHost.test(host)
       ? []
-      : [
-          {
-            path,
-            value: host,
-            message: "is not a registry's host name",
-            allowed: "a host name with an optional port, such as registry.k8s.io, or _default",
-          },
-        ];
+      : refuse(path, host, "is not a registry's host name", "a host name with an optional port, such as registry.k8s.io, or _default");
   }),
 );
 
@@ -68,26 +58,17 @@ const registries = rule(["mirror.registries"], (settings) =>
 function urlProblems(path: string, text: string | undefined): readonly Problem[] {
   if (text === undefined) return [];
   if (/^[a-z]+:\/\/[^/]*@/i.test(text)) {
-    return [
-      {
-        path,
-        value: text,
-        message: "carries a user name or a password, which would be written to every machine in clear text",
-        allowed: "a URL without credentials",
-        remedy: `${encryptCommand([...loginAt(path, text), "password"])}, and the name as username`,
-      },
-    ];
+    return refuse(
+      path,
+      text,
+      "carries a user name or a password, which would be written to every machine in clear text",
+      "a URL without credentials",
+      `${encryptCommand([...loginAt(path, text), "password"])}, and the name as username`,
+    );
   }
   return /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
     ? []
-    : [
-        {
-          path,
-          value: text,
-          message: "has a query, a fragment or characters that are not used",
-          allowed: "scheme, host, port and a plain path only",
-        },
-      ];
+    : refuse(path, text, "has a query, a fragment or characters that are not used", "scheme, host, port and a plain path only");
 }
 
 function loginAt(path: string, url: string): readonly string[] {
@@ -100,35 +81,31 @@ const noProxyEntry = /^(?:\.?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5
 const noProxy = rule(["httpProxy", "noProxy"], ({ httpProxy, noProxy: entries = [] }) => {
   const path = key("noProxy");
   if (httpProxy === undefined && entries.length > 0)
-    return [{ path, value: entries, message: "needs a proxy to make exceptions from", allowed: "nothing without httpProxy" }];
-  return entries.flatMap((value, index): Problem[] =>
+    return refuse(path, entries, "needs a proxy to make exceptions from", "nothing without httpProxy");
+  return entries.flatMap((value, index): readonly Problem[] =>
     noProxyEntry.test(value) && (!value.includes("/") || parseCidr(value) !== undefined)
       ? []
-      : [
-          {
-            path: `${path}[${index}]`,
-            value,
-            message: "is no host, domain or network",
-            allowed: "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
-          },
-        ],
+      : refuse(
+          `${path}[${index}]`,
+          value,
+          "is no host, domain or network",
+          "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
+        ),
   );
 });
 
 /** Each entry is one certificate of an authority: what is none would be trusted without effect, or not at all. */
 const authorities = rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
-  all.flatMap((pem, index): Problem[] => {
+  all.flatMap((pem, index): readonly Problem[] => {
     const message = authorityProblem(pem, all.slice(0, index));
     return message === undefined
       ? []
-      : [
-          {
-            path: key(`certificateAuthorities[${index}]`),
-            value: `${pem.length} characters`,
-            message,
-            allowed: "one certificate of an authority in PEM, each once; a chain is several entries",
-          },
-        ];
+      : refuse(
+          key(`certificateAuthorities[${index}]`),
+          `${pem.length} characters`,
+          message,
+          "one certificate of an authority in PEM, each once; a chain is several entries",
+        );
   }),
 );
 

@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, problem, refuse } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasFields } from "../settings.ts";
 import { arn, type Form, formProblems, forms } from "./cloudIds.ts";
@@ -28,14 +28,14 @@ const update = poolRule(["update", "maxAge"], ["cloud"], ({ update: own, maxAge 
     ...elsewhere("aws", cloud, maxAge, `${path}.maxAge`),
     ...elsewhere("aws", cloud, none(maxUnavailable) ? undefined : maxUnavailable, `${path}.update.maxUnavailable`),
     ...(own !== undefined && none(maxSurge) && none(maxUnavailable)
-      ? [{ path: `${path}.update.maxSurge`, value: maxSurge, message: "leaves no machine to begin with", allowed: "1 or more" }]
+      ? refuse(`${path}.update.maxSurge`, maxSurge, "leaves no machine to begin with", "1 or more")
       : []),
   ];
 });
 
 const updateOfSpot = poolRule(["update", "spot"], [], ({ update: value, spot: isSpot }, path) =>
   isSpot && value !== undefined
-    ? [{ path: `${path}.update`, value, message: "has no effect: Azure does not roll spot machines", allowed: "nothing with spot" }]
+    ? refuse(`${path}.update`, value, "has no effect: Azure does not roll spot machines", "nothing with spot")
     : [],
 );
 
@@ -45,9 +45,7 @@ const iam = rule(["cloud", "iam"], ({ cloud, iam: own }) => [
 ]);
 
 const licence = poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
-  hybridBenefit && os === "linux"
-    ? [{ path: `${path}.hybridBenefit`, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }]
-    : [],
+  hybridBenefit && os === "linux" ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux") : [],
 );
 
 /** What is bought as spot, and what is given for spot only. */
@@ -59,9 +57,7 @@ const spot = poolRule(
       ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
       : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
     return wanted.flatMap(([key, allowed]) =>
-      pool[key] === undefined
-        ? []
-        : [{ path: `${path}.${key}`, value: pool[key], message: `does not go with spot: ${pool.spot}`, allowed }],
+      pool[key] === undefined ? [] : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
     );
   },
 );
@@ -75,12 +71,7 @@ const oneZone = poolRule(
     const keys = (["capacityReservation", "dedicatedHosts"] as const).filter((key) => forms[key]?.test(pool[key] ?? "") === true);
     return zones.length === 1
       ? []
-      : keys.map((key) => ({
-          path: `${path}.${key}`,
-          value: pool[key],
-          message: "is in one zone, and the pool has more",
-          allowed: "a pool with one zone in zones",
-        }));
+      : keys.map((key) => problem(`${path}.${key}`, pool[key], "is in one zone, and the pool has more", "a pool with one zone in zones"));
   },
 );
 
@@ -118,14 +109,7 @@ const furtherSizes = poolRule(["size", "capacity", "furtherSizes", "hyperV"], []
 
 function firstSizeProblems({ size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">, path: string): readonly Problem[] {
   return size === undefined && more.length > 0
-    ? [
-        {
-          path: `${path}.size`,
-          value: undefined,
-          message: "is missing",
-          allowed: "a size, when there are furtherSizes",
-        },
-      ]
+    ? refuse(`${path}.size`, undefined, "is missing", "a size, when there are furtherSizes")
     : [];
 }
 
@@ -142,14 +126,12 @@ const profiles: Rule = ({ pools }) => {
       first.set(profile, index);
       return formProblems(form, profile, path);
     }
-    return [
-      {
-        path,
-        value: profile,
-        message: `is the profile of config.fenestra:pools[${before}] already`,
-        allowed: "a profile for each pool: nodes of one must not have the rights of another",
-      },
-    ];
+    return refuse(
+      path,
+      profile,
+      `is the profile of config.fenestra:pools[${before}] already`,
+      "a profile for each pool: nodes of one must not have the rights of another",
+    );
   });
 };
 

@@ -8,7 +8,7 @@ import {
   type PodNetworkName,
   podAddressing,
 } from "../../model/podAddressing.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasSettings, type Settings } from "../settings.ts";
 import { poolRule, type Rule, rule } from "./rule.ts";
@@ -22,15 +22,13 @@ const subnetPath = (zone: string, role: string): string => path("existing", "sub
 const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }) =>
   pods !== "azure-cni" || cloudFacts[cloud].network.podsOnInterfaces
     ? []
-    : [
-        {
-          path: path("pods"),
-          value: pods,
-          message: "takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
-          allowed: "flannel on AWS",
-          remedy: "leave it out",
-        },
-      ],
+    : refuse(
+        path("pods"),
+        pods,
+        "takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
+        "flannel on AWS",
+        "leave it out",
+      ),
 );
 
 /**
@@ -43,43 +41,40 @@ const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "
   return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
     .filter(({ range }) => !contains(whole, range))
     .map(
-      ({ path: at, value }): Problem => ({
-        path: at,
-        value,
-        message: "is outside of network.cidr, the one range in which pods have addresses",
-        allowed: `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
-        remedy: "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
-      }),
+      ({ path: at, value }): Problem =>
+        problem(
+          at,
+          value,
+          "is outside of network.cidr, the one range in which pods have addresses",
+          `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
+          "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
+        ),
     );
 });
 
 const settings = rule(["network.pods", "network.azureCni"], ({ "network.pods": pods, "network.azureCni": own }) =>
   pods === "azure-cni" || own === undefined
     ? []
-    : [
-        {
-          path: path("azureCni"),
-          value: own,
-          message: "is read with network.pods: azure-cni only",
-          allowed: "nothing with another pod network",
-          remedy: "set network.pods: azure-cni, or leave it out",
-        },
-      ],
+    : refuse(
+        path("azureCni"),
+        own,
+        "is read with network.pods: azure-cni only",
+        "nothing with another pod network",
+        "set network.pods: azure-cni, or leave it out",
+      ),
 );
 
 /** Where pods have addresses of the machines' network, no other range is used. */
 const ownRange = rule(["network.pods", "kubernetes.podCidr"], (given) =>
   ranged(given["network.pods"]) || given["kubernetes.podCidr"] === unsetRange
     ? []
-    : [
-        {
-          path: "config.fenestra:kubernetes.podCidr",
-          value: given["kubernetes.podCidr"],
-          message: `is not used with network.pods: ${given["network.pods"]}, where pods have addresses of network.cidr`,
-          allowed: "no value",
-          remedy: "leave it out",
-        },
-      ],
+    : refuse(
+        "config.fenestra:kubernetes.podCidr",
+        given["kubernetes.podCidr"],
+        `is not used with network.pods: ${given["network.pods"]}, where pods have addresses of network.cidr`,
+        "no value",
+        "leave it out",
+      ),
 );
 
 /** The schema's default. */
@@ -126,14 +121,12 @@ const leastRange = rule(["network.pods", "network.cidr", "network.existing"], (g
   given["network.existing"] !== undefined ||
   (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
     ? []
-    : [
-        {
-          path: path("cidr"),
-          value: given["network.cidr"],
-          message: "leaves the pods of control-plane machines too few addresses",
-          allowed: `a /16 to /${leastNetwork} with network.pods: azure-cni`,
-        },
-      ],
+    : refuse(
+        path("cidr"),
+        given["network.cidr"],
+        "leaves the pods of control-plane machines too few addresses",
+        `a /16 to /${leastNetwork} with network.pods: azure-cni`,
+      ),
 );
 
 /**
@@ -151,15 +144,13 @@ const roomForPods = rule(
       const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + podsPerNode);
       return wanted <= room
         ? []
-        : [
-            {
-              path: subnet.path,
-              value: subnet.value,
-              message: `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
-              allowed: "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, and for one more per pool",
-              remedy: "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
-            },
-          ];
+        : refuse(
+            subnet.path,
+            subnet.value,
+            `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
+            "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, and for one more per pool",
+            "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
+          );
     });
   },
 );
@@ -175,24 +166,20 @@ const roomForControlPlane = rule(
       const wanted = controlPlaneAddresses(azureCni, machines);
       if (wanted <= addressCount(subnet.range.prefix)) return [];
       return given["network.existing"] === undefined
-        ? [
-            {
-              path: "config.fenestra:controlPlane.replicas",
-              value: replicas,
-              message: `puts ${machines} control-plane machines into zone ${subnet.zones.join()}, whose subnet has addresses for the pods of three`,
-              allowed: "at most three per zone with network.pods: azure-cni",
-              remedy: "name more zones",
-            },
-          ]
-        : [
-            {
-              path: subnet.path,
-              value: subnet.value,
-              message: `is too small for ${machines} control-plane machines and their pods, which take the first ${wanted} addresses`,
-              allowed: `a /${32 - Math.ceil(Math.log2(wanted))} or a larger one with network.pods: azure-cni`,
-              remedy: "name a larger subnet",
-            },
-          ];
+        ? refuse(
+            "config.fenestra:controlPlane.replicas",
+            replicas,
+            `puts ${machines} control-plane machines into zone ${subnet.zones.join()}, whose subnet has addresses for the pods of three`,
+            "at most three per zone with network.pods: azure-cni",
+            "name more zones",
+          )
+        : refuse(
+            subnet.path,
+            subnet.value,
+            `is too small for ${machines} control-plane machines and their pods, which take the first ${wanted} addresses`,
+            `a /${32 - Math.ceil(Math.log2(wanted))} or a larger one with network.pods: azure-cni`,
+            "name a larger subnet",
+          );
     });
   },
 );
@@ -204,15 +191,13 @@ const podsHaveAddresses = poolRule(
   ({ kubelet }, at, { "network.pods": pods, "network.azureCni": own = unsetAzureCni }) =>
     pods !== "azure-cni" || (kubelet?.maxPods ?? 0) <= own.podsPerNode
       ? []
-      : [
-          {
-            path: `${at}.kubelet.maxPods`,
-            value: kubelet?.maxPods,
-            message: `is more than network.azureCni.podsPerNode, ${own.podsPerNode}, the addresses that a machine has for pods`,
-            allowed: `at most ${own.podsPerNode}`,
-            remedy: "raise podsPerNode, or leave it out",
-          },
-        ],
+      : refuse(
+          `${at}.kubelet.maxPods`,
+          kubelet?.maxPods,
+          `is more than network.azureCni.podsPerNode, ${own.podsPerNode}, the addresses that a machine has for pods`,
+          `at most ${own.podsPerNode}`,
+          "raise podsPerNode, or leave it out",
+        ),
 );
 
 /** Smallest network, as a prefix, whose control-plane part of a zone is a /26. */

@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import { hasFields, hasSettings } from "../settings.ts";
 import { machineRules } from "./machines.ts";
 import { placementRules } from "./placement.ts";
@@ -38,28 +38,19 @@ const names = poolRule(["name", "os", "zones", "perZone"], ["network.zones"], (p
   return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
     name.length <= longestAzureWindowsName
       ? []
-      : [
-          {
-            path: `${path}.name`,
-            value: pool.name,
-            message: `makes the group name ${name} of ${name.length} characters, too long for Windows machines on Azure`,
-            allowed: `at most ${longestAzureWindowsName} characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6`,
-            remedy: "shorten the name",
-          },
-        ],
+      : refuse(
+          `${path}.name`,
+          pool.name,
+          `makes the group name ${name} of ${name.length} characters, too long for Windows machines on Azure`,
+          `at most ${longestAzureWindowsName} characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6`,
+          "shorten the name",
+        ),
   );
 });
 
 const bounds = poolRule(["autoscale"], [], ({ autoscale }, path) =>
   autoscale !== undefined && autoscale.min > autoscale.max
-    ? [
-        {
-          path: `${path}.autoscale`,
-          value: { min: autoscale.min, max: autoscale.max },
-          message: "has min above max",
-          allowed: "a min that is at most max",
-        },
-      ]
+    ? refuse(`${path}.autoscale`, { min: autoscale.min, max: autoscale.max }, "has min above max", "a min that is at most max")
     : [],
 );
 
@@ -70,56 +61,42 @@ const count = poolRule(["name", "autoscale", "count", "zones", "perZone"], ["net
   const groups = pool.perZone ? poolGroups(pool, settings["network.zones"]).length : 1;
   return wanted >= min * groups && wanted <= max * groups
     ? []
-    : [
-        {
-          path: `${path}.count`,
-          value: wanted,
-          message: "lies outside the bounds of autoscale",
-          allowed: `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
-          remedy: "leave count out to start with the least",
-        },
-      ];
+    : refuse(
+        `${path}.count`,
+        wanted,
+        "lies outside the bounds of autoscale",
+        `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
+        "leave count out to start with the least",
+      );
 });
 
 const zones = poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
   const known = settings["network.zones"];
   const own = pool.zones ?? [];
-  return own.flatMap((zone, index): Problem[] => {
+  return own.flatMap((zone, index): readonly Problem[] => {
     const at = `${path}.zones[${index}]`;
     if (!known.includes(zone)) {
       const allowed = `one of network.zones: ${known.join(", ")}`;
-      return [{ path: at, value: zone, message: "is not a zone of the network", allowed }];
+      return refuse(at, zone, "is not a zone of the network", allowed);
     }
-    return own.indexOf(zone) === index ? [] : [{ path: at, value: zone, message: "is listed twice", allowed: "each zone once" }];
+    return own.indexOf(zone) === index ? [] : refuse(at, zone, "is listed twice", "each zone once");
   });
 });
 
 const hyperV = poolRule(["os", "hyperV"], [], (pool, path) =>
-  pool.hyperV && pool.os === "linux"
-    ? [{ path: `${path}.hyperV`, value: true, message: "is meant for Windows pools", allowed: "false on Linux" }]
-    : [],
+  pool.hyperV && pool.os === "linux" ? refuse(`${path}.hyperV`, true, "is meant for Windows pools", "false on Linux") : [],
 );
 
 const metadataAcl = poolRule(["os", "metadataAcl"], [], (pool, path) =>
   pool.metadataAcl || pool.os !== "linux"
     ? []
-    : [
-        {
-          path: `${path}.metadataAcl`,
-          value: false,
-          message: "is meant for Windows pools",
-          allowed: "true on Linux, whose nodes filter packets",
-        },
-      ],
+    : refuse(`${path}.metadataAcl`, false, "is meant for Windows pools", "true on Linux, whose nodes filter packets"),
 );
 
 const labels = poolRule(["labels"], [], (pool, path) =>
-  Object.entries(pool.labels).flatMap(([name, value]): Problem[] => {
+  Object.entries(pool.labels).flatMap(([name, value]): readonly Problem[] => {
     const at = childPath(`${path}.labels`, name);
-    return [
-      ...keyProblems(name, at, "label"),
-      ...(labelValue.test(value) ? [] : [{ path: at, value, message: "is not a label value", allowed: valueForm }]),
-    ];
+    return [...keyProblems(name, at, "label"), ...(labelValue.test(value) ? [] : refuse(at, value, "is not a label value", valueForm))];
   }),
 );
 
@@ -128,31 +105,16 @@ const annotations = poolRule(["annotations"], [], (pool, path) =>
 );
 
 function keyProblems(key: string, path: string, kind: "label" | "taint" | "annotation"): readonly Problem[] {
-  if (!isQualifiedName(key))
-    return [
-      {
-        path,
-        value: key,
-        message: `is not the name of ${kind === "annotation" ? "an" : "a"} ${kind}`,
-        allowed: keyForm,
-      },
-    ];
+  if (!isQualifiedName(key)) return refuse(path, key, `is not the name of ${kind === "annotation" ? "an" : "a"} ${kind}`, keyForm);
   return reservedPrefix.test(key)
-    ? [
-        {
-          path,
-          value: key,
-          message: `is ${kind === "annotation" ? "an" : "a"} ${kind} that Kubernetes or Fenestra sets`,
-          allowed: ownPrefix,
-        },
-      ]
+    ? refuse(path, key, `is ${kind === "annotation" ? "an" : "a"} ${kind} that Kubernetes or Fenestra sets`, ownPrefix)
     : [];
 }
 
 const taints = poolRule(["taints"], [], (pool, path) =>
-  pool.taints.flatMap(({ key, value }, index): Problem[] => {
+  pool.taints.flatMap(({ key, value }, index): readonly Problem[] => {
     const at = `${path}.taints[${index}]`;
-    const form = { path: `${at}.value`, value, message: "is not a taint's value", allowed: valueForm };
+    const form = problem(`${at}.value`, value, "is not a taint's value", valueForm);
     return [...keyProblems(key, `${at}.key`, "taint"), ...(labelValue.test(value) ? [] : [form])];
   }),
 );
@@ -160,17 +122,10 @@ const taints = poolRule(["taints"], [], (pool, path) =>
 /** A node has each pair of key and effect once, whatever the value (Kubernetes API, validation of node taints). */
 const repeatedTaints = poolRule(["os", "taints"], [], (pool, path) => {
   const ids = pool.taints.map(({ key, effect }) => `${key}:${effect}`);
-  return ids.flatMap((id, index): Problem[] => {
+  return ids.flatMap((id, index): readonly Problem[] => {
     const ours = pool.os !== "linux" && id === `${windowsTaint.key}:${windowsTaint.effect}`;
     if (!ours && ids.indexOf(id) === index) return [];
-    return [
-      {
-        path: `${path}.taints[${index}]`,
-        value: id,
-        message: ours ? "is set by Fenestra on Windows" : "is listed twice",
-        allowed: "each key and effect once",
-      },
-    ];
+    return refuse(`${path}.taints[${index}]`, id, ours ? "is set by Fenestra on Windows" : "is listed twice", "each key and effect once");
   });
 });
 
@@ -178,24 +133,22 @@ const repeatedTaints = poolRule(["os", "taints"], [], (pool, path) => {
 const groupNames: Rule = ({ settings, pools }) => {
   if (!hasSettings(settings, ["network.zones"])) return [];
   const seen = new Map<string, number>();
-  return pools.flatMap((pool, index): Problem[] => {
+  return pools.flatMap((pool, index): readonly Problem[] => {
     if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
     // A zone listed twice is reported by its own rule, not again as a duplicate name.
     const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
-    return [...groups].flatMap((name): Problem[] => {
+    return [...groups].flatMap((name): readonly Problem[] => {
       const first = seen.get(name);
       if (first === undefined) {
         seen.set(name, index);
         return [];
       }
-      return [
-        {
-          path: `config.fenestra:pools[${index}].name`,
-          value: pool.name,
-          message: `makes the group name ${name}, which config.fenestra:pools[${first}] has already`,
-          allowed: "names that stay unique when perZone appends the zone's last letter or digit",
-        },
-      ];
+      return refuse(
+        `config.fenestra:pools[${index}].name`,
+        pool.name,
+        `makes the group name ${name}, which config.fenestra:pools[${first}] has already`,
+        "names that stay unique when perZone appends the zone's last letter or digit",
+      );
     });
   });
 };
@@ -217,23 +170,23 @@ const hints = poolRule(
     const free = mostGroupTags - ofGroup - Object.keys(tags).length;
     const long = keys.filter((key) => key.length > longestHint);
     return [
-      ...long.map((key) => ({
-        path,
-        value: key,
-        message: "is a label or taint too long for a pool with autoscale, which must name it in a tag",
-        allowed: `keys of at most ${longestHint} characters on ${words.title}`,
-      })),
+      ...long.map((key) =>
+        problem(
+          path,
+          key,
+          "is a label or taint too long for a pool with autoscale, which must name it in a tag",
+          `keys of at most ${longestHint} characters on ${words.title}`,
+        ),
+      ),
       ...(keys.length <= free
         ? []
-        : [
-            {
-              path,
-              value: keys.length,
-              message: "is too many labels and taints: each needs a tag of the autoscaled group, beside the stack's own",
-              allowed: `at most ${free}, those that Fenestra sets included: a group of machines has ${mostGroupTags} tags`,
-              remedy: "take away tags, labels or taints",
-            },
-          ]),
+        : refuse(
+            path,
+            keys.length,
+            "is too many labels and taints: each needs a tag of the autoscaled group, beside the stack's own",
+            `at most ${free}, those that Fenestra sets included: a group of machines has ${mostGroupTags} tags`,
+            "take away tags, labels or taints",
+          )),
     ];
   },
 );

@@ -1,6 +1,6 @@
 import type { Artifact } from "../../model/artifacts.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import type { Problem } from "../problem.ts";
+import { type Problem, refuse } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { type AcceptedSettings, hasFields, hasSettings, type Settings } from "../settings.ts";
 
@@ -31,7 +31,7 @@ export function elsewhere(
 ): readonly Problem[] {
   return owner === cloud || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
     ? []
-    : [{ path, value, message: `is a setting of ${cloudFacts[owner].words.title}`, allowed }];
+    : refuse(path, value, `is a setting of ${cloudFacts[owner].words.title}`, allowed);
 }
 
 /** A rule on something that only the named cloud has. */

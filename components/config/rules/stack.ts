@@ -2,7 +2,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
 import { selectableVersions } from "../../model/releases.ts";
 import { didYouMean } from "../didYouMean.ts";
-import { childPath, type Problem } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
 import { elsewhere, only, type Rule, rule } from "./rule.ts";
@@ -13,15 +13,13 @@ const version = rule(["kubernetes.version"], ({ "kubernetes.version": release },
   const allowed = selectableVersions(lock);
   return allowed.includes(release)
     ? []
-    : [
-        {
-          path: key("kubernetes.version"),
-          value: release,
-          message: "is a Kubernetes release without artifacts in the lock file",
-          allowed: `one of ${allowed.join(", ")}`,
-          remedy: "choose one of these, or record its digests with `fenestra pin <version>`",
-        },
-      ];
+    : refuse(
+        key("kubernetes.version"),
+        release,
+        "is a Kubernetes release without artifacts in the lock file",
+        `one of ${allowed.join(", ")}`,
+        "choose one of these, or record its digests with `fenestra pin <version>`",
+      );
 });
 
 /**
@@ -29,14 +27,12 @@ const version = rule(["kubernetes.version"], ({ "kubernetes.version": release },
  */
 const clusterName = rule(["name"], ({ name }) =>
   `${name}-`.startsWith("internal-")
-    ? [
-        {
-          path: key("name"),
-          value: name,
-          message: "makes the name of a load balancer that AWS refuses",
-          allowed: "a name that is not internal and does not begin with internal-",
-        },
-      ]
+    ? refuse(
+        key("name"),
+        name,
+        "makes the name of a load balancer that AWS refuses",
+        "a name that is not internal and does not begin with internal-",
+      )
     : [],
 );
 
@@ -57,9 +53,9 @@ const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
 const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) => {
   const { regions, zones: form } = cloudFacts[cloud];
   const isRegion = regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
-  return all.flatMap((zone, index): Problem[] => {
+  return all.flatMap((zone, index): readonly Problem[] => {
     const path = key(`network.zones[${index}]`);
-    if (all.indexOf(zone) !== index) return [{ path, value: zone, message: "is listed twice", allowed: "each zone once" }];
+    if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
     // Zones that are named after their region cannot be judged for an invalid one.
     return (form.ofRegion && !isRegion) || form.pattern(name).test(zone) ? [] : [{ path, value: zone, ...form.refusal(name) }];
   });
@@ -67,9 +63,7 @@ const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name,
 
 const account = rule(["cloud", "accountId"], ({ cloud, accountId }) => {
   const { pattern, words } = cloudFacts[cloud].account;
-  return accountId === undefined || pattern.test(accountId)
-    ? []
-    : [{ path: key("accountId"), value: accountId, message: "belongs to the other cloud", allowed: words }];
+  return accountId === undefined || pattern.test(accountId) ? [] : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
 });
 
 const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
@@ -78,19 +72,16 @@ const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "control
   const known = machineSize(cloud, name);
   const problems: Problem[] = [];
   if (known === undefined || known.arch !== "amd64") {
-    problems.push({
-      path: key("controlPlane.size"),
-      value: name,
-      message: known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
-      allowed: `an x86 size: ${inWords}`,
-    });
+    problems.push(
+      problem(
+        key("controlPlane.size"),
+        name,
+        known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
+        `an x86 size: ${inWords}`,
+      ),
+    );
   } else if (known.vcpus < 2 || known.memoryGib < 2) {
-    problems.push({
-      path: key("controlPlane.size"),
-      value: name,
-      message: "is too small for a control plane",
-      allowed: "2 processors and 2 GiB at least (kubeadm)",
-    });
+    problems.push(problem(key("controlPlane.size"), name, "is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)"));
   }
   return problems;
 });
@@ -109,26 +100,15 @@ const encryptionAtHost = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptio
 
 /** Values that must be unique among issuers, and reserved names. */
 const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
-  issuers.flatMap(({ name, issuer }, index): Problem[] => {
+  issuers.flatMap(({ name, issuer }, index): readonly Problem[] => {
     const path = key(`access.signIn[${index}]`);
     const earlier = issuers.slice(0, index);
     return [
       ...(name === "system"
-        ? [
-            {
-              path: `${path}.name`,
-              value: name,
-              message: "would let an issuer speak for the components of Kubernetes",
-              allowed: "any other name",
-            },
-          ]
+        ? refuse(`${path}.name`, name, "would let an issuer speak for the components of Kubernetes", "any other name")
         : []),
-      ...(earlier.some((other) => other.name === name)
-        ? [{ path: `${path}.name`, value: name, message: "is the name of two issuers", allowed: "each name once" }]
-        : []),
-      ...(earlier.some((other) => other.issuer === issuer)
-        ? [{ path: `${path}.issuer`, value: issuer, message: "is listed twice", allowed: "each issuer once" }]
-        : []),
+      ...(earlier.some((other) => other.name === name) ? refuse(`${path}.name`, name, "is the name of two issuers", "each name once") : []),
+      ...(earlier.some((other) => other.issuer === issuer) ? refuse(`${path}.issuer`, issuer, "is listed twice", "each issuer once") : []),
     ];
   }),
 );
@@ -138,10 +118,7 @@ const mostTags = 40;
 
 const tags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
   const names = Object.keys(all);
-  const many: Problem[] =
-    names.length > mostTags
-      ? [{ path: key("tags"), value: names.length, message: "has too many tags", allowed: `at most ${mostTags}` }]
-      : [];
+  const many = names.length > mostTags ? refuse(key("tags"), names.length, "has too many tags", `at most ${mostTags}`) : [];
   return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
 });
 
@@ -163,7 +140,7 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
     [value.length > 256, "has a value that is too long", "at most 256 characters"],
     [twin !== name, `differs from ${twin} by case only`, "names that differ without regard to case, as Azure compares them"],
   ];
-  return checks.flatMap(([wrong, message, allowed]) => (wrong ? [{ path, value, message, allowed }] : []));
+  return checks.flatMap(([wrong, message, allowed]) => (wrong ? refuse(path, value, message, allowed) : []));
 }
 
 /**
@@ -174,15 +151,13 @@ const reservedWords = /microsoft|windows|^login/;
 
 const reservedName = rule(["name"], ({ name }) =>
   reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
-    ? [
-        {
-          path: key("name"),
-          value: name,
-          message: "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
-          allowed: "a name without microsoft and windows, hyphens not counted, that does not begin with login",
-          remedy: "choose a name such as win-lab",
-        },
-      ]
+    ? refuse(
+        key("name"),
+        name,
+        "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
+        "a name without microsoft and windows, hyphens not counted, that does not begin with login",
+        "choose a name such as win-lab",
+      )
     : [],
 );
 
@@ -195,14 +170,7 @@ const mostAzureTags = 13;
 const azureTags = rule(["tags"], ({ tags: all }) => {
   const count = Object.keys(all).length;
   if (count <= mostAzureTags) return [];
-  return [
-    {
-      path: key("tags"),
-      value: count,
-      message: "has too many tags for Azure's DNS zones",
-      allowed: `at most ${mostAzureTags}`,
-    },
-  ];
+  return refuse(key("tags"), count, "has too many tags for Azure's DNS zones", `at most ${mostAzureTags}`);
 });
 
 export const stackRules: readonly Rule[] = [
