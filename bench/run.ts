@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
-import { readStackFile } from "../components/config/stackFile.ts";
+import { readStackFile, stacksFolder } from "../components/config/stackFile.ts";
 
 /** Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine is not a test. */
 const runs = Number(process.env.RUNS ?? 5);
@@ -33,7 +33,7 @@ function withPools(count: number): Readonly<Record<string, string>> {
     os: systems[index % systems.length],
     count: 2,
   }));
-  return { ...readStackFile("aws-dev"), "fenestra:pools": JSON.stringify(pools) };
+  return { ...readStackFile("aws-dev", stacksFolder), "fenestra:pools": JSON.stringify(pools) };
 }
 
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`.padStart(8);
@@ -43,9 +43,9 @@ const row = (name: string, { plan, wall, cpu, resources }: Figures) =>
 const load = loadavg().map((value) => value.toFixed(1));
 console.log(`Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`);
 console.log(`${"".padEnd(22)}    plan     process   processor  resources`);
-const dev = measure(readStackFile("aws-dev"));
+const dev = measure(readStackFile("aws-dev", stacksFolder));
 row("plan of aws-dev", dev);
-row("plan of aws-prod", measure(readStackFile("aws-prod")));
+row("plan of aws-prod", measure(readStackFile("aws-prod", stacksFolder)));
 const curve = [1, 10, 20, 40].map((count) => {
   const result = measure(withPools(count));
   row(`${count} pools`, result);

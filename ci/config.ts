@@ -1,7 +1,11 @@
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { z } from "zod";
 import { loadConfig } from "../components/config/load.ts";
+import { moreArtifacts } from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { readStackFile } from "../components/config/stackFile.ts";
+import { artifactsVariable } from "../components/model/artifacts.ts";
 import type { Repository } from "./environments.ts";
 
 /** A stack that the workflows handle, from its stack file. */
@@ -57,7 +61,7 @@ const schema = z.strictObject({
   repository: z.string().regex(/^[A-Za-z0-9-]+\/[A-Za-z0-9_.-]+$/, "allowed: OWNER/NAME of a repository on GitHub"),
   repositoryIds: z.strictObject({ owner: digits, repository: digits }).optional(),
   stacks: z.array(z.string(), "allowed: a list of stacks").min(1, "allowed: at least one stack"),
-  /** Folder of their stack files, from the root of the repository. */
+  /** Folder of their stack files, from the folder above the project's. */
   stackDir: z.string().default("stacks"),
   oidcProviderArn: z
     .string()
@@ -74,9 +78,10 @@ const prefix = "fenestra-ci:";
  * Reads the config of this program, and of each stack its own stack file, so that nothing is written down twice.
  *
  * @param config values as Pulumi hands them to a program
+ * @param root folder of the project. Default: that of this program
  * @throws CiConfigError with all mistakes; ConfigError for one in a stack file
  */
-export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
+export function loadCiConfig(config: Readonly<Record<string, string>>, root = fileURLToPath(new URL(".", import.meta.url))): CiSpec {
   const own = Object.entries(config).filter(([key]) => key.startsWith(prefix));
   const values = own.map(([key, text]): [string, unknown] => {
     const name = key.slice(prefix.length);
@@ -85,7 +90,8 @@ export function loadCiConfig(config: Readonly<Record<string, string>>): CiSpec {
   const result = schema.safeParse(Object.fromEntries(values));
   if (!result.success) throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
   const { repository: name, repositoryIds: ids, stacks, stackDir, oidcProviderArn } = result.data;
-  const folder = new URL(`../${stackDir}/`, import.meta.url);
+  const folder = pathToFileURL(`${path.resolve(root, "..", stackDir)}/`);
+  process.env[artifactsVariable] = fileURLToPath(new URL(moreArtifacts, folder));
   const files = stacks.map((stack) => ({ stack, config: loadConfig(readStackFile(stack, folder)) }));
   const places = new Set(files.map(({ config: { cloud, region, accountId } }) => `${cloud} ${region} ${accountId}`));
   const [first] = files;

@@ -10,7 +10,7 @@ const clouds: Readonly<Record<Cloud, () => Promise<(spec: CiSpec) => CiOutputs>>
 
 /** The program: a place for the state of each stack, and an identity for each environment that handles it. */
 export default async function fenestraCi(): Promise<CiOutputs> {
-  const spec = loadCiConfig(pulumi.runtime.allConfig());
+  const spec = loadCiConfig(pulumi.runtime.allConfig(), pulumi.getRootDirectory() || undefined);
   const setUp = await clouds[spec.cloud]();
   return setUp(spec);
 }

@@ -1,6 +1,5 @@
 import { execFileSync } from "node:child_process";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { planFiles } from "../plan/report/files.ts";
@@ -11,6 +10,7 @@ import { changesFile, changesJson, type Status } from "./changes/stackChange.ts"
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
+import { findProject, programEntry, stacksOf } from "./project.ts";
 
 const help = `Usage: fenestra changes --since REF [options]
 
@@ -54,12 +54,13 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
 }
 
 async function compareSince(ref: string, install: boolean): Promise<readonly ComparedStack[]> {
-  const base = openCheckout(ref, { option: "--since", ...(install ? { install: npmCi } : {}) });
+  const project = findProject();
+  const folder = stacksOf(project);
+  const base = openCheckout(ref, { repository: project.root, option: "--since", ...(install ? { install: npmCi } : {}) });
   try {
-    const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
     return await compareStacks(
       { stacks: base.stacks, plan: async (stack) => base.plan(stack) },
-      { stacks: stackNames(), plan: async (stack) => makePlan({ stack, config: readStackFile(stack), entry }) },
+      { stacks: stackNames(folder), plan: async (stack) => makePlan({ stack, config: readStackFile(stack, folder), entry: programEntry }) },
     );
   } finally {
     base.close();

@@ -23,6 +23,8 @@ export class UsageError extends Error {
 export interface Terminal extends Output {
   /** Asks a person and returns the line; absent where no person can answer, as in a pipeline. */
   readonly ask?: (question: string) => Promise<string>;
+  /** Prepares the process for a command, before it is loaded; absent where it is not the process of one command. */
+  readonly prepare?: () => void;
 }
 
 /** A command of the `fenestra` program. */

@@ -1,17 +1,20 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
+import { pathToFileURL } from "node:url";
+import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
 import { stackNames } from "../components/config/stackFile.ts";
+import { artifactsVariable } from "../components/model/artifacts.ts";
 import { UsageError } from "./exit.ts";
-
-const root = fileURLToPath(new URL("../", import.meta.url));
+import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 
 /** How to check a commit out. */
 export interface CheckoutOptions {
-  /** Folder of the repository. Default: this one. */
+  /** Folder of the project. Default: the one that the command is for. */
   readonly repository?: string;
+  /** Folder of the program, whose packages are installed. Default: this one. */
+  readonly program?: string;
   /** The command line's option that names the commit, for messages. Default: `--diff`. */
   readonly option?: string;
   /**
@@ -19,7 +22,7 @@ export interface CheckoutOptions {
    * asks nothing of the network.
    */
   readonly install?: (folder: string) => void;
-  /** Folder of the stack files in place of `stacks`: one of the repository is read as that commit has it. */
+  /** Folder of the stack files in place of the project's: one of the repository is read as that commit has it. */
   readonly stackDir?: string | undefined;
 }
 
@@ -50,42 +53,47 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 }
 
 /**
- * Checks a commit out, in a worktree in the temporary folder. The caller closes it, also after an error.
+ * Checks a commit out, in a worktree in the temporary folder, with the version of the program that it pins where that is a submodule. The
+ * caller closes it, also after an error.
  *
  * @throws UsageError when there is no such commit, or it needs other packages and they are not installed.
  */
 export function openCheckout(ref: string, options: CheckoutOptions = {}): Checkout {
-  const { repository = root, option = "--diff", install, stackDir } = options;
+  const { repository = findProject().root, program = programFolder, option = "--diff", install, stackDir } = options;
   const named = `${option} ${ref}`;
   const commit = commitOf(ref, option, repository);
-  const same = hasSamePackages(commit, repository);
-  if (!same && install === undefined)
-    throw new UsageError(
-      `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a separate clone (npm ci, fenestra plan --json) and give that file`,
-    );
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-base-"));
+  const top = realpathSync(git(repository, ["rev-parse", "--show-toplevel"]).trimEnd());
+  const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-base-")));
   const tree = path.join(folder, "tree");
-  const inside = stackDir === undefined ? undefined : path.relative(repository, path.resolve(stackDir));
-  const stackArgs = inside === undefined ? [] : ["--stack-dir", path.resolve(inside.startsWith("..") ? repository : tree, inside)];
   // Ctrl-C goes to the child as well; this process must live on to clean up.
   const ignore = () => undefined;
   process.on("SIGINT", ignore);
   const close = () => {
     process.removeListener("SIGINT", ignore);
     rmSync(folder, { recursive: true, force: true });
-    git(repository, ["worktree", "prune"]);
+    for (const each of new Set([repository, program])) git(each, ["worktree", "prune"]);
   };
   try {
     git(repository, ["worktree", "add", "--detach", "--quiet", tree, commit]);
-    if (same) symlinkSync(path.join(repository, "node_modules"), path.join(tree, "node_modules"));
-    else install?.(tree);
-    const stacks = stacksIn(path.join(tree, "stacks"));
-    const known = stackArgs[1] === undefined ? stacks : stacksIn(stackArgs[1]);
+    const project = path.join(tree, path.relative(top, realpathSync(repository)));
+    // A version without a project file is a program alone.
+    const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
+    if (!existsSync(path.join(then.program, "package-lock.json"))) addPinned(tree, then.program, commit, named, { repository, program });
+    const inside = stackDir === undefined ? then.stacks : path.resolve(stackDir);
+    const folderOfStacks = isInside(top, inside) ? path.join(tree, path.relative(top, inside)) : inside;
+    const stackArgs = folderOfStacks === path.join(then.program, "stacks") ? [] : ["--stack-dir", folderOfStacks];
+    if (hasSamePackages(then.program, program)) symlinkSync(path.join(program, "node_modules"), path.join(then.program, "node_modules"));
+    else if (install !== undefined) install(then.program);
+    else
+      throw new UsageError(
+        `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a separate clone (npm ci, fenestra plan --json) and give that file`,
+      );
+    const known = stacksIn(folderOfStacks);
     return {
-      stacks: stacks ?? [],
+      stacks: known ?? [],
       plan: (stack) => {
         if (known?.includes(stack) === false) throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
-        return runPlan(tree, named, stack, stackArgs);
+        return runPlan(then.program, named, stack, stackArgs, path.join(then.stacks, moreArtifacts));
       },
       close,
     };
@@ -93,6 +101,32 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     close();
     throw error;
   }
+}
+
+/** Adds the version of the program that a commit pins as a submodule; one that is not here, as in a shallow clone, is fetched. */
+function addPinned(
+  tree: string,
+  folder: string,
+  commit: string,
+  named: string,
+  { repository, program }: { readonly repository: string; readonly program: string },
+): void {
+  const inTree = path.relative(tree, folder);
+  const [, type, id = ""] = git(tree, ["ls-tree", commit, "--", inTree]).split(/[ \t]/);
+  if (type !== "commit") throw new UsageError(`${named}: ${inTree} is no program and no submodule there`);
+  try {
+    git(program, ["cat-file", "-e", `${id}^{commit}`]);
+  } catch {
+    try {
+      git(program, ["fetch", "--quiet", "--depth", "1", "origin", id]);
+    } catch {
+      const where = path.relative(repository, program);
+      throw new UsageError(
+        `${named}: it pins the version ${id}, which is not here and could not be fetched: git -C ${where} fetch origin ${id}`,
+      );
+    }
+  }
+  git(program, ["worktree", "add", "--detach", "--quiet", folder, id]);
 }
 
 function stacksIn(folder: string): readonly string[] | undefined {
@@ -113,24 +147,23 @@ function commitOf(ref: string, option: string, repository: string): string {
   }
 }
 
-function hasSamePackages(commit: string, repository: string): boolean {
-  const lockFile = path.join(repository, "package-lock.json");
-  const here = existsSync(lockFile) ? readFileSync(lockFile, "utf8") : "";
-  try {
-    return git(repository, ["show", `${commit}:package-lock.json`]) === here;
-  } catch {
-    return here === "";
-  }
+function hasSamePackages(one: string, other: string): boolean {
+  const [a, b] = [one, other].map((folder) => {
+    const file = path.join(folder, "package-lock.json");
+    return existsSync(file) ? JSON.stringify(packagesOf(readFileSync(file, "utf8"))) : "";
+  });
+  return a === b;
 }
 
-function runPlan(tree: string, named: string, stack: string, stackArgs: readonly string[]): string {
-  const command = path.join(tree, "cli", "main.ts");
+function runPlan(program: string, named: string, stack: string, stackArgs: readonly string[], artifacts: string): string {
+  const command = path.join(program, "cli", "main.ts");
   if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
   try {
     // Findings of the base, exit code 1, are of no interest here.
     const args = [command, "plan", "--stack", stack, ...stackArgs, "--json"];
     return execFileSync(process.execPath, args, {
-      cwd: tree,
+      cwd: program,
+      env: { ...process.env, [artifactsVariable]: artifacts },
       encoding: "utf8",
       maxBuffer: 2 ** 28,
       stdio: ["ignore", "pipe", "pipe"],

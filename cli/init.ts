@@ -1,15 +1,18 @@
 import { existsSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
-import { parseStackFile, stacksFolder } from "../components/config/stackFile.ts";
+import { parseStackFile } from "../components/config/stackFile.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { newStackText } from "./init/newStack.ts";
 import { answers, type Given } from "./init/questions.ts";
+import { findProject, programFolder, stacksOf } from "./project.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra init --stack NAME [options]
 
-Writes stacks/Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal;
+Writes the stack file Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal;
 elsewhere its default is taken. A file that exists is left alone.
 
   --stack NAME        name of the stack; the cluster takes it too
@@ -44,7 +47,14 @@ export const initCommand: Command = {
         print: { type: "boolean", default: false },
       },
     });
-    return init({ ...values, workloadIdentity: values["workload-identity"] }, values.print, terminal, stacksFolder);
+    const project = findProject();
+    return init(
+      { ...values, workloadIdentity: values["workload-identity"] },
+      values.print,
+      terminal,
+      stacksOf(project),
+      path.relative(project.stacks, programFolder),
+    );
   },
 };
 
@@ -53,12 +63,12 @@ export const initCommand: Command = {
  *
  * @throws UsageError when something needed is missing or the file exists; ConfigError when a value is not allowed.
  */
-export async function init(given: Given, print: boolean, { out, err, ask }: Terminal, folder: URL): Promise<ExitCode> {
+export async function init(given: Given, print: boolean, { out, err, ask }: Terminal, folder: URL, program?: string): Promise<ExitCode> {
   const { stack, file: wanted } = await answers(given, ask);
-  const name = `stacks/Pulumi.${stack}.yaml`;
   const file = new URL(`Pulumi.${stack}.yaml`, folder);
+  const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
   if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
-  const text = newStackText(wanted);
+  const text = newStackText(wanted, program);
   loadConfig(parseStackFile(text, name));
   if (print) out(text);
   else {

@@ -1,9 +1,13 @@
+import path from "node:path";
 import { createInterface } from "node:readline/promises";
 import { paintFor } from "../checks/report.ts";
 import { didYouMean } from "../components/config/didYouMean.ts";
 import { ConfigError } from "../components/config/problem.ts";
+import { moreArtifacts } from "../components/config/projectFile.ts";
+import { artifactsVariable } from "../components/model/artifacts.ts";
 import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 
 /** Commands by name. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
 const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
@@ -94,6 +98,7 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       const remedy = didYouMean(name, names);
       throw new UsageError(`there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`);
     }
+    terminal.prepare?.();
     const command = await found.load();
     if (rest.includes("--help") || rest.includes("-h")) {
       terminal.out(command.help);
@@ -130,6 +135,15 @@ async function ask(question: string): Promise<string> {
   }
 }
 
+/** Prepares the process for the project: the packages are this version's, and releases that its repository adds are known. */
+function prepare(err: (text: string) => void): void {
+  requirePackages();
+  const project = projectOrNone();
+  if (project === undefined) return;
+  process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
+  for (const note of projectNotes(project)) err(`fenestra: ${note}\n`);
+}
+
 if (import.meta.main) {
   // A reader that has seen enough, such as head, closes the pipe.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -137,9 +151,11 @@ if (import.meta.main) {
     process.stderr.write(`fenestra: the output cannot be written: ${error.message}\n`);
     process.exit(exitCodes.findings);
   });
+  const err = (text: string) => void process.stderr.write(text);
   process.exitCode = await main(process.argv.slice(2), {
     out: (text) => void process.stdout.write(text),
-    err: (text) => void process.stderr.write(text),
+    err,
+    prepare: () => prepare(err),
     ...(process.stdin.isTTY ? { ask } : {}),
     paint: paintFor(process.stdout),
   });

@@ -1,10 +1,10 @@
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { clusterSpec } from "../components/spec/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal } from "./exit.ts";
+import { programEntry } from "./project.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const help = `Usage: fenestra mirror --list --stack NAME [--json]
@@ -37,8 +37,7 @@ async function mirror(args: readonly string[], { out, err }: Terminal): Promise<
   });
   const { stack, config } = readStack("mirror needs --list and --stack NAME", values.list ? values : { ...values, stack: undefined });
   const spec = clusterSpec(loadConfig(config));
-  const entry = fileURLToPath(new URL("../index.ts", import.meta.url));
-  const list = mirrorList(await makePlan({ stack, config, entry }), spec);
+  const list = mirrorList(await makePlan({ stack, config, entry: programEntry }), spec);
   out(values.json ? `${JSON.stringify(list, null, 2)}\n` : mirrorText(list));
   const without = [...list.files, ...list.images].filter(({ digest }) => digest === null).length;
   err(`${list.files.length} files, ${list.images.length} images, ${without} of them without a recorded digest\n`);

@@ -1,17 +1,17 @@
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { z } from "zod";
+import { moreArtifacts } from "../components/config/projectFile.ts";
 import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
 import { defaultRelease, namedVersions, type VersionTable } from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { judge, nameOf, type PinResult, renderLock, withNamed, withRelease } from "./pin/lock.ts";
 import { findNewer, kubernetesName, newerStack, newerVersions, takeable } from "./pin/patches.ts";
-import { Publishers } from "./pin/publishers.ts";
+import { isProgram, Publishers } from "./pin/publishers.ts";
+import { findProject, programFolder } from "./project.ts";
 import { withUserFile } from "./userFiles.ts";
 
-const repository = fileURLToPath(new URL("../", import.meta.url));
 const lockPath = "components/model/artifacts.lock.json";
 
 const section = z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())]));
@@ -24,11 +24,12 @@ const atOnce = 8;
 const help = `Usage: fenestra pin [VERSION] [options]
 
 Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
-missing is recorded, also what versions.json names at another version. With VERSION (${defaultRelease}) the programs of that Kubernetes
+missing is recorded, also what versions.json names at another version. In a repository that has Fenestra as a submodule it is asked for
+Kubernetes releases alone, which go to ${moreArtifacts} beside the stack files; that file is read after Fenestra's own. With VERSION (${defaultRelease}) the programs of that Kubernetes
 release are added, for every role; the two newest releases of a minor stay. The lock file is written only when nothing differs and nothing failed.
 
   --check         write nothing, and say which newer patch releases the publishers have of the minors in the lock file
-  --patches       take these patch releases: into the lock file, into versions.json, and into each file of the folder stacks whose version is
+  --patches       take these patch releases: into the lock file, into versions.json, and into each stack file whose version is
                   the newest one of its minor so far
   --only TEXT     only artifacts whose name or version contains TEXT
   --accept-moved  take the new image where a publisher has moved a tag
@@ -55,20 +56,25 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       "accept-moved": { type: "boolean", default: false },
       via: { type: "string" },
       patches: { type: "boolean", default: false },
-      root: { type: "string", default: repository },
+      root: { type: "string" },
     },
   });
-  const { check, only, patches, root, via } = values;
+  const { check, only, patches, via } = values;
+  const project = values.root === undefined ? findProject() : { root: values.root, stacks: path.join(values.root, "stacks"), own: true };
+  const root = values.root ?? programFolder;
   const [version, ...others] = positionals;
   if (others.length > 0) throw new UsageError(`pin takes one version, not ${positionals.join(" ")}`);
   if (check && patches) throw new UsageError("--check writes nothing, and --patches writes; allowed: one of them");
   if (via !== undefined && !/^https?:$/.test(URL.parse(via)?.protocol ?? ""))
     throw new UsageError(`--via ${via} is not a URL; allowed: one such as https://mirror.example.com`);
-  const file = path.join(root, lockPath);
-  const files = readFiles(root);
-  const before = readLock(root, file);
+  const files = readFiles(root, project.stacks);
+  const own = readLock(root, path.join(root, lockPath));
+  const file = project.own ? path.join(root, lockPath) : path.join(project.stacks, moreArtifacts);
+  const before = project.own ? own : [...own.filter(isProgram), ...(existsSync(file) ? readLock(root, file) : [])];
+  /** Where the program is a submodule, what it names and pins is its own affair. */
+  const named = (table: ReadonlyMap<string, string>) => (project.own ? namedVersions(readVersions(table)) : []);
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
-  const asked = release(withNamed(before, namedVersions(readVersions(files)), chosen), version?.replace(/^v/, ""));
+  const asked = release(withNamed(before, named(files), chosen), version?.replace(/^v/, ""));
   if (only !== undefined && !asked.some(chosen))
     throw new UsageError(`--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`);
 
@@ -76,9 +82,9 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const look = check || patches ? await findNewer(asked.filter(chosen), publishers) : { newer: [], failed: [], skipped: [] };
   const taken = patches ? takeable(look.newer, readVersions(files).together) : [];
   const after = new Map([...files].map(([name, text]) => [name, (name.endsWith(".json") ? newerVersions : newerStack)(text, taken)]));
-  const moved = withNamed(asked, namedVersions(readVersions(after)), ({ name }) => taken.some((each) => each.name === name));
+  const moved = withNamed(asked, named(after), ({ name }) => taken.some((each) => each.name === name));
   const lock = taken.filter(({ name }) => name === kubernetesName).reduce((some, { newest }) => withRelease(some, newest), moved);
-  const isAsked = (artifact: Artifact) => chosen(artifact) || !before.includes(artifact);
+  const isAsked = (artifact: Artifact) => (project.own || !own.includes(artifact)) && (chosen(artifact) || !before.includes(artifact));
   const results = await pinLock(lock, publishers, values["accept-moved"], isAsked);
 
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
@@ -101,8 +107,9 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
     return exitCodes.findings;
   }
   if (check) return look.newer.length === 0 ? exitCodes.fine : exitCodes.findings;
-  writeFileSync(file, renderLock(results.map(({ artifact }) => artifact)));
-  for (const [name, text] of after) if (text !== files.get(name)) writeFileSync(path.join(root, name), text);
+  const kept = results.filter(({ artifact }) => project.own || !own.includes(artifact)).map(({ artifact }) => artifact);
+  if (kept.length > 0 || existsSync(file)) writeFileSync(file, renderLock(kept));
+  for (const [name, text] of after) if (text !== files.get(name)) writeFileSync(name, text);
   return exitCodes.fine;
 }
 
@@ -135,17 +142,18 @@ function shortened(messages: readonly string[]): readonly string[] {
   ]);
 }
 
-/** `versions.json` and the stack files, by their paths below the root. */
-function readFiles(root: string): ReadonlyMap<string, string> {
+/** `versions.json` and the stack files, by their paths. */
+function readFiles(root: string, folder: string): ReadonlyMap<string, string> {
   return withUserFile(`--root ${root}`, "a checkout of this repository", () => {
-    const stacks = readdirSync(path.join(root, "stacks")).filter((name) => /^Pulumi\..+\.yaml$/.test(name));
-    const names = ["versions.json", ...stacks.map((name) => `stacks/${name}`)];
-    return new Map(names.map((name) => [name, readFileSync(path.join(root, name), "utf8")]));
+    const stacks = readdirSync(folder).filter((name) => /^Pulumi\..+\.yaml$/.test(name));
+    const paths = [path.join(root, "versions.json"), ...stacks.map((name) => path.join(folder, name))];
+    return new Map(paths.map((each) => [each, readFileSync(each, "utf8")]));
   });
 }
 
 function readVersions(files: ReadonlyMap<string, string>): VersionTable {
-  return tableSchema.parse(JSON.parse(files.get("versions.json") ?? ""));
+  const [, text = ""] = [...files].find(([name]) => path.basename(name) === "versions.json") ?? [];
+  return tableSchema.parse(JSON.parse(text));
 }
 
 function readLock(root: string, file: string): readonly Artifact[] {

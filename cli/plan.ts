@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { parseArgs, styleText } from "node:util";
 import { UserDataError } from "../plan/decode/machine.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
@@ -15,6 +14,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
+import { programEntry } from "./project.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 import { withUserFile } from "./userFiles.ts";
 
@@ -69,7 +69,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   const plan = await makePlan({
     stack,
     config,
-    entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
+    entry: programEntry,
     asOf,
   });
   const diff = base === undefined ? undefined : diffPlans(base, plan);

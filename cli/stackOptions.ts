@@ -1,7 +1,8 @@
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { readStackFile, stackNames, stacksFolder } from "../components/config/stackFile.ts";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UsageError } from "./exit.ts";
+import { findProject, stacksOf } from "./project.ts";
 import { withUserFile } from "./userFiles.ts";
 
 /** Options of every command that is about one stack, for `parseArgs`. */
@@ -34,7 +35,7 @@ export function readStack(
   needs: string,
   { stack, "stack-dir": dir }: { readonly stack?: string | undefined; readonly "stack-dir"?: string | undefined },
 ): Stack {
-  const folder = dir === undefined ? stacksFolder : pathToFileURL(`${path.resolve(dir)}/`);
+  const folder = dir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(dir)}/`);
   const names = withUserFile(`--stack-dir ${dir}`, "a folder with files Pulumi.<stack>.yaml", () => stackNames(folder));
   if (stack === undefined) throw new UsageError(`${needs}; allowed: ${names.join(", ")}`);
   return { stack, config: readStackFile(stack, folder) };

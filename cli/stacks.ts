@@ -2,12 +2,13 @@ import { parseArgs } from "node:util";
 import { exampleProblems } from "../components/config/exampleValues.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
-import { readStackFile, stackNames, stacksFolder } from "../components/config/stackFile.ts";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/spec/clusterSpec.ts";
 import { type Command, exitCodes } from "./exit.ts";
+import { findProject, stacksOf } from "./project.ts";
 
 /** Stacks that an update would take, development first, and why the others are none. */
-export function deployableStacks(folder: URL = stacksFolder): {
+export function deployableStacks(folder: URL): {
   readonly names: readonly string[];
   readonly leftOut: readonly string[];
 } {
@@ -30,7 +31,7 @@ export function deployableStacks(folder: URL = stacksFolder): {
 }
 
 /** One line per stack of a folder. A file with mistakes is listed as such and does not hide the others. */
-export function stackLines(folder: URL = stacksFolder): readonly string[] {
+export function stackLines(folder: URL): readonly string[] {
   const rows = [["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"], ...stackNames(folder).map((name) => row(name, folder))];
   const widths = rows.reduce<number[]>((most, cells) => cells.map((cell, i) => Math.max(most[i] ?? 0, cell.length)), []);
   return rows.map((cells) =>
@@ -63,13 +64,14 @@ Lists the stacks of the folder stacks with cloud, region, Kubernetes release and
 `,
   run: async (args, { out, err }) => {
     const { values } = parseArgs({ args: [...args], options: { deployable: { type: "boolean", default: false } } });
+    const folder = stacksOf(findProject());
     if (values.deployable) {
-      const { names, leftOut } = deployableStacks();
+      const { names, leftOut } = deployableStacks(folder);
       err(leftOut.map((line) => `${line}\n`).join(""));
       out(`${JSON.stringify(names)}\n`);
       return exitCodes.fine;
     }
-    out(`${stackLines().join("\n")}\n`);
+    out(`${stackLines(folder).join("\n")}\n`);
     return exitCodes.fine;
   },
 };

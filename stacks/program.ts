@@ -1,7 +1,10 @@
+import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
+import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
+import { artifactsVariable } from "../components/model/artifacts.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
 import { clusterSpec } from "../components/spec/clusterSpec.ts";
@@ -25,6 +28,9 @@ const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
  * source-map-support, another 0.2 s: Node strips types in place, so that the positions are the same.
  */
 export async function deployStack(): Promise<StackOutputs> {
+  const root = pulumi.getRootDirectory();
+  // Empty where another program runs this one, which knows the project.
+  if (root !== "") process.env[artifactsVariable] = path.join(readProjectFile(root)?.stacks ?? root, moreArtifacts);
   const config = readConfig();
   const spec = clusterSpec(config);
   if (process.env.FENESTRA_STACK_TRACES !== "1") {

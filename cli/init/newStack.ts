@@ -27,14 +27,16 @@ export function zonesOf(cloud: Cloud, region: string, count: number): readonly s
 /**
  * Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is
  * written.
+ *
+ * @param program path from the file's folder to the program's
  */
-export function newStackText(stack: NewStack): string {
+export function newStackText(stack: NewStack, program = ".."): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;
   const pools = [{ name: "linux", os: "linux" }, ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os }))];
   return [
-    "# yaml-language-server: $schema=./schema.json",
-    "# Every setting, with its default: docs/configuration.md",
+    `# yaml-language-server: $schema=${program === ".." ? "." : `${program}/stacks`}/schema.json`,
+    `# Every setting, with its default: ${program === ".." ? "" : `${program}/`}docs/configuration.md`,
     "config:",
     `  fenestra:cloud: ${cloud}`,
     "  # Part of every resource's name. It cannot be changed later, nor can the region.",

@@ -7,10 +7,10 @@ import { fakeOf, isEncrypted, withoutEncrypted } from "./encrypted.ts";
 import { otherwiseRead } from "./otherwiseRead.ts";
 import { ConfigError } from "./problem.ts";
 
-/** Folder of the stack files, `stackConfigDir` of Pulumi.yaml. */
+/** Folder of the program's own stack files, which are the user's in a clone. */
 export const stacksFolder = new URL("../../stacks/", import.meta.url);
 
-export function stackNames(folder: URL = stacksFolder): readonly string[] {
+export function stackNames(folder: URL): readonly string[] {
   return readdirSync(folder)
     .map((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1])
     .filter((name) => name !== undefined)
@@ -23,7 +23,7 @@ export function stackNames(folder: URL = stacksFolder): readonly string[] {
  *
  * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a value otherwise.
  */
-export function readStackFile(stack: string, folder: URL = stacksFolder): Readonly<Record<string, string>> {
+export function readStackFile(stack: string, folder: URL): Readonly<Record<string, string>> {
   const names = stackNames(folder);
   const shown = shownFolder(folder);
   const at = `${shown}/Pulumi.${stack}.yaml`;
@@ -53,10 +53,10 @@ export function parseStackFile(text: string, path: string): Readonly<Record<stri
   return Object.fromEntries(configTexts(text, path));
 }
 
-/** A folder as shown in messages: relative to the repository's root when inside it, else absolute. */
+/** A folder as shown in messages: relative to the working folder when inside it, else absolute. */
 function shownFolder(folder: URL): string {
   const full = fileURLToPath(folder).replace(/\/$/, "");
-  const inside = relative(fileURLToPath(new URL("../../", import.meta.url)), full);
+  const inside = relative(process.cwd(), full);
   return inside.startsWith("..") ? full : inside;
 }
 

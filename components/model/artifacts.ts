@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
 
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
@@ -25,13 +25,26 @@ export type Artifact = Readonly<z.output<typeof artifactSchema>>;
 
 export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
 
+/** Variable of the environment that names a lock file with more releases of Kubernetes: those that a repository of users adds. */
+export const artifactsVariable = "FENESTRA_ARTIFACTS";
+
 /**
  * Reads a lock file of artifacts.
  *
- * @param file Default: the one beside this module.
+ * @param file Default: the one beside this module, and after it the one that {@link artifactsVariable} names, if it is there.
  */
-export function readArtifactLock(file: URL | string = artifactLockFile): readonly Artifact[] {
-  return z.array(artifactSchema).parse(JSON.parse(readFileSync(file, "utf8")));
+export function readArtifactLock(file?: URL | string): readonly Artifact[] {
+  const read = (each: URL | string) => z.array(artifactSchema).parse(JSON.parse(readFileSync(each, "utf8")));
+  if (file !== undefined) return read(file);
+  const more = process.env[artifactsVariable];
+  const own = read(artifactLockFile);
+  if (more === undefined || !existsSync(more)) return own;
+  // What the program's own file has is never taken from another one.
+  return [...own, ...read(more).filter(({ name, version, os }) => findArtifactOf(own, name, version, os) === undefined)];
+}
+
+function findArtifactOf(lock: readonly Artifact[], name: string, version: string, os: Artifact["os"]): Artifact | undefined {
+  return lock.find((artifact) => artifact.name === name && artifact.version === version && artifact.os === os);
 }
 
 /** Whether an artifact is an image: its reference has no scheme. */

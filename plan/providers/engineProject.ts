@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { moreArtifacts } from "../../components/config/projectFile.ts";
+import { artifactsVariable } from "../../components/model/artifacts.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
@@ -43,6 +45,8 @@ export function makeEngineProject({ folder, stack, config, ports }: EngineProjec
   for (const inner of ["state", "stacks"]) mkdirSync(path.join(folder, inner), { mode: 0o700 });
   copyFileSync(path.join(root, "Pulumi.yaml"), path.join(folder, "Pulumi.yaml"));
   for (const own of ["index.ts", "package.json", "node_modules"]) symlinkSync(path.join(root, own), path.join(folder, own));
+  const more = process.env[artifactsVariable];
+  if (more !== undefined && existsSync(more)) copyFileSync(more, path.join(folder, "stacks", moreArtifacts));
   // JSON is YAML. The program gets structures as JSON text in any case.
   writeFileSync(path.join(folder, "stacks", `Pulumi.${stack}.yaml`), `${JSON.stringify({ config }, null, 2)}\n`);
   const variables = {

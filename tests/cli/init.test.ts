@@ -37,7 +37,7 @@ describe("fenestra init", () => {
         ["win2025", "windows-2025", 2],
       ],
     );
-    await assert.rejects(init(options, false, silent, folder), /stacks\/Pulumi\.shop\.yaml exists; allowed: another name/);
+    await assert.rejects(init(options, false, silent, folder), /Pulumi\.shop\.yaml exists; allowed: another name/);
     assert.throws(() => readStackFile("shpo", folder), /one of shop\n +fix: +did you mean shop\?/);
     assert.deepEqual(stackLines(folder).slice(1), [`shop   aws    eu-central-1  ${defaultRelease}      linux, win2019, win2025`]);
   });

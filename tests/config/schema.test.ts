@@ -6,7 +6,7 @@ import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaA
 import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { stackSchema } from "../../components/config/schema.ts";
-import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { readStackFile, stackNames, stacksFolder } from "../../components/config/stackFile.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
@@ -112,9 +112,9 @@ describe("the example stack files", () => {
 // What users keep there is theirs: no name, value or number of files is expected, and a file with mistakes is no failure of the project.
 describe("whatever lies in stacks/", () => {
   it("is either a cluster that can be planned, or refused with what is allowed", () => {
-    for (const stack of stackNames()) {
+    for (const stack of stackNames(stacksFolder)) {
       try {
-        const spec = clusterSpec(loadConfig(readStackFile(stack)));
+        const spec = clusterSpec(loadConfig(readStackFile(stack, stacksFolder)));
         assert.ok(spec.controlPlane.members.length > 0, stack);
         assert.equal(new Set(spec.pools.map(({ name }) => name)).size, spec.pools.length, stack);
       } catch (error) {

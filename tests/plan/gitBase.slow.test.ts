@@ -15,6 +15,10 @@ describe("the base of a comparison, by a git ref", () => {
       encoding: "utf8",
       stdio: ["ignore", "pipe", "pipe"],
     });
+  const here = { repository: folder, program: folder };
+  /** A lock file with a package at a version; the program's own version says nothing of packages. */
+  const lock = (version: string, own = "1") =>
+    JSON.stringify({ version: own, packages: { "": { version: own }, "node_modules/a": { version } } });
   const left = () => readdirSync(tmpdir()).filter((name) => name.startsWith("fenestra-base-"));
   let others: readonly string[] = [];
 
@@ -24,7 +28,7 @@ describe("the base of a comparison, by a git ref", () => {
     mkdirSync(path.join(folder, "cli"));
     mkdirSync(path.join(folder, "node_modules"));
     for (const version of ["one", "two"]) {
-      writeFileSync(path.join(folder, "package-lock.json"), "{}");
+      writeFileSync(path.join(folder, "package-lock.json"), lock("1", version));
       const program = `const stack = process.argv[4];
 if (stack === "bad") { console.error("The stack configuration has 1 problem:\\n\\nconfig.fenestra:region: is missing"); process.exit(2); }
 if (stack === "broken") throw new Error("no such module");
@@ -40,7 +44,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
 
   const refused = (ref: string, stack: string, message: RegExp) =>
     assert.throws(
-      () => planAtRef(ref, stack, { repository: folder }),
+      () => planAtRef(ref, stack, here),
       (error) => error instanceof UsageError && message.test(error.message),
     );
   afterEach(() => {
@@ -49,11 +53,11 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   });
 
   it("is what the version of that commit plans, its findings aside", () => {
-    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", { repository: folder })), {
+    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", here)), {
       version: "one",
       args: ["plan", "--stack", "aws-dev", "--json"],
     });
-    assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", { repository: folder })).version, "two");
+    assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", here)).version, "two");
   });
 
   it("tells a version that cannot plan the stack, with its whole reason, but no trace", () => {
@@ -68,38 +72,38 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   });
 
   it("refuses a commit with other packages, and says what to do", () => {
-    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
     refused("one", "aws-dev", /package-lock\.json differs there.*npm ci, fenestra plan --json/);
   });
 
   it("has its own packages when somebody installs them, and only when they differ", () => {
     const installed: string[] = [];
     const options = {
-      repository: folder,
+      ...here,
       install: (tree: string) => {
         installed.push(readFileSync(path.join(tree, "package-lock.json"), "utf8"));
         mkdirSync(path.join(tree, "node_modules"));
       },
     };
-    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
     assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
-    assert.deepEqual(installed, ["{}"]);
-    writeFileSync(path.join(folder, "package-lock.json"), "{}");
+    assert.deepEqual(installed, [lock("1", "one")]);
+    writeFileSync(path.join(folder, "package-lock.json"), lock("1"));
     assert.equal(JSON.parse(planAtRef("one", "aws-dev", options)).version, "one");
     assert.equal(installed.length, 1);
   });
 
   it("is cleaned up when the packages cannot be installed", () => {
-    writeFileSync(path.join(folder, "package-lock.json"), `{ "other": 1 }`);
+    writeFileSync(path.join(folder, "package-lock.json"), lock("2"));
     const install = () => {
       throw new UsageError("no network");
     };
-    assert.throws(() => openCheckout("one", { repository: folder, install }), /no network/);
+    assert.throws(() => openCheckout("one", { ...here, install }), /no network/);
   });
 
   it("knows its stacks", () => {
     const stacksAt = (ref: string) => {
-      const checkout = openCheckout(ref, { repository: folder, install: () => undefined });
+      const checkout = openCheckout(ref, { ...here, install: () => undefined });
       checkout.close();
       return checkout.stacks;
     };
@@ -108,7 +112,7 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     git("add", "stacks");
     git("commit", "--quiet", "-m", "three");
     assert.deepEqual([stacksAt("one"), stacksAt("HEAD")], [[], ["aws-dev"]]);
-    writeFileSync(path.join(folder, "package-lock.json"), "{}");
+    writeFileSync(path.join(folder, "package-lock.json"), lock("1"));
     refused("HEAD", "shop", /^--diff HEAD: that version has no stack shop, so all of it is new$/);
   });
 

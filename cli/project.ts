@@ -1,0 +1,120 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import { readProjectFile } from "../components/config/projectFile.ts";
+import { UsageError } from "./exit.ts";
+
+/** Folder of the program: a clone, or `fenestra` in the repository of a user. */
+export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
+
+/** The module that Pulumi starts. */
+export const programEntry = path.join(programFolder, "index.ts");
+
+/** Where the files are that belong to the user. */
+export interface Project {
+  /** Folder of Pulumi.yaml. */
+  readonly root: string;
+  /** Folder of the stack files. */
+  readonly stacks: string;
+  /** Whether it is the program's own folder, as in a clone. */
+  readonly own: boolean;
+}
+
+/**
+ * The project that a command is for: the nearest Pulumi.yaml whose `main` is this program, above the working folder or else above the
+ * program; in a clone the program's own.
+ *
+ * @throws UsageError where the program is a submodule and no project names it: the program's own stack files are examples there
+ */
+export function findProject(from = process.cwd()): Project {
+  const found = above(realpathSync(from)) ?? above(path.dirname(programFolder)) ?? above(programFolder);
+  if (found === undefined || (found.own && isSubmodule() && !isInside(programFolder, realpathSync(from))))
+    throw new UsageError(
+      `no Pulumi.yaml above ${from} has this program as its main; allowed: a folder of a repository that has one. fenestra init --repository makes it`,
+    );
+  return found;
+}
+
+/** As {@link findProject}, for what can do without. */
+export function projectOrNone(from?: string): Project | undefined {
+  try {
+    return findProject(from);
+  } catch (error) {
+    if (!(error instanceof UsageError)) throw error;
+    return undefined;
+  }
+}
+
+/** What somebody should know who takes the answers of a command for those about another repository or version. */
+export function projectNotes({ root, own }: Project): readonly string[] {
+  const outer = own ? above(path.dirname(programFolder)) : undefined;
+  if (outer !== undefined) return [`these are the stack files of ${programFolder} itself; for those of ${outer.root} run it there`];
+  if (own || !isSubmodule()) return [];
+  const where = path.relative(root, programFolder);
+  const ask = (...args: readonly string[]) =>
+    execFileSync("git", ["-C", ...args], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+  const [, pinned] = ask(root, "ls-files", "--stage", "--", where).split(" ");
+  const there = ask(programFolder, "rev-parse", "HEAD").trim();
+  return pinned === undefined || pinned === there
+    ? []
+    : [
+        `${where} is at ${there}, and the repository pins ${pinned}: git submodule update ${where}, or git add ${where} to pin what is there`,
+      ];
+}
+
+function above(start: string): Project | undefined {
+  for (let folder = start; ; folder = path.dirname(folder)) {
+    const file = readProjectFile(folder);
+    if (file?.program === programFolder) return { root: folder, stacks: file.stacks, own: folder === programFolder };
+    if (folder === path.dirname(folder)) return undefined;
+  }
+}
+
+/** The stack files of a project as a URL, which ends with a slash. */
+export function stacksOf({ stacks }: Pick<Project, "stacks">): URL {
+  return pathToFileURL(`${stacks}/`);
+}
+
+/** Whether a path is a folder or lies in it. */
+export function isInside(folder: string, inner: string): boolean {
+  const relative = path.relative(folder, inner);
+  return relative !== ".." && !relative.startsWith(`..${path.sep}`) && !path.isAbsolute(relative);
+}
+
+/** Whether the program's folder is a submodule: a worktree has a file of that name too. */
+function isSubmodule(): boolean {
+  const file = path.join(programFolder, ".git");
+  return existsSync(file) && statSync(file).isFile() && readFileSync(file, "utf8").includes("/modules/");
+}
+
+/** Packages of a lock file by their folders, without the version of the program itself, which each release changes. */
+export function packagesOf(lock: string): Readonly<Record<string, unknown>> {
+  const { packages = {} }: { packages?: Record<string, object> } = JSON.parse(lock);
+  const { "": own, ...others } = packages;
+  return { ...others, "": { ...own, version: undefined } };
+}
+
+/**
+ * Refuses packages of another version of the program, which no message of theirs would tell.
+ *
+ * @throws UsageError with the command that repairs it
+ */
+export function requirePackages(folder = programFolder): void {
+  const installed = path.join(folder, "node_modules/.package-lock.json");
+  // Packages that something else than npm has put there are not judged.
+  if (!existsSync(installed)) return;
+  const wanted = packagesOf(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
+  const { "": _, ...there } = packagesOf(readFileSync(installed, "utf8"));
+  const other = Object.entries(there).find(([name, found]) => versionOf(found) !== versionOf(wanted[name]));
+  const missing = Object.entries(wanted).find(([name, asked]) => name !== "" && there[name] === undefined && !isOptional(asked));
+  if (other === undefined && missing === undefined) return;
+  const where = path.relative(process.cwd(), folder) || ".";
+  throw new UsageError(
+    `the packages in ${where} are those of another version (${other?.[0] ?? missing?.[0]}): run npm ci --prefix ${where}`,
+  );
+}
+
+const versionOf = (found: unknown): unknown => (typeof found === "object" && found !== null ? Reflect.get(found, "version") : undefined);
+const isOptional = (found: unknown): boolean =>
+  typeof found === "object" && found !== null && ["optional", "devOptional", "peer"].some((key) => Reflect.get(found, key) === true);

@@ -1,0 +1,33 @@
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
+import path from "node:path";
+import { parse } from "yaml";
+
+/** What a project file says, with absolute paths. */
+export interface ProjectFile {
+  /** Folder of the program that Pulumi starts. */
+  readonly program: string;
+  /** Folder of the stack files. */
+  readonly stacks: string;
+}
+
+/** Lock file of releases that a repository adds to this program's own, beside its stack files. */
+export const moreArtifacts = "artifacts.lock.json";
+
+/** The project file of a folder; `undefined` where there is none, or none with a program in a place of its own. */
+export function readProjectFile(folder: string): ProjectFile | undefined {
+  const file = path.join(folder, "Pulumi.yaml");
+  if (!existsSync(file)) return undefined;
+  const project: unknown = parse(readFileSync(file, "utf8"));
+  const text = (key: string, fallback: string): string => {
+    const value: unknown = typeof project === "object" && project !== null ? Reflect.get(project, key) : undefined;
+    return path.resolve(folder, typeof value === "string" ? value : fallback);
+  };
+  const main = text("main", ".");
+  const isFolder = existsSync(main) ? statSync(main).isDirectory() : path.extname(main) === "";
+  return { program: real(isFolder ? main : path.dirname(main)), stacks: text("stackConfigDir", ".") };
+}
+
+/** A path without links, as far as it is there. */
+function real(folder: string): string {
+  return existsSync(folder) ? realpathSync(folder) : folder;
+}
