@@ -54,7 +54,7 @@ export async function startNameServer(options: NameServerOptions): Promise<reado
 }
 
 /** What a query asks for, and its answer. */
-export interface AnsweredQuery {
+interface AnsweredQuery {
   readonly name: string;
   readonly type: number;
   /** Whether there is such a name. */
@@ -63,7 +63,7 @@ export interface AnsweredQuery {
 }
 
 /** Reads a query and answers it by the address of its name; `undefined` for what is no query. Pure. */
-export function answerQuery(query: Buffer, find: (name: string) => string | undefined): AnsweredQuery | undefined {
+function answerQuery(query: Buffer, find: (name: string) => string | undefined): AnsweredQuery | undefined {
   const labels: string[] = [];
   let at = headerLength;
   for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {

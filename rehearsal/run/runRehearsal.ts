@@ -24,12 +24,12 @@ import { callHook } from "../cluster/hooks.ts";
 import { creators, listensOnItself, repeatBootstrap } from "../cluster/inspect.ts";
 import { releasesText, withPatchOf } from "../cluster/releases.ts";
 import { Updates } from "../cluster/update.ts";
+import { runCommand } from "../host/command.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { decodeMachine, withPlatform } from "./breakage.ts";
 import { serveEngine } from "./engine.ts";
 import { keepLogs } from "./logs.ts";
 import { mirrorLine, mirrorSettings } from "./mirrorSettings.ts";
-import { nodesText } from "./nodeTable.ts";
 import type { RehearsalOptions } from "./options.ts";
 import { withRehearsalCa } from "./rehearsalCa.ts";
 
@@ -187,7 +187,19 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   await session.run(disruptive, context);
   await runAtLast(session, filesAtLast, options);
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
-  progress.line(await nodesText(cluster.api));
+  // A rehearsal may end with a broken cluster.
+  const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
+  const nodes = [
+    "--kubeconfig",
+    cluster.kubeconfigFile,
+    "--request-timeout=10s",
+    "get",
+    "nodes",
+    "--output=wide",
+    `--label-columns=${columns}`,
+  ];
+  const { stdout, stderr } = await runCommand([programs.kubectl.path, ...nodes]);
+  progress.line((stdout || stderr).trimEnd());
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
   return session.results;

@@ -88,8 +88,4 @@ describe("the simulated gMSA webhook", () => {
       'cannot update an existing pod\'s GMSA settings (GMSA name modified on pod "web")',
     ]);
   });
-
-  it("has no other path", async () => {
-    assert.equal(await answer("/", pod({})), undefined);
-  });
 });

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import type { V1Node } from "@kubernetes/client-node";
 import { type Check, CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { plain } from "../../checks/report.ts";
 import { CheckSession, requireChosen, selected } from "../../rehearsal/checks/session.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
-import { nodeTable } from "../../rehearsal/run/nodeTable.ts";
 
 const lines: string[] = [];
 const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
@@ -67,32 +65,5 @@ describe("the checks of a rehearsal", () => {
       const [result] = await new CheckSession(progress, plain, 1).run([check("a", throws(new CheckSkipped("no shellcheck")))], {});
       assert.deepEqual([result?.outcome, result?.reason], [outcome, "no shellcheck"]);
     }
-  });
-});
-
-describe("the table of nodes", () => {
-  it("has the control plane first, then the pools, with what stands in the way of pods", () => {
-    const node = (name: string, labels: Readonly<Record<string, string>>, ready: string, cordoned = false): V1Node => ({
-      metadata: { name, labels: { ...labels } },
-      spec: cordoned ? { unschedulable: true } : {},
-      status: {
-        conditions: [{ type: "Ready", status: ready }],
-        addresses: [{ type: "InternalIP", address: "10.0.0.4" }],
-      },
-    });
-    const windows = { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.20348" };
-    assert.deepEqual(
-      nodeTable([
-        node("i-3", { ...windows, "fenestra.dev/pool": "win2022" }, "False"),
-        node("i-2", { "kubernetes.io/os": "linux", "fenestra.dev/pool": "linux" }, "True", true),
-        node("i-1", { "kubernetes.io/os": "linux", "node-role.kubernetes.io/control-plane": "" }, "True"),
-      ]),
-      [
-        "NODE  POOL           SYSTEM              READY          ZONE  ADDRESS   KUBELET",
-        "i-1   control plane  linux               yes            -     10.0.0.4  -",
-        "i-2   linux          linux               yes, cordoned  -     10.0.0.4  -",
-        "i-3   win2022        windows 10.0.20348  no             -     10.0.0.4  -",
-      ],
-    );
   });
 });
