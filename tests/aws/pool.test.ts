@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
-import { gunzipSync } from "node:zlib";
 import { groupTags, rollingRange } from "../../components/aws/poolGroup.ts";
-import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { groupSize } from "../../components/model/poolGroups.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
-import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
+import { listOf, mapOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
 
 const groupType = "aws:autoscaling/group:Group";
@@ -172,16 +170,5 @@ describe("pools on AWS", () => {
     const template = resource(recorded, templateType, "aws-dev-pool-linux-template");
     assert.deepEqual(template.inputs.instanceMarketOptions, { marketType: "spot" });
     assert.equal(resource(recorded, groupType, "aws-dev-pool-linux-group").inputs.capacityRebalance, true);
-  });
-
-  it("start from user data in the form of their system, below the limit of EC2", () => {
-    for (const recorded of [dev, prod]) {
-      for (const { name, inputs } of ofType(recorded, templateType).values()) {
-        const bytes = Buffer.from(textOf(inputs.userData) ?? "", "base64");
-        assert.ok(bytes.byteLength <= cloudFacts.aws.machines.userDataBytes, `${name}: ${bytes.byteLength} bytes`);
-        if (name.includes("-win")) assert.match(bytes.toString("utf8"), /^(<powershell>|version: 1)/, name);
-        else assert.match(gunzipSync(bytes).toString("utf8"), /^#cloud-config\n/, name);
-      }
-    }
   });
 });

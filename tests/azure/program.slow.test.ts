@@ -1,22 +1,10 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { inDns } from "../../components/azure/resourceGroup.ts";
-import { secretsInUserData } from "../../plan/program/leaks.ts";
-import { mapOf, reveal, Secret, secretsIn, textOf } from "../../plan/program/values.ts";
-import { inventory, ofType, type Recorded, shape } from "../support/mocks.ts";
+import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
+import { ofType } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { azureType, runAzure } from "./run.ts";
-
-/** Everything that the control plane is made of, as the engine compares it. */
-function controlPlane({ program }: Recorded): Readonly<Record<string, unknown>> {
-  const own = program.resources.filter(
-    ({ urn }) => /fenestra:azure:(ControlPlane|Secrets|Snapshots|LoadBalancer)/.test(urn) || /control-plane-identity/.test(urn),
-  );
-  assert.ok(own.length > 30);
-  return Object.fromEntries(
-    own.map(({ urn, inputs, options }) => [urn, JSON.stringify([reveal(inputs), reveal(options.replacementTrigger ?? null)])]),
-  );
-}
 
 /** Kinds that Azure gives no tags (Azure documentation, tag support for resources). */
 const untagged = [
@@ -29,17 +17,12 @@ const untagged = [
 ].map(azureType);
 
 describe("the program on Azure", () => {
-  for (const stack of ["azure-dev", "azure-prod"]) {
-    it(`of ${stack} has the same resources before anything is known as afterwards`, async () => {
-      assert.deepEqual(shape(await runAzure(stack, {}, "unknown-outputs")), shape(await runAzure(stack)));
-    });
-  }
-
   it("of azure-prod has exactly the resources of its snapshot below its cluster", async () => {
     const { program } = await runAzure("azure-prod");
     const resources = program.resources.filter(({ type }) => !/^(kubernetes:|fenestra:kubernetes:)/.test(type));
-    const text = inventory({ program: { ...program, resources }, hooks: new Map() });
-    matchSnapshot(path.join(import.meta.dirname, "snapshots", "azure-prod.txt"), text);
+    const kinds = Map.groupBy(resources, ({ type }) => type.replace("azure-native:", ""));
+    const text = [...kinds].map(([type, of]) => `${type}: ${of.map(({ name }) => name.replace("azure-prod-", "")).join(" ")}\n`);
+    matchSnapshot(path.join(import.meta.dirname, "snapshots", "azure-prod.txt"), text.sort().join(""));
   });
 
   it("lets nothing be replaced by its own name before it is gone", async () => {
@@ -57,42 +40,6 @@ describe("the program on Azure", () => {
       early.map(({ name }) => name),
       [],
     );
-  });
-
-  it("does not touch the control plane when pools come, go or grow", async () => {
-    const before = controlPlane(await runAzure("azure-dev"));
-    for (const pools of [
-      [{ name: "linux", os: "linux", count: 9 }],
-      [
-        { name: "linux", os: "linux", count: 2 },
-        { name: "win2025", os: "windows-2025", count: 5, labels: { "example.com/a": "b" } },
-        { name: "big", os: "windows-2022", size: "Standard_D16s_v5", autoscale: { min: 1, max: 30 } },
-      ],
-    ])
-      assert.deepEqual(controlPlane(await runAzure("azure-dev", { pools: JSON.stringify(pools) })), before);
-  });
-
-  it("would see a touched control plane", async () => {
-    const before = controlPlane(await runAzure("azure-dev"));
-    const size = JSON.stringify({ size: "Standard_D4s_v5" });
-    assert.notDeepEqual(controlPlane(await runAzure("azure-dev", { controlPlane: size })), before);
-  });
-
-  it("puts no key, no token and no password into any custom data, however packed", async () => {
-    for (const stack of ["azure-dev", "azure-prod"]) assert.deepEqual(secretsInUserData((await runAzure(stack)).program), []);
-  });
-
-  it("would find one there", async () => {
-    const { program } = await runAzure("azure-dev");
-    const [secret] = program.resources.flatMap(({ outputs }) => secretsIn(outputs).map(reveal));
-    const customData = Buffer.from(`#cloud-config\n# ${secret}\n`).toString("base64");
-    const resources = program.resources.map((each) =>
-      each.type === azureType("compute:VirtualMachine")
-        ? { ...each, inputs: { ...each.inputs, osProfile: { ...mapOf(each.inputs.osProfile), customData } } }
-        : each,
-    );
-    const leaks = secretsInUserData({ ...program, resources });
-    assert.deepEqual(new Set(leaks.map(({ resource }) => resource)).size, 1);
   });
 
   it("hands every Azure resource its one provider, with region and the subscription that it may touch", async () => {
@@ -158,10 +105,5 @@ describe("the program on Azure", () => {
       "azure-prod-snapshots-account",
       "azure-prod-snapshots-container",
     ]);
-  });
-
-  it("asks the API's address of nobody in a preview: the name of the internal endpoint is known", async () => {
-    const { outputs } = (await runAzure("azure-prod", {}, "unknown-outputs")).program;
-    assert.equal(outputs.apiEndpoint, "https://api.azure-prod.fenestra.internal:6443");
   });
 });

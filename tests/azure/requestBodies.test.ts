@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mapOf, type PropertyMap } from "../../plan/program/values.ts";
 import type { Recorded } from "../support/mocks.ts";
-import { bodyProblems, bodyRules } from "./requestBodies.ts";
+import { bodyProblems, bodyRules } from "./bodyRules.ts";
 import { runAzure } from "./run.ts";
 
 /** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it. */
@@ -75,7 +75,7 @@ describe("the request bodies for Azure", () => {
 
   it("are met by every rule of the table at least once", () => {
     const types = new Set(dev.program.resources.map(({ type }) => type));
-    for (const { kind, title } of bodyRules) assert.ok(types.has(`azure-native:${kind}`), title);
+    for (const kind of Object.keys(bodyRules)) assert.ok(types.has(`azure-native:${kind}`), kind);
   });
 
   it("would be told of a cloud controller that writes scale sets", () => {

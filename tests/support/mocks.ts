@@ -88,11 +88,6 @@ export function ofType({ program }: Recorded, type: string): ReadonlyMap<string,
   return new Map(program.resources.filter((each) => each.type === type).map((each) => [each.name, each]));
 }
 
-/** `type name` of every resource, sorted. */
-export function shape({ program }: Recorded): readonly string[] {
-  return program.resources.map(({ type, name }) => `${type} ${name}`).sort();
-}
-
 /** Type and name at the end of a URN: `aws:ec2/vpc:Vpc aws-dev-network-vpc`. */
 export function shortUrn(urn: string): string {
   const type = urn.split("::")[2]?.split("$").at(-1) ?? "";
