@@ -41,11 +41,7 @@ interface AwsStackArgs {
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
 
-  constructor(
-    { stack, cluster, rolePath, permissionsBoundary, record, pods }: CiStack,
-    { spec, oidc }: AwsStackArgs,
-    opts: pulumi.ComponentResourceOptions,
-  ) {
+  constructor({ stack, ...grants }: CiStack, { spec, oidc }: AwsStackArgs, opts: pulumi.ComponentResourceOptions) {
     const name = `fenestra-state-${stack}`;
     super("fenestra:ci:AwsStack", name, {}, opts);
     const { region, repository } = spec;
@@ -53,16 +49,12 @@ class AwsStack extends pulumi.ComponentResource {
     const key = this.#stateKey(name);
     const scope = pulumi.all([bucket.arn, key.arn]).apply(
       ([bucketArn, keyArn]): StackScope => ({
-        cluster,
+        ...grants,
         region,
         // The fifth part of an ARN.
         accountId: keyArn.split(":")[4] ?? "",
-        rolePath,
-        permissionsBoundary,
         bucketArn,
         keyArn,
-        record,
-        pods,
       }),
     );
     const backend = {
@@ -123,5 +115,6 @@ class AwsStack extends pulumi.ComponentResource {
 
 /** Names of the policies of a role: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
-  return Object.keys(policiesOf(purpose, { cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
+  const nothing = { permissionsBoundary: undefined, record: undefined, pods: undefined, network: undefined, diskKeys: [] };
+  return Object.keys(policiesOf(purpose, { ...nothing, cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
 }

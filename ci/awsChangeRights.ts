@@ -6,6 +6,9 @@ import type { DnsRecord } from "./config.ts";
 export function change(scope: StackScope): readonly Statement[] {
   const { cluster, region } = scope;
   const own = ownNames(scope);
+  const bound =
+    scope.permissionsBoundary === undefined ? undefined : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
+  const ownPolicies = { ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] } };
   return [
     {
       Sid: "MachinesAndNetwork",
@@ -22,16 +25,14 @@ export function change(scope: StackScope): readonly Statement[] {
         "iam:CreateInstanceProfile",
         "iam:CreatePolicy",
         "iam:CreatePolicyVersion",
-        "iam:CreateRole",
         "iam:DeleteInstanceProfile",
         "iam:DeletePolicy",
         "iam:DeletePolicyVersion",
         "iam:DeleteRole",
         "iam:DeleteRolePolicy",
-        "iam:ListEntitiesForPolicy",
         "iam:ListInstanceProfilesForRole",
-        "iam:PutRolePolicy",
         "iam:RemoveRoleFromInstanceProfile",
+        "iam:SetDefaultPolicyVersion",
         "iam:TagInstanceProfile",
         "iam:TagPolicy",
         "iam:TagRole",
@@ -57,17 +58,24 @@ export function change(scope: StackScope): readonly Statement[] {
       ],
       Resource: own.logs,
     },
+    // Only bound roles, where the stack file has a boundary: it bounds what a run makes, too.
+    {
+      Sid: "MakeRoles",
+      Effect: "Allow",
+      Action: ["iam:CreateRole", "iam:PutRolePolicy"],
+      Resource: [own.roles],
+      ...(bound && { Condition: bound }),
+    },
     {
       // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
       Sid: "GiveOwnPolicies",
       Effect: "Allow",
-      Action: ["iam:AttachRolePolicy", "iam:DetachRolePolicy"],
+      Action: ["iam:AttachRolePolicy"],
       Resource: [own.roles],
-      Condition: {
-        ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
-      },
+      Condition: { ...bound, ...ownPolicies },
     },
-    ...(scope.permissionsBoundary === undefined
+    { Sid: "TakePolicies", Effect: "Allow", Action: ["iam:DetachRolePolicy"], Resource: [own.roles], Condition: ownPolicies },
+    ...(bound === undefined
       ? []
       : [
           {
@@ -76,7 +84,7 @@ export function change(scope: StackScope): readonly Statement[] {
             Effect: "Allow",
             Action: ["iam:PutRolePermissionsBoundary"],
             Resource: [own.roles],
-            Condition: { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } },
+            Condition: bound,
           } as const,
         ]),
     {
@@ -98,12 +106,32 @@ export function change(scope: StackScope): readonly Statement[] {
       },
     },
     {
+      // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
+      // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.
       Sid: "MakeKeys",
       Effect: "Allow",
       Action: ["kms:CreateKey", "kms:TagResource"],
       Resource: ["*"],
-      Condition: { StringEquals: { "aws:RequestTag/fenestra:cluster": cluster } },
+      Condition: { StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region } },
     },
+    ...(
+      [
+        [
+          "Clusters",
+          { Null: { "aws:ResourceTag/fenestra:cluster": "false" }, StringNotEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+        ],
+        ["States", { StringEquals: { "aws:ResourceTag/fenestra:purpose": "ci" } }],
+        ["Named", { "ForAnyValue:StringNotEquals": { "kms:ResourceAliases": `alias/fenestra-${cluster}` } }],
+      ] as const
+    ).map(
+      ([whose, Condition]): Statement => ({
+        Sid: `Others${whose}`,
+        Effect: "Deny",
+        Action: ["kms:TagResource"],
+        Resource: ["*"],
+        Condition,
+      }),
+    ),
     {
       // By the tag, so that the keys of other clusters and of states are out of reach.
       Sid: "Keys",
@@ -133,9 +161,27 @@ export function change(scope: StackScope): readonly Statement[] {
     {
       Sid: "Parameters",
       Effect: "Allow",
-      Action: ["ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:DeleteParameters", "ssm:PutParameter", "ssm:RemoveTagsFromResource"],
+      Action: ["ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter", "ssm:RemoveTagsFromResource"],
       Resource: [own.parameters],
     },
+    ...(scope.diskKeys.length === 0
+      ? []
+      : [
+          {
+            // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's policy names.
+            Sid: "DiskKeys",
+            Effect: "Allow",
+            Action: ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom"],
+            Resource: scope.diskKeys,
+          } as const,
+          {
+            Sid: "GrantDiskKeys",
+            Effect: "Allow",
+            Action: ["kms:CreateGrant"],
+            Resource: scope.diskKeys,
+            Condition: { Bool: { "kms:GrantIsForAWSResource": "true" } },
+          } as const,
+        ]),
     { Sid: "FindImages", Effect: "Allow", Action: ["ssm:GetParameters"], Resource: [own.images] },
     { Sid: "Buckets", Effect: "Allow", Action: ["s3:*"], Resource: [own.buckets, `${own.buckets}/*`] },
     ...(scope.pods === undefined

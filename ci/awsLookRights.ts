@@ -1,6 +1,14 @@
 import type { Statement } from "../components/aws/policyDocument.ts";
 import { ownNames, type StackScope } from "./awsStackScope.ts";
 
+/** What the provider reads of a VPC and of subnets (internal/service/ec2: vpc_.go, vpc_subnet.go). These calls know no rights on single ones. */
+export const lookAtNetwork: Statement = {
+  Sid: "LookAtNetwork",
+  Effect: "Allow",
+  Action: ["NetworkAcls", "RouteTables", "SecurityGroups", "Subnets", "VpcAttribute", "Vpcs"].map((what) => `ec2:Describe${what}`),
+  Resource: ["*"],
+};
+
 export function look(scope: StackScope): readonly Statement[] {
   const { cluster } = scope;
   const own = ownNames(scope);
@@ -50,7 +58,7 @@ export function look(scope: StackScope): readonly Statement[] {
     {
       Sid: "LookAtParameters",
       Effect: "Allow",
-      Action: ["ssm:GetParameter", "ssm:GetParameters", "ssm:ListTagsForResource"],
+      Action: ["ssm:GetParameter", "ssm:ListTagsForResource"],
       Resource: [own.parameters],
     },
     {

@@ -1,6 +1,6 @@
-import { type PolicyDocument, policy } from "../components/aws/policyDocument.ts";
+import { type PolicyDocument, policy, type Statement } from "../components/aws/policyDocument.ts";
 import { change } from "./awsChangeRights.ts";
-import { look } from "./awsLookRights.ts";
+import { look, lookAtNetwork } from "./awsLookRights.ts";
 import type { StackScope } from "./awsStackScope.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
@@ -20,19 +20,23 @@ export function trustPolicy(providerArn: string, subject: string): PolicyDocumen
   });
 }
 
-/** Reading and decrypting the state of a stack: all that a preview needs. */
-export function previewPolicy({ bucketArn, keyArn }: StackScope): PolicyDocument {
-  return policy(
+/** Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview needs. */
+export function previewPolicy(scope: StackScope): PolicyDocument {
+  return policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork]));
+}
+
+function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
+  return [
     { Sid: "ReadState", Effect: "Allow", Action: ["s3:GetObject"], Resource: [`${bucketArn}/*`] },
     // Without it a missing file is answered as a forbidden one.
     { Sid: "ListState", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [bucketArn] },
     { Sid: "DecryptState", Effect: "Allow", Action: ["kms:Decrypt"], Resource: [keyArn] },
-  );
+  ];
 }
 
 /** As the preview, and looking at what the stack has made: `pulumi refresh --preview-only`. */
 export function driftPolicy(scope: StackScope): PolicyDocument {
-  return policy(...previewPolicy(scope).Statement, ...look(scope));
+  return policy(...readState(scope), ...look(scope));
 }
 
 /**
@@ -42,7 +46,7 @@ export function driftPolicy(scope: StackScope): PolicyDocument {
 export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "look" | "resources", PolicyDocument>> {
   return {
     state: policy(
-      ...previewPolicy(scope).Statement,
+      ...readState(scope),
       {
         Sid: "WriteState",
         Effect: "Allow",

@@ -1,23 +1,16 @@
 import { partition } from "../components/aws/policyDocument.ts";
 import { logGroupName } from "../components/model/logs.ts";
-import type { DnsRecord, PodGrants } from "./config.ts";
+import type { CiStack } from "./config.ts";
 
 /** What the rights of a stack's roles are bound to. */
-export interface StackScope {
-  /** Name of the stack's cluster, with which the names of its resources begin. */
-  readonly cluster: string;
+export interface StackScope extends Omit<CiStack, "stack"> {
   readonly region: string;
+  /** AWS account id. */
   readonly accountId: string;
-  /** Path of the cluster's roles: `/` or `/kubernetes/`. */
-  readonly rolePath: string;
-  /** ARN of the policy that bounds its roles. */
-  readonly permissionsBoundary?: string | undefined;
   /** ARN of the bucket that holds the stack's state, and nothing else. */
   readonly bucketArn: string;
   /** ARN of the key that encrypts the secrets in it, and nothing else. */
   readonly keyArn: string;
-  readonly record?: DnsRecord | undefined;
-  readonly pods?: PodGrants | undefined;
 }
 
 /** Names that Fenestra gives to what a cluster is made of, as patterns. */

@@ -6,7 +6,8 @@ import * as resources from "@pulumi/azure-native/resources/index.js";
 import * as storage from "@pulumi/azure-native/storage/index.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
-import { type CiRole, ciRoles, federatedCredential, type RoleScope, rolesOf } from "./azureRoles.ts";
+import { controllerActions } from "../components/azure/existingNetwork.ts";
+import { type CiRole, ciRoles, federatedCredential, type RoleScope, requireControllerRoles, rolesOf } from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import { environmentName, purposes, type Repository, subject } from "./environments.ts";
 import type { CiOutputs, Variables } from "./outputs.ts";
@@ -27,6 +28,7 @@ interface Shared {
 
 /** What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and identities. */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
+  requireControllerRoles(stacks);
   const provider = new azure.Provider("fenestra-ci", {
     location,
     ...(accountId === undefined ? {} : { subscriptionId: accountId }),
@@ -131,7 +133,8 @@ class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
   readonly #shared: Shared;
 
-  constructor({ stack, pods }: CiStack, shared: Shared, opts: pulumi.ComponentResourceOptions) {
+  constructor(grants: CiStack, shared: Shared, opts: pulumi.ComponentResourceOptions) {
+    const { stack, network } = grants;
     const name = `fenestra-state-${stack}`;
     super("fenestra:ci:AzureStack", name, {}, opts);
     this.#shared = shared;
@@ -151,7 +154,10 @@ class AzureStack extends pulumi.ComponentResource {
       state: container.id,
       key: key.id,
       subscription: pulumi.interpolate`/subscriptions/${subscriptionId}`,
+      network: pulumi.output(network?.id ?? ""),
+      group: pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${network?.resourceGroup}`,
     };
+    if (network?.controllerRole !== undefined) this.#controllerRole(grants.cluster, network.id, network.controllerRole);
     const backend = {
       AZURE_TENANT_ID: tenantId,
       AZURE_SUBSCRIPTION_ID: subscriptionId,
@@ -162,11 +168,28 @@ class AzureStack extends pulumi.ComponentResource {
       purposes.map((purpose) => {
         const environment = environmentName(purpose, stack);
         const identity = this.#identity(`fenestra-ci-${purpose}-${stack}`, subject(repository, environment));
-        this.#giveRoles(`fenestra-ci-${purpose}-${stack}`, rolesOf(purpose, pods?.rights), identity, scopes);
+        this.#giveRoles(`fenestra-ci-${purpose}-${stack}`, rolesOf(purpose, grants), identity, scopes);
         return [environment, { ...backend, AZURE_CLIENT_ID: identity.clientId }];
       }),
     );
     this.registerOutputs({});
+  }
+
+  /** The role of the cluster's controllers in a network that exists already: a run may give it away, but write no role. */
+  #controllerRole(cluster: string, network: string, roleDefinitionId: string): void {
+    const scope = network.split("/").slice(0, 5).join("/");
+    new authorization.RoleDefinition(
+      `fenestra-ci-controllers-${cluster}`,
+      {
+        roleDefinitionId,
+        roleName: `fenestra controllers ${cluster} ${roleDefinitionId}`,
+        description: `Controllers of the cluster ${cluster} in ${network}`,
+        scope,
+        assignableScopes: [scope],
+        permissions: [{ actions: [...controllerActions] }],
+      },
+      { parent: this },
+    );
   }
 
   #identity(name: string, subjectOfRuns: string): managedidentity.UserAssignedIdentity {
@@ -197,7 +220,7 @@ class AzureStack extends pulumi.ComponentResource {
   ): void {
     for (const { role, on, condition } of roles)
       new authorization.RoleAssignment(
-        `${name}-${role}`,
+        on === "group" ? `${name}-${role}-group` : `${name}-${role}`,
         {
           principalId: identity.principalId,
           // Without it a role for an identity that was made a moment ago is refused (Azure RBAC, troubleshooting).

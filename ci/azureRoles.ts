@@ -1,4 +1,5 @@
 import { roles as clusterRoles } from "../components/azure/roles.ts";
+import { CiConfigError, type CiStack } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
 
 /** Ids of Azure's built-in roles for the workflows (Azure documentation, "Azure built-in roles"). */
@@ -11,8 +12,8 @@ export const ciRoles = {
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
 } as const;
 
-/** Where a role is given: the container of the stack's state, the key that encrypts its secrets, or the subscription. */
-export type RoleScope = "state" | "key" | "subscription";
+/** Where a role is given: the container of the stack's state, the key that encrypts its secrets, the subscription, or what exists already. */
+export type RoleScope = "state" | "key" | "subscription" | "network" | "group";
 
 export interface CiRole {
   readonly role: keyof typeof ciRoles;
@@ -25,8 +26,8 @@ export interface CiRole {
  * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names for pods, and to
  * identities of services: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with conditions").
  */
-function onlyClusterRoles(ofPods: readonly string[]): string {
-  const ids = [...new Set([...Object.values(clusterRoles), ...ofPods])].sort().join(", ");
+function onlyClusterRoles(more: readonly string[]): string {
+  const ids = [...new Set([...Object.values(clusterRoles), ...more])].sort().join(", ");
   const about = (where: string) => `@${where}[Microsoft.Authorization/roleAssignments:RoleDefinitionId]`;
   const guarded = (action: string, where: string, more: string) =>
     `((!(ActionMatches{'Microsoft.Authorization/roleAssignments/${action}'})) OR (${about(where)} ForAnyOfAnyValues:GuidEquals {${ids}}${more}))`;
@@ -35,21 +36,36 @@ function onlyClusterRoles(ofPods: readonly string[]): string {
   return `${guarded("write", "Request", services)} AND ${guarded("delete", "Resource", "")}`;
 }
 
-/**
- * What an identity may do, by its purpose. Contributor makes records in DNS zones of the subscription too.
- *
- * @param ofPods ids of the role definitions that the stack gives to pods
- */
-export function rolesOf(purpose: Purpose, ofPods: readonly string[] = []): readonly CiRole[] {
+/** What an identity may do, by its purpose. Contributor makes records in DNS zones of the subscription too. */
+export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods" | "network">): readonly CiRole[] {
   const key: CiRole = { role: "keyVaultCryptoUser", on: "key" };
-  if (purpose === "preview") return [{ role: "storageBlobDataReader", on: "state" }, key];
+  if (purpose === "preview")
+    return [
+      { role: "storageBlobDataReader", on: "state" },
+      key,
+      ...(network === undefined ? [] : [{ role: "reader", on: "network" } as const]),
+      ...(network?.resourceGroup === undefined ? [] : [{ role: "reader", on: "group" } as const]),
+    ];
   if (purpose === "drift") return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
+  const given = [...(pods?.rights ?? []), network?.controllerRole].filter((id) => id !== undefined);
   return [
     { role: "storageBlobDataContributor", on: "state" },
     key,
     { role: "contributor", on: "subscription" },
-    { role: "roleBasedAccessControlAdministrator", on: "subscription", condition: onlyClusterRoles(ofPods) },
+    { role: "roleBasedAccessControlAdministrator", on: "subscription", condition: onlyClusterRoles(given) },
   ];
+}
+
+/** @throws CiConfigError for stacks that write a role for the controllers in their network, which no workflow may */
+export function requireControllerRoles(stacks: readonly CiStack[]): void {
+  const without = stacks.filter(({ network }) => network !== undefined && network.controllerRole === undefined);
+  if (without.length > 0)
+    throw new CiConfigError(
+      without.map(
+        ({ stack }) =>
+          `fenestra-ci:stacks: ${stack} makes a role in its network, which no workflow may; allowed: a stack that names one. Set network.existing.controllerRole in its file to an id from uuidgen; this program makes the role`,
+      ),
+    );
 }
 
 /** The trust in runs with exactly this subject. */

@@ -21,6 +21,19 @@ export interface CiStack {
   readonly record: DnsRecord | undefined;
   /** What it gives to pods; `undefined` without workload identity. */
   readonly pods: PodGrants | undefined;
+  /** The network that it is put into, which a preview reads; `undefined` for one of its own. */
+  readonly network: GivenNetwork | undefined;
+  /** AWS: ARNs of the keys of the user's that encrypt disks of control-plane machines. */
+  readonly diskKeys: readonly string[];
+}
+
+/** A network that exists already. */
+export interface GivenNetwork {
+  readonly id: string;
+  /** Azure: name of the resource group for everything that is made. */
+  readonly resourceGroup: string | undefined;
+  /** Azure: id of the role that the cluster's controllers have in it. */
+  readonly controllerRole: string | undefined;
 }
 
 export interface DnsRecord {
@@ -110,15 +123,23 @@ export function loadCiConfig(config: Readonly<Record<string, string>>, root = fi
     region: first.config.region,
     accountId: first.config.accountId,
     repository: { name, ids },
-    stacks: files.map(({ stack, config: { name: cluster, iam, access } }) => ({
-      stack,
-      cluster,
-      rolePath: iam.rolePath,
-      permissionsBoundary: iam.permissionsBoundary,
-      record: recordOf(access),
-      pods: grantsOf(access),
-    })),
+    stacks: files.map(({ stack, config }) => ciStackOf(stack, config)),
     oidcProviderArn,
+  };
+}
+
+/** What the rights of a stack hang on. */
+export function ciStackOf(stack: string, { name: cluster, iam, access, network: { existing }, controlPlane }: StackConfig): CiStack {
+  const keys = [controlPlane.osDisk?.encryptionKey, controlPlane.etcdDisk?.encryptionKey];
+  return {
+    stack,
+    cluster,
+    rolePath: iam.rolePath,
+    permissionsBoundary: iam.permissionsBoundary,
+    record: recordOf(access),
+    pods: grantsOf(access),
+    network: existing && { id: existing.id, resourceGroup: existing.resourceGroup, controllerRole: existing.controllerRole },
+    diskKeys: [...new Set(keys)].flatMap((key) => key ?? []).sort(),
   };
 }
 

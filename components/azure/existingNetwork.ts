@@ -84,8 +84,20 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
    * so it is made in that of the network.
    */
   grantControllers(principalId: pulumi.Input<string>): void {
+    const { existing } = this.#args;
+    const assignment = new RoleAssignment(
+      `${this.#name}-controllers`,
+      { principalId, principalType: "ServicePrincipal", roleDefinitionId: this.#controllerRole(), scope: existing.id },
+      { parent: this, replaceOnChanges: ["roleDefinitionId", "principalType"] },
+    );
+    this.egress.push(assignment);
+  }
+
+  #controllerRole(): pulumi.Input<string> {
     const { existing, spec } = this.#args;
     const [, , subscription = ""] = existing.id.split("/");
+    if (existing.controllerRole !== undefined)
+      return `/subscriptions/${subscription}/providers/Microsoft.Authorization/roleDefinitions/${existing.controllerRole}`;
     const group = `/subscriptions/${subscription}/resourceGroups/${this.names.vnetResourceGroup}`;
     const id = new random.RandomUuid(`${this.#name}-controllers`, {}, { parent: this });
     const role = new RoleDefinition(
@@ -100,12 +112,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
       },
       { parent: this },
     );
-    const assignment = new RoleAssignment(
-      `${this.#name}-controllers`,
-      { principalId, principalType: "ServicePrincipal", roleDefinitionId: role.id, scope: existing.id },
-      { parent: this, replaceOnChanges: ["roleDefinitionId", "principalType"] },
-    );
-    this.egress.push(assignment);
+    return role.id;
   }
 
   #given(zone: string): Given["subnets"][string] {
@@ -219,7 +226,8 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   }
 }
 
-const controllerActions = [
+/** What the cluster's controllers do in a network that exists already. */
+export const controllerActions = [
   "Microsoft.Network/virtualNetworks/read",
   "Microsoft.Network/virtualNetworks/joinLoadBalancer/action",
   "Microsoft.Network/virtualNetworks/subnets/read",

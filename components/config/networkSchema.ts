@@ -42,6 +42,10 @@ const existingNetworkSchema = z
       description:
         "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
     }),
+    controllerRole: z.guid().optional().meta({
+      description:
+        "Azure only: id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
+    }),
     tagSubnets: z.boolean().optional().meta({
       description:
         "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",

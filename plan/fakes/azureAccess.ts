@@ -1,3 +1,4 @@
+import { controllerActions } from "../../components/azure/existingNetwork.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
 import { builtInRoles, type RoleRights } from "./azureRoles.ts";
@@ -31,17 +32,22 @@ export function rolesOf(program: RecordedProgram, principalId: string): readonly
       if (inputs.condition !== undefined) throw new Error(`the role assignment ${name} has a condition, of which there is no simulation`);
       return {
         scope: textOf(inputs.scope) ?? "",
-        rights: rightsOf(program, textOf(inputs.roleDefinitionId) ?? "", name),
+        rights: rightsOf(program, textOf(inputs.roleDefinitionId) ?? "", name, textOf(inputs.scope) ?? ""),
       };
     });
 }
 
-function rightsOf(program: RecordedProgram, definition: string, assignment: string): RoleRights {
+function rightsOf(program: RecordedProgram, definition: string, assignment: string, scope: string): RoleRights {
   const id = definition.split("/").at(-1)?.toLowerCase() ?? "";
   const custom = resourcesOfType(program, "azure-native:authorization:RoleDefinition").find((role) => same(role.id?.split("/").at(-1), id));
-  const rights = custom === undefined ? builtInRoles[id] : customRights(custom);
+  const rights = custom === undefined ? (builtInRoles[id] ?? rightsInNetwork(scope)) : customRights(custom);
   if (rights === undefined) throw new Error(`the role ${definition} of the role assignment ${assignment} is not known to the rehearsal`);
   return rights;
+}
+
+/** A role of somebody else's on a network is the one that ci makes for the cluster's controllers (`network.existing.controllerRole`). */
+function rightsInNetwork(scope: string): RoleRights | undefined {
+  return /\/virtualNetworks\/[^/]+$/i.test(scope) ? { actions: controllerActions } : undefined;
 }
 
 function customRights({ inputs }: RecordedResource): RoleRights {

@@ -20,6 +20,10 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
     actions: ["*"],
     notActions: ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write", "Microsoft.Authorization/elevateAccess/Action"],
   },
+  // Role Based Access Control Administrator
+  "f58310d9-a9f6-439a-9e8d-f62e7b41a168": {
+    actions: ["Microsoft.Authorization/roleAssignments/write", "Microsoft.Authorization/roleAssignments/delete", "*/read"],
+  },
   // Reader
   "acdd72a7-3385-48ef-bd42-f606fba81ae7": { actions: ["*/read"] },
   // Virtual Machine Contributor

@@ -70,6 +70,13 @@ function holds(operator: string, wanted: readonly string[], found: string | unde
     case "StringEquals":
     case "Bool":
       return found !== undefined && wanted.includes(found);
+    case "StringNotEquals":
+      return found === undefined || !wanted.includes(found);
+    // A call here has one value. Without the key it is false.
+    case "ForAnyValue:StringNotEquals":
+      return found !== undefined && !wanted.includes(found);
+    case "Null":
+      return wanted.includes(String(found === undefined));
     // True without the key, too (IAM User Guide, "Set operators for multivalued context keys"). A call here has one value.
     case "ForAllValues:StringEquals":
       return found === undefined || wanted.includes(found);

@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { rolesOf } from "../../ci/azureRoles.ts";
-import { CiConfigError, loadCiConfig, overlapping } from "../../ci/config.ts";
+import { requireControllerRoles, rolesOf } from "../../ci/azureRoles.ts";
+import { CiConfigError, ciStackOf, loadCiConfig, overlapping } from "../../ci/config.ts";
 import { environmentName, purposes, subject } from "../../ci/environments.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 describe("the subject of a run", () => {
   it("names an environment, with the repository's numbers where it has them", () => {
@@ -52,6 +54,8 @@ describe("the config of the setup", () => {
           permissionsBoundary: undefined,
           record: undefined,
           pods: undefined,
+          network: undefined,
+          diskKeys: [],
         },
       ],
       oidcProviderArn: undefined,
@@ -59,9 +63,11 @@ describe("the config of the setup", () => {
   });
 
   it("knows what a stack gives to pods", () => {
-    const of = (stack: string) => loadCiConfig({ ...config, "fenestra-ci:stacks": `["${stack}"]` }).stacks[0]?.pods;
+    const of = (stack: string) => ciStackOf(stack, loadConfig(stackConfig(stack))).pods;
     assert.deepEqual(of("azure-logs"), { issuer: undefined, rights: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] });
-    const [condition = ""] = rolesOf("deploy", ["0000-1"]).flatMap((role) => role.condition ?? []);
+    const [condition = ""] = rolesOf("deploy", { pods: { issuer: undefined, rights: ["0000-1"] }, network: undefined }).flatMap(
+      (role) => role.condition ?? [],
+    );
     assert.equal(condition.split("0000-1").length, 3, "in both halves");
   });
 
@@ -82,6 +88,11 @@ describe("the config of the setup", () => {
     // Roles and states of this program begin with fenestra-ci- and fenestra-state-.
     const own = ["fenestra", "fenestra-ci", "fenestra-state", "fenestra-x"];
     assert.deepEqual(overlapping([...own, "fenestral"]), own);
+  });
+
+  it("refuses a stack that would write a role", () => {
+    const { stacks } = loadCiConfig({ ...config, "fenestra-ci:stacks": `["azure-existing"]` });
+    assert.throws(() => requireControllerRoles(stacks), /azure-existing makes a role .* network\.existing\.controllerRole .* uuidgen/);
   });
 
   it("refuses stacks of different places", () => {

@@ -15,6 +15,8 @@ const scope: StackScope = {
   keyArn: "arn:aws:kms:REGION:ACCOUNT:key/STATE_KEY",
   record: { zone: "ZONE", name: "API_NAME" },
   pods: { issuer: undefined, rights: ["POLICY_OF_PODS"] },
+  network: { id: "NETWORK", resourceGroup: "GROUP", controllerRole: "ROLE" },
+  diskKeys: ["DISK_KEY"],
 };
 
 const previewSubject = subject(
@@ -41,10 +43,16 @@ export function ciParts(): Readonly<Record<string, string>> {
     "ci-azure-rights": markdownTable(
       ["Identity", "Built-in role", "On", "Only if"],
       purposes.flatMap((purpose) =>
-        rolesOf(purpose).map(({ role, on, condition }) => [
+        rolesOf(purpose, scope).map(({ role, on, condition }) => [
           purpose,
           role.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).replace(/^./, (letter) => letter.toUpperCase()),
-          { state: "container `STACK`", key: "key `STACK`", subscription: "subscription" }[on],
+          {
+            state: "container `STACK`",
+            key: "key `STACK`",
+            subscription: "subscription",
+            network: "network that exists already",
+            group: "group that exists already",
+          }[on],
           condition === undefined
             ? ""
             : "it gives a role of the [table above](#azure), or one that the stack file names for pods, to a service's identity",

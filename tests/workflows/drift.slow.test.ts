@@ -25,7 +25,7 @@ const readAction = ({ type }: RecordedResource): string =>
 
 /** Whether the roles that an identity of the workflows has on the subscription let it read a resource. */
 function mayRead(purpose: Purpose, resource: RecordedResource): boolean {
-  const held = rolesOf(purpose).flatMap(({ role, on }) => {
+  const held = rolesOf(purpose, { pods: undefined, network: undefined }).flatMap(({ role, on }) => {
     const rights = builtInRoles[ciRoles[role]];
     return on === "subscription" && rights !== undefined ? [{ scope: "", rights }] : [];
   });

@@ -12,7 +12,7 @@ const beside = rule(
       remedy: "set it in the machines' image, or join them to the domain",
     }));
     if (existing === undefined) return domain;
-    const { resourceGroup, subnets, tagSubnets } = existing;
+    const { controllerRole, resourceGroup, subnets, tagSubnets } = existing;
     const key = "config.fenestra:network";
     return [
       ...domain,
@@ -21,6 +21,7 @@ const beside = rule(
         ? refuse(`${key}.dns`, dns, "cannot be set in an existing network, whose own name servers hold", "nothing")
         : []),
       ...elsewhere("azure", cloud, resourceGroup, path("resourceGroup")),
+      ...elsewhere("azure", cloud, controllerRole, path("controllerRole")),
       // False says something too, so it is refused as well.
       ...elsewhere("aws", cloud, tagSubnets !== undefined, path("tagSubnets")).map((problem) => ({ ...problem, value: tagSubnets })),
       ...Object.entries(subnets).flatMap(([zone, { public: subnet }]) =>

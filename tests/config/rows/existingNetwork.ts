@@ -15,6 +15,7 @@ export const existingNetworkRows: readonly Row[] = [
       "network.existing": {
         id: "my-vpc",
         resourceGroup: "group",
+        controllerRole: "c0ffee00-0000-4000-8000-000000000000",
         moreCidrs: ["10.0.0.1/24", "10.244.0.0/24"],
         subnets: {
           "eu-central-1a": {

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import { deployPolicies, driftPolicy, previewPolicy } from "../../ci/awsPolicies.ts";
+import type { StackScope } from "../../ci/awsStackScope.ts";
+import { purposes } from "../../ci/environments.ts";
+import { allows, type Call } from "../../plan/fakes/iam.ts";
+
+const scope = {
+  cluster: "aws-dev",
+  region: "eu-central-1",
+  accountId: "123456789012",
+  rolePath: "/",
+  permissionsBoundary: "arn:aws:iam::123456789012:policy/boundary",
+  bucketArn: "arn:aws:s3:::fenestra-state-aws-dev",
+  keyArn: "arn:aws:kms:eu-central-1:123456789012:key/1",
+  record: { zone: "Z0123456789ABCDEFGHIJ", name: "api.shop.example.com" },
+  pods: { issuer: undefined, rights: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] },
+  network: undefined,
+  diskKeys: [`arn:aws:kms:eu-central-1:123456789012:key/disks`],
+} satisfies StackScope;
+
+describe("the rights of the workflows on AWS", () => {
+  const { state, look, resources } = deployPolicies(scope);
+  const policies = { preview: previewPolicy(scope), drift: driftPolicy(scope), state, look, resources };
+
+  for (const [name, document] of Object.entries(policies))
+    it(`${name}: fit into a policy`, () => {
+      assert.ok(JSON.stringify(document).length <= 6144, `${JSON.stringify(document).length} characters`);
+      const ids = document.Statement.map(({ Sid }) => Sid);
+      assert.equal(new Set(ids).size, ids.length);
+      for (const { Sid } of document.Statement) assert.match(Sid, /^[A-Za-z0-9]+$/);
+    });
+
+  it("change nothing in a preview or a comparison", () => {
+    const reading = /^[a-z0-9]+:(Describe|Get|List|Decrypt)/;
+    for (const document of [policies.preview, policies.drift])
+      for (const action of document.Statement.flatMap(({ Action }) => Action)) assert.match(action, reading);
+  });
+
+  it("are told apart: a wildcard for a resource only where a call knows no other, or a condition narrows it", () => {
+    for (const document of Object.values(policies))
+      for (const { Sid, Resource, Condition } of document.Statement)
+        if (Resource?.includes("*") === true) assert.ok(Condition !== undefined || Sid.startsWith("LookAt"), `${Sid} on everything`);
+  });
+
+  const roles = {
+    preview: [policies.preview],
+    drift: [policies.drift],
+    deploy: [state, look, resources],
+  };
+  const account = "123456789012";
+  const region = "eu-central-1";
+  const zone = `arn:aws:route53:::hostedzone/${scope.record.zone}`;
+  const record = (name: string) => ({
+    "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
+    "route53:ChangeResourceRecordSetsRecordTypes": "A",
+  });
+  const role = `arn:aws:iam::${account}:role/aws-dev-control-plane-role-1`;
+  const key = (id: string) => `arn:aws:kms:${region}:${account}:key/${id}`;
+  const bounds = (name: string) => ({ "iam:PermissionsBoundary": `arn:aws:iam::${account}:policy/${name}` });
+  const tagged = (cluster: string) => ({ "aws:ResourceTag/fenestra:cluster": cluster });
+  const asked = { "aws:RequestTag/fenestra:cluster": "aws-dev", "aws:RequestedRegion": region };
+  const own = `arn:aws:iam::${account}:policy/aws-dev-control-plane-machine-1`;
+  /** What nobody may. What a run needs, and that this suffices, is in rights.slow.test.ts. */
+  const refused: readonly Call[] = [
+    { action: "s3:DeleteBucket", resource: scope.bucketArn },
+    { action: "kms:ScheduleKeyDeletion", resource: scope.keyArn },
+    { action: "kms:DeleteAlias", resource: `arn:aws:kms:${region}:${account}:alias/fenestra-state-aws-dev` },
+    // Of another stack.
+    { action: "s3:GetObject", resource: "arn:aws:s3:::fenestra-state-aws-prod-bucket-1/.pulumi/stacks/fenestra/aws-prod.json" },
+    { action: "kms:Decrypt", resource: key("2") },
+    { action: "kms:ScheduleKeyDeletion", resource: key("2"), context: tagged("aws-prod") },
+    { action: "ssm:GetParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-prod/join` },
+    { action: "s3:GetObject", resource: "arn:aws:s3:::aws-prod-snapshots-bucket-1/etcd.db" },
+    { action: "iam:DeleteRole", resource: `arn:aws:iam::${account}:role/aws-prod-control-plane-role-1` },
+    // A tag that would make somebody else's key the cluster's own: another cluster's, a state's, and any that has a name.
+    { action: "kms:TagResource", resource: key("2"), context: { ...asked, ...tagged("aws-prod") } },
+    { action: "kms:TagResource", resource: scope.keyArn, context: { ...asked, "aws:ResourceTag/fenestra:purpose": "ci" } },
+    { action: "kms:TagResource", resource: key("rds"), context: { ...asked, "kms:ResourceAliases": "alias/orders" } },
+    { action: "kms:TagResource", resource: key("2"), context: { ...asked, "aws:RequestedRegion": "us-east-1" } },
+    { action: "kms:CreateKey", resource: "*", context: { ...asked, "aws:RequestTag/fenestra:cluster": "aws-prod" } },
+    { action: "kms:CreateGrant", resource: scope.diskKeys[0] ?? "" },
+    // Of the workflows themselves.
+    { action: "iam:UpdateAssumeRolePolicy", resource: `arn:aws:iam::${account}:role/fenestra-ci-preview-aws-dev` },
+    { action: "ec2:RunInstances", resource: "*", context: { "aws:RequestedRegion": "us-east-1" } },
+    {
+      action: "iam:AttachRolePolicy",
+      resource: role,
+      context: { ...bounds("boundary"), "iam:PolicyARN": "arn:aws:iam::aws:policy/AdministratorAccess" },
+    },
+    { action: "iam:PassRole", resource: role, context: { "iam:PassedToService": "lambda.amazonaws.com" } },
+    { action: "route53:ChangeResourceRecordSets", resource: zone, context: record("shop.example.com") },
+    { action: "route53:DeleteHostedZone", resource: zone },
+    { action: "iam:CreateOpenIDConnectProvider", resource: `arn:aws:iam::${account}:oidc-provider/token.actions.githubusercontent.com` },
+    // No role without the boundary of the stack file, and never another one or none.
+    { action: "iam:CreateRole", resource: role },
+    { action: "iam:PutRolePolicy", resource: role, context: bounds("wider") },
+    { action: "iam:AttachRolePolicy", resource: role, context: { ...bounds("wider"), "iam:PolicyARN": own } },
+    { action: "iam:PutRolePermissionsBoundary", resource: role, context: bounds("wider") },
+    { action: "iam:DeleteRolePermissionsBoundary", resource: role },
+    { action: "iam:CreateUser", resource: `arn:aws:iam::${account}:user/x` },
+  ];
+
+  it("allow nobody what is somebody else's, or too much", () => {
+    const allowed = refused.flatMap((call) => purposes.filter((purpose) => allows(roles[purpose], call)).map((purpose) => [purpose, call]));
+    assert.deepEqual(allowed, []);
+  });
+
+  it("keep the snapshots of etcd from a comparison", () => {
+    const call = { action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1/etcd.db" };
+    assert.deepEqual(
+      purposes.filter((purpose) => allows(roles[purpose], call)),
+      ["deploy"],
+    );
+  });
+});
