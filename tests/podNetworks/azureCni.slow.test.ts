@@ -114,12 +114,22 @@ describe("Azure CNI", () => {
     );
   });
 
-  it("needs addresses for every pod of every machine, and one machine more per pool for a roll", () => {
+  it("needs addresses for every pod of every machine, and for a tenth more machines that a roll adds", () => {
     // A /20 leaves 1,024 less 25; each machine takes 31, so 32 machines fit.
     const pools = (count: number) => ({ pools: [{ name: "linux", os: "linux", count }] });
-    assert.deepEqual(refused({ cidr: "10.0.0.0/20" }, pools(31)), []);
-    assert.deepEqual(refused({ cidr: "10.0.0.0/20" }, pools(32)), [
+    assert.deepEqual(refused({ cidr: "10.0.0.0/20" }, pools(29)), []);
+    assert.deepEqual(refused({ cidr: "10.0.0.0/20" }, pools(30)), [
       "network.cidr has room for 999 addresses in the subnet of zone 1, but machines and pods may take 1023",
+    ]);
+    // One security group holds 4,000 addresses: 129 machines of 31, of which a roll adds 12.
+    assert.deepEqual(refused({ cidr: "10.0.0.0/16" }, pools(117)), []);
+    assert.deepEqual(refused({ cidr: "10.0.0.0/16" }, pools(118)), [
+      "pools may be so many machines at once, which take 4030 addresses: a security group of Azure holds 4000",
+    ]);
+    const wide = { cidr: "10.0.0.0/16", zones: ["1", "2", "3"] };
+    const perZone = [{ name: "linux", os: "linux", perZone: true, autoscale: { min: 1, max: 60 }, update: { maxSurge: 1 } }];
+    assert.deepEqual(refused(wide, { pools: perZone }), [
+      "pools may be so many machines at once, which take 5673 addresses: a security group of Azure holds 4000",
     ]);
   });
 

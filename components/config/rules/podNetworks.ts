@@ -131,7 +131,7 @@ const leastRange = rule(["network.pods", "network.cidr", "network.existing"], (g
 
 /**
  * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five
- * that Azure keeps, internal load balancers of Services take some. A roll adds one machine at a time to a group.
+ * that Azure keeps, internal load balancers of Services take some. A roll adds machines to a group.
  */
 const roomForPods = rule(
   ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
@@ -148,10 +148,34 @@ const roomForPods = rule(
             subnet.path,
             subnet.value,
             `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
-            "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, and for one more per pool",
+            "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, those that a roll adds included",
             "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
           );
     });
+  },
+);
+
+/**
+ * Addresses that one application security group holds, a limit that nobody raises (Azure documentation, azure-virtual-network-limits). All
+ * addresses of all workers are in one, since the rules of the cluster name it.
+ */
+const mostOfGroup = 4000;
+
+const roomInGroup = rule(
+  ["network.pods", "network.zones", "network.azureCni", "pools"],
+  ({ "network.pods": pods, "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }): readonly Problem[] => {
+    if (pods !== "azure-cni") return [];
+    const machines = pools.flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones))).reduce((sum, most) => sum + most, 0);
+    const [wanted, most] = [machines * (1 + own.podsPerNode), Math.floor(mostOfGroup / (1 + own.podsPerNode))];
+    return wanted <= mostOfGroup
+      ? []
+      : refuse(
+          "config.fenestra:pools",
+          machines,
+          `may be so many machines at once, which take ${wanted} addresses: a security group of Azure holds ${mostOfGroup}`,
+          `at most ${most} machines with ${own.podsPerNode} pods each, those that a roll adds included`,
+          "lower count, autoscale.max, update.maxSurge or azureCni.podsPerNode, or choose network.pods: flannel for a new cluster",
+        );
   },
 );
 
@@ -205,12 +229,14 @@ const leastNetwork = 20;
 /** Addresses of a subnet that no machine gets: Azure's five, and some for load balancers. */
 const kept = 5 + 20;
 
-/** Most machines of a pool in the subnet of a zone. */
+/** Most machines of a pool in the subnet of a zone, with those that a roll adds. */
 function machinesIn(pool: PoolConfig, zone: string, all: readonly string[]): number {
   const zones = pool.zones ?? all;
   const here = pool.perZone ? zones.includes(zone) : zones[0] === zone;
   const most = pool.autoscale?.max ?? (pool.perZone ? Math.ceil((pool.count ?? 1) / zones.length) : (pool.count ?? 1));
-  return here && most > 0 ? most + 1 : 0;
+  if (!here || most === 0) return 0;
+  const surge = pool.update?.maxSurge ?? "10%";
+  return most + Math.max(1, typeof surge === "number" ? surge : Math.ceil((most * Number.parseInt(surge, 10)) / 100));
 }
 
 function ranged(pods: PodNetworkName | undefined): boolean {
@@ -229,6 +255,7 @@ export const podNetworkRules: readonly Rule[] = [
   ownRange,
   leastRange,
   roomForPods,
+  roomInGroup,
   roomForControlPlane,
   podsHaveAddresses,
 ];

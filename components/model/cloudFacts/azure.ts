@@ -38,9 +38,12 @@ export const azure: CloudFacts = {
       ...["israelcentral", "qatarcentral", "uaenorth", "uaecentral", "southafricanorth", "southafricawest"],
       ...["centralindia", "southindia", "westindia", "eastasia", "southeastasia", "indonesiacentral", "malaysiawest"],
       ...["japaneast", "japanwest", "koreacentral", "koreasouth", "australiaeast", "australiasoutheast"],
-      ...["australiacentral", "australiacentral2", "newzealandnorth", "usgovvirginia", "usgovarizona", "usgovtexas"],
+      ...["australiacentral", "australiacentral2", "newzealandnorth"],
     ],
-    refusal: () => undefined,
+    refusal: (region) =>
+      /^(usgov|usdod|china|chn)/.test(region)
+        ? `is a region of Azure ${region.startsWith("us") ? "Government" : "in China"}, where endpoints have a domain that Fenestra's machines do not use`
+        : undefined,
     withoutZones: new Set([
       "australiacentral",
       "australiacentral2",

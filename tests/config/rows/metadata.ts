@@ -11,6 +11,8 @@ export const metadataRows: readonly Row[] = [
   ["a pool in a zone twice", "aws", { "pools.1.zones": ["eu-central-1a", "eu-central-1a"] }],
   ["a region in China", "aws", { region: "cn-north-1", network: { zones: ["cn-north-1a"] } }],
   ["a region of a secret network", "aws", { region: "us-iso-east-1", network: { zones: ["us-iso-east-1a"] } }],
+  ["a region of Azure Government", "azure", { region: "usgovvirginia" }],
+  ["a region of Azure in China", "azure", { region: "chinaeast2" }],
   ["a region of the other cloud", "aws", { region: "westeurope" }],
   ["a subscription on AWS", "aws", { accountId: "01234567-89ab-cdef-0123-456789abcdef" }],
   ["an AWS account on Azure", "azure", { accountId: "123456789012" }],
