@@ -1,4 +1,4 @@
-import type { Statement } from "../components/aws/policyDocument.ts";
+import { allow, type Statement } from "../components/aws/policyDocument.ts";
 import { ownNames, type StackScope } from "./awsStackScope.ts";
 import type { DnsRecord } from "./config.ts";
 
@@ -10,17 +10,12 @@ export function change(scope: StackScope): readonly Statement[] {
     scope.permissionsBoundary === undefined ? undefined : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
   const ownPolicies = { ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] } };
   return [
-    {
-      Sid: "MachinesAndNetwork",
-      Effect: "Allow",
-      Action: ["autoscaling:*", "ec2:*", "elasticloadbalancing:*"],
-      Resource: ["*"],
-      Condition: { StringEquals: { "aws:RequestedRegion": region } },
-    },
-    {
-      Sid: "Identities",
-      Effect: "Allow",
-      Action: [
+    allow("MachinesAndNetwork", ["autoscaling:*", "ec2:*", "elasticloadbalancing:*"], ["*"], {
+      StringEquals: { "aws:RequestedRegion": region },
+    }),
+    allow(
+      "Identities",
+      [
         "iam:AddRoleToInstanceProfile",
         "iam:CreateInstanceProfile",
         "iam:CreatePolicy",
@@ -42,12 +37,11 @@ export function change(scope: StackScope): readonly Statement[] {
         "iam:UpdateAssumeRolePolicy",
         "iam:UpdateRole",
       ],
-      Resource: own.identities,
-    },
-    {
-      Sid: "Logs",
-      Effect: "Allow",
-      Action: [
+      own.identities,
+    ),
+    allow(
+      "Logs",
+      [
         "logs:CreateLogGroup",
         "logs:CreateLogStream",
         "logs:DeleteLogGroup",
@@ -56,64 +50,30 @@ export function change(scope: StackScope): readonly Statement[] {
         "logs:TagResource",
         "logs:UntagResource",
       ],
-      Resource: own.logs,
-    },
+      own.logs,
+    ),
     // Only bound roles, where the stack file has a boundary: it bounds what a run makes, too.
-    {
-      Sid: "MakeRoles",
-      Effect: "Allow",
-      Action: ["iam:CreateRole", "iam:PutRolePolicy"],
-      Resource: [own.roles],
-      ...(bound && { Condition: bound }),
-    },
-    {
-      // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
-      Sid: "GiveOwnPolicies",
-      Effect: "Allow",
-      Action: ["iam:AttachRolePolicy"],
-      Resource: [own.roles],
-      Condition: { ...bound, ...ownPolicies },
-    },
-    { Sid: "TakePolicies", Effect: "Allow", Action: ["iam:DetachRolePolicy"], Resource: [own.roles], Condition: ownPolicies },
+    allow("MakeRoles", ["iam:CreateRole", "iam:PutRolePolicy"], [own.roles], bound),
+    // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
+    allow("GiveOwnPolicies", ["iam:AttachRolePolicy"], [own.roles], { ...bound, ...ownPolicies }),
+    allow("TakePolicies", ["iam:DetachRolePolicy"], [own.roles], ownPolicies),
     ...(bound === undefined
       ? []
       : [
-          {
-            // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its policies say.
-            Sid: "BoundRoles",
-            Effect: "Allow",
-            Action: ["iam:PutRolePermissionsBoundary"],
-            Resource: [own.roles],
-            Condition: bound,
-          } as const,
+          // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its policies say.
+          allow("BoundRoles", ["iam:PutRolePermissionsBoundary"], [own.roles], bound),
         ]),
-    {
-      Sid: "HandRolesToMachines",
-      Effect: "Allow",
-      Action: ["iam:PassRole"],
-      Resource: [own.roles],
-      Condition: { StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" } },
-    },
-    {
-      Sid: "ServiceRoles",
-      Effect: "Allow",
-      Action: ["iam:CreateServiceLinkedRole"],
-      Resource: [own.serviceRoles],
-      Condition: {
-        StringEquals: {
-          "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
-        },
+    allow("HandRolesToMachines", ["iam:PassRole"], [own.roles], { StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" } }),
+    allow("ServiceRoles", ["iam:CreateServiceLinkedRole"], [own.serviceRoles], {
+      StringEquals: {
+        "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
       },
-    },
-    {
-      // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
-      // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.
-      Sid: "MakeKeys",
-      Effect: "Allow",
-      Action: ["kms:CreateKey", "kms:TagResource"],
-      Resource: ["*"],
-      Condition: { StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region } },
-    },
+    }),
+    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
+    // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.
+    allow("MakeKeys", ["kms:CreateKey", "kms:TagResource"], ["*"], {
+      StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
+    }),
     ...(
       [
         [
@@ -132,11 +92,10 @@ export function change(scope: StackScope): readonly Statement[] {
         Condition,
       }),
     ),
-    {
-      // By the tag, so that the keys of other clusters and of states are out of reach.
-      Sid: "Keys",
-      Effect: "Allow",
-      Action: [
+    // By the tag, so that the keys of other clusters and of states are out of reach.
+    allow(
+      "Keys",
+      [
         "kms:CreateAlias",
         "kms:DeleteAlias",
         "kms:EnableKeyRotation",
@@ -148,56 +107,38 @@ export function change(scope: StackScope): readonly Statement[] {
         "kms:UpdateAlias",
         "kms:UpdateKeyDescription",
       ],
-      Resource: [own.keys],
-      Condition: { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
-    },
-    {
-      // The same calls ask for a right on the alias too, which has no tag.
-      Sid: "Aliases",
-      Effect: "Allow",
-      Action: ["kms:CreateAlias", "kms:DeleteAlias", "kms:UpdateAlias"],
-      Resource: [own.alias],
-    },
-    {
-      Sid: "Parameters",
-      Effect: "Allow",
-      Action: ["ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter", "ssm:RemoveTagsFromResource"],
-      Resource: [own.parameters],
-    },
+      [own.keys],
+      { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+    ),
+    // The same calls ask for a right on the alias too, which has no tag.
+    allow("Aliases", ["kms:CreateAlias", "kms:DeleteAlias", "kms:UpdateAlias"], [own.alias]),
+    allow(
+      "Parameters",
+      ["ssm:AddTagsToResource", "ssm:DeleteParameter", "ssm:PutParameter", "ssm:RemoveTagsFromResource"],
+      [own.parameters],
+    ),
     ...(scope.diskKeys.length === 0
       ? []
       : [
-          {
-            // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's policy names.
-            Sid: "DiskKeys",
-            Effect: "Allow",
-            Action: ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom"],
-            Resource: scope.diskKeys,
-          } as const,
-          {
-            Sid: "GrantDiskKeys",
-            Effect: "Allow",
-            Action: ["kms:CreateGrant"],
-            Resource: scope.diskKeys,
-            Condition: { Bool: { "kms:GrantIsForAWSResource": "true" } },
-          } as const,
+          // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's policy names.
+          allow("DiskKeys", ["kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom"], scope.diskKeys),
+          allow("GrantDiskKeys", ["kms:CreateGrant"], scope.diskKeys, { Bool: { "kms:GrantIsForAWSResource": "true" } }),
         ]),
-    { Sid: "FindImages", Effect: "Allow", Action: ["ssm:GetParameters"], Resource: [own.images] },
-    { Sid: "Buckets", Effect: "Allow", Action: ["s3:*"], Resource: [own.buckets, `${own.buckets}/*`] },
+    allow("FindImages", ["ssm:GetParameters"], [own.images]),
+    allow("Buckets", ["s3:*"], [own.buckets, `${own.buckets}/*`]),
     ...(scope.pods === undefined
       ? []
       : [
-          {
-            Sid: "Issuer",
-            Effect: "Allow",
-            Action: [
+          allow(
+            "Issuer",
+            [
               "iam:CreateOpenIDConnectProvider",
               "iam:DeleteOpenIDConnectProvider",
               "iam:TagOpenIDConnectProvider",
               "iam:UntagOpenIDConnectProvider",
             ],
-            Resource: [own.issuer],
-          } as const,
+            [own.issuer],
+          ),
         ]),
     ...(scope.record === undefined ? [] : recordStatements(scope.record, own.zone)),
   ];
@@ -206,23 +147,12 @@ export function change(scope: StackScope): readonly Statement[] {
 /** The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
 function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
   return [
-    {
-      Sid: "Record",
-      Effect: "Allow",
-      Action: ["route53:ChangeResourceRecordSets"],
-      Resource: [zone],
-      Condition: {
-        "ForAllValues:StringEquals": {
-          "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
-          "route53:ChangeResourceRecordSetsRecordTypes": "A",
-        },
+    allow("Record", ["route53:ChangeResourceRecordSets"], [zone], {
+      "ForAllValues:StringEquals": {
+        "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
+        "route53:ChangeResourceRecordSetsRecordTypes": "A",
       },
-    },
-    {
-      Sid: "FollowRecord",
-      Effect: "Allow",
-      Action: ["route53:GetChange"],
-      Resource: [zone.replace(/hostedzone\/.*$/, "change/*")],
-    },
+    }),
+    allow("FollowRecord", ["route53:GetChange"], [zone.replace(/hostedzone\/.*$/, "change/*")]),
   ];
 }

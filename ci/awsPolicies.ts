@@ -1,4 +1,4 @@
-import { type PolicyDocument, policy, type Statement } from "../components/aws/policyDocument.ts";
+import { allow, type PolicyDocument, policy, type Statement } from "../components/aws/policyDocument.ts";
 import { change } from "./awsChangeRights.ts";
 import { look, lookAtNetwork } from "./awsLookRights.ts";
 import type { StackScope } from "./awsStackScope.ts";
@@ -27,10 +27,10 @@ export function previewPolicy(scope: StackScope): PolicyDocument {
 
 function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
   return [
-    { Sid: "ReadState", Effect: "Allow", Action: ["s3:GetObject"], Resource: [`${bucketArn}/*`] },
+    allow("ReadState", ["s3:GetObject"], [`${bucketArn}/*`]),
     // Without it a missing file is answered as a forbidden one.
-    { Sid: "ListState", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [bucketArn] },
-    { Sid: "DecryptState", Effect: "Allow", Action: ["kms:Decrypt"], Resource: [keyArn] },
+    allow("ListState", ["s3:ListBucket"], [bucketArn]),
+    allow("DecryptState", ["kms:Decrypt"], [keyArn]),
   ];
 }
 
@@ -47,13 +47,8 @@ export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "lo
   return {
     state: policy(
       ...readState(scope),
-      {
-        Sid: "WriteState",
-        Effect: "Allow",
-        Action: ["s3:DeleteObject", "s3:PutObject"],
-        Resource: [`${scope.bucketArn}/.pulumi/*`],
-      },
-      { Sid: "EncryptState", Effect: "Allow", Action: ["kms:Encrypt"], Resource: [scope.keyArn] },
+      allow("WriteState", ["s3:DeleteObject", "s3:PutObject"], [`${scope.bucketArn}/.pulumi/*`]),
+      allow("EncryptState", ["kms:Encrypt"], [scope.keyArn]),
     ),
     look: policy(...look(scope)),
     resources: policy(...change(scope)),

@@ -1,4 +1,5 @@
 import {
+  allow,
   arn,
   clusterTag,
   groupArn,
@@ -23,10 +24,9 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
   const owned = ownedResource(scope.cluster);
   const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) => arn(scope, "elasticloadbalancing", kind));
   return policy(
-    {
-      Sid: "CloudControllerLook",
-      Effect: "Allow",
-      Action: [
+    allow(
+      "CloudControllerLook",
+      [
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:DescribeLaunchConfigurations",
         "autoscaling:DescribeTags",
@@ -46,64 +46,38 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
         "elasticloadbalancing:DescribeTargetGroups",
         "elasticloadbalancing:DescribeTargetHealth",
       ],
-      Resource: ["*"],
-    },
-    {
-      Sid: "CreateServiceSecurityGroups",
-      Effect: "Allow",
-      Action: ["ec2:CreateSecurityGroup"],
-      Resource: [arn(scope, "ec2", "security-group/*")],
-      Condition: ownedRequest(scope.cluster),
-    },
-    {
-      // The VPC is not the created resource: request tags are not evaluated for it.
-      Sid: "CreateServiceSecurityGroupsHere",
-      Effect: "Allow",
-      Action: ["ec2:CreateSecurityGroup"],
-      Resource: [arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`)],
-    },
-    {
-      Sid: "TagServiceSecurityGroups",
-      Effect: "Allow",
-      Action: ["ec2:CreateTags"],
-      Resource: [arn(scope, "ec2", "security-group/*")],
-      Condition: {
-        StringEquals: {
-          "ec2:CreateAction": "CreateSecurityGroup",
-          [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
-        },
+      ["*"],
+    ),
+    allow("CreateServiceSecurityGroups", ["ec2:CreateSecurityGroup"], [arn(scope, "ec2", "security-group/*")], ownedRequest(scope.cluster)),
+    // The VPC is not the created resource: request tags are not evaluated for it.
+    allow("CreateServiceSecurityGroupsHere", ["ec2:CreateSecurityGroup"], [arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`)]),
+    allow("TagServiceSecurityGroups", ["ec2:CreateTags"], [arn(scope, "ec2", "security-group/*")], {
+      StringEquals: {
+        "ec2:CreateAction": "CreateSecurityGroup",
+        [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
       },
-    },
-    {
-      Sid: "ChangeServiceSecurityGroups",
-      Effect: "Allow",
-      Action: ["ec2:AuthorizeSecurityGroupIngress", "ec2:DeleteSecurityGroup", "ec2:RevokeSecurityGroupIngress"],
-      Resource: [arn(scope, "ec2", "security-group/*")],
-      Condition: owned,
-    },
-    {
-      Sid: "CreateServiceBalancers",
-      Effect: "Allow",
-      Action: ["elasticloadbalancing:CreateListener", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
-      Resource: balancers,
-      Condition: ownedRequest(scope.cluster),
-    },
-    {
-      Sid: "TagServiceBalancers",
-      Effect: "Allow",
-      Action: ["elasticloadbalancing:AddTags"],
-      Resource: balancers,
-      Condition: {
-        StringEquals: {
-          "elasticloadbalancing:CreateAction": ["CreateListener", "CreateLoadBalancer", "CreateTargetGroup"],
-          [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
-        },
+    }),
+    allow(
+      "ChangeServiceSecurityGroups",
+      ["ec2:AuthorizeSecurityGroupIngress", "ec2:DeleteSecurityGroup", "ec2:RevokeSecurityGroupIngress"],
+      [arn(scope, "ec2", "security-group/*")],
+      owned,
+    ),
+    allow(
+      "CreateServiceBalancers",
+      ["elasticloadbalancing:CreateListener", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
+      balancers,
+      ownedRequest(scope.cluster),
+    ),
+    allow("TagServiceBalancers", ["elasticloadbalancing:AddTags"], balancers, {
+      StringEquals: {
+        "elasticloadbalancing:CreateAction": ["CreateListener", "CreateLoadBalancer", "CreateTargetGroup"],
+        [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
       },
-    },
-    {
-      Sid: "ChangeServiceBalancers",
-      Effect: "Allow",
-      Action: [
+    }),
+    allow(
+      "ChangeServiceBalancers",
+      [
         "elasticloadbalancing:AddTags",
         "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer",
         "elasticloadbalancing:AttachLoadBalancerToSubnets",
@@ -126,9 +100,9 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
         "elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer",
         "elasticloadbalancing:SetLoadBalancerPoliciesOfListener",
       ],
-      Resource: balancers,
-      Condition: owned,
-    },
+      balancers,
+      owned,
+    ),
   );
 }
 
@@ -155,10 +129,9 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
     [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
   };
   return policy(
-    {
-      Sid: "VolumesLook",
-      Effect: "Allow",
-      Action: [
+    allow(
+      "VolumesLook",
+      [
         "ec2:DescribeAvailabilityZones",
         "ec2:DescribeInstances",
         "ec2:DescribeInstanceTypes",
@@ -168,59 +141,19 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
         "ec2:DescribeVolumesModifications",
         "ec2:DescribeVolumeStatus",
       ],
-      Resource: ["*"],
-    },
-    {
-      Sid: "CreateVolumes",
-      Effect: "Allow",
-      Action: ["ec2:CreateVolume"],
-      Resource: [volumes],
-      Condition: { StringEquals: made },
-    },
-    {
-      Sid: "CreateSnapshots",
-      Effect: "Allow",
-      Action: ["ec2:CreateSnapshot"],
-      Resource: [snapshots],
-      Condition: { StringEquals: made },
-    },
-    {
-      // The source of a snapshot, and the source of a restored volume.
-      Sid: "UseVolumesAndSnapshots",
-      Effect: "Allow",
-      Action: ["ec2:CreateSnapshot", "ec2:CreateVolume"],
-      Resource: [volumes, snapshots],
-      Condition: ours,
-    },
-    {
-      Sid: "ChangeVolumes",
-      Effect: "Allow",
-      Action: ["ec2:AttachVolume", "ec2:DeleteVolume", "ec2:DetachVolume", "ec2:ModifyVolume"],
-      Resource: [volumes],
-      Condition: ours,
-    },
-    {
-      Sid: "AttachToNodes",
-      Effect: "Allow",
-      Action: ["ec2:AttachVolume", "ec2:DetachVolume"],
-      Resource: [arn(scope, "ec2", "instance/*")],
-      Condition: ownedResource(scope.cluster),
-    },
-    { Sid: "DeleteSnapshots", Effect: "Allow", Action: ["ec2:DeleteSnapshot"], Resource: [snapshots], Condition: ours },
-    {
-      Sid: "TagVolumes",
-      Effect: "Allow",
-      Action: ["ec2:CreateTags"],
-      Resource: [volumes, snapshots],
-      Condition: { StringEquals: { "ec2:CreateAction": ["CreateSnapshot", "CreateVolume"], ...made } },
-    },
-    {
-      Sid: "UntagVolumes",
-      Effect: "Allow",
-      Action: ["ec2:DeleteTags"],
-      Resource: [volumes, snapshots],
-      Condition: ours,
-    },
+      ["*"],
+    ),
+    allow("CreateVolumes", ["ec2:CreateVolume"], [volumes], { StringEquals: made }),
+    allow("CreateSnapshots", ["ec2:CreateSnapshot"], [snapshots], { StringEquals: made }),
+    // The source of a snapshot, and the source of a restored volume.
+    allow("UseVolumesAndSnapshots", ["ec2:CreateSnapshot", "ec2:CreateVolume"], [volumes, snapshots], ours),
+    allow("ChangeVolumes", ["ec2:AttachVolume", "ec2:DeleteVolume", "ec2:DetachVolume", "ec2:ModifyVolume"], [volumes], ours),
+    allow("AttachToNodes", ["ec2:AttachVolume", "ec2:DetachVolume"], [arn(scope, "ec2", "instance/*")], ownedResource(scope.cluster)),
+    allow("DeleteSnapshots", ["ec2:DeleteSnapshot"], [snapshots], ours),
+    allow("TagVolumes", ["ec2:CreateTags"], [volumes, snapshots], {
+      StringEquals: { "ec2:CreateAction": ["CreateSnapshot", "CreateVolume"], ...made },
+    }),
+    allow("UntagVolumes", ["ec2:DeleteTags"], [volumes, snapshots], ours),
   );
 }
 
@@ -229,10 +162,9 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
  */
 export function autoscalerPolicy(scope: PolicyScope): PolicyDocument {
   return policy(
-    {
-      Sid: "AutoscalerLook",
-      Effect: "Allow",
-      Action: [
+    allow(
+      "AutoscalerLook",
+      [
         "autoscaling:DescribeAutoScalingGroups",
         "autoscaling:DescribeAutoScalingInstances",
         "autoscaling:DescribeLaunchConfigurations",
@@ -243,14 +175,13 @@ export function autoscalerPolicy(scope: PolicyScope): PolicyDocument {
         "ec2:DescribeLaunchTemplateVersions",
         "ec2:GetInstanceTypesFromInstanceRequirements",
       ],
-      Resource: ["*"],
-    },
-    {
-      Sid: "SizeGroups",
-      Effect: "Allow",
-      Action: ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
-      Resource: [groupArn(scope, "*")],
-      Condition: ownedResource(scope.cluster),
-    },
+      ["*"],
+    ),
+    allow(
+      "SizeGroups",
+      ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+      [groupArn(scope, "*")],
+      ownedResource(scope.cluster),
+    ),
   );
 }

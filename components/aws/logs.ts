@@ -3,7 +3,7 @@ import { LogStream } from "@pulumi/aws/cloudwatch/logStream.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type LogSettings, logCollectors, logGroupName, logsAccount } from "../model/logs.ts";
-import { policy } from "./policyDocument.ts";
+import { allow, policy } from "./policyDocument.ts";
 import type { Grant } from "./workloadIdentity.ts";
 
 export interface LogsArgs {
@@ -36,11 +36,6 @@ export class Logs extends pulumi.ComponentResource {
 
 function writePolicy(groupArn: string): string {
   return JSON.stringify(
-    policy({
-      Sid: "WriteLogs",
-      Effect: "Allow",
-      Action: ["logs:PutLogEvents", "logs:DescribeLogStreams"],
-      Resource: [groupArn, `${groupArn}:log-stream:*`],
-    }),
+    policy(allow("WriteLogs", ["logs:PutLogEvents", "logs:DescribeLogStreams"], [groupArn, `${groupArn}:log-stream:*`])),
   );
 }

@@ -1,5 +1,6 @@
 import { scriptsFolders } from "../machine/bundle.ts";
 import {
+  allow,
   arn,
   type Condition,
   groupArn,
@@ -33,18 +34,12 @@ export function machineTrust(): PolicyDocument {
  */
 function sessionManager(scope: PolicyScope): readonly Statement[] {
   return [
-    {
-      Sid: "AgentStatus",
-      Effect: "Allow",
-      Action: ["ssm:UpdateInstanceInformation"],
-      Resource: [arn(scope, "ec2", "instance/*")],
-    },
-    {
-      Sid: "AgentChannels",
-      Effect: "Allow",
-      Action: unscopedActions.filter((action) => /^(ssmmessages|ec2messages):/.test(action)),
-      Resource: ["*"],
-    },
+    allow("AgentStatus", ["ssm:UpdateInstanceInformation"], [arn(scope, "ec2", "instance/*")]),
+    allow(
+      "AgentChannels",
+      unscopedActions.filter((action) => /^(ssmmessages|ec2messages):/.test(action)),
+      ["*"],
+    ),
   ];
 }
 
@@ -61,38 +56,24 @@ function forParameters(scope: PolicyScope, names: readonly string[]): Condition 
 
 function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
   return [
-    {
-      Sid: "ReadParameters",
-      Effect: "Allow",
-      Action: ["ssm:GetParameter"],
-      Resource: names.map((name) => parameterArn(scope, name)),
-    },
-    {
-      Sid: "DecryptParameters",
-      Effect: "Allow",
-      Action: ["kms:Decrypt"],
-      Resource: [scope.keyArn],
-      Condition: forParameters(scope, names),
-    },
+    allow(
+      "ReadParameters",
+      ["ssm:GetParameter"],
+      names.map((name) => parameterArn(scope, name)),
+    ),
+    allow("DecryptParameters", ["kms:Decrypt"], [scope.keyArn], forParameters(scope, names)),
   ];
 }
 
 /** Writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses KMS). */
 function writeParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
   return [
-    {
-      Sid: "WriteParameters",
-      Effect: "Allow",
-      Action: ["ssm:PutParameter"],
-      Resource: names.map((name) => parameterArn(scope, name)),
-    },
-    {
-      Sid: "EncryptParameters",
-      Effect: "Allow",
-      Action: ["kms:Encrypt"],
-      Resource: [scope.keyArn],
-      Condition: forParameters(scope, names),
-    },
+    allow(
+      "WriteParameters",
+      ["ssm:PutParameter"],
+      names.map((name) => parameterArn(scope, name)),
+    ),
+    allow("EncryptParameters", ["kms:Encrypt"], [scope.keyArn], forParameters(scope, names)),
   ];
 }
 
@@ -108,27 +89,16 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
   if (secrets.length === 0) return [];
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   const regions = new Set(secrets.map((secret) => secret.split(":")[3] ?? scope.region));
-  const read: Statement = {
-    Sid: "ReadGmsaSecrets",
-    Effect: "Allow",
-    Action: ["secretsmanager:GetSecretValue"],
-    Resource: secrets,
-  };
+  const read: Statement = allow("ReadGmsaSecrets", ["secretsmanager:GetSecretValue"], secrets);
   if (keys.length === 0) return [read];
   return [
     read,
-    {
-      Sid: "DecryptGmsaSecrets",
-      Effect: "Allow",
-      Action: ["kms:Decrypt"],
-      Resource: keys,
-      Condition: {
-        StringEquals: {
-          "kms:ViaService": [...regions].map((region) => `secretsmanager.${region}.${suffix}`),
-          "kms:EncryptionContext:SecretARN": secrets,
-        },
+    allow("DecryptGmsaSecrets", ["kms:Decrypt"], keys, {
+      StringEquals: {
+        "kms:ViaService": [...regions].map((region) => `secretsmanager.${region}.${suffix}`),
+        "kms:EncryptionContext:SecretARN": secrets,
       },
-    },
+    }),
   ];
 }
 
@@ -138,7 +108,7 @@ export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolder
 
 /** Fetching the scripts that user data has no room for. */
 function fetchScripts(scripts: string): Statement {
-  return { Sid: "FetchScripts", Effect: "Allow", Action: ["s3:GetObject"], Resource: [scripts] };
+  return allow("FetchScripts", ["s3:GetObject"], [scripts]);
 }
 
 /**
@@ -148,13 +118,8 @@ function fetchScripts(scripts: string): Statement {
 function pullImages(repositories: readonly string[]): readonly Statement[] {
   if (repositories.length === 0) return [];
   return [
-    { Sid: "RegistryToken", Effect: "Allow", Action: ["ecr:GetAuthorizationToken"], Resource: ["*"] },
-    {
-      Sid: "PullImages",
-      Effect: "Allow",
-      Action: ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"],
-      Resource: repositories,
-    },
+    allow("RegistryToken", ["ecr:GetAuthorizationToken"], ["*"]),
+    allow("PullImages", ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], repositories),
   ];
 }
 
@@ -175,12 +140,11 @@ export function workerPolicy(
     ...readGmsaSecrets(scope, gmsa),
     ...pullImages(repositories),
     fetchScripts(scripts),
-    {
-      Sid: "ReportLifecycle",
-      Effect: "Allow",
-      Action: ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"],
-      Resource: [groupArn(scope, group)],
-    },
+    allow(
+      "ReportLifecycle",
+      ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"],
+      [groupArn(scope, group)],
+    ),
     ...sessionManager(scope),
   );
 }
@@ -212,26 +176,20 @@ export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneP
       Action: ["s3:GetObject", "s3:PutObject"],
       Resource: [`${buckets.snapshots}/*`],
     },
-    { Sid: "ListEtcdSnapshots", Effect: "Allow", Action: ["s3:ListBucket"], Resource: [buckets.snapshots] },
-    {
-      // What the node controller knows of machines, their groups and rolls.
-      Sid: "KnowMachines",
-      Effect: "Allow",
-      Action: ["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "ec2:DescribeInstances"],
-      Resource: ["*"],
-    },
-    {
-      // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to nothing.
-      Sid: "LookAfterGroups",
-      Effect: "Allow",
-      Action: [
-        "autoscaling:RecordLifecycleActionHeartbeat",
-        "autoscaling:StartInstanceRefresh",
-        "autoscaling:TerminateInstanceInAutoScalingGroup",
-      ],
-      Resource: [groupArn(scope, "*")],
-      Condition: ownedResource(scope.cluster),
-    },
+    allow("ListEtcdSnapshots", ["s3:ListBucket"], [buckets.snapshots]),
+    // What the node controller knows of machines, their groups and rolls.
+    allow(
+      "KnowMachines",
+      ["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "ec2:DescribeInstances"],
+      ["*"],
+    ),
+    // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to nothing.
+    allow(
+      "LookAfterGroups",
+      ["autoscaling:RecordLifecycleActionHeartbeat", "autoscaling:StartInstanceRefresh", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+      [groupArn(scope, "*")],
+      ownedResource(scope.cluster),
+    ),
     ...sessionManager(scope),
   );
 }

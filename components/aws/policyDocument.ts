@@ -11,6 +11,11 @@ export interface Statement {
   readonly Condition?: Condition;
 }
 
+/** A statement that allows calls of resources, where the condition holds. */
+export function allow(Sid: string, Action: readonly string[], Resource: readonly string[], Condition?: Condition): Statement {
+  return { Sid, Effect: "Allow", Action, Resource, ...(Condition === undefined ? {} : { Condition }) };
+}
+
 export interface PolicyDocument {
   readonly Version: "2012-10-17";
   readonly Statement: readonly Statement[];

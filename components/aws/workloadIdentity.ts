@@ -16,7 +16,7 @@ import {
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
 import { Issuer } from "./issuer.ts";
-import { type PolicyDocument, policy } from "./policyDocument.ts";
+import { allow, type PolicyDocument, policy } from "./policyDocument.ts";
 
 export interface WorkloadIdentityArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "environment" | "iam">;
@@ -112,7 +112,7 @@ function grantOf({ namespace, name, policies, statements }: IdentityConfig): Gra
 }
 
 function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
-  return objectArn.apply((arn) => JSON.stringify(policy({ Sid: "Read", Effect: "Allow", Action: ["s3:GetObject"], Resource: [arn] })));
+  return objectArn.apply((arn) => JSON.stringify(policy(allow("Read", ["s3:GetObject"], [arn]))));
 }
 
 /**
