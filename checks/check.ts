@@ -31,7 +31,6 @@ export interface CheckResult {
   readonly id: string;
   readonly title: string;
   readonly outcome: "passed" | "failed" | "skipped";
-  /** Why it failed or was skipped. */
   readonly reason?: string;
   readonly lookAt?: string;
   readonly notes: readonly string[];

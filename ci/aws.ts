@@ -31,7 +31,6 @@ function oidcProvider(provider: aws.Provider): aws.iam.OpenIdConnectProvider {
 
 interface AwsStackArgs {
   readonly spec: CiSpec;
-  /** ARN of the identity provider. */
   readonly oidc: pulumi.Input<string>;
 }
 

@@ -8,7 +8,6 @@ import { readStackFile } from "../components/config/stackFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import type { Repository } from "./environments.ts";
 
-/** A stack that the workflows handle, from its stack file. */
 export interface CiStack {
   /** `aws-dev`. */
   readonly stack: string;

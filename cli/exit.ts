@@ -29,7 +29,6 @@ export interface Terminal extends Output {
 
 /** A command of the `fenestra` program. */
 export interface Command {
-  /** One line for the list of commands. */
   readonly summary: string;
   /** Text of `fenestra <command> --help`. */
   readonly help: string;

@@ -9,7 +9,6 @@ import { artifactsVariable } from "../components/model/artifacts.ts";
 import { UsageError } from "./exit.ts";
 import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 
-/** How to check a commit out. */
 export interface CheckoutOptions {
   /** Folder of the project. Default: the one that the command is for. */
   readonly repository?: string;
@@ -26,7 +25,6 @@ export interface CheckoutOptions {
   readonly stackDir?: string | undefined;
 }
 
-/** A commit of the repository in a temporary folder. */
 export interface Checkout {
   readonly stacks: readonly string[];
   /**

@@ -18,7 +18,6 @@ export function stackHelp(width: number): string {
     .join("\n");
 }
 
-/** A stack with the config values of its file. */
 export interface Stack {
   readonly stack: string;
   readonly config: Readonly<Record<string, string>>;

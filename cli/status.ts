@@ -67,9 +67,7 @@ async function look(api: ClusterApi): Promise<{ readonly text: string; readonly 
 
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
-  /** What the node controller says. */
   readonly page: string;
-  /** Control-plane machine to its last snapshot. */
   readonly snapshots: Readonly<Record<string, string>>;
   /** Whose certificate to PEM, base64. */
   readonly certificates: Readonly<Record<string, string | undefined>>;

@@ -16,7 +16,6 @@ export function withUserFile<T>(named: string, allowed: string, use: () => T): T
   }
 }
 
-/** What Node throws when the system refuses a call. */
 function isSystemError(error: unknown): error is Error {
   return error instanceof Error && "syscall" in error;
 }

@@ -76,7 +76,6 @@ export function billedLines(billed: Billed): readonly string[] {
   });
 }
 
-/** A count that is another one than before. */
 export interface BilledChange {
   readonly what: string;
   readonly before: number;

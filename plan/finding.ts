@@ -1,12 +1,10 @@
 import { z } from "zod";
 
-/** Levels of findings, worst first. */
 export const levels = ["error", "warning", "note"] as const;
 
 /** How bad a finding is: the machines will not work or are open, someone should look, someone should know. */
 export type Level = (typeof levels)[number];
 
-/** Something that a reviewer should look at. */
 export const findingSchema = z
   .strictObject({
     id: z.string().describe("Stable name of the rule: single-nat-gateway."),
@@ -18,7 +16,6 @@ export const findingSchema = z
   })
   .readonly();
 
-/** Something that a reviewer should look at. */
 export type Finding = z.output<typeof findingSchema>;
 
 /** Findings of one rule that say the same of several places. */

@@ -15,7 +15,6 @@ interface PoolOutput {
   readonly name: string;
   /** Operating system as the stack file names it. */
   readonly os: string;
-  /** Name of the group of machines in the cloud. */
   readonly group: pulumi.Output<string>;
 }
 
@@ -49,7 +48,6 @@ export interface ClusterOutputs {
   readonly pools: readonly PoolOutput[];
   /** Resources that a pool of another program needs, under the names of its inputs: see `examples/attach-a-pool`. */
   readonly attachment: AwsAttachment | AzureAttachment;
-  /** Ids of the cluster's resources, for programs that build on them. */
   readonly resources: ClusterResources<pulumi.Output<string>>;
 }
 

@@ -3,7 +3,6 @@ import type { ApiTools } from "../checks/cluster/api.ts";
 import type { ClusterApi } from "./api.ts";
 import type { ProbePods } from "./probePods.ts";
 
-/** What checks of a real cluster share. */
 interface VerifyTools extends ApiTools {
   readonly api: ClusterApi;
   /** Pods that answer and from which is asked. */

@@ -46,7 +46,6 @@ export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   return [...on("a0", first), ...on("a1", first), ...on("b0", second)];
 }
 
-/** The group's probe pod in the network of its first node. */
 export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefined {
   const node = nodes.find(({ cordoned }) => !cordoned);
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
@@ -121,7 +120,6 @@ function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   });
 }
 
-/** Name of the Service in front of a group's probe pods. */
 export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }

@@ -21,14 +21,12 @@ import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from ".
 /** What of a cluster decides which checks there are. */
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
-  /** RuntimeClasses that select a Windows build. */
   readonly runtimeClasses: readonly {
     readonly name: string;
     readonly build: string;
     /** Whether its pods are isolated by Hyper-V. */
     readonly isolated: boolean;
   }[];
-  /** Whether the policy is there that chooses the RuntimeClass. */
   readonly runtimeClassPolicy: boolean;
   readonly metricsApi: boolean;
   /** The driver of the cloud's disks, and the StorageClass for pods of each system; `undefined` without a driver. */

@@ -13,7 +13,6 @@ export interface ReadyProbePod extends ProbePod {
   readonly ip: string;
 }
 
-/** The Service in front of a group's probe pods. */
 interface ProbeService {
   readonly name: string;
   readonly clusterIp: string;

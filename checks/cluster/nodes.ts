@@ -86,7 +86,6 @@ export interface WantedNodes {
   readonly count?: number;
   /** What else is wrong with one of them. Default: nothing. */
   readonly problems?: (node: NodeFacts) => readonly string[];
-  /** Why there is nothing to check. */
   readonly skip?: string | undefined;
 }
 

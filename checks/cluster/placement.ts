@@ -119,13 +119,11 @@ interface WantedClass {
   readonly name: string;
   /** Build of the nodes to which it leads: `10.0.20348`. */
   readonly build: string;
-  /** How many pods are made. */
   readonly count: number;
   /** Whether their containers must start too. */
   readonly mustStart: boolean;
 }
 
-/** A RuntimeClass brings a pod to its build. */
 export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass): Check<ApiTools> {
   return {
     id: `runtime-class/${name}`,

@@ -8,7 +8,6 @@ import { table } from "./table.ts";
 /** GitHub refuses a comment of more than 65,536 characters. Counted in bytes, of which a text never has fewer than characters. */
 export const commentLimit = 65_000;
 
-/** First line of the comment, by which it is found again. */
 export const marker = "<!-- fenestra plan -->";
 
 /** Largest file that is looked at, in bytes. Those of big stacks have about one megabyte. */

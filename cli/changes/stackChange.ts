@@ -37,7 +37,6 @@ export type StackChange = Readonly<Record<(typeof textNames)[number], string>> &
   readonly overview: Overview | null;
 };
 
-/** A stack of which there is nothing to say but its status. */
 export function bareChange(stack: string, status: Status, reason = ""): StackChange {
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }

@@ -4,7 +4,6 @@ import { minorOf } from "../../components/model/releases.ts";
 
 type File = Pick<Artifact, "url" | "algorithm">;
 
-/** What a publisher says of an artifact. */
 export interface Said {
   /** Hexadecimal; `undefined` when it gives none. */
   readonly digest: string | undefined;
@@ -27,7 +26,6 @@ const manifests = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
-/** Whether it is a program of a Kubernetes release. */
 export function isProgram({ url }: Pick<Artifact, "url">): boolean {
   return url.startsWith("https://dl.k8s.io/release/");
 }

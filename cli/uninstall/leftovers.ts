@@ -1,6 +1,5 @@
 import { fieldManager } from "../../components/kubernetes/fieldManager.ts";
 
-/** What the search looks at in any object. */
 export interface FoundObject {
   readonly kind: string;
   readonly metadata: {

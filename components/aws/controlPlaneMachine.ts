@@ -24,7 +24,6 @@ export interface ControlPlaneMachineArgs {
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  /** Control-plane subnet of the member's zone. */
   readonly subnetId: pulumi.Input<string>;
   readonly groupId: pulumi.Input<string>;
   readonly profileArn: pulumi.Input<string>;

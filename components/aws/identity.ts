@@ -10,7 +10,6 @@ import type { PolicyDocument } from "./policyDocument.ts";
 export interface IdentityArgs {
   /** What the role may do, by purpose: each becomes a separate policy. None of AWS's managed policies is attached. */
   readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
-  /** What the organisation demands of roles. */
   readonly iam: NodeSettings["iam"];
 }
 

@@ -12,7 +12,6 @@ import { ports } from "../model/ports.ts";
 export interface LoadBalancerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "controlPlane" | "apiDns">;
   readonly vpcId: pulumi.Input<string>;
-  /** One subnet per zone for the internal load balancer. */
   readonly privateSubnetIds: readonly pulumi.Input<string>[];
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   /**
@@ -49,7 +48,6 @@ export function targetGroupName(balancerName: string, shape: object = targetGrou
  * An NLB accepts security groups only at creation, so both have one from the start.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
-  /** DNS name of the internal load balancer. */
   readonly host: pulumi.Output<string>;
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };

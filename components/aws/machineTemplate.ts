@@ -3,7 +3,6 @@ import type * as pulumi from "@pulumi/pulumi";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 import type { PoolSpec } from "../model/pools.ts";
 
-/** What differs between the machines of a cluster. */
 export interface MachineTemplateArgs {
   readonly name: string;
   readonly os: OperatingSystem;

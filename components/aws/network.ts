@@ -67,7 +67,6 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   /** The owner of the VPC, so that no lookup is needed before the first update. */
   readonly accountId: pulumi.Output<string>;
   readonly zones: readonly CreatedSubnets[];
-  /** Route between the public subnets and the internet. */
   readonly internet: pulumi.Resource;
   readonly egress: readonly pulumi.Resource[];
 

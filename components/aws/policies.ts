@@ -77,7 +77,6 @@ function writeParameters(scope: PolicyScope, names: readonly string[]): readonly
   ];
 }
 
-/** What a pool with the gMSA plug-in reads. */
 export interface GmsaSecrets {
   readonly secrets: readonly string[];
   /** ARNs of the keys that encrypt them, where those are not the account's own. */
@@ -163,7 +162,6 @@ export interface ControlPlaneBuckets {
   readonly scripts: string;
 }
 
-/** What the machines of the control plane do themselves. */
 export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneParameters, buckets: ControlPlaneBuckets): PolicyDocument {
   return policy(
     ...readParameters(scope, [...parameters.read, ...parameters.write]),

@@ -25,12 +25,10 @@ export function policy(...statements: readonly Statement[]): PolicyDocument {
   return { Version: "2012-10-17", Statement: statements };
 }
 
-/** What every policy needs to name resources exactly. */
 export interface PolicyScope {
   readonly cluster: string;
   readonly region: string;
   readonly accountId: string;
-  /** ARN of the key that encrypts the cluster's parameters. */
   readonly keyArn: string;
 }
 
@@ -40,7 +38,6 @@ export function partition(region: string): string {
   return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }
 
-/** ARN of something in the cluster's account and region. */
 export function arn(scope: PolicyScope, service: string, resource: string): string {
   return `arn:${partition(scope.region)}:${service}:${scope.region}:${scope.accountId}:${resource}`;
 }

@@ -24,7 +24,6 @@ import { launches, purchase } from "./purchase.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface PoolArgs extends Attachment {
-  /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /** What the machines receive: `poolPayload`. */
@@ -37,7 +36,6 @@ export interface PoolArgs extends Attachment {
 
 export const apiHostTag = "fenestra:api";
 
-/** AWS settings in a pool machine's payload. */
 function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
   return {
     cloud: { kind: "aws", region: spec.region, ...workerParameters(spec) },
@@ -70,7 +68,6 @@ export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
   readonly group: Group;
   readonly spec: PoolSpec;
-  /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: string;
   readonly roll: PoolRoll;
   /** ARN of the role of its machines; `undefined` where an instance profile of the user's own brings its role with it. */

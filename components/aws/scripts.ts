@@ -52,7 +52,6 @@ export class Scripts extends pulumi.ComponentResource {
     this.registerOutputs({ bucketName: this.#bucketName });
   }
 
-  /** Location of an object, for the machines that fetch it. */
   of(object: ScriptsObject): MachineScripts {
     return { bucketName: this.#bucketName, bucketArn: this.#bucketArn, object };
   }

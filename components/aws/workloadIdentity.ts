@@ -23,11 +23,9 @@ export interface WorkloadIdentityArgs {
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
-  /** Service accounts of add-ons and their rights. */
   readonly addOns?: readonly Grant[];
 }
 
-/** Rights of a service account. */
 export interface Grant {
   readonly account: ServiceAccountName;
   readonly policies: readonly string[];

@@ -14,7 +14,6 @@ export interface ControlPlaneArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];

@@ -26,16 +26,12 @@ import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { controlPlaneSecrets, workerSecrets } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
-/** Location of a control-plane machine's secrets and snapshots. */
 export interface MachineAccess {
   readonly clientId: pulumi.Input<string>;
-  /** Base URI of the vault with the CA material. */
   readonly caVault: pulumi.Input<string>;
-  /** Base URI of the vault with the join data. */
   readonly joinVault: pulumi.Input<string>;
   /** Resource id of the secret with logins for what machines fetch; `undefined` without one. */
   readonly credentialsId: pulumi.Input<string> | undefined;
-  /** URL of the container for etcd snapshots. */
   readonly snapshots: pulumi.Input<string>;
 }
 
@@ -45,7 +41,6 @@ export interface ControlPlaneMachineArgs {
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  /** Control-plane subnet of the member's zone. */
   readonly subnetId: pulumi.Input<string>;
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
@@ -56,7 +51,6 @@ export interface ControlPlaneMachineArgs {
   readonly sshKey: pulumi.Input<string>;
   /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
-  /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
   readonly gate: GateBefore;
 }

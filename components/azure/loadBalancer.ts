@@ -48,7 +48,6 @@ function privateZone(cluster: string): string {
  * known already in a preview; control-plane machines resolve it to themselves, because a connection that returns to its sender is lost.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
-  /** DNS name of the internal load balancer. */
   readonly host: string;
   readonly publicHost: pulumi.Output<string> | undefined;
   readonly ids: { readonly internal: pulumi.Output<string>; readonly public?: pulumi.Output<string> };

@@ -23,7 +23,6 @@ export interface ZoneSubnets {
 }
 
 export interface ClusterNetwork {
-  /** Resource group, region and tags of everything else. */
   readonly resourceGroup: ClusterResourceGroup;
   readonly networkId: pulumi.Output<string>;
   /** Names by which the controllers find the network and the workers' subnet of the first zone. */

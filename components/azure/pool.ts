@@ -35,7 +35,6 @@ import { assignRole } from "./roles.ts";
 import { workerSecrets } from "./secretNames.ts";
 
 export interface PoolArgs extends Attachment {
-  /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /** API client, to count the machines of a pool whose number the program does not set. */
@@ -83,7 +82,6 @@ export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
   readonly group: VirtualMachineScaleSet;
   readonly spec: PoolSpec;
-  /** Fingerprint of the payload, which its nodes have as a label. */
   readonly fingerprint: pulumi.Output<string>;
   readonly roll: PoolRoll;
   readonly identityId: pulumi.Output<string>;

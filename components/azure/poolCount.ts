@@ -17,7 +17,6 @@ interface KeptCountArgs {
   readonly resourceGroup: ResourceGroupContext;
   readonly cluster: string;
   readonly pool: PoolSpec;
-  /** Resource id of the scale set. */
   readonly groupId: pulumi.Input<string>;
 }
 

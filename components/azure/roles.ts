@@ -19,14 +19,12 @@ export const roles = {
 /** Name of a built-in role that Fenestra assigns. */
 type RoleName = keyof typeof roles;
 
-/** A role on a resource and everything below it. */
 export interface Grant {
   /** A built-in role by its name here, or any role by its id. */
   readonly role: RoleName | { readonly id: string };
   readonly scope: pulumi.Input<string>;
 }
 
-/** Identity that a role is assigned to. */
 export interface Grantee {
   readonly principalId: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;

@@ -14,7 +14,6 @@ import { controlPlaneSecrets, credentialsSecret, joinSecret, suffixLength, vault
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly resourceGroup: ResourceGroupContext;
-  /** Authorities and keys to store. */
   readonly pki: Pki;
   readonly controlPlane: Identity;
   /** Subnets of the control plane, which reach both vaults. */
@@ -41,7 +40,6 @@ export class Secrets extends pulumi.ComponentResource {
   readonly joinSecretId: pulumi.Output<string>;
   /** Secrets and roles that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
-  /** The join secret, written by the control plane. */
   readonly join: Secret;
   /** Resource id of the secret with logins, where there are some: workers get the right to read it. */
   readonly credentialsId: pulumi.Output<string> | undefined;

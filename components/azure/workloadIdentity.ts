@@ -23,11 +23,9 @@ export interface WorkloadIdentityArgs {
   readonly tenantId: pulumi.Output<string>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
-  /** Service accounts of add-ons and their roles. */
   readonly addOns?: readonly AddOnGrant[];
 }
 
-/** Roles of a service account. */
 export interface AddOnGrant {
   readonly account: ServiceAccountName;
   readonly roles: readonly Grant[];

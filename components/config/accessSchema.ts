@@ -3,7 +3,6 @@ import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import { certificate, cidr, exampleCertificate, lowerCaseName, nameForm } from "./forms.ts";
 import { workloadIdentitySchema } from "./identitySchema.ts";
 
-/** An OpenID Connect issuer whose users may sign in. */
 export const issuerSchema = z.strictObject({
   name: lowerCaseName()
     .max(20)

@@ -45,7 +45,6 @@ const credentialSpecSchema = z
   })
   .meta({ description: "A group Managed Service Account that pods may use." });
 
-/** A Windows share in which a StorageClass creates volumes. */
 const shareSchema = z
   .strictObject({
     name: lowerCaseName().meta({ ...nameForm, description: "Name of the StorageClass." }),

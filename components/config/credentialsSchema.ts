@@ -3,7 +3,6 @@ import { z } from "zod";
 /** What is no part of a name or password here: neither HTTP's basic authentication nor the files of the machines can hold it. */
 const control = "\\u0000-\\u001f\\u007f";
 
-/** User name and password. */
 const loginSchema = z.strictObject({
   username: z
     .string()
@@ -24,7 +23,6 @@ const loginSchema = z.strictObject({
     }),
 });
 
-/** Settings of logins for what machines fetch. */
 export const credentialFields = {
   proxyCredentials: loginSchema.optional().meta({
     description: "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",

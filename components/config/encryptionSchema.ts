@@ -2,7 +2,6 @@ import { z } from "zod";
 import { firstEncryptionKey } from "../model/secretsEncryption.ts";
 import { lowerCaseName, nameForm } from "./forms.ts";
 
-/** How Secrets are encrypted in etcd. */
 export const encryptionSchema = z
   .strictObject({
     keys: z

@@ -8,7 +8,6 @@ const extraArgs = (program: string) =>
       description: `More flags of ${program}, without dashes, each with its value in quotes. Refused: flags that this Kubernetes minor does not have, and those that Fenestra sets itself.`,
     });
 
-/** More flags of the control plane's programs. */
 const extraArgsSchema = z.strictObject({
   apiServer: extraArgs("kube-apiserver"),
   controllerManager: extraArgs("kube-controller-manager"),
@@ -152,9 +151,7 @@ export const kubeletSchema = z.strictObject({
     .meta({ description: "Feature gates of the kubelet. Refused: those that this minor does not let one set." }),
 });
 
-/** More flags of the control plane, by program. */
 export type ExtraArgs = z.output<typeof extraArgsSchema>;
 export type AuditPolicy = z.output<typeof auditPolicySchema>;
-/** Configuration of admission plug-ins. */
 export type Admission = z.output<typeof admissionSchema>;
 export type KubeletSettings = z.output<typeof kubeletSchema>;

@@ -3,7 +3,6 @@ import { lowerCaseName, nameForm } from "./forms.ts";
 
 const name = () => lowerCaseName().max(63);
 
-/** Rights in the cloud of the pods of one service account. */
 const serviceAccountSchema = z.strictObject({
   namespace: name().meta({
     ...nameForm,

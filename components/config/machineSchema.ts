@@ -112,7 +112,6 @@ export const machineFields = {
   }),
 };
 
-/** What an organisation demands of roles in AWS. */
 export const iamSchema = z
   .strictObject({
     permissionsBoundary: z

@@ -18,7 +18,6 @@ const httpUrl = z.url({ protocol: /^https?$/ }).meta({
   examples: ["https://mirror.example.com"],
 });
 
-/** Kubernetes release and the networks inside the cluster. */
 const kubernetesSchema = z
   .strictObject({
     version: z
@@ -87,7 +86,6 @@ const taintSchema = z.strictObject({
   effect: z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]).meta({ description: "What happens to pods that do not tolerate it." }),
 });
 
-/** A pool of identical worker machines. */
 export const poolSchema = z
   .strictObject({
     name: lowerCaseName()
@@ -158,7 +156,6 @@ export const poolSchema = z
   })
   .meta({ description: "A pool of equal worker machines." });
 
-/** Where machines fetch from in a restricted network. */
 const mirrorSchema = z
   .strictObject({
     artifacts: httpUrl.optional().meta({
@@ -171,7 +168,6 @@ const mirrorSchema = z
   })
   .meta({ description: "Where machines fetch from in a restricted network." });
 
-/** Pulls from the cloud's own registries. */
 const registryAccessSchema = z
   .strictObject({
     resources: z.array(z.string()).min(1).meta({

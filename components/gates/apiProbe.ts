@@ -1,6 +1,5 @@
 import { request } from "node:https";
 
-/** Address and credentials of a Kubernetes API client. */
 export interface ApiClient {
   /** `https://host:6443`. */
   readonly server: string;

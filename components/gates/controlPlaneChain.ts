@@ -21,14 +21,12 @@ interface ChainMachine {
 /** What `controlPlaneChain` is made from. */
 export interface ChainArgs {
   readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption">;
-  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */
   readonly reachable: readonly pulumi.Resource[];
   readonly makeMachine: (member: ControlPlaneMember, before: GateBefore) => ChainMachine;
 }
 
-/** The machines of a control plane and the gate behind them. */
 export interface ControlPlaneChain {
   readonly instanceIds: readonly pulumi.Output<string>[];
   readonly apiGate: pulumi.Resource;

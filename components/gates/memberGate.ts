@@ -9,7 +9,6 @@ export interface MemberGateArgs {
   /** Changes when, and only when, the machine was replaced: its id. */
   readonly machine: pulumi.Input<string>;
   readonly node: pulumi.Input<MemberNode>;
-  /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   readonly patience?: Patience;
 }

@@ -18,7 +18,6 @@ export interface PeersGateArgs {
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release that the machine is going to run. */
   readonly version: string;
-  /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member a moment ago. */
   readonly patience?: Patience;

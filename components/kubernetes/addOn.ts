@@ -88,7 +88,6 @@ function patient(manifest: Manifest): Manifest {
   return { ...manifest, spec: { ...manifest.spec, progressDeadlineSeconds: 60 * windowsWorkloadMinutes } };
 }
 
-/** Whether a workload's pods run on Windows. */
 function runsOnWindows(manifest: Manifest): boolean {
   return podSpec(manifest)?.os?.name === "windows";
 }

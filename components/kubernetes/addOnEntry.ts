@@ -12,7 +12,6 @@ export interface ServerCertificate {
   readonly caBundle: Text;
 }
 
-/** What a cluster's pod network runs in it. */
 export type PodNetworkManifests = (
   spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
   nodeEndpoint: Text,
@@ -20,7 +19,6 @@ export type PodNetworkManifests = (
 
 /** Values that may be known only after cloud resources exist. They never decide which objects there are. */
 export interface InClusterValues {
-  /** Host name of the internal API endpoint. */
   readonly nodeEndpoint: Text;
   readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`, see `azureCloudConfig`; only on Azure, and there required. */
@@ -35,7 +33,6 @@ export interface InClusterValues {
   readonly logIdentity?: Readonly<Record<string, Text>> | undefined;
 }
 
-/** Values of pods with rights in the cloud. */
 interface WorkloadIdentityValues {
   /** Variables of each service account's pods, see `environmentsExpression`. */
   readonly environments: Text;

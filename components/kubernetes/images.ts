@@ -10,12 +10,10 @@ import { versions } from "../model/releases.ts";
  */
 const { images } = versions;
 
-/** Repository of an image that an add-on runs. */
 export type ImageName = keyof typeof images;
 
 export type ImageSource = Pick<ClusterSpec, "artifacts">;
 
-/** Reference of an add-on's image. */
 export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows" = "linux"): string {
   return lockedImage(spec.artifacts, name, os);
 }

@@ -16,7 +16,6 @@ import { networking } from "./addOns/networking.ts";
 import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
 import { WebhookCertificate } from "./webhookCertificate.ts";
 
-/** A pool of workers, whose nodes join this cluster. */
 interface WorkerPool {
   readonly spec: PoolSpec;
   /** What makes and replaces its machines. */
@@ -52,7 +51,6 @@ export interface InClusterArgs {
   readonly workloadIdentity?: PodIdentities | undefined;
 }
 
-/** What pods need to use their rights in the cloud. */
 interface PodIdentities {
   /** Variables of each service account's pods. */
   readonly environments: pulumi.Output<PodEnvironments>;
@@ -154,13 +152,11 @@ export class InCluster extends pulumi.ComponentResource {
     });
   }
 
-  /** Those of the add-ons that are switched on. */
   #made(entries: readonly AddOnEntry[]): readonly AddOn[] {
     return entries.map((entry) => this.#addOns.get(entry)).filter((addOn) => addOn !== undefined);
   }
 }
 
-/** Variables of the identity that writes logs to a service of the cloud. */
 function logIdentity({ spec, workloadIdentity }: InClusterArgs): InClusterValues["logIdentity"] {
   if (spec.addons.logs?.[spec.facts.access.logs] === undefined) return undefined;
   if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");

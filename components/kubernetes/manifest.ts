@@ -53,7 +53,6 @@ interface GmsaCredentialSpecBody {
   readonly credspec: Readonly<Record<string, unknown>>;
 }
 
-/** A Pod specification as the typed resources take it. */
 export type PodSpec = Plain<kubernetes.types.input.core.v1.PodSpec>;
 export type Container = Plain<kubernetes.types.input.core.v1.Container>;
 export type Volume = Plain<kubernetes.types.input.core.v1.Volume>;

@@ -58,7 +58,6 @@ export function small(cpu: string, memory: string, memoryLimit: string) {
   return { requests: { cpu, memory }, limits: { memory: memoryLimit } };
 }
 
-/** A folder or file of the node. */
 export function hostPath(name: string, path: string, type: string): Volume {
   return { name, hostPath: { path, type } };
 }
@@ -71,7 +70,6 @@ export function namespace(name: string, level: "privileged" | "baseline" | "rest
   };
 }
 
-/** Name and namespace of a service account. */
 export interface Account {
   readonly name: string;
   readonly namespace: string;
@@ -81,7 +79,6 @@ export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
 
-/** A ClusterRole of the account's own, bound to it. */
 export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
@@ -89,7 +86,6 @@ export function clusterRights(account: Account, name: string, rules: PolicyRule[
   ];
 }
 
-/** Binds an existing ClusterRole to an account. */
 export function boundClusterRole(account: Account, name: string, role: string): Manifest {
   return {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -100,7 +96,6 @@ export function boundClusterRole(account: Account, name: string, role: string): 
   };
 }
 
-/** A Role of the account's own in a namespace, bound to it. */
 export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     {

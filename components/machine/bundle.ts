@@ -33,7 +33,6 @@ export interface ScriptsReference {
 
 /** The S3 object with the files that do not fit into user data. They contain no secret and nothing specific to one machine. */
 export interface ScriptsObject extends ScriptsReference {
-  /** The object's text. */
   readonly content: string;
 }
 

@@ -48,7 +48,6 @@ export interface ControlPlaneSecrets {
   readonly kubernetesCa: string;
   readonly etcdCa: string;
   readonly frontProxyCa: string;
-  /** Key that signs service-account tokens. */
   readonly serviceAccount: string;
   /** First encryption key of Secrets at rest: 32 bytes in base64. The others have their names behind it (`encryptionSecret`). */
   readonly encryptionKey: string;
@@ -71,7 +70,6 @@ export interface ControlPlaneAccess {
   readonly snapshots?: { readonly target: string };
 }
 
-/** Names with which a worker reports to its group. */
 export interface PoolAccess {
   readonly cloud: CloudAccess;
   /** Azure: tenant of the identity, which registries require. */

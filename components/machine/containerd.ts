@@ -1,7 +1,6 @@
 import { registryConfigDir } from "./registryMirrors.ts";
 import { windowsPaths } from "./windows/paths.ts";
 
-/** What containerd's configuration depends on. */
 export interface ContainerdArgs {
   readonly os: "linux" | "windows";
   /** Reference of the pause image; the digest keeps the sandbox image the same on every node. Its tag, if any, is dropped. */
@@ -10,18 +9,15 @@ export interface ContainerdArgs {
   readonly hyperV?: boolean;
 }
 
-/** containerd's paths, per system. */
 export const containerdPaths = {
   linux: {
     root: "/var/lib/containerd",
     state: "/run/containerd",
-    /** Address of the CRI service in containerd's notation. */
     address: "/run/containerd/containerd.sock",
     /** The same address in the notation of kubelet and crictl. */
     endpoint: "unix:///run/containerd/containerd.sock",
     cniBin: "/opt/cni/bin",
     cniConf: "/etc/cni/net.d",
-    /** Path of the configuration file. */
     config: "/etc/containerd/config.toml",
   },
   windows: {

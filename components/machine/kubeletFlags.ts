@@ -42,7 +42,6 @@ export function settableGates(
   return Object.fromEntries(Object.entries(gates).filter(([name]) => !gone.has(name)));
 }
 
-/** Files of the kubelet, per system. */
 export const kubeletPaths = {
   linux: {
     config: "/var/lib/kubelet/config.yaml",
@@ -62,7 +61,6 @@ export const kubeletPaths = {
   },
 } as const;
 
-/** Inputs of the kubelet's command line. */
 export interface KubeletFlagsArgs {
   readonly os: "linux" | "windows";
   /** `1.36`. */

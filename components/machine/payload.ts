@@ -13,7 +13,6 @@ export interface MachinePayload {
   readonly entry: string;
 }
 
-/** Payload of a pool's machines. */
 export interface WorkerPayload extends MachinePayload {
   /** Sixteen hexadecimal digits, the value of the node label `fenestra.dev/payload`. */
   readonly fingerprint: string;

@@ -11,11 +11,9 @@ export const placeholders = {
   providerId: "@PROVIDER_ID@",
   /** Primary private IPv4 address. */
   nodeIp: "@NODE_IP@",
-  /** URL of the API server from the join secret. */
   apiServer: "@API_SERVER@",
   /** Cluster CA from the join secret, PEM in base64. */
   caData: "@CA_DATA@",
-  /** Bootstrap token from the join secret. */
   token: "@TOKEN@",
   /** State of the etcd cluster as determined by the membership stage: `new` or `existing`. */
   etcdState: "@ETCD_STATE@",

@@ -1,6 +1,5 @@
 import type { PoolSpec } from "../model/pools.ts";
 
-/** What the user wants done on a pool's machines. */
 type UserScripts = Pick<PoolSpec, "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
 
 /** Whether a pool's machines have a stage of the user's own steps: each only when there is something to do. */

@@ -1,12 +1,10 @@
 import type { StackConfig } from "../config/schema.ts";
 import { addressAt, type Cidr, cidr, formatCidr, subnet } from "./cidr.ts";
 
-/** A network that exists already, as the stack file describes it. */
 export type ExistingNetwork = NonNullable<StackConfig["network"]["existing"]>;
 
 /** Address ranges of one availability zone, in CIDR notation. */
 export interface ZonePlan {
-  /** Name of the zone as the cloud spells it. */
   readonly zone: string;
   readonly private: string;
   /** NAT gateway and public load balancers; `undefined` where an existing network gives none. */

@@ -14,11 +14,9 @@ interface CcgPlugin {
 }
 
 interface CcgInstall {
-  /** Id of the application that the class runs in. */
   readonly appId: string;
   /** The class's file in the archive. */
   readonly dll: string;
-  /** The archive in the lock file. */
   readonly artifact: ArtifactQuery;
 }
 

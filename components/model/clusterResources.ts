@@ -1,7 +1,6 @@
 /** What other programs build on, on either cloud: a peering, a rule, a right. No output has a secret. */
 export interface ClusterResources<Id> {
   readonly network: {
-    /** Id of the VPC or virtual network. */
     readonly id: Id;
     readonly subnets: Readonly<Record<string, ZoneSubnetIds<Id>>>;
   };

@@ -40,7 +40,6 @@ interface ControlPlaneSpec {
   readonly extraArgs: ExtraArgs;
   /** An audit policy in place of Fenestra's. */
   readonly auditPolicy: AuditPolicy | undefined;
-  /** Configuration of admission plug-ins. */
   readonly admission: Admission | undefined;
 }
 
@@ -79,7 +78,6 @@ export interface ClusterSpec extends NodeSettings {
 /** What control-plane machines may depend on: nothing of the pools, so that changing a pool never touches them. */
 export type ControlPlaneSettings = Omit<ClusterSpec, "pools" | "windows">;
 
-/** Service accounts with rights in the cloud. */
 type WorkloadIdentitySpec = NonNullable<StackConfig["access"]["workloadIdentity"]> & {
   /** Whether there is an object for the sample: where samples are, and a bucket or container of the cluster's own. */
   readonly sample: boolean;

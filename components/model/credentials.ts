@@ -14,14 +14,12 @@ export interface Credentials {
 
 export type LoginSettings = Pick<StackConfig, "proxyCredentials" | "registryCredentials">;
 
-/** A user name and a password. */
 type Login = NonNullable<StackConfig["proxyCredentials"]>;
 
 export function credentialsOf({ proxyCredentials, registryCredentials = {} }: LoginSettings): Credentials {
   return { proxy: proxyCredentials !== undefined, registries: Object.keys(registryCredentials).sort() };
 }
 
-/** Whether there is any login. */
 export function hasCredentials({ proxy, registries }: Credentials): boolean {
   return proxy || registries.length > 0;
 }

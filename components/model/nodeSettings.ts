@@ -8,11 +8,9 @@ import type { ClusterAddresses } from "./podAddressing.ts";
 import type { PodNetwork } from "./podNetwork.ts";
 import type { RegistryAccess } from "./registryAccess.ts";
 
-/** Identity of a cluster, shared by everything that belongs to it. */
 export interface ClusterIdentity {
   readonly cloud: Cloud;
   readonly facts: CloudFacts;
-  /** Name of the cluster, the prefix of its resource names. */
   readonly name: string;
   readonly region: string;
   readonly tags: Readonly<Record<string, string>>;

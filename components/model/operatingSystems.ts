@@ -1,15 +1,12 @@
 /** Names of the operating systems that a pool can run, as a stack file spells them; Windows Server oldest first. */
 export const operatingSystemNames = ["linux", "windows-2019", "windows-2022", "windows-2025"] as const;
 
-/** Name of an operating system as a stack file spells it. */
 export type OperatingSystemName = (typeof operatingSystemNames)[number];
 
 interface CommonFacts {
   readonly name: OperatingSystemName;
   readonly title: string;
-  /** AWS public SSM parameter that names the newest image. */
   readonly awsImageParameter: string;
-  /** Azure Marketplace image without its version. */
   readonly azureImage: { readonly publisher: string; readonly offer: string; readonly sku: string };
 }
 

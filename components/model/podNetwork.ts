@@ -15,7 +15,6 @@ export interface PodTraffic {
   readonly purpose: string;
 }
 
-/** An inbound rule of a Windows machine's own firewall. */
 export interface FirewallRule {
   readonly name: string;
   readonly protocol: "TCP" | "UDP";
@@ -39,7 +38,6 @@ interface WindowsNetworkSection {
   readonly reservations: string;
 }
 
-/** What a pod network's files are made from. */
 export interface PodNetworkInputs {
   readonly cloud: Cloud;
   readonly artifacts: readonly Artifact[];
@@ -47,7 +45,6 @@ export interface PodNetworkInputs {
 }
 
 interface LinuxPart {
-  /** Its files, scripts of its stages included. */
   readonly files: () => readonly PayloadFile[];
   /** Its stages, after the one that sets the kernel up. */
   readonly stages: readonly Stage[];

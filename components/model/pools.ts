@@ -72,7 +72,6 @@ type MachineOptions = Readonly<
   >
 >;
 
-/** What a pool has on either operating system. */
 interface CommonPool extends MachineOptions {
   /** Final name, with the zone's suffix when the pool is split by zone. */
   readonly name: string;
@@ -91,7 +90,6 @@ interface CommonPool extends MachineOptions {
   readonly spot: boolean;
   /** What is reserved on a node, the stack file's own amounts included. */
   readonly reservations: Reservations;
-  /** The stack file's settings of the kubelet. */
   readonly kubelet: KubeletSettings;
   readonly scheduling: PoolScheduling;
 }

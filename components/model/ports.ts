@@ -1,4 +1,3 @@
-/** A range of ports, both ends included. */
 export interface PortRange {
   readonly first: number;
   readonly last: number;

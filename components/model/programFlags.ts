@@ -2,10 +2,8 @@ import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { ExtraArgs } from "../config/flagSchema.ts";
 
-/** A program of the control plane as the stack file calls it. */
 export type ControlPlaneProgram = keyof ExtraArgs;
 
-/** The programs of the control plane by their names in the stack file. */
 export const controlPlanePrograms = {
   apiServer: "kube-apiserver",
   controllerManager: "kube-controller-manager",
@@ -33,7 +31,6 @@ const programSchema = z.strictObject({
   flags: z.strictObject({ bool: names, duration: names, float: names, int: names, value: names }),
 });
 
-/** What a program of the control plane takes. */
 export type ProgramFlags = z.output<typeof programSchema>;
 
 /** The data file, written by `tools/flags/controlPlane.ts`. */

@@ -1,7 +1,6 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
 import { otherReleases } from "./releases.ts";
 
-/** A plug-in of the kubelet in the lock file. */
 interface RegistryPlugin {
   /** Name of its file without suffix, by which the kubelet's configuration names it. */
   readonly name: string;
@@ -58,7 +57,6 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   },
 };
 
-/** Cloud registries that the workers may pull from. */
 export interface RegistryAccess {
   /** ARNs of repositories, or resource ids of registries. */
   readonly resources: readonly string[];

@@ -5,7 +5,6 @@ import { findArtifact, requireArtifact } from "./artifacts.ts";
 /** `versions.json`: every version, as data that `fenestra pin` changes. */
 export { versions };
 
-/** A supported Kubernetes minor, with the component versions that go with it. */
 export interface MinorFacts {
   /** `1.36`. */
   readonly minor: string;
@@ -72,7 +71,6 @@ export function namedVersions({ components, others, networks, images }: VersionT
 export interface RemovedSetting {
   readonly component: "kubelet" | "kube-proxy";
   readonly kind: "flag" | "gate";
-  /** Without the leading dashes. */
   readonly name: string;
   /** First minor that lacks the setting or locks it to its default: it is not rendered from then on. */
   readonly since: string;
@@ -147,7 +145,6 @@ export function compareVersions(a: string, b: string): number {
 
 export type MachineRole = "control-plane" | "linux" | "windows";
 
-/** A machine's artifacts by their role in the payload. */
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
 /** Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported. */

@@ -14,6 +14,5 @@ const manifests: Readonly<Record<PodNetworkName, PodNetworkManifests>> = {
   "azure-cni": azureCniManifests,
 };
 
-/** What a cluster's pod network runs in it. */
 export const podNetworkManifests: PodNetworkManifests = (spec, nodeEndpoint) =>
   manifests[spec.kubernetes.podNetwork.name](spec, nodeEndpoint);

@@ -6,9 +6,7 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, poolGroups, poolSpecs } from "../model/pools.ts";
 import { clusterSpec } from "./clusterSpec.ts";
 
-/** Pools that a program attaches to the cluster of another one. */
 export interface AttachedPools {
-  /** The cluster as the pools' nodes see it. */
   readonly spec: NodeSettings;
   readonly pools: readonly PoolSpec[];
 }

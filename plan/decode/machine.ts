@@ -6,13 +6,11 @@ export interface DecodedFile {
   readonly mode: string | undefined;
 }
 
-/** What a machine's user data holds, and what it names. */
 export interface DecodedUserData {
   readonly system: "linux" | "windows";
   readonly files: readonly DecodedFile[];
   /** Paths of those files that the machine fetches from a bucket at boot; the others are in the user data itself. */
   readonly fetched: readonly string[];
-  /** Path of the file that is started. */
   readonly entry: string;
   /** Commands as they are run, in order; for Linux each as its arguments. */
   readonly commands: readonly (readonly string[])[];

@@ -9,7 +9,6 @@ export type ObjectStore = (bucket: string, key: string) => Buffer | undefined;
 /** The packed files by their path, in the order in which they are written. */
 const archiveSchema = z.strictObject({ entry: z.string(), files: z.record(z.string(), z.string()) });
 
-/** Files of a payload as they are packed. */
 export type Archive = z.output<typeof archiveSchema>;
 
 const referenceSchema = z.strictObject({

@@ -9,9 +9,7 @@ import { changedLeaves, type LeafChange } from "./leaves.ts";
 import { diffLines, type LineChange } from "./lines.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
 
-/** What happens to the machines of one kind. */
 export interface NodeChange {
-  /** Logical name of the machine or group. */
   readonly name: string;
   readonly role: PlanMachine["role"];
   readonly change: Change | "stays";
@@ -41,7 +39,6 @@ export interface PlanDiff {
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
 
-/** Whether nothing changes at all. */
 export function isEmpty({ refused, resources, nodes, files, findings }: PlanDiff): boolean {
   const parts = [refused, resources, files, findings.new, findings.gone, nodes.filter(({ change }) => change !== "stays")];
   return parts.every((part) => part.length === 0);

@@ -3,7 +3,6 @@ import { concerns, replacementRow } from "../replacement/table.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
-/** What happens to something, worst first. */
 const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
 /**

@@ -118,7 +118,6 @@ export function countsInWords(resources: readonly Operation[]): string {
     .join(", ");
 }
 
-/** Every resource that does not stay, with its values. */
 export function resourceLines(resources: readonly Operation[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
   return [
@@ -139,7 +138,6 @@ export function billedChangeLines({ billed }: PlanDiff): readonly string[] {
   return ["Billed by time", ...billed.map(({ what, before, now }) => `~ ${what}: ${before} -> ${now}`)];
 }
 
-/** Findings that are new, and those that are gone. */
 export function findingLines({ findings }: PlanDiff): readonly string[] {
   const { new: added, gone } = findings;
   if (added.length + gone.length === 0) return [];

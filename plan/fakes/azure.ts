@@ -6,10 +6,8 @@ import { azurePath } from "./azurePaths.ts";
 import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
-/** A resource whose id is known already. */
 interface Named {
   readonly id: string;
-  /** The last segment of the id. */
   readonly name: string;
 }
 

@@ -1,7 +1,6 @@
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, textOf } from "../program/values.ts";
 
-/** An extension of a VM or scale set. */
 export interface AzureExtension {
   readonly publisher: string;
   readonly type: string;

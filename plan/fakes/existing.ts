@@ -4,14 +4,12 @@ import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import type { PropertyMap } from "../program/values.ts";
 
-/** A resource that was there before the program. */
 export interface ExistingResource {
   /** Type token: `aws:ec2/subnet:Subnet`. */
   readonly type: string;
   readonly outputs: PropertyMap;
 }
 
-/** Resources that were there before, by their ids. */
 export type ExistingResources = ReadonlyMap<string, ExistingResource>;
 
 /**

@@ -1,4 +1,3 @@
-/** One statement of a policy, its lists written out. */
 export interface PolicyStatement {
   readonly Effect: "Allow" | "Deny";
   readonly Action: readonly string[];

@@ -52,7 +52,6 @@ export function nextNumber(urn: string, running: readonly SimulatedMachine[]): n
   return Math.max(-1, ...numbers) + 1;
 }
 
-/** A value in a simulated secret store. */
 export interface StoredSecret {
   /** Name of the parameter; vault and name on Azure. */
   readonly name: string;

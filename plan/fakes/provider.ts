@@ -12,7 +12,6 @@ export type CertificateMode = "real" | "fake";
 export interface SimulatedPlace {
   /** `eu-central-1`, `westeurope`. */
   readonly region: string;
-  /** AWS account id or Azure subscription id. */
   readonly accountId: string;
   /** What was there before the program; default nothing. */
   readonly existing?: ExistingResources;

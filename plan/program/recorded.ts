@@ -44,7 +44,6 @@ export interface RecordedResource {
   readonly id: string | undefined;
   /** URNs of everything it waits for: inputs, `dependsOn`, parent's dependencies. */
   readonly dependencies: readonly string[];
-  /** URNs by the input that refers to them. */
   readonly propertyDependencies: Readonly<Record<string, readonly string[]>>;
   readonly provider: string | undefined;
   readonly options: RecordedOptions;
@@ -56,7 +55,6 @@ export interface RecordedMessage {
   readonly urn: string | undefined;
 }
 
-/** Everything that one run of the program registered with Pulumi. */
 export interface RecordedProgram {
   readonly stack: string;
   /** In the order of registration. */

@@ -17,7 +17,6 @@ export interface ProgramRun {
   readonly simulate: SimulatedCloud;
 }
 
-/** A run and the hooks that it registered, for tests that want to run one. */
 export interface ProgramResult {
   readonly program: RecordedProgram;
   readonly hooks: ReadonlyMap<string, RecordedHook>;

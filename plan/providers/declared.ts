@@ -93,7 +93,6 @@ function declaredObjects(packageName: string): ReadonlyMap<string, Properties> {
   return found;
 }
 
-/** An input that does not fit the declarations. */
 export interface InputFailure {
   /** `metadataOptions.httpToken`. */
   readonly path: string;

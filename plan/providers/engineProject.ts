@@ -28,7 +28,6 @@ export function withoutExamples(config: Readonly<Record<string, string>>): Reado
 export interface EngineProject {
   readonly folder: string;
   readonly stack: string;
-  /** Config of the stack as the program reads it. */
   readonly config: Readonly<Record<string, string>>;
   readonly ports: ReadonlyMap<string, number>;
 }

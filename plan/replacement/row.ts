@@ -8,7 +8,6 @@ export interface ReplacementRow {
   readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
   /** Inputs that an update in place sends only where they change themselves, with what the cloud takes otherwise. */
   readonly resets?: Readonly<Record<string, string>>;
-  /** What is gone for good with the resource, in words. */
   readonly data?: string;
   /** Where it is decided: file below the folder of the table's source. */
   readonly source: string;

@@ -15,7 +15,6 @@ import { findings } from "./findings.ts";
 export interface PlanInput {
   readonly stack: string;
   readonly spec: ClusterSpec;
-  /** The run with fake outputs. */
   readonly program: RecordedProgram;
   readonly machines: readonly SimulatedMachine[];
   /** Objects that a machine fetches with the rights of its role. */

@@ -13,7 +13,6 @@ export interface PlanRequest {
   readonly stack: string;
   /** Config values of the stack as Pulumi hands them to a program. */
   readonly config: Readonly<Record<string, string>>;
-  /** Absolute path of the program's entry. */
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;

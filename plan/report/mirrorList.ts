@@ -24,7 +24,6 @@ interface MirrorImage {
   readonly mirror: string | null;
 }
 
-/** Everything that a mirror for a stack must hold. */
 export interface MirrorList {
   readonly version: 1;
   readonly stack: string;

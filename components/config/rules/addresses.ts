@@ -161,7 +161,6 @@ function tooFew(
   );
 }
 
-/** The rules on the sizes of networks, and on what has room in them. */
 export const addressRules: readonly Rule[] = [
   oneNetwork(machines),
   whereNodesHaveRanges(oneNetwork(pods)),

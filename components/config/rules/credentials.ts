@@ -11,7 +11,6 @@ const largestSecret = 4096;
 /** A registry as images and URLs name it: a host, with an optional port; and containerd's word for all others. */
 export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
 
-/** The rules on logins for what machines fetch. */
 export const credentialRules: readonly Rule[] = [
   rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
     proxyCredentials === undefined || httpProxy !== undefined

@@ -12,7 +12,6 @@ const root = "config.fenestra:network.existing";
 /** Path of a field of the existing network in the stack file. */
 export const path = (...steps: readonly PropertyKey[]): string => steps.reduce<string>(childPath, root);
 
-/** One subnet of the stack file with its place in it. */
 interface Entry {
   readonly zone: string;
   readonly role: Role;

@@ -69,5 +69,4 @@ const resourceGroups = rule(["accountId", "network.existing"], ({ accountId, "ne
   ];
 });
 
-/** The rules on settings beside an existing network, and on name servers of one that is created. */
 export const existingNetworkSettingsRules: readonly Rule[] = [beside, only("aws", publicSubnets), only("azure", resourceGroups)];

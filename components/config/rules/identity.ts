@@ -106,7 +106,6 @@ const ownIssuer = rule(
       : [],
 );
 
-/** The rules on keys and identities of service accounts. */
 export const identityRules: readonly Rule[] = [
   names,
   dns,

@@ -120,7 +120,6 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
   }
 }
 
-/** The rules on addresses and on what machines can reach. */
 export const networkRules: readonly Rule[] = [
   ...addressRules,
   restrictedNetwork,

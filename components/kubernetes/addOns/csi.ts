@@ -16,7 +16,6 @@ const controllerRules: PolicyRule[] = [
   rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
 ];
 
-/** Leases of the sidecars' leader election. */
 const leaseRules: PolicyRule[] = [rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"])];
 
 /**

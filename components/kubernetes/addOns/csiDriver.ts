@@ -28,7 +28,6 @@ export interface CsiDriver {
   };
   readonly linux: {
     readonly plugin: Container;
-    /** Whether it needs the node's network. */
     readonly hostNetwork: boolean;
     /** Port of the liveness probe; with the host network it must be unique on the node. */
     readonly healthPort: number;

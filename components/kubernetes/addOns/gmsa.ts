@@ -15,7 +15,6 @@ const certificateSecret = "gmsa-webhook-certificate";
 /** Host name of the webhook's Service, which its certificate must name. */
 export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
 
-/** One account that pods may use. */
 export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
 
 /** Name of the ClusterRole that lets a service account use a credential specification: bind it in the namespace of the pods. */

@@ -15,7 +15,6 @@ function literal(text: string): string {
   return text.replaceAll("$", "$$$$");
 }
 
-/** What a collector's configuration has for a destination. */
 interface Destination {
   /** How requests are signed; none with headers alone. */
   readonly extension?: { readonly name: string; readonly settings: object };

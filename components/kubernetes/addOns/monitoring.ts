@@ -4,7 +4,6 @@ import { namespace } from "../workload.ts";
 /** Namespace of the node agents; they access the node itself, so it is a privileged one. */
 export const monitoringNamespace = "fenestra-monitoring";
 
-/** The namespace of the node agents. */
 export const monitoring: AddOnEntry = {
   name: "monitoring",
   after: [],

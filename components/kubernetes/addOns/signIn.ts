@@ -4,7 +4,6 @@ import { signInPrefix } from "../../model/signIn.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import type { Manifest } from "../manifest.ts";
 
-/** Roles of people who sign in. */
 export const signIn: AddOnEntry = {
   name: "sign-in",
   after: [],

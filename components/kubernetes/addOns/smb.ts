@@ -12,7 +12,6 @@ const driverName = "smb.csi.k8s.io";
 const home = "kube-system";
 const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
-/** A share that a StorageClass makes volumes in. */
 type Share = NonNullable<AddOns["smb"]>["shares"][number];
 
 /** Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb). */

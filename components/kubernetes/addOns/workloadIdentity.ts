@@ -30,7 +30,6 @@ function givesTokens(spec: Pick<ClusterSpec, "kubernetes">): boolean {
   return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
 }
 
-/** Rights in the cloud for pods. */
 export const workloadIdentity: AddOnEntry = {
   name: "workload-identity",
   after: [],

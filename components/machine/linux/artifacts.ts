@@ -4,7 +4,6 @@ import { machineArtifacts } from "../../model/releases.ts";
 import { credentialPlugin } from "../credentialProvider.ts";
 import { tsvFile } from "./shell.ts";
 
-/** How a downloaded file is installed. */
 interface Placement {
   /** `binary`: installed under its own name; `tar`: unpacked, gzip. */
   readonly kind: "binary" | "tar";

@@ -1,7 +1,6 @@
 import { joinSecretSeconds } from "../../model/timings.ts";
 import type { JobSettings } from "./systemdUnits.ts";
 
-/** A script that a timer starts. */
 export interface Job {
   readonly name: string;
   readonly does: string;

@@ -9,7 +9,6 @@ import { controlPlaneTaint } from "../kubeletConfig.ts";
 import { placeholders } from "../placeholders.ts";
 import { patchesFolder } from "./staticPodPatches.ts";
 
-/** Inputs of kubeadm's configuration. */
 export interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
@@ -18,7 +17,6 @@ export interface KubeadmArgs {
   readonly tokens?: ServiceAccountTokens | undefined;
 }
 
-/** Paths on control-plane machines that more than one file uses. */
 export const controlPlanePaths = {
   etcdMount: "/var/lib/etcd-data",
   /** etcd's folder, inside the mount point, because that is never empty on ext4 (`lost+found`). */

@@ -26,7 +26,6 @@ export function commonEnv(spec: Pick<NodeSettings, "name" | "kubernetes">, cloud
   };
 }
 
-/** How a machine accesses the secret store. */
 function cloudEnv(cloud: CloudAccess): MachineEnv {
   return byCloud<MachineEnv>(cloud, {
     aws: ({ region, joinSecret, credentials, secretsKey }) => ({

@@ -24,7 +24,6 @@ const always = (name: string, exitCode: number, ...reads: readonly string[]): St
 /** First stage on AWS: fetches the scripts that do not fit into user data. `packLinuxAws` adds it. */
 export const scriptsStage: Stage = once("scripts", 16);
 
-/** First stage where the stack file has authorities of its own. */
 export const trustStage: Stage = once("trust", 17);
 
 /** Behind `secrets` where the stack file has keys of the encryption of its own. */

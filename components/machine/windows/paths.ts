@@ -31,7 +31,6 @@ export const windowsPaths = {
   state: `${windowsRoot}\\state`,
   /** Logs of the stages, of containerd and of the kubelet. */
   logs: "C:\\var\\log\\fenestra",
-  /** Memory dumps of programs that crashed. */
   dumps: "C:\\var\\log\\fenestra\\dumps",
   /** Kubeconfigs and the kubelet's configuration file. */
   kubernetes: "C:\\etc\\kubernetes",

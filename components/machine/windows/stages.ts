@@ -16,13 +16,11 @@ import { containerdService, kubeletArguments, kubeletService } from "./services.
 import { windowsSystem } from "./system.ts";
 import { userScriptData } from "./userScripts.ts";
 
-/** Service of a Windows node that Fenestra registers. */
 export type WindowsServiceName = "kubelet" | "containerd";
 
 /** Both services, in the order in which they are stopped: the kubelet depends on containerd. */
 const nodeServices = ["kubelet", "containerd"] as const;
 
-/** Inputs of a Windows worker's payload. */
 export interface WindowsWorkerArgs {
   readonly spec: NodeSettings;
   readonly pool: WindowsPool;

@@ -14,7 +14,6 @@ export interface WindowsSystem {
   readonly features: readonly string[];
   readonly registry: readonly RegistryKey[];
   readonly servicesOff: readonly string[];
-  /** Port range for outgoing connections. */
   readonly dynamicPorts: { readonly start: number; readonly count: number };
   readonly excludedUdpPorts: readonly number[];
   /** Calls of w32tm. */
@@ -57,7 +56,6 @@ export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   return { initialMb, maximumMb: Math.round(initialMb * 1.5) };
 }
 
-/** Settings of the operating system for a pool's machines. */
 export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwork): WindowsSystem {
   return {
     name: pool.release.name,

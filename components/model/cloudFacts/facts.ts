@@ -93,7 +93,6 @@ export interface CloudFacts {
     readonly resourceGroups: boolean;
     /** Whether interfaces of machines take addresses for pods. */
     readonly podsOnInterfaces: boolean;
-    /** Whether annotations of a Service choose its address. */
     readonly addressAnnotations: boolean;
     /** Inbound rules of a security group by default, one for each network that may reach the API. */
     readonly mostGroupRules: number;
@@ -117,7 +116,6 @@ export interface CloudFacts {
     readonly signsObjects: boolean;
     /** kubeadm's name of the algorithm of the cluster's keys. */
     readonly keyAlgorithm: "RSA-2048" | "ECDSA-P256";
-    /** Service that logs are written to by an identity. */
     readonly logs: "cloudwatch" | "azureMonitor";
   };
   readonly timings: {

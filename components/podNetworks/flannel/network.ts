@@ -46,7 +46,6 @@ export function flannelNetConf(podCidr: string): string {
   )}\n`;
 }
 
-/** Its files on a Windows node. */
 export const flannelPaths = {
   program: `${windowsPaths.bin}\\flanneld.exe`,
   kubeconfig: `${windowsPaths.kubernetes}\\flanneld.conf`,

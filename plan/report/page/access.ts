@@ -134,7 +134,6 @@ function isPublic({ resources }: Plan, store: PlanResource): boolean {
   );
 }
 
-/** One holder's right. */
 interface Grant {
   readonly who: string;
   readonly may: (what: "read" | "write", store: PlanResource) => boolean;
@@ -147,7 +146,6 @@ function holderOf({ cluster, pools }: Plan, name: string | undefined): string | 
   return pools.find((pool) => name === `${cluster.name}-pool-${pool.name}-identity`)?.name;
 }
 
-/** Policies of the roles, conditions aside. */
 function awsGrants(plan: Plan): readonly Grant[] {
   const parents = new Map(plan.resources.map(({ urn, name }) => [urn, name]));
   return plan.resources
@@ -184,7 +182,6 @@ function statements(policy: string): readonly unknown[] {
   }
 }
 
-/** Role assignments with a built-in role. */
 function azureGrants(plan: Plan): readonly Grant[] {
   const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));
   const nameOf = (urn: string | null | undefined): string | undefined => byUrn.get(urn ?? "")?.name;

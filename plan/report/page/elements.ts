@@ -37,7 +37,6 @@ export function codes(texts: readonly string[]): string {
   return texts.map(code).join("<br>");
 }
 
-/** Text that scrolls by itself, by keyboard too. */
 export function scrolling(html: string): string {
   return `<pre tabindex="0">${html}</pre>`;
 }

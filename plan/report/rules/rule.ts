@@ -11,7 +11,6 @@ export interface FindingInput {
   readonly leaks: readonly Leak[];
   /** Day to judge support by, ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
-  /** Keys of the stack file whose values are encrypted. */
   readonly encrypted: readonly string[];
 }
 
@@ -21,7 +20,6 @@ export type Found = Omit<Finding, "acknowledged">;
 /** Looks at one thing; no finding when it is as it should be. */
 export type Rule = (input: FindingInput) => readonly Found[];
 
-/** Path of a setting in the stack file. */
 export const key = (name: string): string => `config.fenestra:${name}`;
 
 export const production = (spec: ClusterSpec): boolean => spec.environment === "production";
