@@ -1,11 +1,9 @@
 import assert from "node:assert/strict";
 import { Script } from "node:vm";
-import fc from "fast-check";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
 import type { Plan, PlanPool } from "../../plan/plan.ts";
 import { relativePath } from "../../plan/report/files.ts";
-import { highlight } from "../../plan/report/highlight.ts";
 import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
 import { edge, holdersInWords, reaches, stores } from "../../plan/report/page/access.ts";
 import { planHtml } from "../../plan/report/page/html.ts";
@@ -89,16 +87,6 @@ const pool: PlanPool = {
   runtimeClass: hostile,
 };
 
-/** The text of HTML that holds nothing but spans. */
-function textOf(html: string): string {
-  return html
-    .replaceAll(/<\/?span[^>]*>/g, "")
-    .replaceAll("&lt;", "<")
-    .replaceAll("&gt;", ">")
-    .replaceAll("&quot;", '"')
-    .replaceAll("&amp;", "&");
-}
-
 describe("the page of a plan", () => {
   it("needs nothing from elsewhere and runs no text of the plan", () => {
     const html = planHtml({ ...plan, pools: [pool] });
@@ -130,17 +118,6 @@ describe("the page of a plan", () => {
   it("has a script that is JavaScript", () => {
     assert.doesNotThrow(() => new Script(pageScript));
     assert.throws(() => new Script(`${pageScript} (`), SyntaxError);
-  });
-
-  it("colours a file and changes no character of it", () => {
-    const path = fc.constantFrom("/a.sh", "C:\\a.ps1", "/a.json", "/a.yaml", "/a.conf");
-    fc.assert(
-      fc.property(path, fc.string({ unit: fc.constantFrom(..."ab1 #'\"$<>&\\:=[]{}\n") }), (file, text) =>
-        assert.equal(textOf(highlight(file, text)), text),
-      ),
-    );
-    assert.equal(highlight("/a.sh", "x # y"), 'x <span class="comment"># y</span>');
-    assert.equal(highlight("a.json", '{"k": true}'), '{<span class="key">&quot;k&quot;</span>: <span class="keyword">true</span>}');
   });
 });
 

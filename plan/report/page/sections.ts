@@ -2,7 +2,6 @@ import { billedLines } from "../../billed.ts";
 import { counted } from "../../counted.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../../finding.ts";
 import type { Plan, PlanMachine, PlanPool, PlanResource } from "../../plan.ts";
-import { highlight } from "../highlight.ts";
 import { escapeHtml } from "../markdown.ts";
 import { countByProvider } from "../summary.ts";
 import { networkInWords } from "../tree.ts";
@@ -124,7 +123,7 @@ ${files
   .map((file) =>
     folded(
       `${code(file.path)} <span class="detail">${file.mode ?? ""} ${file.bytes} bytes${file.path === entry ? ", started" : ""}</span>`,
-      scrolling(highlight(file.path, file.content)),
+      scrolling(escapeHtml(file.content)),
     ),
   )
   .join("\n")}`;
@@ -160,7 +159,7 @@ function properties({ inputs, options, dependencies }: PlanResource): string {
     ...(isEmpty(options) ? {} : { options }),
     ...(dependencies.length === 0 ? {} : { dependsOn: dependencies.map((urn) => urn.split("::").slice(2).join(" ")) }),
   };
-  return isEmpty(shown) ? "" : scrolling(highlight("x.json", JSON.stringify(shown, null, 2)));
+  return isEmpty(shown) ? "" : scrolling(escapeHtml(JSON.stringify(shown, null, 2)));
 }
 
 function isEmpty(value: unknown): boolean {

@@ -3,13 +3,11 @@ export const pageStyle = `
 :root { color-scheme: light dark;
   --ink: #1a2230; --quiet: #545f70; --paper: #fbfbfc; --card: #ffffff; --soft: #f1f3f6; --line: #d9dee6; --accent: #0b57b0;
   --error: #b3261e; --error-soft: #fdeeec; --warning: #855300; --warning-soft: #fdf4e1;
-  --control: #0b57b0; --control-soft: #e9f1fc; --linux: #1c6e42; --linux-soft: #e8f5ed; --windows: #6b3fa0; --windows-soft: #f3edfb;
-  --comment: #5a6575; --string: #0a3069; --keyword: #7a3fc4; --number: #953800; --key: #116329; }
+  --control: #0b57b0; --control-soft: #e9f1fc; --linux: #1c6e42; --linux-soft: #e8f5ed; --windows: #6b3fa0; --windows-soft: #f3edfb; }
 @media (prefers-color-scheme: dark) { :root {
   --ink: #e5eaf1; --quiet: #a3aebd; --paper: #0f141b; --card: #161d26; --soft: #1d2630; --line: #303b49; --accent: #8abeff;
   --error: #ffa198; --error-soft: #33191a; --warning: #e8b95a; --warning-soft: #2e2412;
-  --control: #8abeff; --control-soft: #14263d; --linux: #7fd6a3; --linux-soft: #142b20; --windows: #c9a8f5; --windows-soft: #261c38;
-  --comment: #a3aebd; --string: #a5d6ff; --keyword: #d2a8ff; --number: #ffb77a; --key: #7ee787; } }
+  --control: #8abeff; --control-soft: #14263d; --linux: #7fd6a3; --linux-soft: #142b20; --windows: #c9a8f5; --windows-soft: #261c38; } }
 * { box-sizing: border-box; }
 html { scroll-padding-top: 1rem; }
 body { margin: 0; font: 16px/1.55 system-ui, -apple-system, "Segoe UI", sans-serif; color: var(--ink); background: var(--paper); }
@@ -61,7 +59,6 @@ input { display: block; font: inherit; width: 100%; max-width: 30rem; padding: .
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: .75rem; } .box { background: var(--card); } .balancer { background: var(--soft); }
 .control { background: var(--control-soft); border-color: var(--control); } .pool.linux { background: var(--linux-soft); border-color: var(--linux); }
 .pool.windows { background: var(--windows-soft); border-color: var(--windows); } .marked { border: 2px solid var(--warning); } .badge { color: var(--warning); font-weight: 600; }
-.comment { color: var(--comment); } .string { color: var(--string); } .keyword { color: var(--keyword); } .number { color: var(--number); } .key { color: var(--key); }
 @media (max-width: 62rem) { .tiles { grid-template-columns: repeat(3, 1fr); } .picture { grid-template-columns: 1fr; } }
 @media (max-width: 48rem) {
   header, main { padding-left: 1rem; padding-right: 1rem; } header { padding-top: 1.5rem; } h1 { font-size: 2rem; } section { padding: 2rem 0; }
