@@ -1,5 +1,5 @@
 import { CheckFailure, expect, expectEqual } from "../../checks/check.ts";
-import { controlPlaneKey } from "../../checks/facts.ts";
+import { controlPlaneKey, ports } from "../../checks/facts.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
@@ -13,7 +13,7 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
     {
-      id: "snapshot and restore",
+      id: "restore: snapshot",
       title: "a snapshot in the object store brings the objects back after all data is destroyed",
       run: async (context) => {
         await lab.untilBooted();
@@ -36,6 +36,9 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         await lab.onAll("etcd-restore.sh", "--stop");
         // Nothing of the old data may be of use to anybody.
         for (const index of lab.indices) await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
+        // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same commands.
+        await lab.script(0, "etcd-restore.sh", name);
+        await lab.onAll("etcd-restore.sh", "--stop");
         await lab.onAll("etcd-restore.sh", name);
         await lab.untilHealthy();
         await answersAgain(context);
@@ -55,7 +58,27 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
       },
     },
     {
-      id: "restore onto empty volumes",
+      id: "restore: renewed certificates",
+      title: "the components of a machine's control plane start anew with the certificates that it renews",
+      run: async () => {
+        const served = async (port: number): Promise<string> =>
+          (
+            await lab
+              .machine(0)
+              .run(["bash", "-c", `openssl s_client -connect 127.0.0.1:${port} </dev/null 2>/dev/null | openssl x509 -serial -noout`])
+          ).stdout;
+        const before = await Promise.all([ports.etcdClient, ports.api].map(served));
+        // All are younger than this.
+        await lab.machine(0).run(["bash", "-c", "printf 'RENEW_DAYS=400\\nTURN_SECONDS=1\\n' >>/etc/fenestra/machine.env"]);
+        await lab.script(0, "renew-certificates.sh");
+        await lab.untilHealthy();
+        const after = await Promise.all([ports.etcdClient, ports.api].map(served));
+        for (const [index, serial] of after.entries())
+          expect(/^serial=/.test(serial) && serial !== before[index], `served before and after: ${before[index]} ${serial}`);
+      },
+    },
+    {
+      id: "restore: empty volumes",
       title:
         "new machines with empty volumes wait for data; a copy that was made before etcd's first start brings the objects of then back",
       run: async (context) => {

@@ -34,7 +34,15 @@ const nothing = (why: string): string => script(why, "exit 0");
  * `dirty` when it holds something that is no file system.
  */
 export const kernelAndDisk: Readonly<Record<string, string>> = {
-  crictl: nothing("the runtime answers as soon as its unit is active"),
+  crictl: script(
+    "a container is a process of the machine, and its id the number of that; the runtime answers as soon as its unit is active",
+    `case $1 in
+  ps) for each in /proc/[0-9]*; do
+    { IFS= read -r -d '' program <"$each/cmdline"; } 2>/dev/null && [[ \${program##*/} =~ \${*: -1} ]] && echo "\${each##*/}"
+  done; exit 0 ;;
+  stop) kill "\${@:4}"; for each in "\${@:4}"; do while [ -e "/proc/$each" ]; do sleep 0.1; done; done ;;
+esac`,
+  ),
   modprobe: nothing("the kernel is shared"),
   sysctl: nothing("kernel settings are the host's"),
   swapoff: nothing("swap is the host's"),

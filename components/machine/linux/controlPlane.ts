@@ -154,14 +154,12 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
   };
 }
 
-/** Leaf certificates are valid for a year. Days, except for the pause in seconds. */
+/** Leaf certificates are valid for a year. Days. */
 const certificateTimes = {
   RENEW_DAYS: 60,
   /** Renewed even while another member of etcd is not well when they are valid for less than this. */
   URGENT_DAYS: 14,
   CA_WARNING_DAYS: 90,
-  /** For the kubelet to notice that a manifest is gone: it polls every 20 s (kubelet configuration, fileCheckFrequency). */
-  RESTART_PAUSE: 25,
 } as const;
 
 /** Maintenance during which an etcd member is briefly away. */

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { afterEach, before, describe, it } from "mocha";
+import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
 import { bootedControlPlane as controlPlane, disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
@@ -97,12 +98,21 @@ describe("restoring a snapshot", function () {
   afterEach(disposeMachine);
 
   const restore = "/opt/fenestra/etcd-restore.sh";
+  /** The data volume, as a file of the machine. */
+  const volume = `${diskFolder}/content`;
+  const log = `${volume}/etcd/member/wal/0.wal`;
+  /** A machine whose control plane runs. */
+  const running = (): Sandbox => {
+    const here = controlPlane();
+    here.write(`${diskFolder}/formatted`, "");
+    here.write(log, "old");
+    for (const name of ["etcd", "kube-apiserver"]) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+    here.write("/var/lib/fenestra/kubelet-started", "");
+    return here;
+  };
 
   it("puts the newest snapshot of any running member in place of the data, which is kept", () => {
-    const here = controlPlane();
-    here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
-    here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
-    here.write("/etc/kubernetes/manifests/kube-apiserver.yaml", "api");
+    const here = running();
     here.write("/var/lib/fenestra/done/node", "hash");
     here.write(
       "/store/list",
@@ -118,16 +128,78 @@ describe("restoring a snapshot", function () {
       / --name cp-0 --initial-cluster cp-0=https:\/\/10\.20\.224\.10:2380,cp-1=\S+ --initial-advertise-peer-urls https:\/\/10\.20\.224\.10:2380 --initial-cluster-token aws-prod\/cp-1\/2026-01-03T\.db\.gz --bump-revision 1000000000 --mark-compacted$/,
     );
     assert.doesNotMatch(call, /skip-hash-check/);
-    assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
-    assert.equal(here.list("/var/lib/etcd-data").filter((name) => name.startsWith("before-restore.")).length, 1);
+    assert.equal(here.read(log), "restored\n");
+    assert.equal(here.list(volume).filter((name) => name.startsWith("before-restore.")).length, 1);
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
     // The data may be from before this machine registered.
     assert.equal(here.has("/var/lib/fenestra/done/node"), false);
     assert.deepEqual(
       calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" ")),
-      ["stop fenestra-bootstrap.service", "restart kubelet.service", "start --no-block fenestra-bootstrap.service"],
+      [
+        "stop fenestra-bootstrap.service",
+        // It waits until this has ended, in whatever way.
+        "start --no-block fenestra-bootstrap.service",
+        "stop kubelet.service",
+        "restart kubelet.service",
+        "start kubelet.service",
+      ],
+    );
+    assert.deepEqual(
+      calls.filter((made) => made.startsWith("crictl")),
+      [
+        "crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name ^(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)$",
+        "crictl stop --timeout 30 id",
+      ],
     );
   });
+
+  it("lets --start take back --stop, and stops nothing for a word that it does not know or a name that is not there", () => {
+    const here = running();
+    const all = here.list("/etc/kubernetes/manifests");
+    for (const word of ["--help", "--stpo", "2026-01-03T", "other/cp-1/2026-01-03T.db.gz"]) {
+      const { code, output } = here.run(restore, word);
+      assert.deepEqual([code, output.startsWith("usage: "), here.list("/etc/kubernetes/manifests")], [2, true, all], word);
+    }
+    here.write("/store/fail", "cp-7\n");
+    const { code, output, calls } = here.run(restore, "aws-prod/cp-7/2026-01-03T.db.gz");
+    assert.notEqual(code, 0, output);
+    assert.deepEqual([here.list("/etc/kubernetes/manifests"), calls.filter((call) => call.includes("stop kubelet"))], [all, []]);
+    assert.equal(here.run(restore, "--stop").code, 0);
+    assert.deepEqual([here.list("/etc/kubernetes/manifests"), here.list("/etc/kubernetes/stopped")], [[], all]);
+    assert.equal(here.run(restore, "--start").code, 0);
+    assert.deepEqual(here.list("/etc/kubernetes/manifests"), all);
+  });
+
+  // What somebody has stopped stays stopped where a restore fails, and all else runs again with its old data.
+  for (const [title, fault, stopped, data] of [
+    ["starts the control plane again with its old data where a step after the stop fails", ["nothing", ""], false, "old"],
+    ["leaves stopped what was stopped before where it fails", ["nothing", ""], true, "old"],
+    ["goes on in the next bootstrap where it is killed after the stop", ["cut", "crictl stop"], false, "restored\n"],
+    [
+      "goes on in the next bootstrap where it is killed before the kubelet has the new data",
+      ["cut", "restart kubelet"],
+      true,
+      "restored\n",
+    ],
+  ] as const) {
+    it(title, () => {
+      const here = running();
+      const all = here.list("/etc/kubernetes/manifests");
+      if (stopped) assert.equal(here.run(restore, "--stop").code, 0);
+      here.write(`/store/${fault[0]}`, fault[1]);
+      const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
+      assert.notEqual(code, 0, output);
+      const again = here.stage("volume");
+      assert.equal(again.code, 0, again.output);
+      assert.deepEqual(here.list("/etc/kubernetes/manifests"), stopped && data === "old" ? [] : all);
+      assert.equal(here.read(log), data);
+      assert.equal(here.has("/var/lib/fenestra/restore"), false);
+      assert.deepEqual(
+        again.calls.filter((call) => call === "systemctl start kubelet.service"),
+        ["systemctl start kubelet.service", ...(data === "old" ? [] : ["systemctl start kubelet.service"])],
+      );
+    });
+  }
 
   const marker = "1a+b/c==";
   const pages = {
@@ -188,17 +260,6 @@ describe("restoring a snapshot", function () {
     const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
     assert.equal(code, 1);
     assert.match(output, /has 1000 free bytes for 9; remove before-restore\.\*/);
-    assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
-  });
-
-  it("starts the control plane again with its old data where a step after the stop fails", () => {
-    const here = controlPlane();
-    here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
-    for (const name of ["etcd", "kube-apiserver"]) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
-    here.write("/store/nothing", "");
-    const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
-    assert.notEqual(code, 0, output);
-    assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
   });
 

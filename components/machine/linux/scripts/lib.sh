@@ -88,14 +88,6 @@ has_form() {
   done
 }
 
-# put_back: what a renewal has taken from the kubelet for a moment.
-put_back() {
-  local manifest
-  for manifest in /etc/kubernetes/renewing/*.yaml; do
-    if [[ -e $manifest ]]; then mv -f "$manifest" /etc/kubernetes/manifests/; fi
-  done
-}
-
 # own_script <name>: a script of the user, with a limit. Its output goes to a file: what it leaves running would hold a pipe open for ever.
 own_script() {
   own_log=/var/log/fenestra/own-$1.log

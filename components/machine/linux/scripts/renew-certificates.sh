@@ -23,10 +23,8 @@ valid() {
   for name in apiserver etcd/server; do openssl x509 -in "$pki/$name.crt" -noout -checkend "$1" >/dev/null || return 1; done
 }
 
-# An interrupted run leaves this marker, which says how to go on, and a manifest moved aside.
+# An interrupted run leaves this marker, which says how to go on.
 begun=$state/renewing
-aside=/etc/kubernetes/renewing
-trap put_back EXIT
 how=$(cat "$begun" 2>/dev/null) || true
 # A marker that says nothing is none: an empty one would be taken for this machine's turn.
 if [[ $how != careful && $how != urgent ]]; then
@@ -43,13 +41,9 @@ retry 3 5 kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml
 # In urgency the other members may have expired.
 back=members_well
 if [[ $how == urgent ]]; then back=member_up; fi
-# Static pods read their certificates when they start. The kubelet stops a pod whose manifest is gone and starts it when it is back.
-install -d -m 0700 "$aside"
+# Static pods read their certificates when they start.
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
-  manifest=/etc/kubernetes/manifests/$name.yaml
-  if [[ ! -e $aside/$name.yaml ]]; then mv "$manifest" "$aside/"; fi
-  sleep "$RESTART_PAUSE"
-  mv "$aside/$name.yaml" "$manifest"
+  halt "$name" || die "$name does not start anew"
   if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" "$back" || die "etcd does not come back with its new certificate"; fi
 done
 # Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to repeat.

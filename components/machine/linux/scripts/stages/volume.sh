@@ -55,7 +55,7 @@ mountpoint --quiet "$ETCD_MOUNT" || die "$ETCD_MOUNT is not a mount point"
 # Grows the file system when the disk has grown; otherwise does nothing.
 resize2fs "$device" || log "warning: the file system on $device does not fill its disk"
 install -d -m 0700 "$ETCD_DATA"
-# A renewal of certificates that the end of the boot before has cut off left a manifest aside.
-put_back
 # It depends on the mount, and was not started if the disk appeared after systemd's timeout.
 if [[ -e $state/kubelet-started ]]; then systemctl start kubelet.service; fi
+# A restore that the end of the boot before, or somebody, has cut off. One that fails puts back what was there, and says so.
+if [[ -e $state/restore/next ]]; then /opt/fenestra/etcd-restore.sh --resume || log "warning: the restore that was cut off has failed"; fi
