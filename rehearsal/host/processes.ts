@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -30,8 +30,8 @@ export interface MachineProcess {
   readonly exited: Promise<number>;
   /** The exit code when the program has ended. */
   exitCode(): number | undefined;
-  /** Sends SIGTERM, after `graceMs` (default 5,000) SIGKILL; resolves with the exit code. */
-  stop(graceMs?: number): Promise<number>;
+  /** Sends SIGTERM, after `graceMs` (default 5,000) SIGKILL, to the `whole` group of its processes if asked; resolves with the exit code. */
+  stop(graceMs?: number, whole?: boolean): Promise<number>;
   /** Sends SIGKILL, as when the power fails; resolves with the exit code. */
   kill(): Promise<number>;
 }
@@ -99,9 +99,10 @@ export async function startInMachine(machine: MachineNamespaces, argv: readonly 
     logFile: options.logFile,
     exited,
     exitCode: () => ended,
-    async stop(graceMs = 5_000) {
-      child.kill("SIGTERM");
-      const timer = setTimeout(() => child.kill("SIGKILL"), graceMs);
+    async stop(graceMs = 5_000, whole = false) {
+      const send = (signal: NodeJS.Signals): void => void spawnSync("kill", ["-s", signal, "--", `${whole ? "-" : ""}${child.pid}`]);
+      send("SIGTERM");
+      const timer = setTimeout(send, graceMs, "SIGKILL");
       const code = await exited;
       clearTimeout(timer);
       return code;

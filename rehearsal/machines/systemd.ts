@@ -126,7 +126,9 @@ export class Systemd {
     this.#timers.delete(name);
     const process = this.#running.get(name);
     this.#running.delete(name);
-    await process?.stop(2_000);
+    // systemd.kill(5): the default is the whole control group.
+    const unit = process === undefined ? undefined : await this.#unit(name);
+    await process?.stop(2_000, unit !== undefined && setting(unit, "Service", "KillMode") !== "process");
     this.#mark(name, { active: false });
     return 0;
   }

@@ -96,12 +96,14 @@ export const userFiles = {
 
 /** Stages of a Linux worker; `before` and `after` only where the stack file asks for something. */
 export const linuxWorkerStages: readonly Stage[] = [
-  ...common,
+  // First of all what leaves when the machine is told to: it may be while it joins.
+  ...common.slice(0, 1),
+  once("timers", 15),
+  ...common.slice(1),
   once("before", 42),
   once("join", 40, "/etc/fenestra/bootstrap-kubelet.conf"),
   kubelet,
   once("joined", 41),
-  once("timers", 15),
   once("after", 43),
 ];
 

@@ -106,6 +106,21 @@ describe("bootstrap of a Linux machine", function () {
     );
   });
 
+  it("throws nothing away for one answer that names another machine", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "this machine's");
+    here.write("/store/address", "10.20.0.9");
+    here.write("/store/page", "i-0fedcba9876543210");
+    here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
+    const { code, output } = here.run(entry);
+    assert.deepEqual([code, /names one machine and then another/.test(output)], [10, true], output);
+    assert.deepEqual(
+      [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")],
+      ["this machine's", identity],
+    );
+  });
+
   it("goes on without room for its log, over torn marks, and past a step of the user that leaves a program behind", () => {
     const here = machine(exampleLinuxWorker(spec));
     here.write("/store/address", "10.20.0.9");

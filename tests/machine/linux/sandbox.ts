@@ -1,6 +1,17 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { appendFileSync, chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
@@ -90,6 +101,14 @@ export class Sandbox {
   /** Names in a folder of the machine, sorted. */
   list(folder: string): readonly string[] {
     return readdirSync(this.#at(folder)).sort();
+  }
+
+  /** Files below a folder of the machine, sorted. */
+  files(folder: string): readonly string[] {
+    return readdirSync(this.#at(folder), { recursive: true, encoding: "utf8" })
+      .map((name) => path.join(folder, name))
+      .filter((file) => statSync(this.#at(file)).isFile())
+      .sort();
   }
 
   has(file: string): boolean {

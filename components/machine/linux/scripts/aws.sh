@@ -82,16 +82,15 @@ group_ready() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$LAUNCH_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that no longer waits counts as completed.
+# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that no longer waits counts as completed. The answer goes to no file: /run may be full.
 lifecycle_action() {
-  local status
-  status=$(signed autoscaling "$scratch/lifecycle" --data "Action=$1&Version=2011-01-01" \
+  local answer
+  answer=$(signed autoscaling /dev/stdout --data "Action=$1&Version=2011-01-01" \
     --data-urlencode "AutoScalingGroupName=$SCALING_GROUP" --data-urlencode "LifecycleHookName=$2" \
     ${3:+--data-urlencode "$3"} --data-urlencode "InstanceId=$NODE_NAME" \
     "https://autoscaling.$REGION.amazonaws.com/") || return 1
-  if [[ $status == 200 ]]; then return 0; fi
-  if [[ $status == 400 ]] && grep -q 'No active Lifecycle Action' "$scratch/lifecycle"; then return 0; fi
-  log "error: $1 of the hook $2 was answered with $status"
+  if [[ $answer == *200 || $answer == *'No active Lifecycle Action'*400 ]]; then return 0; fi
+  log "error: $1 of the hook $2 was answered with ${answer: -3}"
   return 1
 }
 

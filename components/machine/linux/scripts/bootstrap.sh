@@ -16,25 +16,38 @@ say() { printf '%s bootstrap %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" | tee -
 exec 9>/run/fenestra/bootstrap.lock
 flock 9
 # Of a run that was killed, keys among them.
-rm -rf /run/fenestra/{secrets,join,credentials,encryption,get}.??????
+rm -rf /run/fenestra/{secrets,join,credentials,encryption,get}.?????? /run/fenestra/made.*
 if [[ -f $log_file && $(stat --format %s "$log_file") -gt 10000000 ]]; then mv -f "$log_file" "$log_file.1"; fi
+
+# mark <marker> <hash> [file with the names of what the stage has made]: all of it is on the disk before the mark is.
+mark() {
+  { printf '%s\n' "$2" && if (($# > 2)); then sort -u "$3" | xargs sha256sum; fi; } >"$1.new" && sync --file-system "$1.new" && mv -f "$1.new" "$1" ||
+    say "${1##*/}: not marked as done"
+}
+
+# whole <marker> <hash>: the stage is done for this hash, and what it has made is as it was when all were done.
+whole() {
+  [[ -f $1 && $(tr -d '\0' <"$1" | head -n 1) == "$2" ]] || return 1
+  [[ -z $(sed 1d "$1") ]] || sed 1d "$1" | sha256sum --check --status 2>/dev/null || { say "${1##*/}: what it has made is torn"; return 1; }
+}
 
 run_stage() {
   local name=$1 code=$2 hash=$3 mode=$4 marker=$done_markers/$1 started status=0
-  if [[ $mode == once && -f $marker && $(tr -d '\0' <"$marker") == "$hash" ]]; then
+  if [[ $mode == once ]] && whole "$marker" "$hash"; then
     say "$name: already done"
     return 0
   fi
   rm -rf "$marker"
   say "$name: begins"
   started=$SECONDS
+  if [[ $mode == once ]]; then export STAGE=$name; else unset STAGE; fi
   bash "/opt/fenestra/stages/$name.sh" </dev/null 9>&- 2>&1 | tee -a "$log_file" && true
   status=${PIPESTATUS[0]}
   if ((status != 0)); then
     say "$name: failed after $((SECONDS - started)) s with status $status; exit code $code"
     exit "$code"
   fi
-  { printf '%s\n' "$hash" >"$marker.new" && sync "$marker.new" && mv -f "$marker.new" "$marker"; } || say "$name: not marked as done"
+  mark "$marker" "$hash"
   say "$name: done after $((SECONDS - started)) s"
 }
 
@@ -48,4 +61,9 @@ if [[ $last != end ]]; then
   say "the table of stages has lost its end"
   exit 1
 fi
+# Two stages may make one file, so its digest counts at the end.
+for made in /run/fenestra/made.*; do
+  marker=$done_markers/${made##*.}
+  if [[ -s $made && -f $marker ]]; then mark "$marker" "$(head -n 1 "$marker")" "$made"; fi
+done
 say "all stages are done"

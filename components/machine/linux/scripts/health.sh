@@ -28,7 +28,7 @@ while :; do
       log "the node is Ready; port $HEALTH_PORT is open"
     fi
   elif [[ -n $listener ]] && ((SECONDS - seen >= HEALTH_PATIENCE)); then
-    log "port $HEALTH_PORT is closed: $(tail -n 1 "$scratch/node")"
+    log "port $HEALTH_PORT is closed: ${answer##*$'\n'}"
     kill "$listener" || true
     wait "$listener" || true
     listener=

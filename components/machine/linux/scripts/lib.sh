@@ -64,6 +64,8 @@ put() {
     return 1
   fi
   mv -f "$2.new" "$2"
+  # What the stage has made, for its mark.
+  if [[ -n ${STAGE:-} ]]; then printf '%s\n' "$2" >>"$scratch/made.$STAGE" || true; fi
 }
 
 # kube <name of a kubeconfig> <arguments...>: kubectl with a limit. Its own covers no peer that never speaks TLS, and it asks several times.
@@ -73,11 +75,11 @@ kube() {
 }
 KUBE_SECONDS=30
 
-# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in $scratch/node.
+# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in $answer: no file, since /run may be
+# full.
 node_ready() {
-  local answer
   answer=$(KUBE_SECONDS=5 kube kubelet get node "$NODE_NAME" \
-    --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>"$scratch/node") && [[ $answer == True ]]
+    --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>&1) && [[ $answer == *True ]]
 }
 
 # has_form <value> <regular expression>...: whether each value has the form it must have: a busy service may answer with a page.

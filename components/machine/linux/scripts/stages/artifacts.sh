@@ -23,7 +23,7 @@ digest_of() {
 # install_one <name> <url> <algorithm> <digest> <checksum url> <kind> <destination> <strip> <members>
 install_one() {
   local name=$1 url=$2 algorithm=$3 digest=$4 checksum=$5 kind=$6 destination=$7 strip=$8 members=$9 file
-  if [[ -e $installed/$name && $(<"$installed/$name") == "$url $digest" ]]; then return 0; fi
+  if [[ -f $installed/$name && $(tr -d '\0' <"$installed/$name") == "$url $digest" ]]; then return 0; fi
   file=$downloads/$name
   fetch --location --retry 5 --retry-all-errors --retry-max-time 300 --max-time 600 --output "$file" "$url" || return 1
   if [[ $digest == - ]]; then digest=$(digest_of "$checksum" "${url##*/}") || return 1; fi
@@ -42,7 +42,7 @@ install_one() {
       --wildcards "${wanted[@]}" || return 1
   fi
   rm -f "$file"
-  printf '%s %s\n' "$url" "$4" >"$installed/$name"
+  printf '%s %s\n' "$url" "$4" | put 0644 "$installed/$name"
 }
 
 declare -A jobs=()
