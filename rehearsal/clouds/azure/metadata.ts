@@ -17,6 +17,8 @@ export interface ScheduledEvent {
   readonly EventType: "Terminate" | "Preempt" | "Reboot" | "Redeploy" | "Freeze";
   /** Names of the machines that it is about: `<set>_<instance>`. */
   readonly Resources: readonly string[];
+  /** When it begins at the latest; default: it has begun. */
+  readonly NotBefore?: string;
 }
 
 /**
@@ -111,7 +113,7 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
   const events = cloud.events.get(group) ?? [];
   if (request.method === "GET") {
     const common = { EventStatus: "Scheduled", ResourceType: "VirtualMachine", NotBefore: "", Description: "" };
-    return json(200, { DocumentIncarnation: events.length, Events: events.map((event) => ({ ...event, ...common })) });
+    return json(200, { DocumentIncarnation: events.length, Events: events.map((event) => ({ ...common, ...event })) });
   }
   if (request.method !== "POST") return failure(405, "Method not allowed");
   const approved = request.body.toString("utf8");

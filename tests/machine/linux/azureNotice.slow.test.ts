@@ -50,12 +50,14 @@ describe("a drain on Azure", function () {
     }
     return { ...run, left: (scheduled.get("dev-linux") ?? []).map(({ EventId }) => EventId) };
   }
-  const cordons = ({ calls }: Run) => calls.flatMap((call) => /kubectl .* cordon (\S+)/.exec(call)?.[1] ?? []);
-  const event = (EventId: string, instance: number, EventType: ScheduledEvent["EventType"] = "Terminate") => ({
+  const cordons = ({ calls }: Run) => calls.flatMap((call) => /kubectl .* patch node (\S+) .*unschedulable":true/.exec(call)?.[1] ?? []);
+  const event = (EventId: string, instance: number, EventType: ScheduledEvent["EventType"] = "Terminate", more = {}) => ({
     EventId,
     EventType,
     Resources: [`dev-linux_${instance}`],
+    ...more,
   });
+  const inSeconds = (seconds: number) => ({ NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString() });
 
   it("leaves this machine alone while another one of its set goes", async () => {
     const run = await drain(1, [event("AAAA-0", 0)]);
@@ -67,8 +69,26 @@ describe("a drain on Azure", function () {
     assert.deepEqual([cordons(run), run.left], [["linux000001"], ["AAAA-0", "CCCC-0"]]);
   });
 
-  it("begins for an eviction, and for nothing after which the machine is back", async () => {
-    assert.deepEqual(cordons(await drain(0, [event("AAAA-0", 0, "Preempt")])), ["linux000000"]);
-    assert.deepEqual(cordons(await drain(0, [event("AAAA-0", 0, "Freeze")])), []);
-  });
+  const both = { Resources: ["dev-linux_0", "dev-linux_1"] };
+  // What is approved begins at once, for all machines that it is about.
+  const cases: readonly (readonly [string, ScheduledEvent, readonly string[], readonly string[]])[] = [
+    ["an eviction", event("A", 0, "Preempt"), ["linux000000"], []],
+    ...(["Reboot", "Redeploy", "Freeze"] as const).map(
+      (type) => [`a ${type} soon`, event("A", 0, type, inSeconds(60)), ["linux000000"], []] as const,
+    ),
+    ["a Freeze in some days, not yet", event("A", 0, "Freeze", inSeconds(86_400)), [], ["A"]],
+    ["a Reboot of another machine, not at all", event("A", 1, "Reboot", inSeconds(60)), [], ["A"]],
+    [
+      "a Redeploy of several machines, whose time it leaves",
+      event("A", 0, "Redeploy", { ...both, ...inSeconds(60) }),
+      ["linux000000"],
+      ["A"],
+    ],
+    ["what has begun", event("A", 0, "Reboot"), ["linux000000"], ["A"]],
+  ];
+  for (const [title, notice, moved, left] of cases)
+    it(`begins for ${title}`, async () => {
+      const run = await drain(0, [notice]);
+      assert.deepEqual([cordons(run), run.left], [moved, left], run.output);
+    });
 });

@@ -52,6 +52,9 @@ case "$*" in
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version"*) cat "$STORE/version" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
+  *"get node "*unschedulable*) if grep -q unschedulable..true "$STORE/node" 2>/dev/null; then echo -n true; fi ;;
+  *"get node "*cordoned*) if grep -q cordoned...notice "$STORE/node" 2>/dev/null; then echo -n notice; fi ;;
+  *"patch node "*"--patch "*) printf %s "\${*: -2:1}" >"$STORE/node" ;;
   *"get node "*jsonpath*) echo -n True ;;
 esac`,
   etcdutl: `
@@ -101,6 +104,7 @@ case $url in
   */placement/availability-zone) echo -n eu-central-1a | answer ;;
   */target-lifecycle-state) [ -e "$STORE/notice" ] || exit 22; cat "$STORE/notice" | answer ;;
   */spot/instance-action) exit 22 ;;
+  */maintenance/scheduled) { cat "$STORE/maintenance" 2>/dev/null || echo '[]'; } | answer ;;
   */local-ipv4) cat "$STORE/address" | answer ;;
   */metadata/instance/compute/name*) cat "$STORE/instance-name" | answer ;;
   */metadata/instance*) cat "$STORE/instance" | answer ;;

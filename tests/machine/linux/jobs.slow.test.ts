@@ -32,6 +32,9 @@ echo >>"$store/rounds"
 [ "$(wc -l <"$store/rounds")" -lt 2 ] || rm "$store/pods"
 `;
 
+const one = "shop\tweb-1\tRunning\tReplicaSet\t\n";
+const budget = "Error from server (TooManyRequests): Cannot evict pod as it would violate the pod's disruption budget.";
+
 describe("jobs of Linux machines", function () {
   this.timeout(60_000);
   before(needsNamespaces);
@@ -124,9 +127,7 @@ describe("jobs of Linux machines", function () {
   });
 
   describe("a drain", () => {
-    const one = "shop\tweb-1\tRunning\tReplicaSet\t\n";
     const unreachable = "Unable to connect";
-    const budget = "Error from server (TooManyRequests): Cannot evict pod as it would violate the pod's disruption budget.";
     const cases: readonly {
       readonly title: string;
       readonly seconds: number;
@@ -156,7 +157,7 @@ describe("jobs of Linux machines", function () {
       {
         title: "a Node that is gone keeps no pod from moving",
         seconds: 2,
-        store: { pods: one, fail: "cordon" },
+        store: { pods: one, fail: "patch node" },
         says: /is not cordoned/,
         evicts: 1,
       },
@@ -246,6 +247,67 @@ describe("jobs of Linux machines", function () {
       assert.match(output, /the group was not told that the drain goes on/);
       assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
     });
+  });
+
+  describe("maintenance of EC2", () => {
+    const event = (seconds: number, State = "active") =>
+      JSON.stringify([{ NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString().slice(5), Code: "system-reboot", State }]);
+    const cordoned = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}';
+    const free = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}';
+    // What the list says at one look after the other; an empty text is no answer.
+    const cases: readonly (readonly [
+      string,
+      readonly string[],
+      { readonly node?: string; readonly pods?: boolean },
+      readonly string[],
+      RegExp,
+    ])[] = [
+      [
+        "soon: the pods move, and may come when it is over",
+        [event(60), event(30), event(-5), "[]"],
+        {},
+        [cordoned, free],
+        /machine is back/,
+      ],
+      ["in some days: nothing happens yet", [event(86_400), "[]"], {}, [], /^(?!.*pods)/s],
+      ["over: nothing happens", [event(60, "completed"), event(60, "canceled")], {}, [], /^(?!.*pods)/s],
+      ["no answer takes nothing back", [event(60), "", "<html>busy</html>"], {}, [cordoned], /cannot be read/],
+      ["a node that somebody else has cordoned stays so", [event(60), "[]"], { node: '{"spec":{"unschedulable":true}}' }, [], /have moved/],
+      ["behind the restart that it was about pods may come", ["[]"], { node: cordoned }, [free], /machine is back/],
+      ["a pod that cannot move stays", [event(2), event(0), "[]"], { pods: true }, [cordoned, free], /is left stays/],
+    ];
+    for (const [title, looks, { node, pods = false }, patches, says] of cases)
+      it(title, () => {
+        const here = worker();
+        here.set({ DRAIN_SECONDS: 200, NOTICE_PAUSE: 77 });
+        looks.forEach((look, index) => void here.write(`/store/look${index}`, look));
+        here.write("/store/maintenance", looks[0] ?? "");
+        if (looks[0] === "") here.write("/store/fail", "maintenance");
+        if (node !== undefined) here.write("/store/node", node);
+        if (pods) {
+          here.write("/store/pods", one);
+          here.write("/store/refuse", budget);
+        }
+        // Between two looks: the next answer, and behind the last one the end.
+        here.writeScript(
+          "/store/on-sleep",
+          `#!/bin/bash
+cd "\${0%/*}"; /bin/sleep 1
+[ "$(tail -n 1 calls)" = "sleep 77" ] || exit 0
+echo >>seen; next=look$(wc -l <seen); rm -f fail
+[ -e "$next" ] || { echo . >cut; exit 0; }
+cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
+`,
+        );
+        const { output, calls } = here.run("/opt/fenestra/drain.sh");
+        assert.match(output, says);
+        assert.deepEqual(
+          calls.flatMap((call) => /--patch (.*)/.exec(call)?.[1] ?? []),
+          patches,
+          output,
+        );
+        assert.equal(calls.filter((call) => /CompleteLifecycleAction| delete /.test(call)).length, 0, output);
+      });
   });
 
   it("runs the bootstrap of a worker before any of this", () => {

@@ -94,12 +94,29 @@ lifecycle_action() {
   return 1
 }
 
-# termination_notice: succeeds when this machine is about to be terminated.
-termination_notice() {
-  local target
-  target=$(imds autoscaling/target-lifecycle-state 2>/dev/null) || target=
-  if [[ $target == Terminated ]]; then return 0; fi
-  target=$(imds spot/instance-action 2>/dev/null) && [[ $target == '{'* ]]
+# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails with 2 when nobody says. A
+# recommendation to rebalance is the group's affair: it starts another machine first, and then takes this one like any other (capacityRebalance).
+notice() {
+  local answer
+  LEAVES=1
+  NOTICE_SECONDS=$DRAIN_SECONDS
+  answer=$(imds autoscaling/target-lifecycle-state 2>/dev/null) && [[ $answer == Terminated ]] && return 0
+  answer=$(imds spot/instance-action 2>/dev/null) && [[ $answer == '{'* ]] && return 0
+  LEAVES=
+  answer=$(imds events/maintenance/scheduled 2>/dev/null) || return 2
+  if [[ $answer == '[]' ]]; then return 1; fi
+  NOTICE_SECONDS=$(python3 -I - "$answer" <<'EOF'
+import json, sys, time
+from email.utils import parsedate_to_datetime
+try:
+    starts = [parsedate_to_datetime(event["NotBefore"]).timestamp() for event in json.loads(sys.argv[1]) if event["State"] == "active"]
+except (ValueError, LookupError, TypeError) as error:
+    sys.exit(f"the scheduled events cannot be read: {error!r}")
+print(int(min(starts, default=1e11) - time.time()))
+EOF
+  ) || return 2
+  # It is known days ahead.
+  ((NOTICE_SECONDS < DRAIN_SECONDS + 60))
 }
 
 # draining: restarts the hook's timeout.
@@ -107,9 +124,9 @@ draining() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action RecordLifecycleActionHeartbeat "$TERMINATE_HOOK"; fi
 }
 
-# drained: the machine may be terminated now.
+# drained: the machine may be terminated now. Maintenance begins at its time.
 drained() {
-  if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
+  if [[ -n ${SCALING_GROUP:-} && -n $LEAVES ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
 # s3 <method> <file for the response> <bucket> <path and query> [file to send]: it wants the hash of what is sent, which curl adds from 8.0 on only.

@@ -75,38 +75,47 @@ group_ready() { :; }
 scheduled_events() { metadata --header 'Metadata: true' --max-time "$events_seconds" "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
 events_seconds=150
 
-# own_event: id of the event that terminates this machine. All machines of a set receive all its events (Azure documentation, scheduled events,
-# "Scope"), and each may approve any of them.
-own_event() {
-  local events name
-  events=$(scheduled_events) || return 1
+# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails with 2 when nobody says. All
+# machines of a set receive all its events (Azure documentation, scheduled events, "Scope"), and each may approve any of them: EVENT_ID is this one's.
+notice() {
+  local events name words status=0
+  events=$(scheduled_events) || status=2
+  events_seconds=10
+  if ((status)); then return 2; fi
   if [[ $events != *'"EventId"'* ]]; then return 1; fi
-  name=$(imds 'instance/compute/name?api-version=2021-02-01&format=text') || return 1
-  python3 -I - "$name" "$events" <<'EOF'
-import json, sys
+  name=$(imds 'instance/compute/name?api-version=2021-02-01&format=text') || return 2
+  # One that has started has no time, and what this machine shares with others begins at its time.
+  words=$(python3 -I - "$name" "$events" "$DRAIN_SECONDS" <<'EOF'
+import json, sys, time
+from email.utils import parsedate_to_datetime
+name, events, longest = sys.argv[1], sys.argv[2], int(sys.argv[3])
+found = []
 try:
-    events = json.loads(sys.argv[2])["Events"]
-    leaves = [event for event in events if event["EventType"] in ("Terminate", "Preempt")]
-    own = [event["EventId"] for event in leaves if sys.argv[1] in event["Resources"]]
+    for event in json.loads(events)["Events"]:
+        if name not in event["Resources"]:
+            continue
+        if event["EventType"] in ("Terminate", "Preempt"):
+            found.append((0, longest, event["EventId"], "leaves"))
+        elif event["EventType"] in ("Reboot", "Redeploy", "Freeze"):
+            start = event["NotBefore"]
+            left = int(parsedate_to_datetime(start).timestamp() - time.time()) if start else 0
+            found.append((1, left, event["EventId"] if start and len(event["Resources"]) == 1 else "", ""))
 except (ValueError, LookupError, TypeError) as error:
     sys.exit(f"the scheduled events cannot be read: {error!r}")
-print(*own[:1])
-sys.exit(not own)
+for _, left, id, leaves in sorted(found)[:1]:
+    print(leaves, id, left, sep="|")
 EOF
-}
-
-# termination_notice: succeeds when this machine is about to be terminated.
-termination_notice() {
-  EVENT_ID=$(own_event) && return 0
-  events_seconds=10
-  return 1
+  ) || return 2
+  IFS='|' read -r LEAVES EVENT_ID NOTICE_SECONDS <<<"$words"
+  # It may be known days ahead.
+  [[ -n $words ]] && ((NOTICE_SECONDS < DRAIN_SECONDS + 60))
 }
 
 # draining: nothing to do, since the time of a notice cannot be extended.
 draining() { :; }
 
 # drained: approving the event lets the platform go on at once.
-drained() { scheduled_events --data "{\"StartRequests\":[{\"EventId\":\"$EVENT_ID\"}]}"; }
+drained() { [[ -z $EVENT_ID ]] || scheduled_events --data "{\"StartRequests\":[{\"EventId\":\"$EVENT_ID\"}]}"; }
 
 # container <method> <file for the response> <path and query> [curl arguments...]
 container() {

@@ -21,8 +21,12 @@ if [[ -f $log_file && $(stat --format %s "$log_file") -gt 10000000 ]]; then mv -
 
 # mark <marker> <hash> [file with the names of what the stage has made]: all of it is on the disk before the mark is.
 mark() {
-  { printf '%s\n' "$2" && if (($# > 2)); then sort -u "$3" | xargs sha256sum; fi; } >"$1.new" && sync --file-system "$1.new" && mv -f "$1.new" "$1" ||
+  local new=$1.new
+  if { printf '%s\n' "$2" && sort -u "${3:-/dev/null}" | xargs --no-run-if-empty sha256sum; } >"$new" && sync --file-system "$new"; then
+    mv -f "$new" "$1"
+  else
     say "${1##*/}: not marked as done"
+  fi
 }
 
 # whole <marker> <hash>: the stage is done for this hash, and what it has made is as it was when all were done.

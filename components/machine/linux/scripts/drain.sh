@@ -1,13 +1,8 @@
 #!/usr/bin/env bash
-# Waits for the notice that this machine is about to be terminated, and then evicts its pods, with the node's own permissions. `kubectl drain`
-# would request DaemonSets, which a node may not read.
+# Waits for the notice that this machine is about to be terminated or interrupted, and then evicts its pods, with the node's own permissions.
+# `kubectl drain` would request DaemonSets, which a node may not read. A machine that is back takes pods again, if it was this that kept them away.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
-
-until termination_notice; do sleep "$NOTICE_PAUSE"; done
-log "this machine is about to be taken away; its pods move"
-deadline=$((SECONDS + DRAIN_SECONDS))
-beat=$SECONDS
 
 # within <command...>: a call that takes no longer than what is left, three seconds at most, or the cloud's notice would run out meanwhile.
 within() {
@@ -15,6 +10,24 @@ within() {
   KUBE_SECONDS=$((left > 3 ? 3 : left < 1 ? 1 : left)) "$@"
 }
 node() { within kube kubelet "$@"; }
+
+# cordon: with a mark, unless somebody else has cordoned the node: that stays.
+cordon() {
+  local is
+  is=$(node get node "$NODE_NAME" --output 'jsonpath={.spec.unschedulable}') || return 1
+  [[ $is == true ]] || node patch node "$NODE_NAME" --type merge --patch \
+    '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}' >/dev/null
+}
+
+# uncordon: where the mark is there.
+uncordon() {
+  local mark
+  mark=$(node get node "$NODE_NAME" --output 'jsonpath={.metadata.annotations.fenestra\.dev/cordoned}') || return 1
+  if [[ -z $mark ]]; then return 0; fi
+  node patch node "$NODE_NAME" --type merge --patch \
+    '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}' >/dev/null || return 1
+  log "this machine is back; pods may come"
+}
 
 # Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the machine.
 movable() {
@@ -40,14 +53,12 @@ heartbeat() {
 }
 
 # round: one look at the pods and one eviction each. Fails while there are any, or none are known.
-left=unknown
-cordoned=0
 round() {
   local pods namespace name
   heartbeat
   # Somebody may have deleted the Node already: its pods move all the same.
   if ((!cordoned)); then
-    if node cordon "$NODE_NAME" >/dev/null; then cordoned=1; else log "the node is not cordoned; its pods move all the same"; fi
+    if cordon; then cordoned=1; else log "the node is not cordoned; its pods move all the same"; fi
   fi
   pods=$(movable) || return 1
   left=$pods
@@ -59,24 +70,56 @@ round() {
   return 1
 }
 
-# The file with the machine's identity may be torn, and a machine that has not joined has no pods.
-[[ -n ${NODE_NAME:-} ]] || retry 3 1 cloud_identity || log "error: who this machine is cannot be found out"
-if [[ -e /etc/kubernetes/kubelet.conf && -n ${NODE_NAME:-} ]]; then
+# drain: until the pods have moved, or the time is over. A pod that cannot move from a machine that comes back stays.
+drain() {
+  local namespace name
+  deadline=$((SECONDS + (NOTICE_SECONDS < 5 ? 5 : NOTICE_SECONDS < DRAIN_SECONDS ? NOTICE_SECONDS : DRAIN_SECONDS)))
+  beat=$SECONDS
+  left=unknown
+  cordoned=0
   while ((SECONDS < deadline)) && ! round; do sleep 2; done
   # `round` fails in the last second too, and with no time at all nobody has asked.
   if [[ $left == unknown ]]; then left=$(movable) || left=unknown; fi
-  case $left in
-    '') log "the pods have moved" ;;
-    unknown) log "the time is over, and nobody has said which pods are left" ;;
-    *)
-      log "the time is over; what is left is deleted"
-      while IFS=$'\t' read -r namespace name; do
-        printf '{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"%s","name":"%s"}}\n' "$namespace" "$name"
-      done <<<"$left" | KUBE_SECONDS=5 kube kubelet delete --wait=false --ignore-not-found --filename - >/dev/null ||
-        log "what is left cannot be deleted"
-      ;;
-  esac
-fi
-retry 10 1 drained || die "the group was not told that this machine may go"
-# The unit must not start over for the same notice.
-sleep infinity
+  if [[ -z $left ]]; then
+    log "the pods have moved"
+  elif [[ $left == unknown ]]; then
+    log "the time is over, and nobody has said which pods are left"
+  elif [[ -z $LEAVES ]]; then
+    log "the time is over; what is left stays"
+  else
+    log "the time is over; what is left is deleted"
+    while IFS=$'\t' read -r namespace name; do
+      printf '{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"%s","name":"%s"}}\n' "$namespace" "$name"
+    done <<<"$left" | KUBE_SECONDS=5 kube kubelet delete --wait=false --ignore-not-found --filename - >/dev/null ||
+      log "what is left cannot be deleted"
+  fi
+}
+
+# joined: the file with the machine's identity may be torn, and a machine that has not joined has no pods.
+joined() {
+  [[ -n ${NODE_NAME:-} ]] || retry 3 1 cloud_identity || log "error: who this machine is cannot be found out"
+  [[ -e /etc/kubernetes/kubelet.conf && -n ${NODE_NAME:-} ]]
+}
+
+# What began with the same words is one notice, which is there until it is over. The first look is perhaps behind the restart that it was about.
+begun=unknown
+while :; do
+  status=0
+  notice || status=$?
+  if ((status == 0)) && [[ -n $LEAVES || $begun != interrupted ]]; then
+    begun=interrupted
+    if [[ -n $LEAVES ]]; then begun="taken away"; fi
+    log "this machine is about to be $begun; its pods move"
+    if joined; then drain; fi
+    if [[ -n $LEAVES ]]; then
+      retry 10 1 drained || die "the group was not told that this machine may go"
+      # The unit must not start over for the same notice.
+      exec sleep infinity
+    fi
+    drained || log "the cloud was not told that it may begin"
+  elif ((status == 1)) && [[ -n $begun ]] && joined; then
+    deadline=$((SECONDS + 10))
+    if uncordon; then begun=; fi
+  fi
+  sleep "$NOTICE_PAUSE"
+done
