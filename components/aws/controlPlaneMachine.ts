@@ -184,7 +184,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         // etcd writes until it stops; a volume detached from a running machine is not clean.
         stopInstanceBeforeDetaching: true,
       },
-      { parent: this, deleteBeforeReplace: true },
+      // Terminating the machine shuts it down and detaches the volume. Without it a replacement first stops the machine here, and one that is
+      // interrupted then leaves it stopped: the provider takes a stopped machine for an attachment, and no later update starts it.
+      { parent: this, deleteBeforeReplace: true, deletedWith: instance },
     );
   }
 }

@@ -86,6 +86,7 @@ describe("the control plane on AWS", () => {
     assert.equal(resource(dev, "aws:ebs/volume:Volume", "aws-dev-control-plane-0-etcd").options.protect, false);
     const attachment = resource(prod, "aws:ec2/volumeAttachment:VolumeAttachment", "aws-prod-control-plane-1-etcd");
     assert.deepEqual([attachment.inputs.stopInstanceBeforeDetaching, attachment.options.deleteBeforeReplace], [true, true]);
+    assert.equal(nameOfUrn(attachment.options.deletedWith ?? ""), "aws-prod-control-plane-1-instance");
   });
 
   it("finds the volume by its id", () => {
