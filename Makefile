@@ -1,7 +1,7 @@
 # The few commands that people use. `make help` lists them.
 STACK ?= aws-dev
 
-.PHONY: help install plan rehearse test test-slow test-night
+.PHONY: help install plan rehearse test test-slow test-night bench
 
 help: ## List the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile
@@ -26,3 +26,6 @@ test-slow: install ## Tests of real programs, and rehearsals with every add-on: 
 
 test-night: install ## Everything else, hours; ONLY=TEXT chooses steps by their titles
 	@cli/with-node tests/run.ts night
+
+bench: install ## Figures of speed; TESTS=1: also of the tests
+	@cli/with-node bench/run.ts

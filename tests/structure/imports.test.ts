@@ -34,6 +34,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]])),
   cli: ["cli", "package.json", "components", "plan", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
+  bench: ["bench", "components/config", "plan"],
 };
 
 /**
@@ -89,7 +90,7 @@ function valuesOf(file: string): readonly string[] {
     .flatMap(({ moduleSpecifier }) => (ts.isStringLiteral(moduleSpecifier) ? path.join(path.dirname(file), moduleSpecifier.text) : []));
 }
 
-const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci", "tools"];
+const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci", "tools", "bench"];
 const present = folders.filter((folder) => readdirSync(root).includes(folder));
 const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
 
