@@ -1,3 +1,4 @@
+import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cloud } from "../components/config/schema.ts";
 import { type CiSpec, loadCiConfig } from "./config.ts";
@@ -10,7 +11,8 @@ const clouds: Readonly<Record<Cloud, () => Promise<(spec: CiSpec) => CiOutputs>>
 
 /** The program: a place for the state of each stack, and an identity for each environment that handles it. */
 export default async function fenestraCi(): Promise<CiOutputs> {
-  const spec = loadCiConfig(pulumi.runtime.allConfig(), pulumi.getRootDirectory() || undefined);
+  const root = pulumi.getRootDirectory();
+  const spec = loadCiConfig(pulumi.runtime.allConfig(), path.isAbsolute(root) ? root : undefined);
   const setUp = await clouds[spec.cloud]();
   return setUp(spec);
 }

@@ -3,9 +3,8 @@ import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSyn
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
+import { readProjectFile } from "../components/config/projectFile.ts";
 import { stackNames } from "../components/config/stackFile.ts";
-import { artifactsVariable } from "../components/model/artifacts.ts";
 import { UsageError } from "./exit.ts";
 import { findProject, isInside, packagesOf, programFolder } from "./project.ts";
 
@@ -91,7 +90,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
       stacks: known ?? [],
       plan: (stack) => {
         if (known?.includes(stack) === false) throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
-        return runPlan(then.program, named, stack, stackArgs, path.join(then.stacks, moreArtifacts));
+        return runPlan(then.program, project, named, stack, stackArgs);
       },
       close,
     };
@@ -153,15 +152,15 @@ function hasSamePackages(one: string, other: string): boolean {
   return a === b;
 }
 
-function runPlan(program: string, named: string, stack: string, stackArgs: readonly string[], artifacts: string): string {
+function runPlan(program: string, project: string, named: string, stack: string, stackArgs: readonly string[]): string {
   const command = path.join(program, "cli", "main.ts");
   if (!existsSync(command)) throw new UsageError(`${named}: that version has no fenestra plan`);
   try {
     // Findings of the base, exit code 1, are of no interest here.
     const args = [command, "plan", "--stack", stack, ...stackArgs, "--json"];
     return execFileSync(process.execPath, args, {
-      cwd: program,
-      env: { ...process.env, [artifactsVariable]: artifacts },
+      // By which it finds the releases that the project adds.
+      cwd: project,
       encoding: "utf8",
       maxBuffer: 2 ** 28,
       stdio: ["ignore", "pipe", "pipe"],
@@ -177,7 +176,8 @@ function runPlan(program: string, named: string, stack: string, stackArgs: reado
   }
 }
 
-function git(repository: string, args: readonly string[]): string {
+/** Standard output of git in a folder. Throws when it fails. */
+export function git(repository: string, args: readonly string[]): string {
   return execFileSync("git", ["-C", repository, ...args], {
     encoding: "utf8",
     maxBuffer: 2 ** 28,

@@ -5,12 +5,17 @@ import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { parseStackFile } from "../components/config/stackFile.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { git } from "./gitBase.ts";
 import { newStackText } from "./init/newStack.ts";
 import { answers, type Given } from "./init/questions.ts";
 import { findProject, programFolder, stacksOf } from "./project.ts";
+import { pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
+import { fromClone } from "./repository/fromClone.ts";
 import { withUserFile } from "./userFiles.ts";
 
 const help = `Usage: fenestra init --stack NAME [options]
+
+       fenestra init --repository | --from-clone URL [--workflows OWNER/NAME]
 
 Writes the stack file Pulumi.NAME.yaml for a new environment, with comments where you decide next. What no option says is asked on a terminal;
 elsewhere its default is taken. A file that exists is left alone.
@@ -25,6 +30,10 @@ elsewhere its default is taken. A file that exists is left alone.
   --workload-identity pods get rights in the cloud by their service accounts; on Azure with the key that it needs from the start
   --account ID        the AWS account or Azure subscription that the stack may touch
   --print             print the file in place of writing it
+
+  --repository        make the files of a repository that has Fenestra as a submodule: project file, ci, workflows, owners, Dependabot
+  --from-clone URL    turn a clone with stack files into such a repository, with Fenestra from URL: its cluster and state stay as they are
+  --workflows REPO    repository on GitHub whose workflows are called, where the submodule's origin is not there
 `;
 
 /** `fenestra init`. */
@@ -45,8 +54,13 @@ export const initCommand: Command = {
         "workload-identity": { type: "boolean" },
         account: { type: "string" },
         print: { type: "boolean", default: false },
+        repository: { type: "boolean", default: false },
+        "from-clone": { type: "string" },
+        workflows: { type: "string" },
       },
     });
+    const { repository, "from-clone": url, workflows } = values;
+    if (repository || url !== undefined) return makeRepository(url, workflows, terminal);
     const project = findProject();
     return init(
       { ...values, workloadIdentity: values["workload-identity"] },
@@ -57,6 +71,35 @@ export const initCommand: Command = {
     );
   },
 };
+
+/** Where the program is in a repository that this command makes of a clone. */
+const submodule = "fenestra";
+
+/**
+ * Makes the files of a repository, around the program as a submodule or of a clone.
+ *
+ * @param url where the program comes from, for a clone
+ */
+async function makeRepository(url: string | undefined, workflows: string | undefined, { out, err }: Terminal): Promise<ExitCode> {
+  const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
+  if (url === undefined && top === "")
+    throw new UsageError("--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra");
+  if (url !== undefined && top !== "") throw new UsageError("--from-clone is for a clone, and this is a submodule; allowed: --repository");
+  const root = url === undefined ? top : programFolder;
+  const folder = url === undefined ? path.relative(root, programFolder) : submodule;
+  const pinned = pinnedIn(programFolder);
+  const lines =
+    url === undefined
+      ? writeFiles(root, repositoryFiles(folder, programFolder, { ...pinned, repository: workflows ?? pinned.repository }))
+      : fromClone(root, url, folder, workflows);
+  out(lines.map((line) => `${line}\n`).join(""));
+  err(
+    url === undefined
+      ? `Next: ${folder}/cli/fenestra init --stack NAME, then git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`
+      : `Next: git commit, then ${folder}/cli/fenestra changes --since HEAD^1, which must say "no change" of each stack\n`,
+  );
+  return exitCodes.fine;
+}
 
 /**
  * Asks for what is not given, checks the file as the program would, and writes it.

@@ -12,8 +12,12 @@ import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 /** Commands by name. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
 const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
   init: {
-    summary: "Write a stack file for a new environment",
+    summary: "Write a stack file for a new environment, or a repository for all of them",
     load: async () => (await import("./init.ts")).initCommand,
+  },
+  update: {
+    summary: "Take another release of Fenestra into a repository of your own",
+    load: async () => (await import("./update.ts")).updateCommand,
   },
   stacks: {
     summary: "List the stacks that have a file",

@@ -100,18 +100,21 @@ export function packagesOf(lock: string): Readonly<Record<string, unknown>> {
  *
  * @throws UsageError with the command that repairs it
  */
-export function requirePackages(folder = programFolder): void {
+export function requirePackages(): void {
+  const where = path.relative(process.cwd(), programFolder) || ".";
+  if (!isCurrent(programFolder))
+    throw new UsageError(`the packages in ${where} are those of another version: run npm ci --prefix ${where}`);
+}
+
+/** Whether the installed packages are those of the lock file. Packages that something else than npm has put there are not judged. */
+export function isCurrent(folder: string): boolean {
   const installed = path.join(folder, "node_modules/.package-lock.json");
-  // Packages that something else than npm has put there are not judged.
-  if (!existsSync(installed)) return;
+  if (!existsSync(installed)) return existsSync(path.dirname(installed));
   const wanted = packagesOf(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
   const { "": _, ...there } = packagesOf(readFileSync(installed, "utf8"));
-  const other = Object.entries(there).find(([name, found]) => versionOf(found) !== versionOf(wanted[name]));
-  const missing = Object.entries(wanted).find(([name, asked]) => name !== "" && there[name] === undefined && !isOptional(asked));
-  if (other === undefined && missing === undefined) return;
-  const where = path.relative(process.cwd(), folder) || ".";
-  throw new UsageError(
-    `the packages in ${where} are those of another version (${other?.[0] ?? missing?.[0]}): run npm ci --prefix ${where}`,
+  return (
+    Object.entries(there).every(([name, found]) => versionOf(found) === versionOf(wanted[name])) &&
+    Object.entries(wanted).every(([name, asked]) => name === "" || there[name] !== undefined || isOptional(asked))
   );
 }
 

@@ -29,8 +29,9 @@ const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
  */
 export async function deployStack(): Promise<StackOutputs> {
   const root = pulumi.getRootDirectory();
-  // Empty where another program runs this one, which knows the project.
-  if (root !== "") process.env[artifactsVariable] = path.join(readProjectFile(root)?.stacks ?? root, moreArtifacts);
+  // No folder where another program runs this one, which knows the project.
+  const project = path.isAbsolute(root) ? readProjectFile(root) : undefined;
+  if (project !== undefined) process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
   const config = readConfig();
   const spec = clusterSpec(config);
   if (process.env.FENESTRA_STACK_TRACES !== "1") {

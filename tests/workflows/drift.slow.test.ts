@@ -63,7 +63,7 @@ function runWithPulumi(script: string, { resources, fails }: { readonly resource
     const pulumi = `#!/bin/sh\necho "$1" >> "${folder}/calls"\n[ "$1" != ${fails} ] || exit 1\n[ "$1" != stack ] || echo '${state}'\n`;
     writeFileSync(path.join(folder, "pulumi"), pulumi, { mode: 0o755 });
     writeFileSync(path.join(folder, "az"), "#!/bin/sh\n", { mode: 0o755 });
-    const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, STACK: "s", BACKEND: "b", RUNNER_TEMP: folder };
+    const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, STACK: "s", BACKEND: "b", PROGRAM: ".", RUNNER_TEMP: folder };
     // GitHub runs bash with `-e`, Azure DevOps without.
     const options = { env, cwd: fileURLToPath(new URL("../../", import.meta.url)) };
     const { status } = spawnSync("bash", [...(script.includes("az account") ? [] : ["-e"]), "-c", script], options);

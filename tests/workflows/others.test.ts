@@ -20,7 +20,7 @@ describe("the pipelines for other hosts", () => {
   it("plan without a token, and update from the default branch behind an environment alone", () => {
     assert.equal(gitlab.plan.id_tokens, undefined);
     assert.equal(gitlab.plan.environment, undefined);
-    assert.ok(gitlab.plan.script.some((line) => line.startsWith("cli/fenestra changes --since ")));
+    assert.ok(gitlab.plan.script.some((line) => line.startsWith("$PROGRAM/cli/fenestra changes --since ")));
     assert.ok(gitlab.deploy.environment !== undefined && gitlab.deploy.id_tokens !== undefined);
     const azure = z.looseObject({ jobs: z.array(z.record(z.string(), z.unknown())) }).parse(parse(read("azure-pipelines.yml")));
     const [plan, ...others] = azure.jobs;

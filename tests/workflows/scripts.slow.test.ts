@@ -54,6 +54,7 @@ function runScript(
       env: {
         PATH: `${folder}:${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
         RUNNER_TEMP: folder,
+        PROGRAM: root,
         REPOSITORY: "o/r",
         GH_TOKEN: "a token",
         ...env,

@@ -89,7 +89,7 @@ describe("the workflows", () => {
       ["actions/checkout", "actions/setup-node", "actions/download-artifact"],
     );
     // Without a ref the checkout of a workflow_run is the default branch.
-    assert.deepEqual(comment[0]?.with, { "sparse-checkout": "cli/changes", "persist-credentials": false });
+    assert.deepEqual(comment[0]?.with, { submodules: true, "persist-credentials": false });
     assert.equal(comment[2]?.with?.path, `\${{ runner.temp }}/changes`);
     assert.equal(comment[2]?.with?.name, "changes");
     assert.doesNotMatch(comment[3]?.run ?? "", /\bnpm\b|\bnpx\b|\beval\b/);
@@ -135,7 +135,12 @@ describe("the workflows", () => {
     const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-actionlint-"));
     after(() => rmSync(scratch, { recursive: true }));
     const lint = (test: Context, ...files: readonly string[]) =>
-      goRun(test, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...files]);
+      goRun(test, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", [
+        "-no-color",
+        // GitHub says it of a job since 2026; actionlint 1.7 does not know it.
+        ...["-ignore", 'property "workflow_sha" is not defined'],
+        ...files,
+      ]);
 
     it("are right", function () {
       const files = readdirSync(folder).map((file) => path.join(folder, file));

@@ -104,6 +104,7 @@ describe("shell scripts", () => {
         ...files,
         ".ci/run",
         "ci/refresh.sh",
+        "ci/same-version.sh",
         "cli/fenestra",
         "cli/with-node",
         "tests/prepare",

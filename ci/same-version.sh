@@ -1,0 +1,9 @@
+#!/usr/bin/env bash
+# Fails where the workflow that was called is of another version than the program in the submodule $PROGRAM: one would run with the other's
+# files. GitHub says the workflow's commit; a server that does not leaves $WORKFLOW_SHA empty.
+set -euo pipefail
+pinned="$(git rev-parse "HEAD:$PROGRAM")"
+if [[ -n $WORKFLOW_SHA && $WORKFLOW_SHA != "$pinned" ]]; then
+  echo "The workflows are at $WORKFLOW_SHA, and $PROGRAM is at $pinned. Run $PROGRAM/cli/fenestra update with the release that you want." >&2
+  exit 1
+fi

@@ -1,0 +1,61 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { git } from "./gitBase.ts";
+import { findProject, isCurrent, programFolder } from "./project.ts";
+import { isRelease, pinnedIn, withVersion } from "./repository/files.ts";
+
+/** `fenestra update`. */
+export const updateCommand: Command = {
+  summary: "Take another release of Fenestra into a repository of your own",
+  help: `Usage: fenestra update [vX.Y.Z]
+
+For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others,
+writes its commit into the workflows that are called, stages all of it, and says what it does to each stack: fenestra changes --since HEAD.
+Nothing is committed, and nothing in a cloud is touched. git restore --staged and git submodule update undo it.
+`,
+  run: async (args, { out, err }) => {
+    const { positionals } = parseArgs({ args: [...args], allowPositionals: true });
+    const [wanted, ...others] = positionals;
+    if (others.length > 0) throw new UsageError(`update takes one release, not ${positionals.join(" ")}`);
+    const { root, own } = findProject();
+    if (own) throw new UsageError("update is for a repository that has Fenestra as a submodule; allowed in a clone: git pull, then npm ci");
+    if (git(programFolder, ["status", "--porcelain", "--untracked-files=no"]) !== "")
+      throw new UsageError(`something in ${programFolder} was edited; allowed: a submodule without changes. Push them to a fork`);
+    git(programFolder, ["fetch", "--quiet", "--tags", "--force", "origin"]);
+    const tags = git(programFolder, ["tag", "--list", "v*", "--sort=-version:refname"]).split("\n").filter(isRelease);
+    const tag = wanted ?? tags[0];
+    if (tag === undefined || !tags.includes(tag))
+      throw new UsageError(`${wanted ?? "update"}: there is no such release; allowed: ${tags.slice(0, 5).join(", ") || "none yet"}`);
+    git(programFolder, ["checkout", "--quiet", "--detach", `refs/tags/${tag}`]);
+    const workflows = globSync(".github/workflows/*.{yml,yaml}", { cwd: root });
+    for (const name of workflows) {
+      const file = path.join(root, name);
+      writeFileSync(file, withVersion(readFileSync(file, "utf8"), pinnedIn(programFolder)));
+    }
+    git(root, ["add", "--", path.relative(root, programFolder), ...workflows]);
+    out(`${path.relative(root, programFolder)} is at ${tag}, and so are the workflows that are called.\n`);
+    if (!isCurrent(programFolder)) {
+      err("installing the packages of that release\n");
+      execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+        cwd: programFolder,
+        stdio: ["ignore", "ignore", "inherit"],
+      });
+    }
+    const command = path.join(programFolder, "cli/main.ts");
+    // What is loaded here is the version before.
+    const changes = existsSync(command)
+      ? spawnSync(process.execPath, [command, "changes", "--since", "HEAD", "--install"], {
+          cwd: root,
+          encoding: "utf8",
+          maxBuffer: 2 ** 28,
+        })
+      : { stdout: "", stderr: "", status: exitCodes.fine };
+    out(changes.stdout);
+    err(changes.stderr);
+    out(`Next: git commit -m "Fenestra ${tag}", and a pull request.\n`);
+    return changes.status === exitCodes.fine ? exitCodes.fine : exitCodes.findings;
+  },
+};
