@@ -22,7 +22,7 @@ export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>
   const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { aws: provider } });
   new InCluster(`${spec.name}-in`, {
     spec,
-    kubeconfig: cluster.kubeconfig,
+    kubeconfig: cluster.ownKubeconfig,
     api: cluster.api,
     clusterIdentifier: cluster.identifier,
     apiGate: cluster.apiGate,

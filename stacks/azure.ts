@@ -21,7 +21,7 @@ export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<strin
   const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { "azure-native": provider } });
   new InCluster(`${spec.name}-in`, {
     spec,
-    kubeconfig: cluster.kubeconfig,
+    kubeconfig: cluster.ownKubeconfig,
     api: cluster.api,
     clusterIdentifier: cluster.identifier,
     apiGate: cluster.apiGate,

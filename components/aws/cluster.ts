@@ -66,8 +66,10 @@ export class Cluster extends pulumi.ComponentResource {
   readonly host: pulumi.Output<string>;
   /** Host of the API for people and for the deployer, when there is a public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
-  /** Kubeconfig of an administrator. Secret. */
+  /** Kubeconfig of the administrators, which can be taken back. Secret. */
   readonly kubeconfig: pulumi.Output<string>;
+  /** The program's own. Secret. */
+  readonly ownKubeconfig: pulumi.Output<string>;
   /** Certificate of the cluster's authority, PEM. */
   readonly caCertificate: pulumi.Output<string>;
   /** Identifies this cluster: a new certificate authority means a new cluster. */
@@ -102,7 +104,8 @@ export class Cluster extends pulumi.ComponentResource {
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
     const server = apiUrl(this.publicHost ?? this.host);
-    this.kubeconfig = pki.adminKubeconfig(server);
+    this.kubeconfig = pki.kubeconfig("people", server);
+    this.ownKubeconfig = pki.kubeconfig("admin", server);
     this.caCertificate = pki.kubernetesCa.certificate;
     this.identifier = pki.identifier;
     this.api = adminClient(server, pki);

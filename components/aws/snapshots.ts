@@ -1,5 +1,6 @@
 import type { Bucket } from "@pulumi/aws/s3/bucket.js";
 import { BucketLifecycleConfiguration } from "@pulumi/aws/s3/bucketLifecycleConfiguration.js";
+import { BucketVersioning } from "@pulumi/aws/s3/bucketVersioning.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { privateBucket } from "./privateBucket.ts";
@@ -8,7 +9,10 @@ export interface SnapshotsArgs {
   readonly spec: Pick<ClusterSpec, "environment" | "controlPlane">;
 }
 
-/** Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. */
+/**
+ * Bucket for etcd snapshots: encrypted, private, HTTPS only, old ones expire. What a machine writes over stays for as long again, since it
+ * may not delete a version.
+ */
 export class Snapshots extends pulumi.ComponentResource {
   readonly bucketName: pulumi.Output<string>;
   readonly bucketArn: pulumi.Output<string>;
@@ -21,11 +25,16 @@ export class Snapshots extends pulumi.ComponentResource {
     const bucket = privateBucket(name, { forceDestroy: !production, protect: production }, this);
     this.bucketName = bucket.bucket;
     this.bucketArn = bucket.arn;
-    this.#expire(name, bucket, controlPlane.backup.keepDays);
+    const versions = new BucketVersioning(
+      `${name}-versions`,
+      { bucket: bucket.id, versioningConfiguration: { status: "Enabled" } },
+      { parent: this },
+    );
+    this.#expire(name, bucket, controlPlane.backup.keepDays, versions);
     this.registerOutputs({ bucketName: this.bucketName });
   }
 
-  #expire(name: string, bucket: Bucket, days: number): void {
+  #expire(name: string, bucket: Bucket, days: number, versions: pulumi.Resource): void {
     new BucketLifecycleConfiguration(
       `${name}-expiry`,
       {
@@ -36,11 +45,14 @@ export class Snapshots extends pulumi.ComponentResource {
             status: "Enabled",
             filter: {},
             expiration: { days },
+            noncurrentVersionExpiration: { noncurrentDays: days },
             abortIncompleteMultipartUpload: { daysAfterInitiation: 1 },
           },
+          // The mark that stands for an expired one; a rule with days cannot ask for it.
+          { id: "marks", status: "Enabled", filter: {}, expiration: { expiredObjectDeleteMarker: true } },
         ],
       },
-      { parent: this },
+      { parent: this, dependsOn: [versions] },
     );
   }
 }

@@ -168,6 +168,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
             requestPath: "/readyz",
             intervalInSeconds: 5,
             probeThreshold: 2,
+            // As on AWS: while no server is ready, for the sake of Key Vault say, those that answer are better than none.
+            noHealthyBackendsBehavior: "AllProbedUp",
           },
         ],
         loadBalancingRules: [

@@ -1,4 +1,5 @@
 import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
+import { BlobServiceProperties } from "@pulumi/azure-native/storage/blobServiceProperties.js";
 import { ManagementPolicy } from "@pulumi/azure-native/storage/managementPolicy.js";
 import { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
@@ -20,7 +21,10 @@ export interface SnapshotsArgs {
 
 const containerName = "etcd";
 
-/** Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. */
+/**
+ * Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. What a machine writes over or deletes stays for
+ * as long again: its role has no right to versions (`deleteBlobVersion`), nor to the account.
+ */
 export class Snapshots extends pulumi.ComponentResource {
   readonly containerUrl: pulumi.Output<string>;
   /** What must exist before a control-plane machine boots. */
@@ -37,6 +41,21 @@ export class Snapshots extends pulumi.ComponentResource {
       { parent: this, protect: spec.environment === "production" },
     );
     this.#expire(name, resourceGroup, account, spec.controlPlane.backup.keepDays);
+    // Azure takes a year at most.
+    const kept = { enabled: true, days: Math.min(365, spec.controlPlane.backup.keepDays) };
+    new BlobServiceProperties(
+      `${name}-versions`,
+      {
+        resourceGroupName: resourceGroup.name,
+        accountName: account.name,
+        // The only name that Azure takes.
+        blobServicesName: "default",
+        isVersioningEnabled: true,
+        deleteRetentionPolicy: kept,
+        containerDeleteRetentionPolicy: kept,
+      },
+      { parent: this },
+    );
     const role = assignRole(
       `${name}-write`,
       { principalId: controlPlane.principalId, subscriptionId: resourceGroup.subscriptionId },
@@ -89,7 +108,10 @@ export class Snapshots extends pulumi.ComponentResource {
               type: "Lifecycle",
               definition: {
                 filters: { blobTypes: ["blockBlob"], prefixMatch: [`${containerName}/`] },
-                actions: { baseBlob: { delete: { daysAfterModificationGreaterThan: days } } },
+                actions: {
+                  baseBlob: { delete: { daysAfterModificationGreaterThan: days } },
+                  version: { delete: { daysAfterCreationGreaterThan: 2 * days } },
+                },
               },
             },
           ],

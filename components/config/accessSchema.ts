@@ -99,6 +99,9 @@ export const accessSchema = z
       description:
         "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
     }),
+    kubeconfigGeneration: z.int().min(1).max(9999).default(1).meta({
+      description: "Generation of the output kubeconfig. The next number makes a new one and takes all rights from those before it.",
+    }),
     serviceAccountKeys: z
       .array(lowerCaseName().max(20).meta(nameForm))
       .min(1)

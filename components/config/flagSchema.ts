@@ -76,7 +76,10 @@ export const controlPlaneFlagFields = {
   auditPolicy: auditPolicySchema.optional().meta({
     description: "What the API server writes to its audit log, in place of Fenestra's policy: the fields of a Policy of audit.k8s.io/v1.",
   }),
-  admission: admissionSchema.optional().meta({ description: "Configuration of admission plug-ins: plugins of an AdmissionConfiguration." }),
+  admission: admissionSchema.optional().meta({
+    description:
+      "Configuration of admission plug-ins: plugins of an AdmissionConfiguration. Without PodSecurity that one enforces baseline where a namespace has no label.",
+  }),
 };
 
 const quantity = (form: RegExp, words: string, example: string, description: string) =>
@@ -117,7 +120,10 @@ const whole = (least: number, most: number, description: string) => z.int().min(
 /** Fields of KubeletConfiguration that a pool may set; the others are Fenestra's or keep the kubelet's default. */
 export const kubeletSchema = z.strictObject({
   maxPods: whole(1, 250, "Most pods of a node. Default 110; a node's /24 has addresses for 250."),
-  podPidsLimit: whole(100, 4194304, "Most processes of a pod. Default no limit. Linux."),
+  podPidsLimit: whole(100, 4194304, "Most processes of a pod. Default 4096. Linux."),
+  seccompDefault: z.boolean().optional().meta({
+    description: "Give containers that name no seccomp profile the runtime's, which refuses rare system calls. Default true. Linux.",
+  }),
   kubeReserved: reserved("the kubelet and containerd"),
   systemReserved: reserved("the operating system"),
   evictionHard: signals("Thresholds at which pods are evicted at once. Those left out keep Fenestra's value."),

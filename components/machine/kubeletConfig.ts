@@ -69,7 +69,9 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
-    ...(pool?.nodeLogQuery ? { enableSystemLogHandler: true, enableSystemLogQuery: true } : {}),
+    // Off, unlike upstream: it shows every file below /var/log, the audit log among them, to whoever may get nodes/proxy.
+    enableSystemLogHandler: pool?.nodeLogQuery === true,
+    ...(pool?.nodeLogQuery ? { enableSystemLogQuery: true } : {}),
     ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}),
     ...(os === "windows" ? windowsFields : linuxFields(pool)),
     ...own,
@@ -105,8 +107,12 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
     protectKernelDefaults: false,
     // systemd-resolved's stub address in /etc/resolv.conf is unreachable from a pod's network namespace.
     resolvConf: "/run/systemd/resolve/resolv.conf",
+    // A fork bomb ends its pod, not the node.
+    podPidsLimit: 4096,
+    seccompDefault: true,
     shutdownGracePeriod: "60s",
-    shutdownGracePeriodCriticalPods: "20s",
+    // The API server goes on for 20 s before it ends.
+    shutdownGracePeriodCriticalPods: pool === undefined ? "40s" : "20s",
     ...(pool === undefined ? { staticPodPath: kubeletPaths.linux.staticPods } : {}),
   };
 }

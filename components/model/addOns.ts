@@ -1,4 +1,5 @@
 import type { StackConfig } from "../config/schema.ts";
+import type { PodNetwork } from "./podNetwork.ts";
 
 type Settings = StackConfig["addons"];
 
@@ -15,4 +16,13 @@ export function addOns({ addons, pools, environment }: Pick<StackConfig, "addons
     autoscaler: addons.autoscaler ?? pools.some((pool) => pool.autoscale !== undefined),
     samples: addons.samples ?? environment !== "production",
   };
+}
+
+/** Namespace of the node agents; they access the node itself, so it is a privileged one. */
+export const monitoringNamespace = "fenestra-monitoring";
+
+/** Namespaces of the system, in which HostProcess pods, pods with the host's namespaces and pods on control-plane machines belong. */
+export function systemNamespaces(spec: { readonly kubernetes: { readonly podNetwork: Pick<PodNetwork, "namespace"> } }): readonly string[] {
+  const { namespace } = spec.kubernetes.podNetwork;
+  return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
 }

@@ -63,6 +63,8 @@ export interface ClusterSpec extends NodeSettings {
   /** The API's own name, and the zone in which its record is made. */
   readonly apiDns: { readonly name: string; readonly zone: string | undefined } | undefined;
   readonly signIn: readonly IssuerConfig[];
+  /** Generation of the administrators' kubeconfig. */
+  readonly kubeconfigGeneration: number;
   /** Keys of service accounts by name; the first one signs. */
   readonly serviceAccountKeys: readonly string[];
   readonly secretsEncryption: SecretsEncryption;

@@ -4,6 +4,7 @@ import * as tls from "@pulumi/tls";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { encryptionSecret } from "../model/secretsEncryption.ts";
 import { firstServiceAccountKey, type ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
+import { administratorsGroup } from "../model/signIn.ts";
 import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 
@@ -15,6 +16,8 @@ export interface PkiArgs {
   readonly serviceAccountKeys: readonly string[];
   /** Names of the keys of the encryption of Secrets; the first one encrypts. */
   readonly encryptionKeys: readonly string[];
+  /** Generation of the kubeconfig for people. */
+  readonly kubeconfigGeneration: number;
 }
 
 /** A certificate with its key, both PEM. */
@@ -32,9 +35,9 @@ interface Authority {
 const hoursPerDay = 24;
 /** Validity of the authorities: ten years, as kubeadm has it. */
 const authorityHours = 10 * 365 * hoursPerDay;
-/** Validity of the administrator's certificate: one year. */
+/** Validity of the administrators' certificates: one year. */
 const adminHours = 365 * hoursPerDay;
-/** The administrator's certificate is renewed by an update that runs within this time before its end: 90 days. */
+/** They are renewed by an update that runs within this time before their end: 90 days. */
 const adminRenewalHours = 90 * hoursPerDay;
 
 /** ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
@@ -48,7 +51,7 @@ const rsaKeyType = { algorithm: "RSA", rsaBits: 2048 } as const;
  * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every control-plane machine
  * finds its authorities ready. The price is that the keys are stored, encrypted, in the Pulumi state.
  *
- * Nothing here renews by itself except the administrator's certificate: a new authority would lock every node out.
+ * Nothing here renews by itself except the administrators' certificates: a new authority would lock every node out.
  */
 export class Pki extends pulumi.ComponentResource {
   readonly kubernetesCa: KeyPair;
@@ -62,8 +65,10 @@ export class Pki extends pulumi.ComponentResource {
   readonly encryptionKeys: readonly (readonly [name: string, key: pulumi.Output<string>])[];
   /** Identifies this cluster: the serial number of its authority. */
   readonly identifier: pulumi.Output<string>;
-  /** Client certificate of the group `kubeadm:cluster-admins`. */
+  /** The program's own client certificate, of the group `kubeadm:cluster-admins`, as the machines have one; it is nowhere but in the state. */
   readonly admin: KeyPair;
+  /** Client certificate for people, of a group that is bound as long as this is its generation. */
+  readonly people: KeyPair;
 
   readonly #args: PkiArgs;
 
@@ -81,13 +86,16 @@ export class Pki extends pulumi.ComponentResource {
     this.serviceAccountKey = signing.privateKeyPem;
     this.serviceAccountPublicKeys = pulumi.all([signing, ...accepted].map(({ publicKeyPem }) => publicKeyPem));
     this.encryptionKeys = this.#makeEncryptionKeys(`${name}-encryption-key`);
-    this.admin = this.#admin(`${name}-admin`);
+    this.admin = this.#client(`${name}-admin`, { commonName: "kubernetes-admin", organization: "kubeadm:cluster-admins" });
+    const { kubeconfigGeneration: generation } = args;
+    const organization = administratorsGroup(generation);
+    this.people = this.#client(`${name}-people-${generation}`, { commonName: "fenestra-administrator", organization });
     this.registerOutputs({ kubernetesCa: this.kubernetesCa.certificate });
   }
 
-  /** A kubeconfig of the administrator for the API at `server`. Secret. */
-  adminKubeconfig(server: pulumi.Input<string>, tlsServerName?: string): pulumi.Output<string> {
-    const parts = pulumi.all([server, this.kubernetesCa.certificate, this.admin.certificate, this.admin.key]);
+  /** A kubeconfig of one of the two administrators for the API at `server`. Secret. */
+  kubeconfig(who: "admin" | "people", server: pulumi.Input<string>, tlsServerName?: string): pulumi.Output<string> {
+    const parts = pulumi.all([server, this.kubernetesCa.certificate, this[who].certificate, this[who].key]);
     return pulumi.secret(
       parts.apply(([url, caCertificate, clientCertificate, clientKey]) =>
         kubeconfig({
@@ -165,16 +173,9 @@ export class Pki extends pulumi.ComponentResource {
     return { key, certificate };
   }
 
-  #admin(name: string): KeyPair {
+  #client(name: string, subject: { readonly commonName: string; readonly organization: string }): KeyPair {
     const key = new tls.PrivateKey(name, keyType, { parent: this });
-    const request = new tls.CertRequest(
-      name,
-      {
-        privateKeyPem: key.privateKeyPem,
-        subject: { commonName: "kubernetes-admin", organization: "kubeadm:cluster-admins" },
-      },
-      { parent: this },
-    );
+    const request = new tls.CertRequest(name, { privateKeyPem: key.privateKeyPem, subject }, { parent: this });
     const certificate = new tls.LocallySignedCert(
       name,
       {
@@ -193,9 +194,9 @@ export class Pki extends pulumi.ComponentResource {
 
 /** The PKI of a cluster with the keys that its spec names; what cannot be made again is protected in production. */
 export function clusterPki(name: string, spec: ClusterSpec, parent: pulumi.Resource): Pki {
-  const { name: cluster, environment, serviceAccountKeys, secretsEncryption } = spec;
+  const { name: cluster, environment, serviceAccountKeys, secretsEncryption, kubeconfigGeneration } = spec;
   const protect = environment === "production";
-  const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys };
+  const keys = { serviceAccountKeys, encryptionKeys: secretsEncryption.keys, kubeconfigGeneration };
   return new Pki(name, { cluster, protect, ...keys }, { parent });
 }
 

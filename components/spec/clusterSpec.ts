@@ -77,6 +77,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     apiNames: config.access.names ?? [],
     apiDns: config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
+    kubeconfigGeneration: config.access.kubeconfigGeneration,
     serviceAccountKeys: config.access.serviceAccountKeys,
     secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey] },
     workloadIdentity: workloadIdentity(config),

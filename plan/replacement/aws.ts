@@ -70,6 +70,7 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
     "s3/bucket_server_side_encryption_configuration.go",
     ["bucket"],
   ),
+  "aws:s3/bucketVersioning:BucketVersioning": row("s3/bucket_versioning.go", ["bucket"]),
   "aws:ssm/parameter:Parameter": row("ssm/parameter.go", ["name", "tier"], {
     when: { tier: (old, now) => old === "Advanced" && now === "Standard" },
     resets: { keyId: "alias/aws/ssm" },

@@ -74,6 +74,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), {
     data: "the blobs in the container",
   }),
+  "azure-native:storage:BlobServiceProperties": row(pan, path("accountName", "blobServicesName")),
   "azure-native:storage:ManagementPolicy": row(pan, path("accountName", "managementPolicyName")),
   "azure-native:storage:StorageAccount": row(azr("storage/storage_account_resource.go"), path("accountName", "location", "isHnsEnabled"), {
     refuses: { sku: any, kind: any },

@@ -42,6 +42,8 @@ export interface RehearsalTools extends ApiTools {
   readonly linuxWorkers: readonly string[];
   /** Whether a machine that boots in a namespace, by its id, reaches a TCP port of its own by the name localhost. */
   readonly listens: (id: string, port: number) => Promise<boolean>;
+  /** The API with the kubeconfig that the program exports. */
+  readonly peoplesApi: Api;
   /** What Secrets begin with in etcd, by the stack file. */
   readonly secretPrefix: string;
   /** The bytes that etcd holds under a key, as text. */

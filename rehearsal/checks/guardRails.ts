@@ -22,6 +22,8 @@ interface Row {
 const windows = { os: { name: "windows" } };
 const limits = { resources: { limits: { memory: "256Mi" } } };
 const servercore = "mcr.microsoft.com/windows/servercore";
+/** A namespace of the check's own, in which PodSecurity refuses nothing, so that the policies are heard. */
+const free = "guard-rails";
 
 /** The rows for a cluster with these RuntimeClasses. */
 function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
@@ -43,6 +45,7 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
     { about: "a Linux pod", spec: {}, image: "registry.example.test/app:1.0", runtimeClass: null },
     {
       about: "hostNetwork, which Windows ignores",
+      namespace: free,
       spec: { ...windows, hostNetwork: true },
       image: `${servercore}:ltsc${only?.slice(-4) ?? ""}`,
       warned: /ignores hostNetwork/,
@@ -61,6 +64,7 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
     },
     {
       about: "a HostProcess pod in an ordinary namespace",
+      namespace: free,
       spec: {
         ...windows,
         hostNetwork: true,
@@ -94,6 +98,11 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       },
       image: `${servercore}:ltsc2022`,
       refused: /gMSA account of an init or ephemeral container/,
+    },
+    {
+      about: "a pod with a folder of its host where no namespace allows it",
+      spec: { volumes: [{ name: "root", hostPath: { path: "/" } }] },
+      refused: /violates PodSecurity "baseline:/,
     },
     {
       about: "a pod that tolerates the control plane's taint",
@@ -159,6 +168,8 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
       title: "the API server's own policies place, warn of and refuse pods as they should",
       run: async (context) => {
         const table = rows(classes, mutates);
+        const labels = { "pod-security.kubernetes.io/enforce": "privileged" };
+        await context.api.core.createNamespace({ body: { metadata: { name: free, labels } } });
         for (const row of table) {
           const { code, spec, said } = await dryRun(context, row);
           expectEqual(
@@ -177,6 +188,7 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
           JSON.stringify(takesAddress),
         );
         expect(code !== 0 && /spec\.externalIPs: 192\.0\.2\.1/.test(stderr), `a Service takes an address: ${stderr.trim()}`);
+        await context.api.core.deleteNamespace({ name: free });
         context.note(`a Service and ${table.length} pods, each with the expected answer`);
       },
     },

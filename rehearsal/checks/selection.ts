@@ -67,7 +67,7 @@ export interface ListParts {
   /** The pools that the stack file asks for. */
   readonly pools: readonly ExpectedPool[];
   readonly updates: Updates;
-  /** Admin kubeconfig that the program exports. */
+  /** Kubeconfig of the program itself. */
   readonly kubeconfig: string;
 }
 

@@ -1,6 +1,7 @@
 import { decodeJwt } from "jose";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
+import { statusOf } from "../../checks/cluster/api.ts";
 import { controlPlaneKey, healthPort, ports } from "../../checks/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
@@ -79,6 +80,27 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
         const lines = await inMachines(cluster, `grep --text --no-filename audit-check ${auditLogs}`);
         const seen = lines.flatMap((line) => line.match(/"user":{"username":"system:node:[^"]+"/g) ?? []);
         expect(seen.length >= 2, `${seen.length} of 2 requests are in the audit logs`);
+      },
+    },
+    {
+      id: "leaked kubeconfig",
+      title: "the exported kubeconfig loses its rights when its binding does, the machines' jobs keep theirs and have no file above it",
+      run: async ({ kubectl, peoplesApi, note }) => {
+        const binding = ["clusterrolebinding", "fenestra:administrators"];
+        const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
+        const status = async (): Promise<number | undefined> => await peoplesApi.core.listNode().then(() => 200, statusOf);
+        const until = async (wanted: number, ...patch: readonly object[]): Promise<void> => {
+          await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(patch)}`]);
+          const options = { timeoutMs: limitsMs.answer, intervalMs: 100 };
+          await waitFor(`${wanted} to the exported kubeconfig`, async () => (await status()) === wanted, options);
+        };
+        expectEqual(await status(), 200, "answer to the exported kubeconfig");
+        await until(403, { op: "remove", path: "/subjects" });
+        await lab.script(0, "publish-join-secret.sh");
+        const left = await inMachines(cluster, "ls /etc/kubernetes/*.conf");
+        expect(left.length > 0 && !left.some((file) => file.includes("super-admin")), `kubeconfigs of machines: ${left.join(" ")}`);
+        await until(200, { op: "add", path: "/subjects", value: JSON.parse(kept) });
+        note(`bound and not, ${left.length} files`);
       },
     },
     {

@@ -50,7 +50,7 @@ export interface ClusterParts extends Release {
   readonly progress: Progress;
   readonly workFolder: string;
   readonly pinnedImages: PinnedImages;
-  /** Admin kubeconfig that the program exports. */
+  /** Kubeconfig of the program itself. */
   readonly kubeconfig: string;
 }
 

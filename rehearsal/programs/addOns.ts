@@ -67,7 +67,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
   },
   {
     name: "csi-attacher",
-    image: "public.ecr.aws/csi-components/csi-attacher",
+    image: "registry.k8s.io/sig-storage/csi-attacher",
     path: "/csi-attacher",
     user: 0,
     module: "github.com/kubernetes-csi/external-attacher/v4",
@@ -78,7 +78,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
   },
   {
     name: "csi-resizer",
-    image: "public.ecr.aws/csi-components/csi-resizer",
+    image: "registry.k8s.io/sig-storage/csi-resizer",
     path: "/csi-resizer",
     user: 0,
     module: "github.com/kubernetes-csi/external-resizer/v2",

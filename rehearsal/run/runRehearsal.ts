@@ -10,6 +10,7 @@ import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { textOf } from "../../plan/program/values.ts";
 import type { Applied } from "../api/apply.ts";
+import { apiFor } from "../api/client.ts";
 import { expectedPools } from "../checks/acceptance.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
@@ -78,8 +79,10 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   /** A file that the mirror lacks ends the waiting for what cannot come. */
   const unlessLacking = async <T>(waiting: Promise<T>): Promise<T> =>
     await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks]));
-  const kubeconfig = textOf(program.outputs.kubeconfig);
-  if (kubeconfig === undefined) throw new Error("the program exports no kubeconfig");
+  // What makes the objects; that for people has rights only by one of them.
+  const kubeconfig = textOf(program.resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig);
+  const people = textOf(program.outputs.kubeconfig);
+  if (kubeconfig === undefined || people === undefined) throw new Error("the program makes no kubeconfig");
   const cluster = new Cluster({
     cloud,
     infra,
@@ -178,6 +181,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     passGate,
     listens: (id, port) => listensOnItself(cluster.machines.get(id), port),
     secretPrefix: secretPrefix(stackConfig),
+    peoplesApi: apiFor(people),
     rawEtcd: (key) => lab.etcdctl(0, "get", key, "--print-value-only"),
     repeatBootstrap: () => repeatBootstrap([...cluster.machines.values()]),
   };

@@ -14,6 +14,7 @@ const make = (stack: string) =>
           protect: false,
           serviceAccountKeys: ["ecdsa"],
           encryptionKeys: ["key1", "key2"],
+          kubeconfigGeneration: 1,
         }),
       }),
   );

@@ -13,6 +13,7 @@ const untagged = [
   "network:Subnet",
   "privatedns:PrivateRecordSet",
   "storage:BlobContainer",
+  "storage:BlobServiceProperties",
   "storage:ManagementPolicy",
 ].map(azureType);
 

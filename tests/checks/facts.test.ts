@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import * as facts from "../../checks/facts.ts";
-import { monitoringNamespace } from "../../components/kubernetes/addOns/monitoring.ts";
 import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
+import { monitoringNamespace } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { buildLabel } from "../../components/model/pools.ts";
 import { ports } from "../../components/model/ports.ts";

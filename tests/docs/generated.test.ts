@@ -17,6 +17,7 @@ import {
   awsRightsTable,
   azurePortsTable,
   azureRightsTable,
+  cisTable,
   fillGenerated,
   linuxStagesTable,
   reservedFlagsTable,
@@ -72,6 +73,7 @@ describe("generated parts of the documentation", () => {
       "azure-rights": azureRightsTable(await planOf("azure-dev", configOf("azure"))),
       "aws-ports": awsPortsTable(exampleSpec("aws")),
       "azure-ports": azurePortsTable(exampleSpec("azure")),
+      cis: cisTable(),
       ...ciParts(),
     });
   });

@@ -22,11 +22,20 @@ import { groupName } from "../../components/model/poolGroups.ts";
 import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { Plan } from "../../plan/plan.ts";
+import { cisRows } from "./cis.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n");
+}
+
+/** The benchmark of the CIS, item by item. */
+export function cisTable(): string {
+  return markdownTable(
+    ["Item", "Asks for", "Here"],
+    cisRows.map(({ items, asks, verdict, why }) => [items, asks, why === undefined ? verdict : `${verdict}: ${why}`]),
+  );
 }
 
 /** Every rule of the security groups on AWS, for a cluster with a public endpoint. */

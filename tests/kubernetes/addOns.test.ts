@@ -3,12 +3,13 @@ import fc from "fast-check";
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { addOnList, inOrder } from "../../components/kubernetes/addOnList.ts";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
-import { namespaceLabels, systemNamespaces } from "../../components/kubernetes/guardRails/namespaces.ts";
+import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
 import { classForImages, runtimeClassProbes, tagPattern } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { windowsPrograms } from "../../components/machine/windows/paths.ts";
+import { systemNamespaces } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -210,8 +211,8 @@ describe("switches", () => {
   it("leave add-ons out, and never the RuntimeClasses and the network", () => {
     const names = (title: string) =>
       combinations.filter((row) => row.title === title).map(({ spec }) => planOf(spec).map(({ name }) => name));
-    assert.deepEqual(names("aws-dev, everything off"), [["runtime-classes", "networking", "node-controller"]]);
-    assert.deepEqual(names("aws-prod, everything on"), [addOnList.map(({ name }) => name).filter((name) => name !== "sign-in")]);
+    assert.deepEqual(names("aws-dev, everything off"), [["runtime-classes", "sign-in", "networking", "node-controller"]]);
+    assert.deepEqual(names("aws-prod, everything on"), [addOnList.map(({ name }) => name)]);
   });
 
   it("make no sample that lacks its add-on", () => {

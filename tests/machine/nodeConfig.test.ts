@@ -21,7 +21,7 @@ function queryFields(spec: ClusterSpec, family?: "linux" | "windows") {
 }
 
 describe("queries for the logs of a node's services", () => {
-  const unset = [undefined, undefined, undefined];
+  const unset = [false, undefined, undefined];
 
   it("are off by default, and a stack file turns them on per pool", () => {
     const spec = specAt("aws", "1.36.4");

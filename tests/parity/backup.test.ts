@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
+import { controlPlanePolicy } from "../../components/aws/policies.ts";
 import { listOf, mapOf } from "../../plan/program/values.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { ofType, runStack, specOf } from "../support/mocks.ts";
+import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 
 describe("snapshots of etcd", () => {
   const backup = { controlPlane: JSON.stringify({ backup: { everyHours: 2, keepDays: 90 } }) };
@@ -13,14 +14,36 @@ describe("snapshots of etcd", () => {
     assert.match(timer({}) ?? "", /=14400$/m);
   });
 
-  it("are kept as long as it says", async () => {
+  it("are kept as long as it says, and as long again when a machine of the control plane writes over them or deletes them", async () => {
     const aws = await runStack("aws-dev", backup);
-    const days = [...ofType(aws, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration").values()]
-      .flatMap(({ inputs }) => listOf(inputs.rules).map(mapOf))
-      .map(({ expiration }) => mapOf(expiration).days);
-    assert.ok(days.includes(90), days.join());
+    const { inputs } = resource(aws, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration", "aws-dev-snapshots-expiry");
+    const [rule, marks] = listOf(inputs.rules).map(mapOf);
+    assert.deepEqual([rule?.expiration, rule?.noncurrentVersionExpiration], [{ days: 90 }, { noncurrentDays: 90 }]);
+    assert.deepEqual(marks?.expiration, { expiredObjectDeleteMarker: true });
+    const versions = resource(aws, "aws:s3/bucketVersioning:BucketVersioning", "aws-dev-snapshots-versions").inputs;
+    assert.deepEqual(versions.versioningConfiguration, { status: "Enabled" });
+    const scope = { cluster: "c", region: "r", accountId: "1", keyArn: "k" };
+    const buckets = { snapshots: "arn:aws:s3:::snapshots", scripts: "arn:aws:s3:::scripts/linux/*" };
+    const rights = controlPlanePolicy(scope, { read: [], write: [] }, buckets).Statement.filter(({ Resource }) =>
+      [Resource].flat().some((each) => each?.startsWith(buckets.snapshots)),
+    );
+    assert.deepEqual(
+      rights.flatMap(({ Action }) => Action),
+      ["s3:GetObject", "s3:PutObject", "s3:ListBucket"],
+    );
+
     const azure = await runStack("azure-dev", backup);
     const [policy] = [...ofType(azure, "azure-native:storage:ManagementPolicy").values()];
-    assert.match(JSON.stringify(policy?.inputs), /"daysAfter\w+":90/);
+    assert.match(JSON.stringify(policy?.inputs), /"daysAfterModificationGreaterThan":90.*"daysAfterCreationGreaterThan":180/);
+    const service = resource(azure, "azure-native:storage:BlobServiceProperties", "azure-dev-snapshots-versions").inputs;
+    const kept = { enabled: true, days: 90 };
+    assert.deepEqual(
+      [service.isVersioningEnabled, service.deleteRetentionPolicy, service.containerDeleteRetentionPolicy],
+      [true, kept, kept],
+    );
+    const role = resource(azure, "azure-native:authorization:RoleAssignment", "azure-dev-snapshots-write").inputs;
+    // Storage Blob Data Contributor: it has no right to delete a version, which the owner's role has.
+    assert.match(JSON.stringify(role), /ba92f5b4-2d11-453d-a403-e96b0029c9fe/);
+    assert.match(JSON.stringify(role.scope), /containers/);
   });
 });

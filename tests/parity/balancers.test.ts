@@ -19,7 +19,7 @@ describe("the API's load balancers, as the rehearsal has them", () => {
       timeoutMs: 5_000,
       healthyThreshold: 1,
       unhealthyThreshold: 2,
-      failsOpen: false,
+      failsOpen: true,
       answerDecides: true,
       endsConnections: false,
     },

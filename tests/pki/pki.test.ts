@@ -11,9 +11,9 @@ function make(
   encryptionKeys: readonly string[] = ["key1"],
 ): Promise<Recorded> {
   return withMocks(() => {
-    const pki = new Pki("demo-pki", { cluster: "demo", protect, serviceAccountKeys, encryptionKeys });
+    const pki = new Pki("demo-pki", { cluster: "demo", protect, serviceAccountKeys, encryptionKeys, kubeconfigGeneration: 2 });
     return {
-      kubeconfig: pki.adminKubeconfig("https://api:6443"),
+      kubeconfig: pki.kubeconfig("people", "https://api:6443"),
       ca: pki.kubernetesCa.certificate,
       caKey: pki.kubernetesCa.key,
       serviceAccountKey: pki.serviceAccountKey,
@@ -39,6 +39,9 @@ describe("keys and certificates", () => {
         "    demo-pki-front-proxy-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
         "    demo-pki-kubernetes-ca (tls:index/privateKey:PrivateKey) protected",
         "    demo-pki-kubernetes-ca (tls:index/selfSignedCert:SelfSignedCert) protected",
+        "    demo-pki-people-2 (tls:index/certRequest:CertRequest)",
+        "    demo-pki-people-2 (tls:index/locallySignedCert:LocallySignedCert)",
+        "    demo-pki-people-2 (tls:index/privateKey:PrivateKey)",
         "    demo-pki-service-account (tls:index/privateKey:PrivateKey) protected",
         "",
       ].join("\n"),
@@ -82,18 +85,19 @@ describe("keys and certificates", () => {
     }
   });
 
-  it("have an administrator of kubeadm's group for one year, renewed 90 days before", async () => {
+  it("have an administrator of kubeadm's group and one of this generation, each for one year, renewed 90 days before", async () => {
     const recorded = await make(true);
-    const request = resource(recorded, "tls:index/certRequest:CertRequest", "demo-pki-admin");
-    assert.deepEqual(request.inputs.subject, {
-      commonName: "kubernetes-admin",
-      organization: "kubeadm:cluster-admins",
-    });
-    const { inputs } = resource(recorded, "tls:index/locallySignedCert:LocallySignedCert", "demo-pki-admin");
-    assert.deepEqual(
-      [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours],
-      [["digital_signature", "client_auth"], 8760, 2160],
-    );
+    for (const [name, commonName, organization] of [
+      ["demo-pki-admin", "kubernetes-admin", "kubeadm:cluster-admins"],
+      ["demo-pki-people-2", "fenestra-administrator", "fenestra:administrators-2"],
+    ] as const) {
+      assert.deepEqual(resource(recorded, "tls:index/certRequest:CertRequest", name).inputs.subject, { commonName, organization });
+      const { inputs } = resource(recorded, "tls:index/locallySignedCert:LocallySignedCert", name);
+      assert.deepEqual(
+        [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours],
+        [["digital_signature", "client_auth"], 8760, 2160],
+      );
+    }
   });
 
   it("encrypt with 32 random bytes, and only those that encrypt are protected", async () => {

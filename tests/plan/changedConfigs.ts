@@ -80,7 +80,7 @@ const everyNode = (more: { aws: Expected; azure: Expected } = { aws: {}, azure: 
 const awsNetwork = "Instance Listener LoadBalancer NetworkInterface RouteTableAssociation Subnet VolumeAttachment";
 const awsRegional = [
   "Alias Bucket BucketLifecycleConfiguration BucketObjectv2 BucketPolicy BucketPublicAccessBlock",
-  "BucketServerSideEncryptionConfiguration DefaultSecurityGroup Eip Group Instance InternetGateway Key LaunchTemplate LifecycleHook",
+  "BucketServerSideEncryptionConfiguration BucketVersioning DefaultSecurityGroup Eip Group Instance InternetGateway Key LaunchTemplate LifecycleHook",
   "Listener LoadBalancer NatGateway NetworkInterface Parameter Route RouteTable RouteTableAssociation SecurityGroup",
   "SecurityGroupEgressRule SecurityGroupIngressRule Subnet TargetGroup TargetGroupAttachment Volume VolumeAttachment Vpc VpcEndpoint",
 ].join(" ");
@@ -88,7 +88,7 @@ const azureSubnets = ["control-plane-1", "control-plane-2", "private-1", "privat
   .map((name) => `c-network-${name} addressPrefix`)
   .join(" ");
 const azureAll = [
-  "ApplicationSecurityGroup BlobContainer Disk LoadBalancer ManagementPolicy NatGateway NetworkInterface NetworkSecurityGroup",
+  "ApplicationSecurityGroup BlobContainer BlobServiceProperties Disk LoadBalancer ManagementPolicy NatGateway NetworkInterface NetworkSecurityGroup",
   "PrivateRecordSet PrivateZone PublicIPAddress ResourceGroup RoleAssignment Secret SecurityRule StorageAccount Subnet",
   "UserAssignedIdentity Vault VirtualMachine VirtualMachineScaleSet VirtualNetwork VirtualNetworkLink",
 ].join(" ");

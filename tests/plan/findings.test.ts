@@ -40,6 +40,18 @@ const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
 const key = (path: string): string => `config.fenestra:${path}`;
 
+const machine = (bytes: number): PlanMachine => ({
+  name: "m",
+  role: "linux",
+  count: 1,
+  size: "",
+  image: "",
+  zones: [],
+  userData: { bytes, limit: 1000, sha256: "" },
+  entry: "",
+  files: [],
+});
+
 describe("findings", () => {
   it("are none for a careful stack", () => {
     assert.deepEqual(found(input(production)), []);
@@ -330,21 +342,20 @@ describe("findings", () => {
   });
 
   it("judge the size of user data by the limit", () => {
-    const machine = (bytes: number): PlanMachine => ({
-      name: "m",
-      role: "linux",
-      count: 1,
-      size: "",
-      image: "",
-      zones: [],
-      userData: { bytes, limit: 1000, sha256: "" },
-      entry: "",
-      files: [],
-    });
     assert.deepEqual(found(input({}, { machines: [machine(900)] })), []);
     assert.deepEqual(found(input({}, { machines: [machine(901)] })), ["warning user-data-size m"]);
     assert.deepEqual(found(input({}, { machines: [machine(1000)] })), ["warning user-data-size m"]);
     assert.deepEqual(found(input({}, { machines: [machine(1001)] })), ["error user-data-size m"]);
+  });
+
+  it("name what is fetched without a digest, in production as an error", () => {
+    const programs = lock.filter(({ name, version }) => version === "1.36.4" && ["kubelet.exe", "kube-log-runner.exe"].includes(name));
+    const files = [{ path: "", content: programs.map(({ url }) => url).join(" "), mode: null, bytes: 0, sha256: "" }];
+    const given = { machines: [{ ...machine(0), files }] };
+    assert.deepEqual(found(input({}, given)), ["note unconfirmed-artifact kube-log-runner.exe 1.36.4"]);
+    assert.deepEqual(found(input(production, given)), ["error unconfirmed-artifact kube-log-runner.exe 1.36.4"]);
+    const mirror = { artifacts: "https://mirror.test/files" };
+    assert.deepEqual(found(input({ mirror }, given)), []);
   });
 
   it("come worst first, each with a sentence on what is so and how to fix it", () => {

@@ -63,7 +63,7 @@ describe("load balancer", () => {
       timeoutMs: 1_000,
       healthyThreshold: 1,
       unhealthyThreshold: 2,
-      failsOpen: false,
+      failsOpen: true,
     },
   };
 

@@ -149,7 +149,7 @@ const admission = rule(["controlPlane.admission", "controlPlane.extraArgs"], (se
 });
 
 /** Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
-const linuxFields = ["podPidsLimit", "cpuManagerPolicy", "topologyManagerPolicy", "allowedUnsafeSysctls"] as const;
+const linuxFields = ["podPidsLimit", "seccompDefault", "cpuManagerPolicy", "topologyManagerPolicy", "allowedUnsafeSysctls"] as const;
 const linuxSignals = ["nodefs.inodesFree", "imagefs.inodesFree", "pid.available"];
 
 const linuxOnly = poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) => {

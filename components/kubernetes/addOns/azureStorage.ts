@@ -1,7 +1,7 @@
 import { type ImageSource, image } from "../images.ts";
 import { nodeName, rule, small } from "../workload.ts";
 import { diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
-import type { CsiDriver } from "./csiDriver.ts";
+import { type CsiDriver, diskSidecars } from "./csiDriver.ts";
 
 const driverName = "disk.csi.azure.com";
 const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
@@ -18,16 +18,7 @@ export function azureDiskDriver(spec: ImageSource): CsiDriver {
   return {
     name: driverName,
     prefix: "csi-azuredisk",
-    sidecars: {
-      provisioner: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-provisioner"),
-      attacher: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-attacher"),
-      resizer: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-resizer"),
-      registrar: {
-        linux: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-node-driver-registrar"),
-        windows: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/csi-node-driver-registrar", "windows"),
-      },
-      livenessProbe: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/livenessprobe"),
-    },
+    sidecars: diskSidecars(spec),
     object: diskDriver,
     controller: {
       plugin: {

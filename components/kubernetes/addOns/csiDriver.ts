@@ -1,4 +1,5 @@
 import type * as kubernetes from "@pulumi/kubernetes";
+import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
 
 /** Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no resizer. */
@@ -8,6 +9,23 @@ interface CsiSidecars {
   readonly resizer?: string;
   readonly registrar: { readonly linux: string; readonly windows: string };
   readonly livenessProbe: string;
+}
+
+type Sidecar = "csi-attacher" | "csi-node-driver-registrar" | "csi-provisioner" | "csi-resizer" | "livenessprobe";
+const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string => image(spec, `registry.k8s.io/sig-storage/${name}`, os);
+
+/** Those of every driver, from the project that publishes their digests. */
+export function csiSidecars(spec: ImageSource): CsiSidecars {
+  return {
+    provisioner: sidecar(spec, "csi-provisioner"),
+    registrar: { linux: sidecar(spec, "csi-node-driver-registrar"), windows: sidecar(spec, "csi-node-driver-registrar", "windows") },
+    livenessProbe: sidecar(spec, "livenessprobe"),
+  };
+}
+
+/** The same for a driver of disks. */
+export function diskSidecars(spec: ImageSource): CsiSidecars {
+  return { ...csiSidecars(spec), attacher: sidecar(spec, "csi-attacher"), resizer: sidecar(spec, "csi-resizer") };
 }
 
 /** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */

@@ -1,10 +1,11 @@
+import { monitoringNamespace } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import { type Account, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
-import { monitoring, monitoringNamespace } from "./monitoring.ts";
+import { monitoring } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };

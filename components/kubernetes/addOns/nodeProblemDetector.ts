@@ -1,4 +1,5 @@
 import { windowsPrograms } from "../../machine/windows/paths.ts";
+import { monitoringNamespace } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { operatingSystems } from "../../model/operatingSystems.ts";
 import { buildLabel } from "../../model/pools.ts";
@@ -18,7 +19,7 @@ import {
   serviceAccount,
   small,
 } from "../workload.ts";
-import { monitoring, monitoringNamespace } from "./monitoring.ts";
+import { monitoring } from "./monitoring.ts";
 import { apiByName } from "./nodeAgents.ts";
 
 const linux: Account = { name: "node-problem-detector", namespace: monitoringNamespace };

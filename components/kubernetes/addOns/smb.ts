@@ -5,7 +5,7 @@ import type { Manifest } from "../manifest.ts";
 import { nodeName, rule, small } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { csiManifests } from "./csi.ts";
-import type { CsiDriver } from "./csiDriver.ts";
+import { type CsiDriver, csiSidecars } from "./csiDriver.ts";
 import { networking } from "./networking.ts";
 
 const driverName = "smb.csi.k8s.io";
@@ -36,14 +36,7 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   return {
     name: driverName,
     prefix: "csi-smb",
-    sidecars: {
-      provisioner: image(spec, "registry.k8s.io/sig-storage/csi-provisioner"),
-      registrar: {
-        linux: image(spec, "registry.k8s.io/sig-storage/csi-node-driver-registrar"),
-        windows: image(spec, "registry.k8s.io/sig-storage/csi-node-driver-registrar", "windows"),
-      },
-      livenessProbe: image(spec, "registry.k8s.io/sig-storage/livenessprobe"),
-    },
+    sidecars: csiSidecars(spec),
     object: { attachRequired: false, podInfoOnMount: true, volumeLifecycleModes: ["Persistent"] },
     controller: {
       plugin: {

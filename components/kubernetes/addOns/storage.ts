@@ -5,7 +5,7 @@ import { nodeName, small } from "../workload.ts";
 import { azureDiskDriver } from "./azureStorage.ts";
 import { cloudController } from "./cloudController.ts";
 import { csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
-import type { CsiDriver } from "./csiDriver.ts";
+import { type CsiDriver, diskSidecars } from "./csiDriver.ts";
 import { networking } from "./networking.ts";
 
 /** Disks of the cloud for pods on both systems. */
@@ -27,16 +27,7 @@ function ebsDriver(spec: Pick<ClusterSpec, "artifacts" | "name" | "region">): Cs
   return {
     name: driverName,
     prefix: "ebs-csi",
-    sidecars: {
-      provisioner: image(spec, "public.ecr.aws/csi-components/csi-provisioner"),
-      attacher: image(spec, "public.ecr.aws/csi-components/csi-attacher"),
-      resizer: image(spec, "public.ecr.aws/csi-components/csi-resizer"),
-      registrar: {
-        linux: image(spec, "public.ecr.aws/csi-components/csi-node-driver-registrar"),
-        windows: image(spec, "public.ecr.aws/csi-components/csi-node-driver-registrar", "windows"),
-      },
-      livenessProbe: image(spec, "public.ecr.aws/csi-components/livenessprobe"),
-    },
+    sidecars: diskSidecars(spec),
     object: diskDriver,
     controller: {
       plugin: {

@@ -1,12 +1,6 @@
+import { systemNamespaces } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { monitoringNamespace } from "../addOns/monitoring.ts";
 import type { Requirement } from "./policy.ts";
-
-/** Namespaces of the system, in which HostProcess pods and pods on control-plane machines belong. */
-export function systemNamespaces(spec: Pick<ClusterSpec, "kubernetes">): readonly string[] {
-  const { namespace } = spec.kubernetes.podNetwork;
-  return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
-}
 
 /** Labels by which an administrator changes what a policy does in a namespace. */
 export const namespaceLabels = {

@@ -15,7 +15,6 @@ import { type Job, scheduledJobs } from "./jobs.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { nodeController, nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
-import type { Stage } from "./stage.ts";
 import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
 import { staticPodPatches } from "./staticPodPatches.ts";
 import { jobUnit, timerUnit } from "./systemdUnits.ts";
@@ -33,11 +32,8 @@ export interface ControlPlanePayloadArgs {
 /** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec } = args;
-  const { auditPolicy, admission } = spec.controlPlane;
-  const shared = withTrust(
-    spec,
-    withEncryption(spec, admission === undefined ? controlPlaneStages : alsoReading("manifests", controlPlanePaths.admission)),
-  );
+  const { auditPolicy } = spec.controlPlane;
+  const shared = withTrust(spec, withEncryption(spec, controlPlaneStages));
   const stages = withPodNetwork(withCredentials(spec, shared), spec.kubernetes.podNetwork);
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
   const units = [...jobs.map(({ name }) => `${name}.timer`), nodeController.unit];
@@ -56,7 +52,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     auditPolicy === undefined
       ? rootFile(controlPlanePaths.auditPolicy)
       : { path: controlPlanePaths.auditPolicy, content: auditPolicyFile(auditPolicy) },
-    ...(admission === undefined ? [] : [{ path: controlPlanePaths.admission, content: admissionConfiguration(admission) }]),
+    { path: controlPlanePaths.admission, content: admissionConfiguration(spec) },
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
     ...(severalKeys(args.tokens) ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }] : []),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
@@ -75,11 +71,6 @@ const jobService = (name: string): string => `${name}.service`;
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
   return [...commonUnits(spec.cloud), ...jobs, nodeController.unit];
-}
-
-/** The stages, of which one also depends on a file that not every stack has. */
-function alsoReading(name: string, path: string): readonly Stage[] {
-  return controlPlaneStages.map((stage) => (stage.name === name ? { ...stage, reads: [...stage.reads, path] } : stage));
 }
 
 /**

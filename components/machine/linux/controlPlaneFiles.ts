@@ -1,6 +1,8 @@
 import { stringify } from "yaml";
-import type { Admission, AuditPolicy } from "../../config/flagSchema.ts";
+import type { AuditPolicy } from "../../config/flagSchema.ts";
 import type { IssuerConfig } from "../../config/schema.ts";
+import { systemNamespaces } from "../../model/addOns.ts";
+import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { signInPrefix } from "../../model/signIn.ts";
 
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
@@ -49,6 +51,19 @@ export function auditPolicyFile(policy: AuditPolicy): string {
 }
 
 /** Configuration of admission plug-ins. Each plug-in's part is decoded by the plug-in itself. */
-export function admissionConfiguration(plugins: Admission): string {
+export function admissionConfiguration(spec: Pick<ControlPlaneSettings, "controlPlane" | "kubernetes">): string {
+  const own = spec.controlPlane.admission ?? [];
+  const plugins = own.some(({ name }) => name === "PodSecurity") ? own : [...own, podSecurity(systemNamespaces(spec))];
   return yaml({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AdmissionConfiguration", plugins });
 }
+
+/** In a namespace without a label of its own nothing is admitted that takes the node: no host's folders, namespaces, ports or rights. */
+const podSecurity = (namespaces: readonly string[]) => ({
+  name: "PodSecurity",
+  configuration: {
+    apiVersion: "pod-security.admission.config.k8s.io/v1",
+    kind: "PodSecurityConfiguration",
+    defaults: { enforce: "baseline", "enforce-version": "latest", warn: "baseline", "warn-version": "latest" },
+    exemptions: { namespaces },
+  },
+});

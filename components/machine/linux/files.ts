@@ -110,7 +110,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
     { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(spec, pool) },
     ...commonUnits(spec.cloud).map((name) => {
       const unit = rootFile(`/etc/systemd/system/${name}`);
-      return name === kubelet ? kubeletUnit(unit, requiresMount) : unit;
+      return name === kubelet ? { ...kubeletUnit(unit, requiresMount), mode: "0600" } : unit;
     }),
     ...spec.kubernetes.podNetwork.linux.files(),
   ];

@@ -69,7 +69,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
 /** ClusterConfiguration (kubeadm.k8s.io/v1beta4). */
 function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
   const { kubernetes, controlPlane } = spec;
-  const { extraArgs, admission } = controlPlane;
+  const { extraArgs } = controlPlane;
   const names = [
     endpoint.host,
     ...(endpoint.publicHost === undefined ? [] : [endpoint.publicHost]),
@@ -109,9 +109,9 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       certSANs: [...new Set(names)],
       extraArgs: [
         ...args({
-          ...(admission === undefined ? {} : { "admission-control-config-file": controlPlanePaths.admission }),
+          "admission-control-config-file": controlPlanePaths.admission,
           "audit-log-maxage": 30,
-          "audit-log-maxbackup": 5,
+          "audit-log-maxbackup": 10,
           "audit-log-maxsize": 100,
           "audit-log-path": `${controlPlanePaths.auditLogs}/audit.log`,
           "audit-policy-file": controlPlanePaths.auditPolicy,
@@ -120,6 +120,10 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
           "kubelet-certificate-authority": "/etc/kubernetes/pki/ca.crt",
           "kubelet-preferred-address-types": "InternalIP,Hostname",
           profiling: "false",
+          // Tokens of pods end with their time of an hour, not after a year.
+          "service-account-extend-token-expiration": "false",
+          // The load balancers need as long to see that a server that still answers is about to end.
+          "shutdown-delay-duration": "20s",
           "tls-min-version": "VersionTLS12",
           ...extraArgs.apiServer,
         }),
@@ -128,7 +132,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       extraVolumes: [
         fileVolume("audit-policy", controlPlanePaths.auditPolicy),
         fileVolume("authentication", controlPlanePaths.authentication),
-        ...(admission === undefined ? [] : [fileVolume("admission", controlPlanePaths.admission)]),
+        fileVolume("admission", controlPlanePaths.admission),
         {
           name: "audit-logs",
           hostPath: controlPlanePaths.auditLogs,

@@ -73,6 +73,7 @@ export const controlPlaneStages: readonly Stage[] = [
     "manifests",
     24,
     "/etc/fenestra/kubeadm.yaml",
+    "/etc/fenestra/admission.yaml",
     "/etc/fenestra/audit-policy.yaml",
     "/etc/fenestra/authentication.yaml",
     ...staticPodPatches.map(({ path }) => path),

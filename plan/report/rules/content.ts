@@ -1,8 +1,9 @@
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
+import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
-import { key, type Rule } from "./rule.ts";
+import { key, production, type Rule } from "./rule.ts";
 
 /** Part of the limit from which on user data counts as nearly full. */
 const nearlyFull = 0.9;
@@ -27,6 +28,23 @@ export const contentRules: readonly Rule[] = [
         message: `The user data has ${userData.bytes} of ${userData.limit} bytes that the cloud takes.`,
         remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
       })),
+  ({ spec, program, machines }) => {
+    const images = new Set(
+      program.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs)),
+    );
+    const files = machines.flatMap((machine) => machine.files.map(({ content }) => content));
+    const inUse = (artifact: Artifact): boolean =>
+      isImage(artifact) ? images.has(artifact.url) : files.some((text) => text.includes(downloadUrl(artifact.url, spec.mirror.artifacts)));
+    return spec.artifacts
+      .filter((artifact) => artifact.digest === null && inUse(artifact))
+      .map(({ name, version }) => ({
+        id: "unconfirmed-artifact",
+        level: production(spec) ? "error" : "note",
+        path: `${name} ${version}`,
+        message: "This release has no digest of it: what runs is what its publisher, or your mirror, has under that name that day.",
+        remedy: "Accept it by a reason in acknowledge, or wait for a release that has its digest.",
+      }));
+  },
   ({ spec, program }) =>
     spec.pools
       .filter(({ autoscale }) => autoscale !== undefined && !hasAutoscaler(program))

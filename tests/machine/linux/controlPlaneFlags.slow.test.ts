@@ -47,15 +47,6 @@ const controlPlane = {
         limits: [{ type: "Server", qps: 1000, burst: 1000 }],
       },
     },
-    {
-      name: "PodSecurity",
-      configuration: {
-        apiVersion: "pod-security.admission.config.k8s.io/v1",
-        kind: "PodSecurityConfiguration",
-        defaults: { enforce: "baseline", "enforce-version": "latest" },
-        exemptions: { namespaces: ["kube-system"] },
-      },
-    },
     ...priorities.admission,
   ],
 };

@@ -5,6 +5,9 @@
 
 admin=(--config /etc/kubernetes/kubeadm.yaml --kubeconfig /etc/kubernetes/super-admin.conf)
 
+# A repeat of this stage, which removes it at last: nothing takes its rights away.
+[[ -e /etc/kubernetes/super-admin.conf ]] || kubeadm init phase kubeconfig super-admin --config /etc/kubernetes/kubeadm.yaml
+
 # kubeadm creates the first of these bindings only when it uses admin.conf itself (kubernetes/kubeadm: kubeadm init,
 # EnsureAdminClusterRoleBinding).
 bindings() { kube super-admin apply --server-side --filename /etc/fenestra/bindings.yaml; }
@@ -23,3 +26,4 @@ note() {
     "fenestra.dev/note=Each control-plane machine writes its own configuration here. Do not run kubeadm upgrade, join or reset." >/dev/null
 }
 retry 5 2 note
+rm -f /etc/kubernetes/super-admin.conf
