@@ -21,7 +21,7 @@ export interface Rendered {
 type Verdict = "pass" | "fails" | "other way" | "yours" | "not here";
 
 /** Items of the benchmark, what they ask in short, the verdict, why where it is not `pass`, and what in the rendered files shows it. */
-export interface CisRow {
+interface CisRow {
   readonly items: string;
   readonly asks: string;
   readonly verdict: Verdict;
