@@ -68,88 +68,63 @@ describe("bad input", () => {
     for (const cloud of ["aws", "azure"] as const) assert.equal(validate(changed(cloud, {}), lock).cloud, cloud);
   });
 
-  for (const [title, cloud, changes] of [
-    [
-      "a count at the upper bound of all zones",
-      "aws",
-      { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.perZone": true, "pools.1.count": 8 },
-    ],
-    [
-      "a count at the lower bound of all zones",
-      "aws",
-      { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.perZone": true, "pools.1.count": 2 },
-    ],
-    ["min equal to max", "aws", { "pools.1.autoscale": { min: 2, max: 2 } }],
-    ["nine characters for Windows on Azure", "azure", { "pools.1.name": "win2022ab" }],
-    ["nine characters with the zone", "azure", { "pools.1.name": "win2022", "pools.1.perZone": true }],
-    ["ten characters for Linux on Azure", "azure", { "pools.0.name": "linuxlinux" }],
-    ["twenty characters on AWS", "aws", { "pools.1.name": "windows-server-2022x" }],
-    ["as many machines as pod networks", "aws", { "pools.0.count": 252 }],
-    ["neighbouring networks", "aws", { "network.cidr": "10.97.0.0/16", "kubernetes.podCidr": "10.98.0.0/16" }],
-    [
-      "the smallest networks on AWS",
-      "aws",
-      { "network.cidr": "10.0.0.0/21", "kubernetes.podCidr": "10.0.8.0/21", "kubernetes.serviceCidr": "10.0.16.0/24" },
-    ],
-    [
-      "the smallest networks on Azure",
-      "azure",
-      { "network.cidr": "10.0.4.0/22", "kubernetes.podCidr": "10.0.8.0/21", "kubernetes.serviceCidr": "10.0.3.0/24" },
-    ],
-    ["a Windows taint on Linux", "aws", { "pools.0.taints": [{ key: "os", value: "windows", effect: "NoSchedule" }] }],
-    [
-      "one taint key with two effects",
-      "aws",
-      {
+  const fine: Readonly<Record<"aws" | "azure", Readonly<Record<string, Readonly<Record<string, unknown>>>>>> = {
+    aws: {
+      "a count at the upper bound of all zones": { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.perZone": true, "pools.1.count": 8 },
+      "a count at the lower bound of all zones": { "pools.1.autoscale": { min: 1, max: 4 }, "pools.1.perZone": true, "pools.1.count": 2 },
+      "min equal to max": { "pools.1.autoscale": { min: 2, max: 2 } },
+      "twenty characters on AWS": { "pools.1.name": "windows-server-2022x" },
+      "as many machines as pod networks": { "pools.0.count": 252 },
+      "neighbouring networks": { "network.cidr": "10.97.0.0/16", "kubernetes.podCidr": "10.98.0.0/16" },
+      "the smallest networks on AWS": {
+        "network.cidr": "10.0.0.0/21",
+        "kubernetes.podCidr": "10.0.8.0/21",
+        "kubernetes.serviceCidr": "10.0.16.0/24",
+      },
+      "a Windows taint on Linux": { "pools.0.taints": [{ key: "os", value: "windows", effect: "NoSchedule" }] },
+      "one taint key with two effects": {
         "pools.0.taints": [
           { key: "a", effect: "NoSchedule" },
           { key: "a", effect: "NoExecute" },
         ],
       },
-    ],
-    [
-      "a label prefix that only looks reserved",
-      "aws",
-      { "pools.0.labels": { "notkubernetes.io/a": "b", "kubernetes.io.example.com/a": "" } },
-    ],
-    ["Hyper-V on 192 processors", "aws", { "pools.1.size": "m8i.48xlarge", "pools.1.hyperV": true }],
-    [
-      "an API version that is off by default",
-      "aws",
-      { "controlPlane.extraArgs": { apiServer: { "runtime-config": "resource.k8s.io/v1beta1=true" } } },
-    ],
-    [
-      "a time zone of each system",
-      "azure",
-      { "pools.0.timeZone": "America/Port-au-Prince", "pools.1.timeZone": "Central Standard Time (Mexico)" },
-    ],
-    ["UTC, a time zone of both systems", "aws", { "pools.0.timeZone": "UTC", "pools.1.timeZone": "UTC" }],
-    ["a limit with room for one node", "aws", { "addons.autoscalerLimits": { nodes: 3 }, "pools.0.autoscale": { min: 0, max: 3 } }],
-    ["limits for pools of other programs", "aws", { "addons.autoscaler": true, "addons.autoscalerLimits": { nodes: 4 } }],
-    [
-      "reservations that leave a little",
-      "aws",
-      {
+      "a label prefix that only looks reserved": { "pools.0.labels": { "notkubernetes.io/a": "b", "kubernetes.io.example.com/a": "" } },
+      "Hyper-V on 192 processors": { "pools.1.size": "m8i.48xlarge", "pools.1.hyperV": true },
+      "an API version that is off by default": {
+        "controlPlane.extraArgs": { apiServer: { "runtime-config": "resource.k8s.io/v1beta1=true" } },
+      },
+      "UTC, a time zone of both systems": { "pools.0.timeZone": "UTC", "pools.1.timeZone": "UTC" },
+      "a limit with room for one node": { "addons.autoscalerLimits": { nodes: 3 }, "pools.0.autoscale": { min: 0, max: 3 } },
+      "limits for pools of other programs": { "addons.autoscaler": true, "addons.autoscalerLimits": { nodes: 4 } },
+      "reservations that leave a little": {
         "pools.0.size": "m7i.large",
         "pools.0.kubelet": { kubeReserved: { memory: "7Gi" }, systemReserved: { memory: "100Mi" } },
       },
-    ],
-    ["the disk of the Windows image", "azure", { "pools.1.diskGb": 127 }],
-    ["a small Linux disk on Azure", "azure", { "pools.0.diskGb": 30 }],
-    [
-      "no NAT with a mirror",
-      "aws",
-      {
+      "no NAT with a mirror": {
         "network.nat": "none",
         "mirror.artifacts": "https://m.test:8443/a",
         "mirror.registries": { "r.test:5000": "http://m.test" },
       },
-    ],
-  ] as const satisfies readonly (readonly [string, "aws" | "azure", Readonly<Record<string, unknown>>])[]) {
-    it(`is not ${title}`, () => {
-      assert.equal(loadConfig(pulumiValues(changed(cloud, changes)), lock).cloud, cloud);
-    });
-  }
+    },
+    azure: {
+      "nine characters for Windows on Azure": { "pools.1.name": "win2022ab" },
+      "nine characters with the zone": { "pools.1.name": "win2022", "pools.1.perZone": true },
+      "ten characters for Linux on Azure": { "pools.0.name": "linuxlinux" },
+      "the smallest networks on Azure": {
+        "network.cidr": "10.0.4.0/22",
+        "kubernetes.podCidr": "10.0.8.0/21",
+        "kubernetes.serviceCidr": "10.0.3.0/24",
+      },
+      "a time zone of each system": { "pools.0.timeZone": "America/Port-au-Prince", "pools.1.timeZone": "Central Standard Time (Mexico)" },
+      "the disk of the Windows image": { "pools.1.diskGb": 127 },
+      "a small Linux disk on Azure": { "pools.0.diskGb": 30 },
+    },
+  };
+  for (const cloud of ["aws", "azure"] as const)
+    for (const [title, changes] of Object.entries(fine[cloud]))
+      it(`is not ${title} (${cloud})`, () => {
+        assert.equal(loadConfig(pulumiValues(changed(cloud, changes)), lock).cloud, cloud);
+      });
 
   it("is told with its path, its value, the reason and what is allowed", () => {
     const rows = [
@@ -163,14 +138,16 @@ describe("bad input", () => {
       registryRows,
       existingNetworkRows,
     ];
-    // Cut where lists of keys and the settings' own descriptions would only repeat the schema.
     const line = (text: string): string => text.replace(releases, "RELEASES").slice(0, 140).trimEnd();
-    const unknown = "is not a key that Fenestra knows";
+    // Once each, and not where they repeat the schema: its lists of keys and the settings' own descriptions.
+    const seen = new Set<string>();
+    const isNew = (message: string, allowed: string): boolean =>
+      message !== "is not a key that Fenestra knows" && !/\. [A-Z]/.test(allowed) && seen.size < seen.add(allowed).size;
     const told = [...rows, flagRows, nameRows].flat().map(([title, cloud, changes]) => {
       const { problems } = errorOf(changed(cloud, changes));
       const lines = problems.flatMap(({ path: at, value, message, allowed }) => [
         `${at.replace("config.fenestra:", "")} = ${showValue(value)} ${message}`,
-        ...(message === unknown ? [] : [`    allowed: ${allowed}`]),
+        ...(isNew(message, allowed) ? [`    allowed: ${allowed}`] : []),
       ]);
       return [`# ${title} (${cloud})`, ...lines.map(line), ""].join("\n");
     });
@@ -195,7 +172,7 @@ describe("bad input", () => {
           { name: "windows-server-2022-pool", os: "windows-2022", autoscale: { min: 3, max: 1 }, hyperV: true },
           { name: "linux", os: "linux", labels: { "kubernetes.io/arch": "arm64", "my team": "x" } },
           { name: "linux", os: "Linux", size: "m7g.large" },
-          ...Array.from({ length: 8 }, (_, index) => ({ name: `p${index}`, os: "linux", image: "newest" })),
+          { name: "p", os: "linux", image: "newest" },
         ],
       }),
     );
