@@ -77,34 +77,6 @@ export function readConfigs(releases: readonly string[]): void {
       }
     }
 
-    describe("with queries for logs of services", () => {
-      for (const version of releases) {
-        const spec = specAt("aws", version);
-        for (const family of ["linux", "windows"] as const) {
-          const pool = spec.pools.find((pool) => pool.os === family);
-          const text = stringify(kubeletConfiguration({ spec, ...(pool === undefined ? {} : { pool: { ...pool, nodeLogQuery: true } }) }));
-          const request = { id: "kubelet", kind: "kubelet", os: family, minor: minorOf(version) } as const;
-          it(`a KubeletConfiguration of ${family} has no problem at ${version}`, async () => {
-            assert.match(text, /^enableSystemLogQuery: true$/m);
-            assert.deepEqual(await problems({ ...request, text }), []);
-          });
-          it(`of ${family} at ${version} is refused without what a query needs`, async () => {
-            const [handler = ""] = await problems({
-              ...request,
-              text: text.replace("enableSystemLogHandler: true", "enableSystemLogHandler: false"),
-            });
-            assert.match(handler, /enableSystemLogHandler is required for enableSystemLogQuery/);
-            if (minorOf(version) !== "1.35") return;
-            const [gate = ""] = await problems({
-              ...request,
-              text: text.replace("NodeLogQuery: true", "NodeLogQuery: false"),
-            });
-            assert.match(gate, /NodeLogQuery feature gate is required for enableSystemLogQuery/);
-          });
-        }
-      }
-    });
-
     describe("with every setting of a pool", () => {
       const settings: KubeletSettings = {
         maxPods: 200,
@@ -141,7 +113,9 @@ export function readConfigs(releases: readonly string[]): void {
             assert.ok(pool !== undefined);
             const kubelet = { ...settings, ...(os === "linux" ? onLinux : {}) };
             const read = (given: KubeletSettings) => {
-              const text = stringify(kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, kubelet: given } }));
+              const text = stringify(
+                kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, nodeLogQuery: true, kubelet: given } }),
+              );
               return problems({ id: "kubelet", kind: "kubelet", os, minor, text });
             };
             assert.deepEqual(await read(kubelet), []);
@@ -173,26 +147,27 @@ export function readConfigs(releases: readonly string[]): void {
       const added = (line: string) => (text: string) => `${text}${line}\n`;
       const since137 = (version: string) => compareVersions(version, "1.37.0") >= 0;
 
-      for (const os of ["linux", "windows"] as const) {
-        it(`of ${os} an unknown field`, async () => {
-          assert.deepEqual(await changed("kubelet", os, added("maximumPods: 50")), ['unknown field "maximumPods"']);
+      const gone = `${panic}unrecognized feature gate: NoSuchGate`;
+      const cases: readonly (readonly [string, RegExp, (text: string) => string])[] = [
+        ["an unknown field", /^unknown field "maximumPods"$/, added("maximumPods: 50")],
+        ["a field that is there twice", /key "clusterDomain" already set in map/, added("clusterDomain: other.local")],
+        [
+          "a value of the wrong type",
+          /cannot unmarshal string into .* of type int32/,
+          (text) => text.replace("MaxFiles: 5", "MaxFiles: five"),
+        ],
+        ["a feature gate that is not there", new RegExp(`^${gone}$`), added("featureGates: { NoSuchGate: true }")],
+        ["a value that only the validation refuses", /^maxParallelImagePulls 0 must be/, (text) => text.replace("Pulls: 3", "Pulls: 0")],
+        [
+          "another kind of object",
+          / in place of a KubeletConfiguration$/,
+          (text) => text.replace(/(kind: ).*/s, "$1SerializedNodeConfigSource\n"),
+        ],
+      ];
+      for (const [what, problem, change] of cases)
+        it(what, async () => {
+          for (const os of ["linux", "windows"] as const) assert.match((await changed("kubelet", os, change))[0] ?? "", problem);
         });
-        it(`of ${os} a field that is there twice`, async () => {
-          const [found = ""] = await changed("kubelet", os, added("clusterDomain: other.local"));
-          assert.match(found, /key "clusterDomain" already set in map/);
-        });
-        it(`of ${os} a value of the wrong type`, async () => {
-          const [found = ""] = await changed("kubelet", os, (text) =>
-            text.replace("containerLogMaxFiles: 5", "containerLogMaxFiles: five"),
-          );
-          assert.match(found, /cannot unmarshal string into .*containerLogMaxFiles of type int32/);
-        });
-        it(`of ${os} a feature gate that is not there`, async () => {
-          assert.deepEqual(await changed("kubelet", os, added("featureGates: { NoSuchGate: true }")), [
-            `${panic}unrecognized feature gate: NoSuchGate`,
-          ]);
-        });
-      }
 
       it("a feature gate that a later minor took away, by that minor only", async () => {
         const gate = added("featureGates: { PodLifecycleSleepAction: true }");
@@ -202,37 +177,6 @@ export function readConfigs(releases: readonly string[]): void {
           byMinor,
           releases.map((version) => (since137(version) ? unknown : [])),
         );
-      });
-
-      it("a feature gate that is locked", async () => {
-        assert.deepEqual(await changed("kubelet", "linux", added("featureGates: { PodLifecycleSleepAction: false }")), [
-          `${panic}cannot set feature gate PodLifecycleSleepAction to false, feature is locked to true`,
-        ]);
-      });
-
-      it("a field that came with a later minor, by the earlier ones only", async () => {
-        const field = added("defaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }");
-        const byMinor = await Promise.all(releases.map(async (version) => await changed("kubelet", "linux", field, version)));
-        const unknown = ['unknown field "defaultPodSysctls"'];
-        const ungated = ["DefaultPodSysctls feature gate is required for Kubelet configuration option defaultPodSysctls"];
-        assert.deepEqual(
-          byMinor,
-          releases.map((version) => (since137(version) ? ungated : unknown)),
-        );
-      });
-
-      const later = releases.find(since137);
-      if (later !== undefined)
-        it("of Windows a field of a later minor that upstream refuses there", async () => {
-          const field = added("featureGates: { DefaultPodSysctls: true }\ndefaultPodSysctls: { net.ipv4.tcp_syncookies: '1' }");
-          assert.deepEqual(await changed("kubelet", "windows", field, later), ["defaultPodSysctls is not supported on Windows"]);
-        });
-
-      it("a value that only the validation refuses", async () => {
-        const [found = ""] = await changed("kubelet", "linux", (text) =>
-          text.replace("maxParallelImagePulls: 3", "maxParallelImagePulls: 0"),
-        );
-        assert.equal(found, "maxParallelImagePulls 0 must be a positive number");
       });
 
       it("of Windows what upstream refuses or ignores there only", async () => {
@@ -258,20 +202,6 @@ export function readConfigs(releases: readonly string[]): void {
           ],
         ];
         for (const [problem, change] of cases) assert.deepEqual(await changed("kubelet", "windows", change), [problem]);
-      });
-
-      it("of Windows an enforcement of node allocatable", async () => {
-        const found = await changed("kubelet", "windows", (text) =>
-          text.replace(/enforceNodeAllocatable:\n\s+- none/, "enforceNodeAllocatable: [pods]"),
-        );
-        assert.equal(found[0], 'enforceNodeAllocatable (--enforce-node-allocatable) "pods" is not supported on Windows, set it to [none]');
-      });
-
-      it("another kind of object", async () => {
-        const [found = ""] = await changed("kubelet", "linux", (text) =>
-          text.replace(/(kind: )KubeletConfiguration.*/s, "$1SerializedNodeConfigSource\n"),
-        );
-        assert.match(found, /^it is a .*Kind=SerializedNodeConfigSource in place of a KubeletConfiguration$/);
       });
     });
 

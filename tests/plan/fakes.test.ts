@@ -1,7 +1,5 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
-import fc from "fast-check";
-import { addressIn } from "../../plan/fakes/addresses.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { CertificateMode } from "../../plan/fakes/provider.ts";
 import { fakeUnit } from "../../plan/fakes/tls.ts";
@@ -35,16 +33,6 @@ describe("the simulated AWS", () => {
 
   it("refuses a provider that it does not know", () => {
     assert.throws(() => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})), /no simulation of the provider of gcp/);
-  });
-
-  it("gives addresses inside their subnet, never one of AWS's own five", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 16, max: 28 }), fc.string(), (prefix, seed) => {
-        const address = addressIn(`10.0.0.0/${prefix}`, seed).split(".").map(Number);
-        const number = address.reduce((sum, octet) => sum * 256 + octet, 0) - 10 * 2 ** 24;
-        assert.ok(number >= 4 && number < 2 ** (32 - prefix) - 1, `${address} in /${prefix}`);
-      }),
-    );
   });
 });
 
@@ -119,48 +107,5 @@ describe("the simulated tls provider", () => {
       text(made.leafKey.publicKeyPem),
       createPublicKey(text(made.leafKey.privateKeyPem)).export({ type: "spki", format: "pem" }),
     );
-  });
-
-  it("refuses a use of a certificate that the provider would refuse", () => {
-    const simulate = simulatedCloud(place, "real");
-    const key = simulate(requestFor("tls:index/privateKey:PrivateKey", "k", { algorithm: "ECDSA", ecdsaCurve: "P256" }));
-    assert.throws(
-      () =>
-        simulate(
-          requestFor("tls:index/selfSignedCert:SelfSignedCert", "c", {
-            privateKeyPem: key.outputs.privateKeyPem ?? "",
-            allowedUses: ["certSigning"],
-            validityPeriodHours: 1,
-          }),
-        ),
-      /unknown use of a certificate: certSigning/,
-    );
-  });
-});
-
-describe("the simulated random provider", () => {
-  const make = (type: string, inputs: PropertyMap) => cloud()(requestFor(`random:index/${type}`, "r", inputs)).outputs;
-
-  it("keeps to the alphabet and the length that were asked for", () => {
-    fc.assert(
-      fc.property(fc.integer({ min: 1, max: 200 }), fc.string(), (length, keeper) => {
-        const inputs = { length, upper: false, special: false, keepers: { keeper } };
-        const result = text(make("randomString:RandomString", inputs).result);
-        assert.match(result, new RegExp(`^[a-z0-9]{${length}}$`));
-      }),
-    );
-  });
-
-  it("changes with its keepers", () => {
-    const result = (keeper: string) => text(make("randomString:RandomString", { length: 16, keepers: { keeper } }).result);
-    assert.equal(result("a"), result("a"));
-    assert.notEqual(result("a"), result("b"));
-  });
-
-  it("gives bytes as secrets", () => {
-    const { base64, hex } = make("randomBytes:RandomBytes", { length: 32 });
-    assert.ok(base64 instanceof Secret && hex instanceof Secret);
-    assert.equal(Buffer.from(text(base64), "base64").toString("hex"), text(hex));
-    assert.equal(text(hex).length, 64);
   });
 });
