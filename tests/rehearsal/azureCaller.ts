@@ -5,10 +5,9 @@ import type { CloudSimulation } from "../../rehearsal/clouds/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { azureCluster, type Changes } from "./azureCluster.ts";
 
-const vaultHost = (name: string) => `azure-dev-${name}-ab12cd.vault.azure.net`;
-export const joinUrl = `https://${vaultHost("join")}/secrets/join`;
-export const caUrl = `https://${vaultHost("ca")}/secrets/kubernetes-ca`;
-export const blobHost = "azuredevetcdab12cd.blob.core.windows.net";
+export const joinUrl = "https://azure-dev-join-8yrtkitg.vault.azure.net/secrets/join";
+export const caUrl = "https://azure-dev-ca-8yrtkitg.vault.azure.net/secrets/kubernetes-ca";
+export const blobHost = "azuredevetcdpfctp9s2.blob.core.windows.net";
 export const vaultAudience = "https://vault.azure.net";
 
 /** A machine that talks to its cloud. */
@@ -64,5 +63,5 @@ export function documentOf({ body }: EndpointAnswer): Readonly<Record<string, un
 export function start(changes: Changes = {}) {
   const cloud = simulateAzure(azureCluster(changes));
   const machine = (id: string) => new Caller(cloud, id);
-  return { cloud, machine, controlPlane: machine("dev-cp-0"), worker: machine("linux000000") };
+  return { cloud, machine, controlPlane: machine("azure-dev-cp-0"), worker: machine("linux000000") };
 }

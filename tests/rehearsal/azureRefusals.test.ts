@@ -2,25 +2,25 @@ import assert from "node:assert/strict";
 import { startedScript } from "../../plan/decode/windowsExtension.ts";
 import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
-import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
+import { listOf, mapOf } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { Recording } from "../support/recording.ts";
 import { blobHost, Caller, caUrl, documentOf, joinUrl, start, vaultAudience } from "./azureCaller.ts";
-import { azureCluster, type Changes, group, inside, subscription } from "./azureCluster.ts";
+import { azureCluster, type Changes, group, inside, needsAzureCluster, outputOf } from "./azureCluster.ts";
 
 // What the simulated Azure gives is seen by every rehearsal; here is what it refuses, as Azure would, and what no rehearsal reaches.
 const at = (url: string) => `${url}?api-version=7.4`;
 const put = (value: string) => ({ body: JSON.stringify({ value }) });
 const management = "https://management.azure.com";
 const storage = "https://storage.azure.com";
-const sets = `${management}${group.toLowerCase()}/providers/Microsoft.Compute/virtualMachineScaleSets`;
-const instance = "/dev-linux/virtualMachines";
+const sets = `${management}${group}/providers/Microsoft.Compute/virtualMachineScaleSets`;
+const instance = "/azure-dev-linux/virtualMachines";
 const api = "?api-version=2024-07-01";
-const blob = (name: string) => `https://${blobHost}/snapshots${name}`;
+const blob = (name: string) => `https://${blobHost}/etcd${name}`;
 const version = { "x-ms-version": "2023-11-03" };
 const write = { headers: { ...version, "x-ms-blob-type": "BlockBlob" }, body: "data" };
-const openVault: Changes = { ca: (inputs) => inside(inputs, ["properties", "networkAcls"], {}) };
+const openVault: Changes = { "secrets-ca": (inputs) => inside(inputs, ["properties", "networkAcls"], {}) };
 const codes = (answer: EndpointAnswer) => {
   const code = answer.headers?.["x-ms-error-code"];
   if (code !== undefined) return `${answer.status} ${code}`;
@@ -29,6 +29,7 @@ const codes = (answer: EndpointAnswer) => {
 };
 
 describe("the simulated Azure refuses", () => {
+  needsAzureCluster();
   type Machine = "controlPlane" | "worker";
   const calls: readonly (readonly [
     refusal: string,
@@ -42,15 +43,23 @@ describe("the simulated Azure refuses", () => {
     ["403 ForbiddenByFirewall", "worker", vaultAudience, "GET", at(caUrl)],
     ["403 ForbiddenByRbac", "worker", vaultAudience, "GET", at(caUrl), {}, openVault],
     // The check before can fail: with a wider role the worker reads it.
-    ["200 undefined", "worker", vaultAudience, "GET", at(caUrl), {}, { ...openVault, "worker-join": (all) => ({ ...all, scope: group }) }],
+    [
+      "200 undefined",
+      "worker",
+      vaultAudience,
+      "GET",
+      at(caUrl),
+      {},
+      { ...openVault, "pool-linux-identity-read-join": (all) => ({ ...all, scope: group }) },
+    ],
     ["403 ForbiddenByRbac", "worker", vaultAudience, "PUT", at(joinUrl), put("mine")],
-    ["404 SecretNotFound", "worker", vaultAudience, "GET", at(joinUrl)],
+    ["404 SecretNotFound", "controlPlane", vaultAudience, "GET", at(`${caUrl}s`)],
     ["401 Unauthorized", "controlPlane", management, "GET", at(caUrl)],
     ["400 BadParameter", "controlPlane", vaultAudience, "GET", caUrl],
     ["400 BadParameter", "controlPlane", vaultAudience, "PUT", at(joinUrl), put("x".repeat(25_601))],
     ["200 undefined", "controlPlane", vaultAudience, "PUT", at(joinUrl), put("x".repeat(25_600))],
     ["400 BadParameter", "controlPlane", vaultAudience, "PUT", at(joinUrl), { body: "plain" }],
-    ["403 AuthorizationPermissionMismatch", "worker", storage, "GET", blob("/a"), { headers: version }],
+    ["403 AuthorizationFailure", "worker", storage, "GET", blob("/a"), { headers: version }],
     ["401 InvalidAuthenticationInfo", "controlPlane", vaultAudience, "GET", blob("/a"), { headers: version }],
     ["400 MissingRequiredHeader", "controlPlane", storage, "GET", blob("/a")],
     ["400 MissingRequiredHeader", "controlPlane", storage, "PUT", blob("/a"), { headers: version, body: "data" }],
@@ -74,12 +83,12 @@ describe("the simulated Azure refuses", () => {
 
   it("roles and conditions that it does not know", async () => {
     const readAs = async (change: PropertyMap) => {
-      const { cloud, worker } = start({ "worker-join": (inputs) => ({ ...inputs, ...change }) });
+      const { cloud, worker } = start({ "pool-linux-identity-read-join": (inputs) => ({ ...inputs, ...change }) });
       return await cloud.readSecret(worker.machine, joinUrl);
     };
     await assert.rejects(readAs({ roleDefinitionId: "/x/ffffffff" }), /is not known to the rehearsal/);
     await assert.rejects(readAs({ condition: "@Resource" }), /has a condition, of which there is no simulation/);
-    const all = new Recording({ region: "westeurope", accountId: subscription });
+    const all = new Recording({ region: "westeurope", accountId: "s" });
     const assign = (name: string, scope: string) =>
       all.add("azure-native:authorization:RoleAssignment", name, { principalId: "p", roleDefinitionId: "r", scope });
     assign("one", "/subscriptions/s/resourceGroups/a");
@@ -108,7 +117,7 @@ describe("the simulated Azure refuses", () => {
     assert.deepEqual(statuses, [...Array(7).fill(400), 404, 404, 200]);
     const request = { method: "GET", host: "", url: "/", headers: {}, body: Buffer.alloc(0), caller: "10.9.9.9" };
     assert.deepEqual(cloud.metadata(request), { status: 404 });
-    const other = textOf(azureCluster().resources.find((each) => each.name === "control-plane-identity")?.outputs.clientId);
+    const other = outputOf("control-plane-identity-identity", "clientId");
     const token = await worker.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fx&client_id=${other}`);
     assert.deepEqual([token.status, documentOf(token).error_description], [400, "Identity not found"]);
   });
@@ -127,19 +136,40 @@ describe("the simulated Azure refuses", () => {
   ];
   const programs: readonly (readonly [Changes, RegExp])[] = [
     [
-      { record: (all) => ({ ...all, aRecords: [{ ipv4Address: "10.0.224.251" }] }) },
-      /api: no record of a private DNS zone has its address/,
+      { "api-record": (all) => ({ ...all, aRecords: [{ ipv4Address: "10.0.224.251" }] }) },
+      /api-internal: no record of a private DNS zone has its address/,
     ],
-    [{ link: (all) => ({ ...all, privateZoneName: "other.internal" }) }, /the private DNS zone dev.internal is linked to no network/],
-    [{ api: (all) => ({ ...all, probes: [{ ...mapOf(listOf(all.probes)[0]), protocol: "Tcp" }] }) }, /api: its probe is not HTTPS/],
-    [{ ca: (all) => inside(all, ["properties", "enableRbacAuthorization"], false) }, /the vault ca does not decide by roles/],
-    [{ win2022: inProfile(["extensionProfile"], {}) }, /no extension runs the custom data/],
-    [{ win2022: inProfile(["extensionProfile", "extensions"], twice) }, /in settings and in protectedSettings/],
-    [{ win2022: inProfile(["osProfile", "computerNamePrefix"], "linux") }, /two machines have the computer name linux000000/],
-    [{ win2022: inProfile(["osProfile", "computerNamePrefix"], "windows222") }, /windows222000000 has more than 15 characters/],
-    [{ "cp-0": (all) => inside(all, ["osProfile", "customData"], "#cloud-config\n") }, /cp-0: its custom data is not base64/],
-    [{ "cp-0": (all) => inside(all, ["networkProfile", "networkInterfaces"], [{ id: "/other" }]) }, /is not a resource of the program/],
-    [{ "cp-0": (all) => inside(all, ["osProfile", "computerName"], null) }, /cp-0: the machine has no computer name/],
+    [
+      { "api-link": (all) => ({ ...all, privateZoneName: "other.internal" }) },
+      /the private DNS zone azure-dev.fenestra.internal is linked to no network/,
+    ],
+    [
+      { "api-internal": (all) => ({ ...all, probes: [{ ...mapOf(listOf(all.probes)[0]), protocol: "Tcp" }] }) },
+      /api-internal: its probe is not HTTPS/,
+    ],
+    [
+      { "secrets-ca": (all) => inside(all, ["properties", "enableRbacAuthorization"], false) },
+      /the vault azure-dev-secrets-ca does not decide by roles/,
+    ],
+    [{ "pool-win2022-group": inProfile(["extensionProfile"], {}) }, /no extension runs the custom data/],
+    [{ "pool-win2022-group": inProfile(["extensionProfile", "extensions"], twice) }, /in settings and in protectedSettings/],
+    [{ "pool-win2022-group": inProfile(["osProfile", "computerNamePrefix"], "linux") }, /two machines have the computer name linux000000/],
+    [
+      { "pool-win2022-group": inProfile(["osProfile", "computerNamePrefix"], "windows222") },
+      /windows222000000 has more than 15 characters/,
+    ],
+    [
+      { "control-plane-0-instance": (all) => inside(all, ["osProfile", "customData"], "#cloud-config\n") },
+      /control-plane-0-instance: its custom data is not base64/,
+    ],
+    [
+      { "control-plane-0-instance": (all) => inside(all, ["networkProfile", "networkInterfaces"], [{ id: "/other" }]) },
+      /is not a resource of the program/,
+    ],
+    [
+      { "control-plane-0-instance": (all) => inside(all, ["osProfile", "computerName"], null) },
+      /control-plane-0-instance: the machine has no computer name/,
+    ],
   ];
   for (const [changes, message] of programs)
     it(`a program: ${message.source}`, () => assert.throws(() => simulateAzure(azureCluster(changes)), message));
@@ -160,6 +190,7 @@ describe("the simulated Azure refuses", () => {
 });
 
 describe("the simulated Azure, where no rehearsal looks", () => {
+  needsAzureCluster();
   it("lists blobs in pages", async () => {
     const { controlPlane } = start();
     const token = await controlPlane.token(storage);
@@ -177,60 +208,60 @@ describe("the simulated Azure, where no rehearsal looks", () => {
 
   it("admits to a storage account only a subnet that it names and that has the service endpoint", async () => {
     const rules = (subnet: string): Changes => ({
-      snapshots: (inputs) => ({
+      "snapshots-account": (inputs) => ({
         ...inputs,
         networkRuleSet: {
           defaultAction: "Deny",
           virtualNetworkRules: [
-            { virtualNetworkResourceId: `${group}/providers/Microsoft.Network/virtualNetworks/dev-net/subnets/${subnet}` },
+            { virtualNetworkResourceId: `${group}/providers/Microsoft.Network/virtualNetworks/azure-dev/subnets/${subnet}` },
           ],
         },
       }),
     });
-    const endpoint: Changes = { "control-plane": (inputs) => ({ ...inputs, serviceEndpoints: [{ service: "Microsoft.Storage" }] }) };
+    const closed: Changes = {
+      "network-control-plane-1": (inputs) => ({ ...inputs, serviceEndpoints: [{ service: "Microsoft.KeyVault" }] }),
+    };
     const list = async (changes: Changes) => {
       const { controlPlane } = start(changes);
       const url = blob("?restype=container&comp=list");
       return (await controlPlane.call("GET", url, await controlPlane.token(storage), { headers: version })).status;
     };
-    assert.equal(await list({ ...rules("control-plane"), ...endpoint }), 200);
-    assert.equal(await list(rules("control-plane")), 403);
-    assert.equal(await list({ ...rules("workers"), ...endpoint }), 403);
-    assert.equal(await list({ snapshots: (inputs) => ({ ...inputs, publicNetworkAccess: "Disabled" }) }), 403);
+    assert.equal(await list(rules("control-plane-1")), 200);
+    assert.equal(await list({ ...rules("control-plane-1"), ...closed }), 403);
+    assert.equal(await list(rules("private-1")), 403);
+    assert.equal(await list({ "snapshots-account": (inputs) => ({ ...inputs, publicNetworkAccess: "Disabled" }) }), 403);
   });
 
   it("tells every machine of a set of every event in it, and no other machine; any may approve", async () => {
-    const event = { EventId: "a", EventType: "Terminate", Resources: ["dev-linux_1"] } as const;
-    const cloud = simulateAzure(azureCluster(), new Map([["dev-linux", [event]]]));
+    const event = { EventId: "a", EventType: "Terminate", Resources: ["azure-dev-linux_1"] } as const;
+    const cloud = simulateAzure(azureCluster(), new Map([["azure-dev-linux", [event]]]));
     const ask = async (id: string, body?: string) =>
       await new Caller(cloud, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
     const told = async () =>
       await Promise.all(cloud.machines.map(async ({ id }) => `${id} ${Object(documentOf(await ask(id)).Events).length}`));
-    assert.deepEqual(await told(), ["dev-cp-0 0", "linux000000 1", "linux000001 1", "win2022000000 0"]);
+    assert.deepEqual((await told()).slice(0, 4), ["azure-dev-cp-0 0", "linux000000 1", "linux000001 1", "win2019000000 0"]);
     assert.equal((await ask("linux000000", '{"StartRequests":[{"EventId":"a"}]}')).status, 200);
-    assert.deepEqual(await told(), ["dev-cp-0 0", "linux000000 0", "linux000001 0", "win2022000000 0"]);
+    assert.ok((await told()).every((line) => line.endsWith(" 0")));
   });
 
   it("covers no machine beyond its cloud configuration", () => {
     const covered = (config: PropertyMap) => {
-      const program = azureCluster();
-      const resources = program.resources.map((resource) =>
-        resource.name === "cloud-config"
-          ? { ...resource, inputs: { ...resource.inputs, stringData: { "cloud-config": JSON.stringify(config) } } }
-          : resource,
-      );
-      const cloud = simulateAzure({ ...program, resources });
+      const stringData = { "cloud-config": JSON.stringify(config) };
+      const cloud = simulateAzure(azureCluster({ "in-cloud-controller-azure-cloud-provider": (inputs) => ({ ...inputs, stringData }) }));
       return cloud.machines.map(cloud.instance).map(({ ofCluster }) => ofCluster);
     };
-    assert.deepEqual(covered({ resourceGroup: "other", vmType: "vmss" }), [false, false, false, false]);
-    assert.deepEqual(covered({ resourceGroup: "DEV-rg", vmType: "standard" }), [true, false, false, false]);
-    assert.deepEqual(covered({ resourceGroup: "dev-rg", vmType: "vmss", disableAvailabilitySetNodes: true }), [false, true, true, true]);
+    assert.deepEqual(covered({ resourceGroup: "other", vmType: "vmss" }), Array(7).fill(false));
+    assert.deepEqual(covered({ resourceGroup: "FENESTRA-azure-dev", vmType: "standard" }), [true, ...Array(6).fill(false)]);
+    assert.deepEqual(covered({ resourceGroup: "fenestra-azure-dev", vmType: "vmss", disableAvailabilitySetNodes: true }), [
+      false,
+      ...Array(6).fill(true),
+    ]);
   });
 
   it("sees no health without a probe of the port that is open", async () => {
     const watched = async (settings: PropertyMap, open = 10250) => {
       const extension = { publisher: "Microsoft.ManagedServices", type: "ApplicationHealthLinux", settings };
-      const { cloud, worker } = start({ linux: inExtensions([extension]) });
+      const { cloud, worker } = start({ "pool-linux-group": inExtensions([extension]) });
       return await cloud.inService(worker.machine, (port) => Promise.resolve(port === open));
     };
     const tcp = { protocol: "tcp", port: 10250 };
@@ -241,7 +272,7 @@ describe("the simulated Azure, where no rehearsal looks", () => {
 
   it("counts instances in base 36, and gives a new one a number that none had", () => {
     const names = collectAzureMachines(azureCluster(), () => 40).map(({ id }) => id);
-    assert.deepEqual([names[1 + 10], names[1 + 36], new Set(names).size], ["linux00000a", "linux000010", 81]);
+    assert.deepEqual([names[1 + 10], names[1 + 36], new Set(names).size], ["linux00000a", "linux000010", 121]);
     const { cloud, worker } = start();
     const successor = cloud.replace(worker.machine);
     assert.deepEqual([successor.id, cloud.replace(successor).id], ["linux000005", "linux000006"]);

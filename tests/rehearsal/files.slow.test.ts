@@ -11,13 +11,11 @@ import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { breakages } from "../../rehearsal/run/negativeControls.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
 import { obtainOrSkip, skipIf } from "../support/skip.ts";
-import { azureCluster } from "./azureCluster.ts";
+import { azureCluster, needsAzureCluster } from "./azureCluster.ts";
 
 let kubeadm = "";
-const machines: readonly DecodedMachine[] = collectAzureMachines(azureCluster()).map((machine) => ({
-  machine,
-  payload: decodeUserData(machine.userData),
-}));
+/** A machine of the control plane, two Linux workers and one of Windows, with short names. */
+let machines: readonly DecodedMachine[] = [];
 
 /** The machines with changed files; the change must reach at least one. */
 function withFiles(change: (file: DecodedFile, system: "linux" | "windows") => string): readonly DecodedMachine[] {
@@ -58,6 +56,14 @@ async function failure(kind: string, of: readonly DecodedMachine[], checkers?: C
 }
 
 describe("the rehearsal's checks of files", () => {
+  needsAzureCluster();
+  before(() => {
+    machines = collectAzureMachines(azureCluster())
+      .map((machine) => ({ ...machine, name: machine.name.replace(/azure-dev-(pool-)?|-group|-instance/g, "") }))
+      .filter(({ name }) => /^(control-plane-0|linux\[.\]|win2022\[0\])$/.test(name))
+      .map((machine) => ({ machine, payload: decodeUserData(machine.userData) }));
+  });
+
   it("are one for each kind of file that the machines have", () => {
     const ids = (of: readonly DecodedMachine[]) => {
       const { atOnce, last } = fileChecks({ machines: of, checkers: "", kubeadm: "", minor: "1.36" });
@@ -83,17 +89,17 @@ describe("the rehearsal's checks of files", () => {
       [
         "a key that it does not know",
         (text: string) => text.replace("\nruncmd:", "\nruncmds:"),
-        /^cp-0: user data: runcmd: .*\ncp-0: user data: : Unrecognized key: "runcmds"/,
+        /^control-plane-0: user data: runcmd: .*\ncontrol-plane-0: user data: : Unrecognized key: "runcmds"/,
       ],
       [
         "a mode that YAML 1.1 reads as a number",
         (text: string) => text.replace(/permissions: "0644"/, "permissions: 0644"),
-        /^cp-0: user data: write_files\.\d+\.permissions: Invalid input: expected string, received number/,
+        /^control-plane-0: user data: write_files\.\d+\.permissions: Invalid input: expected string, received number/,
       ],
       [
         "a text without its first line",
         (text: string) => text.replace("#cloud-config\n", ""),
-        /^cp-0: user data: its first line is not #cloud-config/,
+        /^control-plane-0: user data: its first line is not #cloud-config/,
       ],
     ] as const) {
       it(`sees ${what}`, async () => {
@@ -117,23 +123,23 @@ describe("the rehearsal's checks of files", () => {
     for (const [kind, broken, problem] of [
       [
         "shellcheck",
-        withFiles(({ path, content }) => (path === drain ? `${content}\nrm -rf $1\n` : content)),
+        () => withFiles(({ path, content }) => (path === drain ? `${content}\nrm -rf $1\n` : content)),
         /^linux\[0\], linux\[1\]: \/opt\/fenestra\/drain\.sh: line \d+: Double quote to prevent globbing and word splitting\. \(SC2086\)$/,
       ],
       [
         "cloud-init schema",
-        withSource((text) => text.replace("permissions:", "permission:")),
-        /^cp-0: user data: .*'permission' was unexpected/s,
+        () => withSource((text) => text.replace("permissions:", "permission:")),
+        /^control-plane-0: user data: .*'permission' was unexpected/s,
       ],
       [
         "systemd",
-        edited("/etc/systemd/system/kubelet.service", "RestartSec=10", "RestartSeconds=10"),
-        /^cp-0: kubelet\.service:\d+: Unknown key (name )?'RestartSeconds' in section .*\n *linux\[0\]: /,
+        () => edited("/etc/systemd/system/kubelet.service", "RestartSec=10", "RestartSeconds=10"),
+        /^control-plane-0: kubelet\.service:\d+: Unknown key (name )?'RestartSeconds' in section .*\n *linux\[0\]: /,
       ],
       [
         "systemd",
-        edited("/etc/systemd/system/fenestra-join-secret.timer", /OnActiveSec=\d+/, "OnActiveSec=soon"),
-        /^cp-0: fenestra-join-secret\.timer:\d+: Failed to parse timer value.*: soon$/,
+        () => edited("/etc/systemd/system/fenestra-join-secret.timer", /OnActiveSec=\d+/, "OnActiveSec=soon"),
+        /^control-plane-0: fenestra-join-secret\.timer:\d+: Failed to parse timer value.*: soon$/,
       ],
     ] as const) {
       it(`${kind} finds nothing, and finds a mistake`, async function () {
@@ -141,7 +147,7 @@ describe("the rehearsal's checks of files", () => {
         const [report] = await reports(kind, machines);
         if (report?.outcome === "skipped") skipIf(this, report.reason);
         assert.deepEqual([report?.outcome, report?.reason], ["passed", undefined]);
-        assert.match((await failure(kind, broken)) ?? "", problem);
+        assert.match((await failure(kind, broken())) ?? "", problem);
       });
     }
   });
@@ -157,19 +163,19 @@ describe("the rehearsal's checks of files", () => {
     it("sees an unknown field", async () => {
       assert.match(
         (await failure("kubeadm", edited(path, "clusterName:", "clusterNam:"))) ?? "",
-        /^cp-0: \/etc\/fenestra\/kubeadm\.yaml: .*unknown field "clusterNam"/,
+        /^control-plane-0: \/etc\/fenestra\/kubeadm\.yaml: .*unknown field "clusterNam"/,
       );
     });
     it("sees a placeholder that nothing fills", async () => {
       assert.equal(
         await failure("kubeadm", edited(path, /clusterName: .*/, 'clusterName: "@NOBODY@"')),
-        "cp-0: /etc/fenestra/kubeadm.yaml: nothing fills the placeholder @NOBODY@",
+        "control-plane-0: /etc/fenestra/kubeadm.yaml: nothing fills the placeholder @NOBODY@",
       );
     });
     it("sees that the file is not there", async () => {
       assert.equal(
         await failure("kubeadm", edited(path, "kind: ClusterConfiguration", "kind: Cluster")),
-        "cp-0: found no kubeadm configuration, wanted one",
+        "control-plane-0: found no kubeadm configuration, wanted one",
       );
     });
   });
@@ -205,7 +211,7 @@ describe("the rehearsal's checks of files", () => {
         const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
         const { linux, windows } = kind === "kubelet" ? path : toml;
         // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control plane.
-        const onLinux = kind === "kubelet" ? ["cp-0", "linux[0], linux[1]"] : ["cp-0, linux[0], linux[1]"];
+        const onLinux = kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
         assert.deepEqual(lines, [...onLinux.map((names) => `${names}: ${linux}: ${problem}`), `win2022[0]: ${windows}: ${problem}`]);
       });
     }

@@ -2,29 +2,29 @@ import assert from "node:assert/strict";
 import { afterEach, before, describe, it } from "mocha";
 import { collectAzureHosts } from "../../../plan/fakes/azureMachines.ts";
 import { type ScheduledEvent, simulateAzure } from "../../../rehearsal/testkit/clouds.ts";
-import { azureCluster } from "../../rehearsal/azureCluster.ts";
+import { azureCluster, needsAzureCluster } from "../../rehearsal/azureCluster.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleLinuxWorker } from "./examples.ts";
 import { disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
 import type { Run } from "./sandbox.ts";
 
 const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
-const program = azureCluster();
-/** The two machines of the scale set `dev-linux`. */
-const hosts = collectAzureHosts(program).filter(({ resourceName }) => resourceName.startsWith("dev-linux_"));
+/** The two machines of the scale set `azure-dev-linux`. */
+const hosts = () => collectAzureHosts(azureCluster()).filter(({ resourceName }) => resourceName.startsWith("azure-dev-linux_"));
 const url = "/metadata/scheduledevents?api-version=2020-07-01";
 
 describe("a drain on Azure", function () {
   this.timeout(60_000);
 
   before(needsNamespaces);
+  needsAzureCluster();
   afterEach(disposeMachine);
 
   /** Lets the machine at an index ask for events of its set; what it approves is sent to the platform. Returns what is left then. */
   async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
-    const host = hosts[index] ?? assert.fail("no such machine");
-    const scheduled = new Map([["dev-linux", events]]);
-    const cloud = simulateAzure(program, scheduled);
+    const host = hosts()[index] ?? assert.fail("no such machine");
+    const scheduled = new Map([["azure-dev-linux", events]]);
+    const cloud = simulateAzure(azureCluster(), scheduled);
     const ask = (method: string, path: string, body = "") =>
       cloud.metadata({
         caller: host.machine.privateIp,
@@ -48,13 +48,13 @@ describe("a drain on Azure", function () {
       const approval = /--data (\S+) http:\/\/169\.254\.169\.254(\S+)$/.exec(call);
       if (approval !== null) assert.equal((await ask("POST", approval[2] ?? "", approval[1])).status, 200);
     }
-    return { ...run, left: (scheduled.get("dev-linux") ?? []).map(({ EventId }) => EventId) };
+    return { ...run, left: (scheduled.get("azure-dev-linux") ?? []).map(({ EventId }) => EventId) };
   }
   const cordons = ({ calls }: Run) => calls.flatMap((call) => /kubectl .* patch node (\S+) .*unschedulable":true/.exec(call)?.[1] ?? []);
   const event = (EventId: string, instance: number, EventType: ScheduledEvent["EventType"] = "Terminate", more = {}) => ({
     EventId,
     EventType,
-    Resources: [`dev-linux_${instance}`],
+    Resources: [`azure-dev-linux_${instance}`],
     ...more,
   });
   const inSeconds = (seconds: number) => ({ NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString() });
