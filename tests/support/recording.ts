@@ -1,4 +1,3 @@
-import assert from "node:assert/strict";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
@@ -32,10 +31,4 @@ export class Recording {
 /** A registration with nothing but type, name and inputs. */
 export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
   return plainRequest({ urn: `urn:pulumi:test::fenestra::${type}::${name}`, type, name, inputs });
-}
-
-/** The id of a resource, which must have one. */
-export function idOf({ id, name }: RecordedResource): string {
-  assert.ok(id !== undefined, `${name} has no id`);
-  return id;
 }

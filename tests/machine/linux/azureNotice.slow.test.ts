@@ -69,7 +69,7 @@ describe("a drain on Azure", function () {
     assert.deepEqual([cordons(run), run.left], [["linux000001"], ["AAAA-0", "CCCC-0"]]);
   });
 
-  const both = { Resources: ["dev-linux_0", "dev-linux_1"] };
+  const both = { Resources: ["azure-dev-linux_0", "azure-dev-linux_1"] };
   // What is approved begins at once, for all machines that it is about.
   const cases: readonly (readonly [string, ScheduledEvent, readonly string[], readonly string[]])[] = [
     ["an eviction", event("A", 0, "Preempt"), ["linux000000"], []],
