@@ -95,6 +95,7 @@ export function within<Context>(limitMs: number, checks: readonly Check<Context>
   return checks.map((check) => ({ ...check, limitMs }));
 }
 
+/** The same checks, each of which needs these as well. */
 export function needing<Context>(needs: readonly string[], checks: readonly Check<Context>[]): readonly Check<Context>[] {
   return checks.map((check) => ({ ...check, needs: [...(check.needs ?? []), ...needs] }));
 }

@@ -20,6 +20,7 @@ export const ports = { api: 6443, etcdClient: 2379, kubelet: 10250, linuxExporte
 /** Tag of CoreDNS by Kubernetes minor (kubernetes: cmd/kubeadm/app/constants, CoreDNSVersion). */
 const coreDnsTags: Readonly<Record<number, string>> = { 35: "v1.13.1", 36: "v1.14.2", 37: "v1.14.6" };
 
+/** Tag of the CoreDNS that kubeadm of a release installs. */
 export function coreDnsTag(release: string): string {
   const tag = coreDnsTags[minorNumber(release)];
   if (tag === undefined) throw new Error(`checks/facts.ts has no CoreDNS of Kubernetes ${release}`);

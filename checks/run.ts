@@ -7,6 +7,7 @@ export interface RunOptions {
   readonly limitMs: number;
   /** Called with each result as soon as it is there. */
   readonly onResult: (result: CheckResult, position: Position) => void;
+  /** Called when a check begins that will run. */
   readonly onBegin?: (id: string, position: Position) => void;
   /** Called every `heartbeatMs` while a check runs, with the seconds since it began. */
   readonly onWaiting?: (id: string, position: Position, seconds: number) => void;
@@ -16,6 +17,7 @@ export interface RunOptions {
   readonly interrupted?: AbortSignal;
   /** A check fails when it finds while it runs that there is no answer here. Default: it is skipped. */
   readonly skipsFail?: boolean;
+  /** Results of an earlier run that checks of this one may need. */
   readonly earlier?: readonly CheckResult[];
 }
 

@@ -8,6 +8,7 @@ export const lookAtNetwork: Statement = allow(
   ["*"],
 );
 
+/** Looking at everything that a stack makes. */
 export function look(scope: StackScope): readonly Statement[] {
   const { cluster } = scope;
   const own = ownNames(scope);

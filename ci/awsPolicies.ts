@@ -55,6 +55,7 @@ export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "lo
   };
 }
 
+/** The policies of a role by their purpose. */
 export function policiesOf(purpose: Purpose, scope: StackScope): Readonly<Record<string, PolicyDocument>> {
   if (purpose === "deploy") return deployPolicies(scope);
   return purpose === "drift" ? { drift: driftPolicy(scope) } : { preview: previewPolicy(scope) };

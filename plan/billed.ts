@@ -82,6 +82,7 @@ export interface BilledChange {
   readonly now: number;
 }
 
+/** The counts that differ. */
 export function billedChanges(before: Billed, now: Billed): readonly BilledChange[] {
   return [...new Set([...Object.keys(before), ...Object.keys(now)])]
     .sort()

@@ -181,6 +181,7 @@ export type PlanPool = z.output<typeof poolSchema>;
 /** A resource without the URN's repetition of the stack. */
 export type PlanResource = z.output<typeof resourceSchema>;
 
+/** JSON Schema of plan.json. */
 export function planJsonSchema(): object {
   const { $schema, ...schema } = z.toJSONSchema(planSchema);
   return {

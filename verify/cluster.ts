@@ -11,6 +11,7 @@ import { diskDriverOf, storageClassFor } from "./checks/storage.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
 import type { ClusterFacts } from "./plan.ts";
 
+/** Reads what decides which checks there are. */
 export async function clusterFacts(api: ClusterApi, options: Pick<ClusterFacts, "loadBalancer" | "outbound">): Promise<ClusterFacts> {
   const exporter = (name: string) =>
     ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then((found) => found !== undefined);

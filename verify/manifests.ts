@@ -23,6 +23,7 @@ export const servicePort = 80;
 
 const images = verifyImages();
 
+/** Image of a group's probe pods. */
 export function probeImage({ release }: Pick<NodeGroup, "release">): string {
   return images.probePod(release);
 }
@@ -46,6 +47,7 @@ export function probePodsOf({ id, os, nodes }: NodeGroup): readonly ProbePod[] {
   return [...on("a0", first), ...on("a1", first), ...on("b0", second)];
 }
 
+/** The group's probe pod in the network of its first node. */
 export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefined {
   const node = nodes.find(({ cordoned }) => !cordoned);
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
@@ -77,6 +79,7 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
+/** The pod itself. */
 export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
   if (probePod.host) return hostPod(probePod);
   const container = {
@@ -120,6 +123,7 @@ function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   });
 }
 
+/** Name of the Service in front of a group's probe pods. */
 export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }

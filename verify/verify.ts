@@ -15,6 +15,7 @@ import { ProbePods } from "./probePods.ts";
 export interface VerifyOptions {
   /** File for the results as JUnit XML. */
   readonly junit: string | undefined;
+  /** Time limit of each check. */
   readonly limitMs: number;
   /** Beginning of the namespace's name. */
   readonly prefix: string;

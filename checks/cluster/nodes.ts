@@ -32,6 +32,7 @@ const rehearsalRuntime = "rehearsal://";
 /** Taint of every Windows node, by which plain pods stay away. */
 export const windowsTaint = "os=windows:NoSchedule";
 
+/** Facts of a Node. */
 export function nodeFacts(node: V1Node): NodeFacts {
   const { metadata, spec, status } = node;
   const labels = metadata?.labels ?? {};

@@ -124,6 +124,7 @@ interface WantedClass {
   readonly mustStart: boolean;
 }
 
+/** A RuntimeClass brings a pod to its build. */
 export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass): Check<ApiTools> {
   return {
     id: `runtime-class/${name}`,

@@ -3,6 +3,7 @@ import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
 /** Marks every object that a check makes, whatever its namespace. */
 export const checkLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
 
+/** A pod of a check that is nothing but its spec. */
 export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
   return {
     apiVersion: "v1",

@@ -164,6 +164,7 @@ interface WantedWorkloads {
   readonly beforeProbes?: boolean;
 }
 
+/** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
 export function workloadsCheck({ id = "workloads", slow = false, beforeProbes = false }: WantedWorkloads = {}): Check<ApiTools> {
   return {
     id,

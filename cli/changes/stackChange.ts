@@ -37,6 +37,7 @@ export type StackChange = Readonly<Record<(typeof textNames)[number], string>> &
   readonly overview: Overview | null;
 };
 
+/** A stack of which there is nothing to say but its status. */
 export function bareChange(stack: string, status: Status, reason = ""): StackChange {
   return { stack, status, overview: null, reason, nodes: "", values: "", findings: "", files: "", summary: "" };
 }
@@ -47,6 +48,7 @@ export const changesFile = "changes.json";
 /** Version of that file's form. */
 const changesVersion = 3;
 
+/** Text of that file. */
 export function changesJson(stacks: readonly StackChange[]): string {
   return `${JSON.stringify({ version: changesVersion, stacks }, null, 2)}\n`;
 }

@@ -108,6 +108,7 @@ export function sorted(lock: readonly Artifact[]): readonly Artifact[] {
   );
 }
 
+/** Text of the lock file. */
 export function renderLock(lock: readonly Artifact[]): string {
   return `${JSON.stringify(lock, null, 2)}\n`;
 }

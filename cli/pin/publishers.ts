@@ -26,6 +26,7 @@ const manifests = [
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
 
+/** Whether it is a program of a Kubernetes release. */
 export function isProgram({ url }: Pick<Artifact, "url">): boolean {
   return url.startsWith("https://dl.k8s.io/release/");
 }

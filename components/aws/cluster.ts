@@ -29,6 +29,7 @@ import { Snapshots } from "./snapshots.ts";
 import { WorkloadIdentity } from "./workloadIdentity.ts";
 
 export interface ClusterArgs {
+  /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;

@@ -12,12 +12,15 @@ export interface ControlPlaneArgs {
   readonly spec: ControlPlaneSettings;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
+  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
   readonly groupId: pulumi.Input<string>;
   readonly profileArn: pulumi.Input<string>;
+  /** ARN of the key of the cluster's parameters. */
   readonly secretsKeyArn: pulumi.Input<string>;
+  /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the machines' scripts in S3. */
   readonly scripts: MachineScripts;

@@ -24,11 +24,13 @@ export interface ControlPlaneMachineArgs {
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
+  /** Control-plane subnet of the member's zone. */
   readonly subnetId: pulumi.Input<string>;
   readonly groupId: pulumi.Input<string>;
   readonly profileArn: pulumi.Input<string>;
   /** ARN of the key of the cluster's parameters: the machine writes two of them and must name it. */
   readonly secretsKeyArn: pulumi.Input<string>;
+  /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
@@ -36,6 +38,7 @@ export interface ControlPlaneMachineArgs {
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
+  /** Makes the gate before the machine. */
   readonly gate: GateBefore;
 }
 

@@ -10,6 +10,7 @@ import type { PolicyDocument } from "./policyDocument.ts";
 export interface IdentityArgs {
   /** What the role may do, by purpose: each becomes a separate policy. None of AWS's managed policies is attached. */
   readonly policies: Readonly<Record<string, pulumi.Input<PolicyDocument>>>;
+  /** What the organisation demands of roles. */
   readonly iam: NodeSettings["iam"];
 }
 
@@ -18,6 +19,7 @@ function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
   return rolePath === "/" ? {} : { path: rolePath };
 }
 
+/** What the organisation demands of every role. */
 export function roleBounds(iam: NodeSettings["iam"]): {
   readonly path?: string;
   readonly permissionsBoundary?: string;

@@ -12,7 +12,9 @@ import { ports } from "../model/ports.ts";
 export interface LoadBalancerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "controlPlane" | "apiDns">;
   readonly vpcId: pulumi.Input<string>;
+  /** One subnet per zone for the internal load balancer. */
   readonly privateSubnetIds: readonly pulumi.Input<string>[];
+  /** One subnet per zone for the public load balancer. */
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   /**
    * The way to the internet. The public load balancer is created after it and deleted before it: AWS answers "VPC has no internet gateway"

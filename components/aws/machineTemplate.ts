@@ -4,10 +4,12 @@ import type { OperatingSystem } from "../model/operatingSystems.ts";
 import type { PoolSpec } from "../model/pools.ts";
 
 export interface MachineTemplateArgs {
+  /** Value of the tag Name. */
   readonly name: string;
   readonly os: OperatingSystem;
   /** `latest` or an AMI id. */
   readonly image: string;
+  /** Instance type. */
   readonly size: string;
   readonly diskGb: number;
   /** Kind, speed and key of the system disk, where the stack file names them. */

@@ -101,6 +101,7 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
   ];
 }
 
+/** ARN of the scripts of one system in their bucket. */
 export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolders): string {
   return `${bucketArn}/${scriptsFolders[system]}/*`;
 }
@@ -162,6 +163,7 @@ export interface ControlPlaneBuckets {
   readonly scripts: string;
 }
 
+/** What the machines of the control plane do themselves. */
 export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneParameters, buckets: ControlPlaneBuckets): PolicyDocument {
   return policy(
     ...readParameters(scope, [...parameters.read, ...parameters.write]),

@@ -21,6 +21,7 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[];
 }
 
+/** A policy document of these statements. */
 export function policy(...statements: readonly Statement[]): PolicyDocument {
   return { Version: "2012-10-17", Statement: statements };
 }
@@ -38,6 +39,7 @@ export function partition(region: string): string {
   return region.startsWith("us-gov-") ? "aws-us-gov" : "aws";
 }
 
+/** ARN of something in the cluster's account and region. */
 export function arn(scope: PolicyScope, service: string, resource: string): string {
   return `arn:${partition(scope.region)}:${service}:${scope.region}:${scope.accountId}:${resource}`;
 }

@@ -24,6 +24,7 @@ import { launches, purchase } from "./purchase.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface PoolArgs extends Attachment {
+  /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /** What the machines receive: `poolPayload`. */

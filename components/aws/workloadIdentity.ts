@@ -23,6 +23,7 @@ export interface WorkloadIdentityArgs {
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
+  /** Service accounts of add-ons and their rights. */
   readonly addOns?: readonly Grant[];
 }
 

@@ -32,6 +32,7 @@ interface GmsaIdentity {
 }
 
 export interface ClusterArgs {
+  /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;

@@ -14,12 +14,14 @@ export interface ControlPlaneArgs {
   readonly resourceGroup: ResourceGroupContext;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
+  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
+  /** Resource id of the identity. */
   readonly identityId: pulumi.Input<string>;
   /** Where secrets and snapshots are, and by which identity. */
   readonly access: MachineAccess;

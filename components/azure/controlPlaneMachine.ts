@@ -41,17 +41,21 @@ export interface ControlPlaneMachineArgs {
   readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
+  /** Control-plane subnet of the member's zone. */
   readonly subnetId: pulumi.Input<string>;
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
+  /** Resource id of the identity. */
   readonly identityId: pulumi.Input<string>;
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
   /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
+  /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
+  /** Makes the gate before the machine. */
   readonly gate: GateBefore;
 }
 

@@ -35,6 +35,7 @@ import { assignRole } from "./roles.ts";
 import { workerSecrets } from "./secretNames.ts";
 
 export interface PoolArgs extends Attachment {
+  /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
   /** API client, to count the machines of a pool whose number the program does not set. */

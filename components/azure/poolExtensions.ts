@@ -49,6 +49,7 @@ function bootstrap(): Extension {
   };
 }
 
+/** Extensions of a pool's machines. */
 export function poolExtensions(pool: PoolSpec): readonly Extension[] {
   return pool.os === "windows" ? [bootstrap(), health(pool)] : [health(pool)];
 }

@@ -22,6 +22,7 @@ export function inDns({ name, tags }: ResourceGroupContext) {
   return { resourceGroupName: name, location: "global", tags: Object.fromEntries(names) };
 }
 
+/** The inputs that every tagged resource of a cluster has. */
 export function inResourceGroup({ name, location, tags }: ResourceGroupContext) {
   return { resourceGroupName: name, location, tags: { ...tags } };
 }

@@ -20,9 +20,11 @@ export interface WorkloadIdentityArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   readonly resourceGroup: ResourceGroupContext;
+  /** Tenant of the subscription. */
   readonly tenantId: pulumi.Output<string>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;
+  /** Service accounts of add-ons and their roles. */
   readonly addOns?: readonly AddOnGrant[];
 }
 

@@ -131,6 +131,7 @@ export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSc
   return current;
 }
 
+/** What a schema allows, in words for an error message. */
 export function describeAllowed(schema: JsonSchema | undefined): string {
   if (schema === undefined) return "nothing here";
   const kind = describeKind(schema);

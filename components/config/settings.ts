@@ -23,10 +23,12 @@ export interface AcceptedSettings {
   readonly pools: readonly object[];
 }
 
+/** Whether everything a rule reads was accepted. */
 export function hasSettings<K extends keyof Settings>(given: object, reads: readonly K[]): given is Pick<Settings, K> {
   return reads.every((path) => Object.hasOwn(given, path));
 }
 
+/** Whether everything a rule reads of a pool was accepted. */
 export function hasFields<K extends keyof PoolConfig>(given: object, reads: readonly K[]): given is Pick<PoolConfig, K> {
   return reads.every((field) => Object.hasOwn(given, field));
 }

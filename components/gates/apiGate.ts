@@ -6,6 +6,7 @@ import { type Patience, waitFor } from "./waitFor.ts";
 export interface ApiGateArgs {
   /** Ids of all control-plane machines: the gate waits again when one of them changes. */
   readonly machines: pulumi.Input<pulumi.Input<string>[]>;
+  /** The same machines as nodes. */
   readonly members: readonly pulumi.Input<MemberNode>[];
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;

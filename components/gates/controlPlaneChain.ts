@@ -21,9 +21,11 @@ interface ChainMachine {
 /** What `controlPlaneChain` is made from. */
 export interface ChainArgs {
   readonly spec: Pick<ClusterSpec, "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption">;
+  /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** What must exist before the API can be reached: listeners and targets. */
   readonly reachable: readonly pulumi.Resource[];
+  /** Makes the machine of a member behind the gate. */
   readonly makeMachine: (member: ControlPlaneMember, before: GateBefore) => ChainMachine;
 }
 

@@ -8,7 +8,9 @@ import { type Patience, waitFor } from "./waitFor.ts";
 export interface MemberGateArgs {
   /** Changes when, and only when, the machine was replaced: its id. */
   readonly machine: pulumi.Input<string>;
+  /** Its node. */
   readonly node: pulumi.Input<MemberNode>;
+  /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   readonly patience?: Patience;
 }

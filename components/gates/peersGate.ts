@@ -14,10 +14,13 @@ import { type Patience, waitFor } from "./waitFor.ts";
 export interface PeersGateArgs {
   /** Changes when, and only when, the machine is going to be replaced. */
   readonly fingerprint: pulumi.Input<string>;
+  /** The machine. */
   readonly member: ControlPlaneMember;
+  /** All machines of the control plane. */
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release that the machine is going to run. */
   readonly version: string;
+  /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
   /** Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member a moment ago. */
   readonly patience?: Patience;

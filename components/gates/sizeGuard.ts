@@ -5,6 +5,7 @@ import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
 export interface SizeGuardArgs {
+  /** Name of the pool, as its nodes have it in their label. */
   readonly pool: string;
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;

@@ -14,10 +14,12 @@ export type ImageName = keyof typeof images;
 
 export type ImageSource = Pick<ClusterSpec, "artifacts">;
 
+/** Reference of an add-on's image. */
 export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows" = "linux"): string {
   return lockedImage(spec.artifacts, name, os);
 }
 
+/** The same from a lock file alone. */
 export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
   const version = images[name];
   return requireArtifact(lock, {

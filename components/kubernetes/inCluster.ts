@@ -33,6 +33,7 @@ export interface InClusterArgs {
   readonly spec: ClusterSpec;
   /** Kubeconfig of an administrator. It is marked as secret here in any case. */
   readonly kubeconfig: pulumi.Input<string>;
+  /** API client of the gates. */
   readonly api: pulumi.Input<ApiClient>;
   /** Identifier of the cluster, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
@@ -42,6 +43,7 @@ export interface InClusterArgs {
   readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
+  /** What the pod network runs in the cluster. */
   readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
   readonly azureCloudConfig?: pulumi.Input<string>;

@@ -109,6 +109,7 @@ export type Manifest =
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;
 
+/** The object with these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
   return {
     ...manifest,

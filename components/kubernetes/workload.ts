@@ -37,6 +37,7 @@ export const onAnyLinux = {
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
+/** Affinity to nodes for which all of the expressions hold. */
 export function onNodesThat(...matchExpressions: { key: string; operator: string; values?: string[] }[]) {
   return {
     nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
@@ -58,10 +59,12 @@ export function small(cpu: string, memory: string, memoryLimit: string) {
   return { requests: { cpu, memory }, limits: { memory: memoryLimit } };
 }
 
+/** A folder or file of the node. */
 export function hostPath(name: string, path: string, type: string): Volume {
   return { name, hostPath: { path, type } };
 }
 
+/** A namespace with its Pod Security level. */
 export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
   return {
     apiVersion: "v1",
@@ -75,10 +78,12 @@ export interface Account {
   readonly namespace: string;
 }
 
+/** A service account. */
 export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
 
+/** A ClusterRole of the account's own, bound to it. */
 export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
@@ -86,6 +91,7 @@ export function clusterRights(account: Account, name: string, rules: PolicyRule[
   ];
 }
 
+/** Binds an existing ClusterRole to an account. */
 export function boundClusterRole(account: Account, name: string, role: string): Manifest {
   return {
     apiVersion: "rbac.authorization.k8s.io/v1",
@@ -96,6 +102,7 @@ export function boundClusterRole(account: Account, name: string, role: string): 
   };
 }
 
+/** A Role of the account's own in a namespace, bound to it. */
 export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     {

@@ -9,6 +9,7 @@ import { windowsPaths } from "./windows/paths.ts";
 /** Where templates are; below it each has the path of its file, on Windows without the drive. */
 const templates = { linux: "/etc/fenestra/templates", windows: `${windowsPaths.root}\\templates` } as const;
 
+/** The files of a payload, those with a placeholder for a login as templates. */
 export function withTemplates(os: "linux" | "windows", files: readonly PayloadFile[]): readonly PayloadFile[] {
   return files.map((file) => (needsLogin(file) ? { ...file, path: templatePath(os, file) } : file));
 }

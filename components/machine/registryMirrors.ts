@@ -20,6 +20,7 @@ export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
   readonly registries: Readonly<Record<string, string>>;
+  /** Which registries and mirrors want a login. */
   readonly credentials: Credentials;
 }
 

@@ -27,10 +27,12 @@ export function cidr(text: string): Cidr {
   return parsed;
 }
 
+/** An address as dotted text. */
 export function formatAddress(address: number): string {
   return [24, 16, 8, 0].map((shift) => Math.floor(address / 2 ** shift) % 256).join(".");
 }
 
+/** A network as text. */
 export function formatCidr({ first, prefix }: Cidr): string {
   return `${formatAddress(first)}/${prefix}`;
 }

@@ -16,10 +16,12 @@ export type LoginSettings = Pick<StackConfig, "proxyCredentials" | "registryCred
 
 type Login = NonNullable<StackConfig["proxyCredentials"]>;
 
+/** The logins that a config names. */
 export function credentialsOf({ proxyCredentials, registryCredentials = {} }: LoginSettings): Credentials {
   return { proxy: proxyCredentials !== undefined, registries: Object.keys(registryCredentials).sort() };
 }
 
+/** Whether there is any login. */
 export function hasCredentials({ proxy, registries }: Credentials): boolean {
   return proxy || registries.length > 0;
 }

@@ -11,6 +11,7 @@ export type LogCollector = (typeof logCollectors)[number];
 
 export type LogSettings = NonNullable<StackConfig["addons"]["logs"]>;
 
+/** Log group of a cluster in CloudWatch. */
 export function logGroupName(cluster: string): string {
   return `/fenestra/${cluster}`;
 }

@@ -29,6 +29,7 @@ export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
   readonly httpProxy: string | undefined;
+  /** The logins for all of this. */
   readonly credentials: Credentials;
   /** What is reached without the proxy, besides the cluster's own networks. */
   readonly noProxy: readonly string[];

@@ -36,6 +36,7 @@ export type ProgramFlags = z.output<typeof programSchema>;
 /** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);
 
+/** What was recorded of every minor. */
 export function readProgramFlags(): readonly ProgramFlags[] {
   return z.array(programSchema).parse(JSON.parse(readFileSync(programFlagsFile, "utf8")));
 }

@@ -133,6 +133,7 @@ export function selectableVersions(lock: readonly Artifact[]): readonly string[]
     .sort(compareVersions);
 }
 
+/** Orders releases by number. */
 export function compareVersions(a: string, b: string): number {
   const left = a.split(".").map(Number);
   const right = b.split(".").map(Number);
@@ -174,6 +175,7 @@ export function machineArtifacts(lock: readonly Artifact[], version: string, rol
   };
 }
 
+/** Reference of the pause image with its digest. */
 export function pauseImage(lock: readonly Artifact[], version: string): string {
   return requireArtifact(lock, {
     name: "registry.k8s.io/pause",

@@ -56,6 +56,7 @@ export type ClusterState = z.infer<typeof clusterState>;
  */
 export const stackGuardName = "fenestra-guard";
 
+/** The state of a cluster of this description. */
 export function stateOf({
   name,
   cloud,

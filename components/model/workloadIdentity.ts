@@ -48,6 +48,7 @@ export function identityName(cluster: string, { namespace, name }: ServiceAccoun
   return `${whole.slice(0, 45)}-${createHash("sha256").update(whole).digest("hex").slice(0, 10)}`;
 }
 
+/** Variables by which SDKs of AWS take a role. */
 export function awsEnvironment(region: string, roleArn: string): Readonly<Record<string, string>> {
   return {
     AWS_ROLE_ARN: roleArn,

@@ -1,6 +1,7 @@
 import { stringify } from "yaml";
 
 export interface KubeconfigArgs {
+  /** Name of cluster, user and context. */
   readonly cluster: string;
   /** URL of the API: `https://host:6443`. */
   readonly server: string;

@@ -9,6 +9,7 @@ import { expiryWarning } from "./expiry.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 
 export interface PkiArgs {
+  /** Name of the cluster. */
   readonly cluster: string;
   /** Refuse to delete the authorities, the service-account key and the encryption key. True in production. */
   readonly protect: boolean;

@@ -39,6 +39,7 @@ export interface PlanDiff {
   readonly findings: { readonly new: readonly Finding[]; readonly gone: readonly Finding[] };
 }
 
+/** Whether nothing changes at all. */
 export function isEmpty({ refused, resources, nodes, files, findings }: PlanDiff): boolean {
   const parts = [refused, resources, files, findings.new, findings.gone, nodes.filter(({ change }) => change !== "stays")];
   return parts.every((part) => part.length === 0);

@@ -32,6 +32,7 @@ export type Paint = (colour: "red" | "yellow" | "green", text: string) => string
 
 const plain: Paint = (_, text) => text;
 
+/** A comparison as text for the terminal. */
 export function diffText(diff: PlanDiff, paint: Paint = plain): string {
   if (isEmpty(diff)) return "Nothing changes.\n";
   const parts = [
@@ -49,11 +50,13 @@ export function diffText(diff: PlanDiff, paint: Paint = plain): string {
     .join("\n\n")}\n`;
 }
 
+/** What is refused, each with what to do. */
 export function refusedLines(refused: readonly Problem[]): readonly string[] {
   if (refused.length === 0) return [];
   return ["REFUSED: this update will not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
 }
 
+/** Resources whose data would be lost. */
 export function lostLines({ resources }: PlanDiff): readonly string[] {
   const lost = resources.filter(({ data }) => data !== undefined);
   if (lost.length === 0) return [];
@@ -75,6 +78,7 @@ function painted(change: Change | "stays", line: string, paint: Paint): string {
   return change === "changed" || change === "added" || change === "stays" ? line : paint(colours[change], line);
 }
 
+/** What happens to the nodes, a line each. */
 export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): readonly string[] {
   return [
     "Nodes",
@@ -118,6 +122,7 @@ export function countsInWords(resources: readonly Operation[]): string {
     .join(", ");
 }
 
+/** Every resource that does not stay, with its values. */
 export function resourceLines(resources: readonly Operation[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
   return [
@@ -133,11 +138,13 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
   ];
 }
 
+/** What is billed in another number. */
 export function billedChangeLines({ billed }: PlanDiff): readonly string[] {
   if (billed.length === 0) return [];
   return ["Billed by time", ...billed.map(({ what, before, now }) => `~ ${what}: ${before} -> ${now}`)];
 }
 
+/** Findings that are new, and those that are gone. */
 export function findingLines({ findings }: PlanDiff): readonly string[] {
   const { new: added, gone } = findings;
   if (added.length + gone.length === 0) return [];
@@ -148,6 +155,7 @@ export function findingLines({ findings }: PlanDiff): readonly string[] {
   ];
 }
 
+/** What differs in a file of a machine. */
 export function fileLines({ machine, path, leaves, lines }: FileChange): readonly string[] {
   return [
     `${machine} ${path}`,

@@ -141,6 +141,7 @@ export interface SimulatedAccount {
   readonly admits: (subnet: RecordedResource | undefined) => boolean;
 }
 
+/** Every storage account of the program. */
 export function collectAccounts(program: RecordedProgram): readonly SimulatedAccount[] {
   const containers = resourcesOfType(program, "azure-native:storage:BlobContainer");
   return resourcesOfType(program, "azure-native:storage:StorageAccount").map((account) => ({

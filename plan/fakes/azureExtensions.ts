@@ -18,6 +18,7 @@ export function extensionsOfSet(program: RecordedProgram, set: RecordedResource)
   return [...model, ...own].map(extension);
 }
 
+/** Extensions of a VM. */
 export function extensionsOfVm(program: RecordedProgram, vm: RecordedResource): readonly AzureExtension[] {
   return resourcesOfType(program, "azure-native:compute:VirtualMachineExtension")
     .filter(({ inputs }) => textOf(inputs.vmName) === textOf(vm.outputs.name))

@@ -47,6 +47,7 @@ export interface SimulatedMachine {
   readonly group: SimulatedGroup | undefined;
 }
 
+/** Number of the next machine of a group, by those that it has. */
 export function nextNumber(urn: string, running: readonly SimulatedMachine[]): number {
   const numbers = running.filter((machine) => machine.urn === urn).map(({ name }) => Number(/\[(\d+)\]$/.exec(name)?.[1] ?? 0));
   return Math.max(-1, ...numbers) + 1;

@@ -101,6 +101,7 @@ export interface CertificateParts extends RequestParts {
   readonly authorityKey: Buffer | undefined;
 }
 
+/** A name from the attributes that the tls provider takes. */
 export function distinguishedName(attributes: Readonly<Record<string, string>>): Name {
   const known: readonly string[] = subjectAttributes.map(([name]) => name);
   const odd = Object.keys(attributes).find((name) => !known.includes(name));
@@ -213,6 +214,7 @@ export function certificateRequest({ subject, publicKey, alternativeNames }: Req
   return pem("CERTIFICATE REQUEST", der(signed));
 }
 
+/** Reads a certificate request as a signer would. */
 export function readRequestPem(text: string): RequestParts {
   const { subject, subjectPKInfo, attributes } = AsnConvert.parse(fromPem(text), CertificationRequest).certificationRequestInfo;
   const names = (attributes ?? [])

@@ -19,6 +19,7 @@ export interface RecordedOptions {
   readonly deletedWith: string | undefined;
   /** URNs of resources whose replacement replaces this one. */
   readonly replaceWith: readonly string[];
+  /** Names of the hooks by the time they run. */
   readonly hooks: Readonly<Partial<Record<HookTime, readonly string[]>>>;
   /** Older names of this resource, or whole URNs where it was given those. */
   readonly aliases: readonly string[];
@@ -70,6 +71,7 @@ export function resourcesOfType(program: RecordedProgram, type: string): readonl
   return program.resources.filter((resource) => resource.type === type);
 }
 
+/** The logical name inside a URN. */
 export function nameOfUrn(urn: string): string {
   return urn.split("::").slice(3).join("::");
 }

@@ -55,6 +55,7 @@ function providerOf(request: { getProvider(): string }): string | undefined {
   return absent(request.getProvider())?.split("::").slice(0, 4).join("::");
 }
 
+/** Reads a request for a resource that exists already, by its id. */
 export function existingRequest(place: ProgramPlace, request: ReadResourceRequest): ResourceRequest {
   const [type, name, parent] = [request.getType(), request.getName(), request.getParent()];
   const inputs = mapFromWire(request.getProperties()?.toJavaScript() ?? {});

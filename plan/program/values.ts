@@ -56,6 +56,7 @@ export interface PropertyMap {
 /** A value as a resource has it, with secrets and unknown values marked at their place. */
 export type PropertyValue = string | number | boolean | null | Secret | Unknown | readonly PropertyValue[] | PropertyMap;
 
+/** Whether a value is a mapping of names to values. */
 export function isPropertyMap(value: PropertyValue | undefined): value is PropertyMap {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Secret) && !(value instanceof Unknown);
 }
@@ -85,6 +86,7 @@ export function mapOf(value: PropertyValue | undefined): PropertyMap {
   return isPropertyMap(plain) ? plain : {};
 }
 
+/** The list at a property, empty when it is missing or of another type. */
 export function listOf(value: PropertyValue | undefined): readonly PropertyValue[] {
   const plain = value instanceof Secret ? value.reveal() : value;
   return isPropertyList(plain) ? plain : [];
@@ -120,6 +122,7 @@ export function fromWire(value: unknown): PropertyValue {
 /** A value as JSON has it: what goes over the wire. */
 type WireValue = string | number | boolean | null | WireValue[] | { [key: string]: WireValue };
 
+/** The SDK's wire format of a value. */
 export function toWire(value: PropertyValue): WireValue {
   if (value instanceof Unknown) return runtime.unknownValue;
   if (value instanceof Secret) return { [runtime.specialSigKey]: runtime.specialSecretSig, value: toWire(value.reveal()) };
@@ -128,6 +131,7 @@ export function toWire(value: PropertyValue): WireValue {
   return value;
 }
 
+/** The properties of a wire mapping. */
 export function mapFromWire(wire: object): PropertyMap {
   return Object.fromEntries(Object.entries(wire).map(([key, item]) => [key, fromWire(item)]));
 }

@@ -162,6 +162,7 @@ function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }
 
+/** The output that this update counts up. */
 export function countedOutput(type: string, question: Omit<DiffQuestion, "type">): string | undefined {
   const counter = counters[type];
   if (counter === undefined) return undefined;

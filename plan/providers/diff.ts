@@ -62,6 +62,7 @@ export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges 
   };
 }
 
+/** Paths at which two sets of inputs differ. */
 export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
   return changesIn(plain(old), plain(now), "").map(({ path }) => path);
 }

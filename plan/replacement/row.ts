@@ -13,6 +13,7 @@ export interface ReplacementRow {
   readonly source: string;
 }
 
+/** A row. */
 export function row(source: string, replaces: readonly string[], more: Omit<ReplacementRow, "source" | "replaces"> = {}): ReplacementRow {
   return { source, replaces, ...more };
 }

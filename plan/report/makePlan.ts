@@ -35,6 +35,7 @@ export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Pro
   return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config) });
 }
 
+/** The plan of a run with simulated outputs. */
 export function planOfRun({ stack, spec, program, asOf, encrypted = [] }: Omit<PlanInput, "machines" | "objects">): Plan {
   return buildPlan({
     stack,

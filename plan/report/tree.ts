@@ -32,6 +32,7 @@ export function networkInWords({ network }: Plan): string {
   return `existing network ${existing.cidrs.join(", ")} (${existing.id.split("/").at(-1)}), ${out}`;
 }
 
+/** Who reaches the API, in words. */
 export function apiAccess({ network }: Plan): string {
   const inside = ["private network", ...(network.privateAccess ?? [])].join(", ");
   return network.publicAccess === null ? `${inside} only` : `${inside}, and ${network.publicAccess.join(", ")} by a public load balancer`;

@@ -4,6 +4,7 @@ import { closedPort, type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 
+/** A probe pod as the start of a probe. */
 export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeStart {
   return {
     name: `${probePod.host ? "node" : "pod"} ${probePod.host ? probePod.node : probePod.pod}`,

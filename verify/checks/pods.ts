@@ -6,6 +6,7 @@ import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches } from "../probe.ts";
 import { answeredBy, from, hostname, probeAll, routes } from "./paths.ts";
 
+/** Nodes reach the pods of a group. */
 export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   const { verify } = network;
   return {
@@ -45,6 +46,7 @@ async function seen({ signal }: VerifyContext, start: ProbeStart, pods: readonly
   return words.join(", ");
 }
 
+/** Pods reach pods of the same node. */
 export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${group.id} same host`,
@@ -57,6 +59,7 @@ export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyChec
   };
 }
 
+/** Pods reach pods of another node. */
 export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${start.id}->${target.id}`,

@@ -8,6 +8,7 @@ import { curl, reaches, staysSilent } from "../probe.ts";
 import type { ReadyProbePod } from "../probePods.ts";
 import { answeredBy, answering, from, hostname, kubeProxy } from "./paths.ts";
 
+/** A Service's address leads to its pods, from a pod or from a node. */
 export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {
   // kubernetes.io, "Networking on Windows": hosts cannot reach the addresses of Services scheduled on them, only pods can.
   const windowsHost = source === "node" && start.os === "windows";
@@ -78,6 +79,7 @@ export function unknownNameProblem(code: number): { readonly final: boolean; rea
   return code === 28 ? { final: false, text } : { final: true, text: `${text}: something answers for every name` };
 }
 
+/** Services are found by name. */
 export function dnsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `dns/${group.id}`,

@@ -130,6 +130,7 @@ const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool,
   ];
 });
 
+/** Whether an image reference has the cloud's form. */
 export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
   const { pattern, words } = cloudFacts[cloud].images;
   if (image === "latest" || pattern.test(image)) return [];

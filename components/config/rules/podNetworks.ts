@@ -243,6 +243,7 @@ function ranged(pods: PodNetworkName | undefined): boolean {
   return podAddressing[pods ?? defaultPodNetwork].nodeRanges;
 }
 
+/** The same rule where nodes have ranges of the pods' network, and none elsewhere. */
 export function whereNodesHaveRanges(one: Rule): Rule {
   return (given, lock) =>
     hasSettings(given.settings, ["network.pods"]) && !ranged(given.settings["network.pods"]) ? [] : one(given, lock);

@@ -160,6 +160,7 @@ function receivers(spec: LogSpec, collector: LogCollector, settings: LogSettings
   };
 }
 
+/** Configuration of the collector of some nodes, as YAML. */
 export function logConfiguration(spec: LogSpec, collector: LogCollector, settings: LogSettings): string {
   const os = collector === "windows" ? "windows" : "linux";
   const { extension, exporter, batch, processors = {} } = destination(spec, collector, settings);

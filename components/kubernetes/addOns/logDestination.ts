@@ -2,10 +2,12 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type LogCollector, type LogSettings, logGroupName } from "../../model/logs.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
 
+/** Variable with the value of a header. */
 export function headerVariable(index: number): string {
   return `HEADER_${index}`;
 }
 
+/** The value of a variable. */
 export function variable(name: string): string {
   return `\${env:${name}}`;
 }

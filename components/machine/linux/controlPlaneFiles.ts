@@ -46,6 +46,7 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
 
 const healthPaths = ["/healthz", "/livez", "/readyz"] as const;
 
+/** An audit policy of the stack file. */
 export function auditPolicyFile(policy: AuditPolicy): string {
   return yaml({ apiVersion: "audit.k8s.io/v1", kind: "Policy", ...policy });
 }

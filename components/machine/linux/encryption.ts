@@ -54,6 +54,7 @@ export function encryptionFiles(
   ];
 }
 
+/** Variables of the stages. */
 export function encryptionEnv({ secretsEncryption }: ControlPlaneSettings, secret: (name: string) => string, first: string): MachineEnv {
   return isFirstKeyAlone(secretsEncryption)
     ? { SECRET_ENCRYPTION_KEY: secret(first) }

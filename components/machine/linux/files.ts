@@ -24,6 +24,7 @@ const curlHome = "/etc/fenestra/curl";
 /** Path of the script that starts the bootstrap of a Linux machine. */
 export const linuxEntry = "/opt/fenestra/bootstrap.sh";
 
+/** A script from the folder beside this module, at its path on the machine. */
 export function script(name: string, path = `/opt/fenestra/${name}`): PayloadFile {
   return { path, content: readScript(new URL(`scripts/${name}`, import.meta.url)), mode: "0755" };
 }
@@ -52,6 +53,7 @@ function kubeletUnit(unit: PayloadFile, requiresMount: string | undefined): Payl
   return { ...unit, content: unit.content.replace(line, own) };
 }
 
+/** A systemd unit at its path. */
 export function unitFile(name: string, content: string): PayloadFile {
   return { path: `/etc/systemd/system/${name}`, content };
 }
@@ -64,6 +66,7 @@ export type LinuxFilesArgs = KubeletArgs & {
   readonly requiresMount?: string;
 };
 
+/** The script of a stage at its path. */
 export function stageFile({ name }: Stage): PayloadFile {
   return script(`stages/${name}.sh`, stageScript(name));
 }

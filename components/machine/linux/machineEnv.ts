@@ -45,6 +45,7 @@ function cloudEnv(cloud: CloudAccess): MachineEnv {
   });
 }
 
+/** URL of a Key Vault secret. */
 export function vaultSecret(vault: string, name: string): string {
   return `${vault.replace(/\/+$/, "")}/secrets/${name}`;
 }

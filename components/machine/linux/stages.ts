@@ -133,6 +133,7 @@ export function withPodNetwork(stages: readonly Stage[], { linux }: PodNetwork):
 
 export const stageTablePath = "/etc/fenestra/stages.tsv";
 
+/** Path of a stage's script. */
 export function stageScript(name: string): string {
   return `/opt/fenestra/stages/${name}.sh`;
 }

@@ -50,6 +50,7 @@ export function timerUnit(description: string, firstSeconds: number, intervalSec
   });
 }
 
+/** A program that runs as long as the machine does. */
 export function daemonUnit(description: string, command: string): string {
   return unit({
     Unit: [`Description=Fenestra: ${description}`, "After=kubelet.service", "StartLimitIntervalSec=0"],

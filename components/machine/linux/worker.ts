@@ -33,6 +33,7 @@ export function workerUnits({ cloud }: Pick<NodeSettings, "cloud">): readonly st
   return [...commonUnits(cloud), ...daemonUnits];
 }
 
+/** Payload of a Linux pool's machines. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   const env: MachineEnv = {
     ...commonEnv(spec, access.cloud, daemonUnits),

@@ -67,6 +67,7 @@ export function sources(spec: Pick<DownloadSettings, "mirror" | "network" | "cre
   return mirrored === url ? [url] : [mirrored, ...(alone ? [] : [url])];
 }
 
+/** Every file that a Windows node of this cluster downloads. */
 export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
   const network = spec.kubernetes.podNetwork;
   const wanted: Readonly<Record<string, Artifact>> = {

@@ -1,6 +1,7 @@
 /** Folder of the scripts and data that a Windows node receives. */
 const windowsRoot = "C:\\fenestra";
 
+/** Path of a script that a Windows node receives. */
 export function windowsScript(name: string): string {
   return `${windowsRoot}\\${name}`;
 }

@@ -27,6 +27,7 @@ export const serviceLogs = {
 /** What decides whether containerd uses a proxy. */
 type ProxySettings = Pick<NodeSettings, "httpProxy" | "credentials" | "noProxy" | "network" | "kubernetes">;
 
+/** containerd's service. */
 export function containerdService(spec: ProxySettings) {
   return {
     program: windowsPrograms.containerd,

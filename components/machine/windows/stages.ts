@@ -231,6 +231,7 @@ export type WindowsStageRule = StageRecord<WindowsStageName>;
 /** The stages of a Windows node, each after those it needs. */
 export const windowsStages: readonly WindowsStageRule[] = records;
 
+/** The stages of a pool's machines. */
 export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolSteps): readonly WindowsStageRule[] {
   const left = windowsStages.filter(({ on }) => on?.(spec, pool) ?? true);
   const names = left.map(({ name }) => name);

@@ -56,6 +56,7 @@ export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   return { initialMb, maximumMb: Math.round(initialMb * 1.5) };
 }
 
+/** Settings of the operating system for a pool's machines. */
 export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwork): WindowsSystem {
   return {
     name: pool.release.name,

@@ -3,6 +3,7 @@ import type { PayloadFile } from "../payload.ts";
 import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { windowsPaths } from "./paths.ts";
 
+/** Files of the user's own steps. */
 export function userFiles(pool: WindowsPool): readonly PayloadFile[] {
   const contents = { beforeJoin: pool.beforeJoin, afterJoin: pool.afterJoin, nodePatch: annotationPatch(pool) };
   return (["beforeJoin", "afterJoin", "nodePatch"] as const).flatMap((name): PayloadFile[] => {

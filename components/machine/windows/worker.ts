@@ -100,6 +100,7 @@ export const podColumns = [
   "DELETED:.metadata.deletionTimestamp",
 ].join(",");
 
+/** Payload of a Windows worker. Contains no secret. */
 export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const { spec, pool } = args;
   const network = spec.kubernetes.podNetwork;

@@ -212,6 +212,7 @@ function azureGrants(plan: Plan): readonly Grant[] {
     });
 }
 
+/** What is at the network's edge. */
 export function edge(plan: Plan): Edge {
   const of = (type: string): readonly PlanResource[] => plan.resources.filter((resource) => resource.type === type);
   const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));

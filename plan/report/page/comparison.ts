@@ -30,6 +30,7 @@ export function marksOf(plan: Plan, comparison: Comparison | undefined): Marks {
   );
 }
 
+/** What changes since an older plan, the worst first. */
 export function changes(comparison: Comparison): string {
   const { diff } = comparison;
   if (isEmpty(diff)) return "<p>Nothing changes.</p>";

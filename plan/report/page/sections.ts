@@ -49,6 +49,7 @@ export function accessTables(plan: Plan): string {
   ].join("\n");
 }
 
+/** The pools as a table. */
 export function poolTable({ pools }: Plan): string {
   if (pools.length === 0) return "<p>None.</p>";
   return table(
@@ -74,6 +75,7 @@ function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
   ].join("<br>");
 }
 
+/** What is billed by time. */
 export function billedList({ billed }: Plan): string {
   return `<p>At first, without traffic, snapshots, and what Services and claims create.</p>
 <ul>${billedLines(billed)

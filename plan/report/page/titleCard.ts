@@ -12,6 +12,7 @@ interface Figure {
   readonly kind?: "error" | "warning";
 }
 
+/** What a plan comes to, in five figures. */
 export function figures(plan: Plan): readonly Figure[] {
   const { controlPlane, pools, network, findings } = plan;
   const members = controlPlane.members.length;
