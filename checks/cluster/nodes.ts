@@ -19,6 +19,8 @@ export interface NodeFacts {
   readonly podCidr: string | undefined;
   readonly controlPlane: boolean;
   readonly cordoned: boolean;
+  /** Services and duties of the machine that have failed, as it says itself; nothing of another form counts. */
+  readonly failed: string | undefined;
   /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
   /** `aws` or `azure` by the provider id; `undefined` for anything else. */
@@ -27,6 +29,8 @@ export interface NodeFacts {
 
 /** Annotation by which KWOK finds the nodes that it plays (kwok.sigs.k8s.io: "Manage Nodes"). */
 const simulatedAnnotation = "kwok.x-k8s.io/node";
+/** What the scripts of a machine write on their Node (lib.sh, joined.ps1). */
+const failedAnnotation = "fenestra.dev/failed";
 /** Name of the rehearsal's container runtime (tools/runtime/main.go). */
 const rehearsalRuntime = "rehearsal://";
 /** Taint of every Windows node, by which plain pods stay away. */
@@ -52,6 +56,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     podCidr: spec?.podCIDR,
     controlPlane: controlPlaneKey in labels,
     cordoned: spec?.unschedulable === true,
+    failed: /^[\w.@, -]{1,500}$/.exec(metadata?.annotations?.[failedAnnotation] ?? "")?.[0],
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
       status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
@@ -67,6 +72,7 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
   const hasWindowsTaint = taints.includes(windowsTaint);
   return [
     ...(node.ready ? [] : [`it is not Ready: ${node.readyMessage}`]),
+    ...(node.failed === undefined ? [] : [`failed on its machine: ${node.failed}`]),
     ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
     ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),
     ...label(windowsBuildLabel, node.build),

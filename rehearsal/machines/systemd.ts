@@ -67,6 +67,12 @@ export class Systemd {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
       return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
     }
+    if (verb === "show") {
+      const failed = [...this.#states].filter(
+        ([name, { active, lastCode = 0 }]) => name.startsWith("fenestra-") && !active && lastCode !== 0,
+      );
+      return { code: 0, text: failed.map(([name]) => `Result=exit-code\nId=${name}\n`).join("\n") };
+    }
     const enables = verb === "enable" || verb === "reenable";
     if (enables || verb === "disable") {
       const found = await Promise.all(names.map((unit) => this.#unit(unit)));

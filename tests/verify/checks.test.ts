@@ -29,6 +29,7 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   podCidr: undefined,
   controlPlane: false,
   cordoned: false,
+  failed: undefined,
   simulated: false,
   cloud: "aws",
   ...more,

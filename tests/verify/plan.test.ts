@@ -179,6 +179,11 @@ describe("state of nodes", () => {
   const windows = node("w1", { build: "10.0.20348" });
   const cases: readonly (readonly [what: string, changed: V1Node, problem: string])[] = [
     [
+      "a unit that has failed",
+      { ...node("w1"), metadata: { ...node("w1").metadata, annotations: { "fenestra.dev/failed": "fenestra-etcd-snapshot.service" } } },
+      "failed on its machine: fenestra-etcd-snapshot.service",
+    ],
+    [
       "not Ready",
       {
         ...windows,

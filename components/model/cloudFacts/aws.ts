@@ -110,7 +110,7 @@ export const aws: CloudFacts = {
       statusFiles: "",
       console: "COM1",
       clock: { calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]], registry: [] },
-      drainEvents: [],
+      drainEvents: { leaves: [], returns: [] },
       cloudLogs: ["C:\\ProgramData\\Amazon\\EC2Launch\\log"],
     },
   },

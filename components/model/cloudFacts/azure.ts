@@ -172,7 +172,7 @@ export const azure: CloudFacts = {
           },
         ],
       },
-      drainEvents: ["Terminate", "Preempt"],
+      drainEvents: { leaves: ["Terminate", "Preempt"], returns: ["Reboot", "Redeploy", "Freeze"] },
       cloudLogs: ["C:\\WindowsAzure\\Logs\\Plugins"],
     },
   },

@@ -140,7 +140,7 @@ export interface CloudFacts {
       readonly console: string;
       /** Calls of w32tm, and values of the registry, by which time follows the cloud's clock. */
       readonly clock: { readonly calls: readonly (readonly string[])[]; readonly registry: readonly RegistryKey[] };
-      readonly drainEvents: readonly string[];
+      readonly drainEvents: { readonly leaves: readonly string[]; readonly returns: readonly string[] };
       readonly cloudLogs: readonly string[];
     };
   };

@@ -8,9 +8,7 @@ $ErrorActionPreference = 'Stop'
 # What the plug-in remembers of the last boot names networks and addresses that are gone, and it notices no reboot (Azure/azure-container-networking
 # PR#4551): every pod would fail. HNS itself was cleared by the stage network.
 function Clear-State {
-    param(
-        [string[]] $Files
-    )
+    param([string[]] $Files)
     Get-Process -Name azure-vnet* -ErrorAction SilentlyContinue | Stop-Process -Force
     foreach ($file in $Files) {
         Remove-Item -Force -LiteralPath $file -ErrorAction SilentlyContinue
@@ -20,9 +18,7 @@ function Clear-State {
 # The first network moves the adapter into a virtual switch, which cuts every connection. The plug-in makes its own at the first pod; with this one
 # there before, that cuts nothing any more (Azure/AgentBaker, New-ExternalHnsNetwork). If a switch stayed behind, HNS refuses the adapter's name.
 function New-FirstNetwork {
-    param(
-        [object] $First
-    )
+    param([object] $First)
     if (Get-HnsNetworkNamed $First.name) {
         return
     }
@@ -42,9 +38,7 @@ function New-FirstNetwork {
 # The configuration comes last: with it the node is Ready. The stage network removes it at each boot, so a restart of this pod changes nothing
 # under the pods that run.
 function Initialize-Network {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     $network = $Machine.network
     if (Test-Path -LiteralPath $network.conflist) {
         return

@@ -3,10 +3,7 @@
 # Identifies HNS by its process and flanneld's network by its id. A change of either means that the endpoints are gone
 # (projectcalico/calico#5164); AKS checks the process too (Azure/AgentBaker, staging/cse/windows/provisioningscripts/hnsremediator.ps1).
 function Get-NetworkMark {
-    param(
-        [object] $Network,
-        [string] $BootId
-    )
+    param([object] $Network, [string] $BootId)
     $service = Get-CimInstance Win32_Service -Filter "Name='hns'"
     "$BootId $($service.ProcessId) $($Network.ID)"
 }
@@ -14,9 +11,7 @@ function Get-NetworkMark {
 # Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go), nor do
 # those whose namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
 function Get-Sandboxes {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     $crictl = '--runtime-endpoint', $Machine.kubeletEndpoint
     foreach ($id in @(Invoke-Program $Machine.programs.crictl ($crictl + @('pods', '--state', 'Ready', '--quiet')))) {
         try {
@@ -33,10 +28,7 @@ function Get-Sandboxes {
 
 # Stops sandboxes. The kubelet recreates them with new endpoints and counts a restart of their containers. Returns those that did not stop.
 function Stop-Sandboxes {
-    param(
-        [object] $Machine,
-        [string[]] $Ids
-    )
+    param([object] $Machine, [string[]] $Ids)
     foreach ($id in $Ids) {
         try {
             Invoke-Program $Machine.programs.crictl @('--runtime-endpoint', $Machine.kubeletEndpoint, 'stopp', $id) | Out-Null
@@ -59,11 +51,7 @@ function Reset-Proxy {
 # flanneld does not notice that its network is gone; once stopped, the kubelet restarts it and it recreates the network. Then pods get new
 # endpoints.
 function Repair-PodNetwork {
-    param(
-        [object] $Machine,
-        [string] $BootId,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     $network = Get-HnsNetworkNamed $Machine.network.name
     if (-not $network) {
         $flanneld = @(Get-Process -Name flanneld -ErrorAction SilentlyContinue)

@@ -6,6 +6,7 @@ import { disposeMachine, identity, machine, needsNamespaces, spec } from "./mach
 
 /** What kubectl answers, one look after the other: the status of the node's condition, or nothing where the API refuses. */
 const kubectl = `#!/bin/bash
+if [[ $* == *annotate* ]]; then printf '%s\\n' "\${*: -2:1}" >>/store/told; exit 0; fi
 answer=$(head -n 1 /store/answers)
 sed -i 1d /store/answers
 [[ -n $answer ]] || { echo "error: You must be logged in to the server (Unauthorized)" >&2; exit 1; }
@@ -45,6 +46,23 @@ describe("the health port of a Linux machine", function () {
 
   it("stays open while the node is not Ready for a moment, or nobody says", () => {
     assert.deepEqual(ports(60, ["", "True", "", "False"]), ["closed", "open", "open", "open"]);
+  });
+
+  it("goes with a word on the Node about units that have failed, and one when none has any more", () => {
+    const here = machine(exampleLinuxWorker(spec));
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.writeScript(`${commandFolder}/kubectl`, kubectl);
+    here.write("/store/answers", "True\nTrue\nTrue\n");
+    here.write(
+      "/store/units",
+      "Result=success\nId=fenestra-drain.service\n\nResult=exit-code\nId=fenestra-a.service\n\nId=fenestra-b.service\nResult=timeout\n",
+    );
+    here.writeScript(
+      "/store/on-sleep",
+      "#!/bin/bash\n[ \"$(wc -l </store/answers)\" -gt 1 ] || rm -f /store/units\n[ -s /store/answers ] || echo '^sleep' >/store/cut\n",
+    );
+    const { output } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
+    assert.equal(here.read("/store/told"), "fenestra.dev/failed=fenestra-a.service,fenestra-b.service\nfenestra.dev/failed-\n", output);
   });
 
   it("is open again when its listener is gone", () => {

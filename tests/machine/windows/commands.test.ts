@@ -33,7 +33,11 @@ const ofTests: ReadonlySet<string> = new Set("Add-Content Get-Content Set-Conten
 const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
   ["a file is read", /\[IO\.File\]::(?!Read)\w*Read\w*|\[IO\.File\]::ReadAllText/i, ["files.ps1"]],
   ["a file is written", /\[IO\.File\]::(?:Create|Write|Move|Replace|Append)/i, ["files.ps1", "web.ps1"]],
-  ["JSON is read", /\bConvertFrom-Json\b/i, ["files.ps1", "identity.ps1", "web.ps1", "hns.ps1", "report.ps1", "start-kube-proxy.ps1"]],
+  [
+    "JSON is read",
+    /\bConvertFrom-Json\b/i,
+    ["files.ps1", "identity.ps1", "web.ps1", "notice.ps1", "hns.ps1", "report.ps1", "start-kube-proxy.ps1"],
+  ],
   ["the web is asked", /\[Net\.(?:Http|Web)\w*\]::Create|Net\.WebClient/i, ["web.ps1"]],
   [
     "a program is run",

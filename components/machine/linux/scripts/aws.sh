@@ -103,8 +103,8 @@ notice() {
   answer=$(imds autoscaling/target-lifecycle-state 2>/dev/null) && [[ $answer == Terminated ]] && return 0
   answer=$(imds spot/instance-action 2>/dev/null) && [[ $answer == '{'* ]] && return 0
   LEAVES=
-  answer=$(imds events/maintenance/scheduled 2>/dev/null) || return 2
-  if [[ $answer == '[]' ]]; then return 1; fi
+  answer=$(imds events/maintenance/scheduled 2>&1) || [[ $answer == *' 404' ]] || return 2
+  if [[ $answer == '[]' || $answer == *' 404' ]]; then return 1; fi
   NOTICE_SECONDS=$(python3 -I - "$answer" <<'EOF'
 import json, sys, time
 from email.utils import parsedate_to_datetime

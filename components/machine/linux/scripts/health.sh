@@ -22,6 +22,7 @@ trap '[[ -z $listener ]] || kill "$listener"' EXIT
 while :; do
   if node_ready; then
     seen=$SECONDS
+    tell_failed || log "nobody was told which units have failed"
     if [[ -z $listener ]] || ! kill -0 "$listener" 2>/dev/null; then
       listen &
       listener=$!

@@ -27,6 +27,9 @@ known() {
     [[ -n $(admin get secret "bootstrap-token-${token%%.*}" --ignore-not-found --output name) ]]
 }
 
+# This job runs on each control-plane machine, every hour.
+tell_failed || log "nobody was told which units have failed"
+
 # Another control-plane machine may have just published: then its secret stays valid for at least as long as workers need.
 now=$(date +%s)
 if secret_get "$JOIN_SECRET" >"$work/current" && current=$(json_text expires <"$work/current") &&

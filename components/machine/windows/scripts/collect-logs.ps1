@@ -13,9 +13,7 @@ $limits = @{ file = 20971520; all = 524288000; used = 0 }
 
 # Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the match is hidden.
 function Hide-Secret {
-    param(
-        [string] $Line
-    )
+    param([string] $Line)
     foreach ($pattern in $patterns) {
         $Line = [Regex]::Replace($Line, $pattern, '$1(hidden)')
     }
@@ -24,10 +22,7 @@ function Hide-Secret {
 
 # Writes lines without secrets; a private key of several lines is left out as a whole.
 function Write-Masked {
-    param(
-        [IO.TextReader] $Reader,
-        [string] $Path
-    )
+    param([IO.TextReader] $Reader, [string] $Path)
     $writer = New-Object IO.StreamWriter $Path
     try {
         $key = $false
@@ -46,10 +41,7 @@ function Write-Masked {
 
 # Writes the output of a command, or its error, to a separate file.
 function Save-Answer {
-    param(
-        [string] $Name,
-        [scriptblock] $Command
-    )
+    param([string] $Name, [scriptblock] $Command)
     try {
         # Before the output is wrapped into lines, which could split a secret.
         $text = & $Command | ForEach-Object { if ($_ -is [string]) { Hide-Secret $_ } else { $_ } } | Out-String -Width 400
@@ -62,9 +54,7 @@ function Save-Answer {
 
 # Copies a file or folder, but no file that is nothing but a secret: kubeconfigs, keys, certificates, memory dumps.
 function Copy-Source {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     # Given a file's own path, a recursive search would look for its name in all folders below.
     $files = @(Get-Item -LiteralPath $Path -ErrorAction SilentlyContinue)
     if (Test-Path -LiteralPath $Path -PathType Container) {
@@ -102,9 +92,7 @@ function Copy-Source {
 
 # UTF-16 where every second byte is zero, which its writers do not always mark; else UTF-8. Keeps the stream's place.
 function Get-Encoding {
-    param(
-        [IO.Stream] $Stream
-    )
+    param([IO.Stream] $Stream)
     $buffer = New-Object byte[] 64
     $count = $Stream.Read($buffer, 0, 64)
     $Stream.Seek(-$count, 'Current') | Out-Null

@@ -2,10 +2,7 @@
 
 # Digest from the lock file, or from the publisher's checksum file.
 function Get-ExpectedDigest {
-    param(
-        [object] $Artifact,
-        [string[]] $CurlArguments
-    )
+    param([object] $Artifact, [string[]] $CurlArguments)
     if ($Artifact.digest) {
         return $Artifact.digest
     }
@@ -27,13 +24,9 @@ function Get-ExpectedDigest {
 }
 
 function Start-Download {
-    param(
-        [string] $Url,
-        [string] $Path,
-        [string[]] $CurlArguments
-    )
+    param([string] $Url, [string] $Path, [string[]] $CurlArguments)
     # curl's messages go to a file: a stage has no console.
-    $arguments = $CurlArguments + @('--stderr', "$Path.err", '--output', $Path, $Url)
+    $arguments = $CurlArguments + @('--continue-at', '-', '--stderr', "$Path.err", '--output', $Path, $Url)
     $process = Start-Process -FilePath 'curl.exe' -ArgumentList @($arguments | ForEach-Object { Format-Argument $_ }) -PassThru -NoNewWindow
     $process.Handle | Out-Null
     $process
@@ -41,11 +34,7 @@ function Start-Download {
 
 # One round with one source per file: all files not verified yet, in parallel. Returns those still missing.
 function Invoke-Round {
-    param(
-        [object[]] $Wanted,
-        [int] $Source,
-        [string[]] $CurlArguments
-    )
+    param([object[]] $Wanted, [int] $Source, [string[]] $CurlArguments)
     foreach ($item in $Wanted) {
         $urls = @($item.artifact.urls)
         $url = $urls[$Source % $urls.Count]
@@ -60,17 +49,17 @@ function Invoke-Round {
             continue
         }
         Write-Log "$($item.artifact.name): curl ended with $($item.process.ExitCode) '$words', digest '$digest', expected $($item.expected)"
-        Remove-Item -Force -LiteralPath $item.path -ErrorAction SilentlyContinue
+        # What was cut off or took too long goes on where it was (curl(1), exit codes).
+        if (18, 28, 56 -notcontains $item.process.ExitCode) {
+            Remove-Item -Force -LiteralPath $item.path -ErrorAction SilentlyContinue
+        }
         $item
     }
 }
 
 # Installs or unpacks a file, atomically for a program: its pod may look for it at any time.
 function Install-Artifact {
-    param(
-        [object] $Artifact,
-        [string] $Path
-    )
+    param([object] $Artifact, [string] $Path)
     New-Folder $Artifact.folder
     if ($Artifact.unpack) {
         # Pods' shims outlive containerd, and a running program cannot be overwritten.
@@ -91,9 +80,7 @@ function Install-Artifact {
 
 # Stops processes that run from a file: a running program cannot be replaced. The kubelet restarts the pod of flanneld or kube-proxy.
 function Stop-Program {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     $full = [IO.Path]::GetFullPath($Path)
     $running = @(Get-Process | Where-Object { $_.Path -eq $full })
     foreach ($process in $running) {
@@ -105,10 +92,7 @@ function Stop-Program {
 
 # Fetches the artifacts of one stage and, when all are verified, installs them. Safe to repeat: verified files are not fetched again.
 function Install-Artifacts {
-    param(
-        [object] $Machine,
-        [string] $Stage
-    )
+    param([object] $Machine, [string] $Stage)
     $curl = @($Machine.curl)
     New-Folder $Machine.paths.downloads
     $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })

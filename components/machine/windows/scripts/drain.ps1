@@ -1,9 +1,12 @@
 # The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline. kubectl drain would
 # request DaemonSets, which a node may not read.
 param(
+    # 0: pods may come again, if it was a drain that has kept them away.
     [int] $Seconds,
     # Lifecycle hook that waits for the end of the drain; empty when there is none.
-    [string] $Hook = ''
+    [string] $Hook = '',
+    # The machine is back afterwards: what cannot move stays.
+    [switch] $Returns
 )
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
@@ -11,12 +14,7 @@ $ErrorActionPreference = 'Stop'
 
 # Calls the API with the node's own permissions. No call takes longer than what is left of the time.
 function Invoke-Kubectl {
-    param(
-        [object] $Machine,
-        [string[]] $Arguments,
-        [hashtable] $Deadline,
-        [string] $Text = ''
-    )
+    param([object] $Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
     $seconds = [Math]::Max(2, [int] (Get-Left $Deadline 10))
     $common = '--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', "${seconds}s"
     Invoke-Program $Machine.programs.kubectl ($common + $Arguments) -Seconds ($seconds + 1) -Text $Text
@@ -24,11 +22,7 @@ function Invoke-Kubectl {
 
 # The node's pods, from the lines of kubectl: namespace, name, phase, kinds of owners, mirror, time of deletion.
 function Get-OwnPods {
-    param(
-        [object] $Machine,
-        [string] $Node,
-        [hashtable] $Deadline
-    )
+    param([object] $Machine, [string] $Node, [hashtable] $Deadline)
     $lines = Invoke-Kubectl $Machine @('get', 'pods', '--all-namespaces', '--field-selector', "spec.nodeName=$Node", '--no-headers', '-o', "custom-columns=$($Machine.drain.columns)") $Deadline
     foreach ($line in @($lines | Where-Object { "$_".Trim() })) {
         $values = @(-split $line)
@@ -38,19 +32,13 @@ function Get-OwnPods {
 
 # Pods that must go: not those of DaemonSets, which ignore a cordon, nor mirror pods, nor those that have ended.
 function Select-Pods {
-    param(
-        [object[]] $Pods
-    )
+    param([object[]] $Pods)
     $Pods | Where-Object { $_ -and $_.owners -notcontains 'DaemonSet' -and -not $_.mirror -and 'Succeeded', 'Failed' -notcontains $_.phase }
 }
 
 # Requests one eviction. Refusal by a disruption budget is no error: the next round tries again. An API that does not answer is one.
 function Send-Eviction {
-    param(
-        [object] $Machine,
-        [object] $Pod,
-        [hashtable] $Deadline
-    )
+    param([object] $Machine, [object] $Pod, [hashtable] $Deadline)
     $meta = @{ name = $Pod.name; namespace = $Pod.namespace }
     $body = @{ apiVersion = 'policy/v1'; kind = 'Eviction'; metadata = $meta } | ConvertTo-Json -Compress
     try {
@@ -66,11 +54,7 @@ function Send-Eviction {
 
 # Restarts the hook's timeout when it is time to. The drain has its own deadline all the same.
 function Send-Heartbeat {
-    param(
-        [object] $Machine,
-        [string] $Hook,
-        [hashtable] $Beat
-    )
+    param([object] $Machine, [string] $Hook, [hashtable] $Beat)
     if (-not $Hook -or (Get-Left $Beat) -gt 0) {
         return
     }
@@ -86,10 +70,7 @@ function Send-Heartbeat {
 
 # Deletes what is left, in one call: `kubectl delete pod` knows one namespace only.
 function Remove-Pods {
-    param(
-        [object] $Machine,
-        [object[]] $Pods
-    )
+    param([object] $Machine, [object[]] $Pods)
     $items = @($Pods | ForEach-Object { @{ apiVersion = 'v1'; kind = 'Pod'; metadata = @{ name = $_.name; namespace = $_.namespace } } })
     try {
         $list = ConvertTo-Json -Depth 5 -Compress -InputObject @{ apiVersion = 'v1'; kind = 'List'; items = $items }
@@ -100,14 +81,26 @@ function Remove-Pods {
     }
 }
 
+# Cordons the node, with a mark, unless somebody else has: that stays. With -Off pods may come again, where the mark is there.
+function Set-Cordon {
+    param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Off)
+    $is = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '-o', 'jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}') $Deadline)"
+    $patch = ''
+    if ($Off -and $is -like '*,?*') {
+        $patch = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}'
+    }
+    if (-not $Off -and $is -notlike 'true,*') {
+        $patch = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}'
+    }
+    if ($patch) {
+        Invoke-Kubectl $Machine @('patch', 'node', $Node, '--type', 'merge', '-p', $patch) $Deadline | Out-Null
+        Write-Log "node ${Node}: $patch"
+    }
+}
+
 # True when every pod was evicted before the deadline.
 function Invoke-Drain {
-    param(
-        [object] $Machine,
-        [string] $Node,
-        [int] $Seconds,
-        [string] $Hook = ''
-    )
+    param([object] $Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns)
     $deadline = New-Deadline $Seconds
     $beat = New-Deadline 0
     Write-Notice "drain of node $Node within $Seconds s"
@@ -117,7 +110,7 @@ function Invoke-Drain {
         # Somebody may have deleted the Node already: its pods move all the same.
         if (-not $cordoned) {
             try {
-                Invoke-Kubectl $Machine @('cordon', $Node) $deadline | Out-Null
+                Set-Cordon $Machine $Node $deadline
                 $cordoned = $true
             }
             catch {
@@ -149,7 +142,9 @@ function Invoke-Drain {
         return $false
     }
     Write-Notice "drain of node $Node reached its deadline, $($pods.Count) pods left" 'Warning'
-    Remove-Pods $Machine $pods
+    if (-not $Returns) {
+        Remove-Pods $Machine $pods
+    }
     $false
 }
 
@@ -159,5 +154,11 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine 'drain'
 Initialize-Web
-Invoke-Drain $machine (Get-NodeName $machine.cloud) $Seconds $Hook | Out-Null
+$node = Get-NodeName $machine.cloud
+if ($Seconds -gt 0) {
+    Invoke-Drain $machine $node $Seconds $Hook -Returns:$Returns | Out-Null
+}
+else {
+    Set-Cordon $machine $node (New-Deadline 20) -Off
+}
 exit 0

@@ -10,11 +10,7 @@ $ErrorActionPreference = 'Stop'
 
 # Retries until the digest is right: the role's permissions may take minutes to reach S3.
 function Get-Scripts {
-    param(
-        [object] $Machine,
-        [object] $Object,
-        [string] $File
-    )
+    param([object] $Machine, [object] $Object, [string] $File)
     $pauses = @($Machine.retry.pauseSeconds)
     for ($attempt = 0; $true; $attempt += 1) {
         if ((Get-Digest $File 'SHA256') -eq $Object.sha256) {
@@ -39,9 +35,7 @@ function Get-Scripts {
 
 # Writes the files of an archive: JSON, path to text.
 function Expand-Scripts {
-    param(
-        [string] $File
-    )
+    param([string] $File)
     $archive = Get-Machine $File
     foreach ($item in $archive.files.PSObject.Properties) {
         Write-Text $item.Name $item.Value
@@ -50,9 +44,7 @@ function Expand-Scripts {
 
 # True once the bootstrap has registered its tasks: from then on they carry on without this script.
 function Test-HandedOver {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     foreach ($task in $Machine.tasks) {
         if (-not (Get-ScheduledTask -TaskName $task.name -ErrorAction SilentlyContinue)) {
             return $false

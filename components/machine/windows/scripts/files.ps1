@@ -2,9 +2,7 @@
 
 # The data rendered for this machine.
 function Get-Machine {
-    param(
-        [string] $Path = "$PSScriptRoot/machine.json"
-    )
+    param([string] $Path = "$PSScriptRoot/machine.json")
     $data = Read-Data $Path
     if ($null -eq $data) {
         throw "$Path cannot be read"
@@ -14,10 +12,7 @@ function Get-Machine {
 
 # Text of a file; empty, or with -Needed an error, when it is missing, a folder, or in use, and when a power failure left NULs in place of its text.
 function Read-Text {
-    param(
-        [string] $Path,
-        [switch] $Needed
-    )
+    param([string] $Path, [switch] $Needed)
     try {
         $text = [IO.File]::ReadAllText($Path)
         if ($text -and -not $text.Contains([string] [char] 0)) {
@@ -35,9 +30,7 @@ function Read-Text {
 
 # The object in a JSON file, nothing when there is no whole one: what it says is then asked or made anew, as if the file were missing.
 function Read-Data {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     $text = Read-Text $Path
     # PowerShell 7 takes some objects without an end.
     if ($text -notmatch '^\s*\{[\s\S]*\}\s*$') {
@@ -53,26 +46,19 @@ function Read-Data {
 
 # A time limit that every loop and every call asks. The clock may be set meanwhile, a stopwatch not.
 function New-Deadline {
-    param(
-        [double] $Seconds
-    )
+    param([double] $Seconds)
     @{ watch = [Diagnostics.Stopwatch]::StartNew(); seconds = $Seconds }
 }
 
 # Seconds left until a deadline, at most those given; 0 when it has passed.
 function Get-Left {
-    param(
-        [hashtable] $Deadline,
-        [double] $AtMost = 86400
-    )
+    param([hashtable] $Deadline, [double] $AtMost = 86400)
     [Math]::Max(0, [Math]::Min($AtMost, $Deadline.seconds - $Deadline.watch.Elapsed.TotalSeconds))
 }
 
 # Writes one line with a timestamp to the console and to the log of the running script.
 function Write-Log {
-    param(
-        [string] $Message
-    )
+    param([string] $Message)
     $line = '{0:o} {1}' -f [DateTime]::UtcNow, $Message
     Write-Host $line
     # Looked up through the call stack: a called script has its own script scope.
@@ -96,10 +82,7 @@ function Write-Log {
 
 # Sets the log file, and the serial port if it is free, for the calling script and everything it calls.
 function Start-Log {
-    param(
-        [object] $Machine,
-        [string] $Name
-    )
+    param([object] $Machine, [string] $Name)
     try {
         New-Folder $Machine.paths.logs
     }
@@ -112,10 +95,7 @@ function Start-Log {
 
 # Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without access to the machine.
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind = 'Information'
-    )
+    param([string] $Message, [string] $Kind = 'Information')
     Write-Log $Message
     try {
         if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
@@ -140,9 +120,7 @@ function Write-Notice {
 }
 
 function New-Folder {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     if (-not (Test-Path -LiteralPath $Path)) {
         New-Item -ItemType Directory -Force -Path $Path | Out-Null
     }
@@ -150,10 +128,7 @@ function New-Folder {
 
 # UTF-8 without a byte order mark. A reader finds the old file or the new one, also after a power failure: it is on the disk before it has the name.
 function Write-Text {
-    param(
-        [string] $Path,
-        [string] $Text
-    )
+    param([string] $Path, [string] $Text)
     New-Folder (Split-Path -Parent $Path)
     $bytes = [Text.Encoding]::UTF8.GetBytes($Text)
     $file = [IO.File]::Create("$Path.new", 4096, [IO.FileOptions]::WriteThrough)
@@ -169,10 +144,7 @@ function Write-Text {
 
 # Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading that: it is tried for a second.
 function Move-File {
-    param(
-        [string] $From,
-        [string] $To
-    )
+    param([string] $From, [string] $To)
     if (Test-Path -LiteralPath $To -PathType Container) {
         Remove-Item -Recurse -Force -LiteralPath $To
     }
@@ -197,10 +169,7 @@ function Move-File {
 
 # A file's SHA-256 or SHA-512 in lower case; empty when there is no file.
 function Get-Digest {
-    param(
-        [string] $Path,
-        [string] $Algorithm
-    )
+    param([string] $Path, [string] $Algorithm)
     if (Test-Path -LiteralPath $Path) {
         return (Get-FileHash -LiteralPath $Path -Algorithm $Algorithm).Hash.ToLowerInvariant()
     }

@@ -35,12 +35,7 @@ function Initialize-Hns {
 
 # Calls HNS. A minute is enough for the longest call, creating the first network.
 function Invoke-Hns {
-    param(
-        [string] $Method,
-        [string] $Path,
-        [string] $Body = '',
-        [int] $Seconds = 60
-    )
+    param([string] $Method, [string] $Path, [string] $Body = '', [int] $Seconds = 60)
     Initialize-Hns
     try {
         $text = [Fenestra.Hns]::Call($Method, $Path, $Body, 1000 * $Seconds)
@@ -60,8 +55,6 @@ function Invoke-Hns {
 }
 
 function Get-HnsNetworkNamed {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     @(Invoke-Hns GET '/networks/') | Where-Object { $_.Name -eq $Name } | Select-Object -First 1
 }

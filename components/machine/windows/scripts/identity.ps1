@@ -3,11 +3,7 @@
 
 # An object, or with -Text a text, from Azure's metadata service.
 function Get-AzureMetadata {
-    param(
-        [string] $Path,
-        [int] $Attempts = 6,
-        [switch] $Text
-    )
+    param([string] $Path, [int] $Attempts = 6, [switch] $Text)
     $answer = Invoke-Web @{ Uri = "http://169.254.169.254/metadata/$Path"; Headers = @{ Metadata = 'true' } } -Attempts $Attempts
     if ($Text) {
         return $answer
@@ -17,12 +13,7 @@ function Get-AzureMetadata {
 
 # Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time. One that waits no more counts as told.
 function Send-Lifecycle {
-    param(
-        [object] $Machine,
-        [string] $Hook,
-        [string] $Action,
-        [string] $Result = ''
-    )
+    param([object] $Machine, [string] $Hook, [string] $Action, [string] $Result = '')
     $form = [ordered] @{
         Action               = $Action
         Version              = '2011-01-01'
@@ -40,10 +31,7 @@ function Send-Lifecycle {
 
 # An answer that has the form it must have; anything else, such as the page of a busy service, is refused before it is believed.
 function Assert-Form {
-    param(
-        [string] $Text,
-        [string] $Pattern
-    )
+    param([string] $Text, [string] $Pattern)
     if ($Text -cnotmatch "^($Pattern)$") {
         throw "the metadata service answered with '$($Text.Substring(0, [Math]::Min(80, $Text.Length)))' for $Pattern"
     }
@@ -52,9 +40,7 @@ function Assert-Form {
 
 # Name, address and provider id of this machine.
 function Get-Identity {
-    param(
-        [object] $Cloud
-    )
+    param([object] $Cloud)
     $address = '\d{1,3}(\.\d{1,3}){3}'
     if ($Cloud.kind -eq 'aws') {
         $id = Get-NodeName $Cloud
@@ -75,9 +61,7 @@ function Get-Identity {
 
 # The node's name, which needs no file: one may be torn when the machine must leave.
 function Get-NodeName {
-    param(
-        [object] $Cloud
-    )
+    param([object] $Cloud)
     if ($Cloud.kind -eq 'aws') {
         return Assert-Form (Get-AwsMetadata 'instance-id') 'i-[0-9a-f]{8,17}'
     }
@@ -86,9 +70,7 @@ function Get-NodeName {
 
 # The join secret, read with this machine's identity.
 function Get-JoinSecret {
-    param(
-        [object] $Cloud
-    )
+    param([object] $Cloud)
     if ($Cloud.kind -eq 'aws') {
         $body = @{ Name = $Cloud.joinSecret; WithDecryption = $true } | ConvertTo-Json -Compress
         $answer = Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter' | ConvertFrom-Json

@@ -3,9 +3,7 @@
 
 # Creates a folder that only the system and administrators may read or write, inherited by its contents. Safe to repeat.
 function Protect-Folder {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     try {
         New-Folder $Path
         # Ten calls of icacls take a second.
@@ -25,9 +23,7 @@ function Protect-Folder {
 
 # An argument of a program as Windows reads it.
 function Format-Argument {
-    param(
-        [string] $Text
-    )
+    param([string] $Text)
     if ($Text -and $Text -notmatch '[\s"]') {
         return $Text
     }
@@ -94,11 +90,7 @@ function Invoke-Program {
 
 # Runs the block while no other process runs one under that name, and returns true; false when another process holds the lock for longer.
 function Invoke-Alone {
-    param(
-        [string] $Lock,
-        [int] $Milliseconds,
-        [scriptblock] $Body
-    )
+    param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
     $mutex = New-Object Threading.Mutex $false, "Global\fenestra-$Lock"
     $held = $false
     try {
@@ -124,12 +116,7 @@ function Invoke-Alone {
 
 # Waits until the condition returns something, and returns it.
 function Wait-Until {
-    param(
-        [scriptblock] $Condition,
-        [int] $Seconds,
-        [string] $What,
-        [double] $PauseSeconds = 2
-    )
+    param([scriptblock] $Condition, [int] $Seconds, [string] $What, [double] $PauseSeconds = 2)
     $deadline = New-Deadline $Seconds
     while ($true) {
         $value = & $Condition
@@ -145,26 +132,19 @@ function Wait-Until {
 
 # Results of the join stage, which is done again when they cannot be read.
 function Get-Node {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     Get-Machine $Machine.paths.node
 }
 
 # Replaces the placeholders with this machine's values.
 function Expand-Text {
-    param(
-        [string] $Text,
-        [object] $Node
-    )
+    param([string] $Text, [object] $Node)
     $Text.Replace('@NODE_NAME@', $Node.name).Replace('@PROVIDER_ID@', $Node.providerId).Replace('@NODE_IP@', $Node.address)
 }
 
 # Kills a process and all its descendants.
 function Stop-Tree {
-    param(
-        [object] $Process
-    )
+    param([object] $Process)
     try {
         Invoke-Program 'taskkill.exe' @('/PID', "$($Process.Id)", '/T', '/F') -Seconds 30 | Out-Null
         $Process.WaitForExit(10000) | Out-Null
@@ -176,11 +156,7 @@ function Stop-Tree {
 
 # Runs a script of the user, whose output goes to a file of its own: what the script leaves running would hold a pipe open for ever.
 function Invoke-OwnScript {
-    param(
-        [object] $Machine,
-        [string] $Path,
-        [int] $Seconds = 1500
-    )
+    param([object] $Machine, [string] $Path, [int] $Seconds = 1500)
     $log = "$($Machine.paths.logs)/own-$([IO.Path]::GetFileNameWithoutExtension($Path))"
     $arguments = "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $(Format-Argument $Path)"
     $process = Start-Process -FilePath 'powershell.exe' -ArgumentList $arguments -PassThru -NoNewWindow -RedirectStandardOutput "$log.log" -RedirectStandardError "$log.err.log"

@@ -1,25 +1,32 @@
-# Whether the cloud is about to terminate this machine: polled every few seconds, since there is no push notification.
+# Whether the cloud is about to terminate or to interrupt this machine: polled every few seconds, since there is no push notification.
 
-# A value of the metadata service, empty when it does not answer: no path that fails or hangs hides what another says.
+# A value of the metadata service, empty when it does not answer: no path that fails or hangs hides what another says. Then $Silent is set.
 function Get-Quiet {
-    param(
-        [scriptblock] $Question
-    )
+    param([scriptblock] $Question, [hashtable] $Silent = @{})
     $CallsEnd = New-Deadline 10
     try {
         & $Question
     }
     catch {
+        $Silent.silent = $true
         Write-Log "notice: $_"
     }
 }
 
-# Seconds left, the action to take at the end, and the hook that waits meanwhile; nothing while the machine may stay. Two attempts per request:
-# an unreachable service must not take more time than a notice leaves, and the next round asks again.
+# An interruption after which the machine is back; nothing while there is more time than a drain takes: it may be known days ahead.
+function Get-Interruption {
+    param([object] $Machine, [string] $NotBefore, [string] $Finish = 'none', [string] $Id = '')
+    $seconds = Get-EventSeconds $NotBefore $Machine.drain ($Machine.drain.seconds + 60)
+    if ($seconds -le $Machine.drain.seconds) {
+        @{ seconds = $seconds; finish = $Finish; hook = ''; id = $Id; returns = $true }
+    }
+}
+
+# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing while it may stay, and where
+# nobody says, which $Silent then holds. Two attempts per request: an unreachable service must not take more time than a notice leaves, and the next
+# round asks again. What EC2 recommends to rebalance is the group's affair: it starts another machine first.
 function Get-Termination {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine, [hashtable] $Silent = @{})
     if ($Machine.cloud.kind -eq 'aws') {
         $spot = Get-Quiet { Get-AwsMetadata 'spot/instance-action' 2 }
         $leaves = (Get-Quiet { Get-AwsMetadata 'autoscaling/target-lifecycle-state' 2 }) -like 'Terminated*'
@@ -34,42 +41,51 @@ function Get-Termination {
         if ($leaves) {
             return @{ seconds = $Machine.drain.seconds; finish = 'lifecycle'; hook = "$($Machine.lifecycle.terminateHook)" }
         }
-        return
+        $found = Get-Quiet {
+            $text = Get-AwsMetadata 'events/maintenance/scheduled' 2
+            if ($text) {
+                ConvertFrom-Json $text
+            }
+        } $Silent
+        return $found | Where-Object { $_ -and $_.State -eq 'active' } | ForEach-Object { Get-Interruption $Machine $_.NotBefore } | Select-Object -First 1
     }
     # The first call enables the service, and may take two minutes (Azure documentation, scheduled events): the next round asks again.
-    $events = (Get-Quiet { Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2 }).Events
+    $events = (Get-Quiet { Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2 } $Silent).Events
     if (@($events | Where-Object { $_ }).Count -eq 0) {
         return
     }
-    $own = Get-Quiet { Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2 -Text }
-    foreach ($item in @($events | Where-Object { $_ })) {
-        if ($Machine.drain.events -contains $item.EventType -and $item.Resources -contains $own) {
+    $own = Get-Quiet { Get-AzureMetadata 'instance/compute/name?api-version=2021-02-01&format=text' 2 -Text } $Silent
+    $mine = @($events | Where-Object { $_ -and $_.Resources -contains $own })
+    foreach ($item in $mine) {
+        if ($Machine.drain.events.leaves -contains $item.EventType) {
             return @{ seconds = Get-EventSeconds $item.NotBefore $Machine.drain; finish = 'event'; hook = ''; id = $item.EventId }
         }
     }
+    $mine | Where-Object { $Machine.drain.events.returns -contains $_.EventType } | ForEach-Object {
+        # One that has started has no time, and what this machine shares with others begins at its time.
+        $finish = 'none'
+        if ($_.NotBefore -and @($_.Resources).Count -eq 1) {
+            $finish = 'event'
+        }
+        Get-Interruption $Machine $_.NotBefore $finish $_.EventId
+    } | Select-Object -First 1
 }
 
-# Seconds until an Azure event starts, less a reserve. A started event has no time left; a missing time, and one that cannot be read, mean now.
+# Seconds until an event starts, less a reserve. A started event has no time left; a missing time, and one that cannot be read, mean now.
 function Get-EventSeconds {
-    param(
-        [string] $NotBefore,
-        [object] $Drain
-    )
+    param([string] $NotBefore, [object] $Drain, [int] $AtMost = $Drain.seconds)
     $culture = [Globalization.CultureInfo]::InvariantCulture
     $styles = [Globalization.DateTimeStyles] 'AdjustToUniversal, AssumeUniversal'
     $start = [DateTime]::MinValue
     if (-not [DateTime]::TryParse($NotBefore, $culture, $styles, [ref] $start)) {
         return $Drain.spotSeconds
     }
-    [Math]::Max(5, [Math]::Min($Drain.seconds, [int] ($start - [DateTime]::UtcNow).TotalSeconds - $Drain.reserveSeconds))
+    [Math]::Max(5, [Math]::Min($AtMost, [int] ($start - [DateTime]::UtcNow).TotalSeconds - $Drain.reserveSeconds))
 }
 
 # Lets the cloud proceed: there is nothing left to wait for.
 function Complete-Termination {
-    param(
-        [object] $Machine,
-        [hashtable] $Termination
-    )
+    param([object] $Machine, [hashtable] $Termination)
     $CallsEnd = New-Deadline 60
     if ($Termination.finish -eq 'lifecycle' -and $Machine.lifecycle) {
         Send-Lifecycle $Machine $Machine.lifecycle.terminateHook 'CompleteLifecycleAction' 'CONTINUE'

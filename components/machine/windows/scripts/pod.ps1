@@ -3,9 +3,7 @@
 
 # The mounted service-account token: at the mount path, or below the sandbox's folder where containerd cannot bind it there.
 function Get-TokenFile {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     $candidates = @($Path)
     if ($env:CONTAINER_SANDBOX_MOUNT_POINT) {
         $candidates += Join-Path $env:CONTAINER_SANDBOX_MOUNT_POINT ($Path -replace '^[A-Za-z]:', '')
@@ -20,10 +18,7 @@ function Get-TokenFile {
 
 # A separate kubeconfig with the API's host name: the Service address of in-cluster configuration works only once kube-proxy runs.
 function Write-PodKubeconfig {
-    param(
-        [object] $Machine,
-        [string] $Path
-    )
+    param([object] $Machine, [string] $Path)
     $config = @{
         apiVersion        = 'v1'
         kind              = 'Config'
@@ -38,9 +33,7 @@ function Write-PodKubeconfig {
 # This node's part of the pod network, from the file that flanneld writes; empty until then. flanneld writes its own address there
 # (10.244.3.1/24), while IPAM needs the network's (10.244.3.0/24).
 function Get-Subnet {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     foreach ($line in @((Read-Text $Path) -split "`r?`n")) {
         if ($line -match '^FLANNEL_SUBNET=([\d.]+)/(\d+)$') {
             return (Get-NetworkAddress $Matches[1] ([int] $Matches[2])) + '/' + $Matches[2]
@@ -51,10 +44,7 @@ function Get-Subnet {
 
 # First address of the network that contains an address.
 function Get-NetworkAddress {
-    param(
-        [string] $Address,
-        [int] $Prefix
-    )
+    param([string] $Address, [int] $Prefix)
     $bytes = [Net.IPAddress]::Parse($Address).GetAddressBytes()
     for ($i = 0; $i -lt 4; $i += 1) {
         $kept = [Math]::Max(0, [Math]::Min(8, $Prefix - 8 * $i))
@@ -65,10 +55,7 @@ function Get-NetworkAddress {
 
 # The program is downloaded while the kubelet registers the node, so this pod may start first. The file appears atomically.
 function Wait-Program {
-    param(
-        [string] $Path,
-        [int] $Seconds
-    )
+    param([string] $Path, [int] $Seconds)
     if (Test-Path -LiteralPath $Path) {
         return
     }
@@ -78,10 +65,7 @@ function Wait-Program {
 
 # Starts a program with the pod's own output.
 function Start-PodProgram {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     $process = Start-Process -FilePath $Path -ArgumentList @($Arguments | ForEach-Object { Format-Argument $_ }) -PassThru -NoNewWindow
     $process.Handle | Out-Null
     Set-Priority ([IO.Path]::GetFileNameWithoutExtension($Path))

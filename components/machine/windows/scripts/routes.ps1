@@ -17,9 +17,7 @@ function Test-VirtualSwitch {
 # Puts each route on the adapter and gateway of the default route. Returns those it had to repair. For this boot only: an adapter behind a
 # virtual switch is new at each boot, and a persistent route would point to the old one.
 function Repair-Routes {
-    param(
-        [string[]] $Prefixes
-    )
+    param([string[]] $Prefixes)
     $default = Get-DefaultRoute
     if ($null -eq $default) {
         return

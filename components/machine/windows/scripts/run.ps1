@@ -11,10 +11,7 @@ $ErrorActionPreference = 'Stop'
 # Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by name. One that exceeds its time
 # limit (a call of HNS, the servicing stack) is killed and counts as failed: the next attempt does the rest.
 function Invoke-Wave {
-    param(
-        [object] $Machine,
-        [string[]] $Names
-    )
+    param([object] $Machine, [string[]] $Names)
     $watch = [Diagnostics.Stopwatch]::StartNew()
     $running = @{}
     $codes = @{}
@@ -42,9 +39,7 @@ function Invoke-Wave {
 }
 
 function Start-StageProcess {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     $arguments = "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File `"$PSScriptRoot\stage.ps1`" -Name $Name"
     $process = Start-Process -FilePath 'powershell.exe' -ArgumentList $arguments -PassThru -WindowStyle Hidden
     # .NET loses the exit code unless the handle is read first.
@@ -54,10 +49,7 @@ function Start-StageProcess {
 
 # Runs the waves until one fails or requests a reboot. 0 done, 3010 reboot, else the exit code of the failed stage.
 function Invoke-Waves {
-    param(
-        [object] $Machine,
-        [object[]] $Waves
-    )
+    param([object] $Machine, [object[]] $Waves)
     foreach ($wave in $Waves) {
         $codes = Invoke-Wave $Machine @($wave)
         foreach ($name in @($wave)) {
@@ -75,9 +67,7 @@ function Invoke-Waves {
 
 # Counts a reboot. False when the limit is reached: then something requests one for ever.
 function Add-Reboot {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     $file = "$($Machine.paths.state)/reboots"
     $count = 0
     [int]::TryParse((Read-Text $file), [ref] $count) | Out-Null
@@ -90,10 +80,7 @@ function Add-Reboot {
 
 # Seconds to wait before an attempt, counted from 0: growing, then level, with random jitter so that a pool does not retry in step.
 function Get-Pause {
-    param(
-        [object] $Machine,
-        [int] $Attempt
-    )
+    param([object] $Machine, [int] $Attempt)
     $pauses = @($Machine.retry.pauseSeconds)
     $base = $pauses[[Math]::Min($Attempt, $pauses.Count - 1)]
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
@@ -101,10 +88,7 @@ function Get-Pause {
 
 # One attempt: access rights first, so that nothing is downloaded or written to a folder that others may change or read.
 function Invoke-Attempt {
-    param(
-        [object] $Machine,
-        [object[]] $Waves
-    )
+    param([object] $Machine, [object[]] $Waves)
     try {
         foreach ($path in $Machine.protected) {
             Protect-Folder $path
@@ -130,10 +114,7 @@ function Invoke-Attempt {
 }
 
 function Invoke-Run {
-    param(
-        [object] $Machine,
-        [switch] $FirstWave
-    )
+    param([object] $Machine, [switch] $FirstWave)
     $waves = @($Machine.waves | Where-Object { $_ -notcontains 'after' })
     if ($FirstWave) {
         $waves = @(, $waves[0])

@@ -1,25 +1,18 @@
 # AWS Signature Version 4 as a pure function of the request (AWS documentation, "Create a signed AWS API request").
 
 function Get-Sha256Hex {
-    param(
-        [string] $Text
-    )
+    param([string] $Text)
     $sha = [Security.Cryptography.SHA256]::Create()
     ConvertTo-Hex $sha.ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
 }
 
 function ConvertTo-Hex {
-    param(
-        [byte[]] $Bytes
-    )
+    param([byte[]] $Bytes)
     [BitConverter]::ToString($Bytes).Replace('-', '').ToLowerInvariant()
 }
 
 function Get-Hmac {
-    param(
-        [byte[]] $Key,
-        [string] $Text
-    )
+    param([byte[]] $Key, [string] $Text)
     $hmac = New-Object Security.Cryptography.HMACSHA256
     $hmac.Key = $Key
     # The comma keeps PowerShell from unrolling the bytes.
@@ -27,12 +20,7 @@ function Get-Hmac {
 }
 
 function Get-SigningKey {
-    param(
-        [string] $Secret,
-        [string] $Day,
-        [string] $Region,
-        [string] $Service
-    )
+    param([string] $Secret, [string] $Day, [string] $Region, [string] $Service)
     $key = Get-Hmac ([Text.Encoding]::UTF8.GetBytes("AWS4$Secret")) $Day
     $key = Get-Hmac $key $Region
     $key = Get-Hmac $key $Service

@@ -1,15 +1,10 @@
 # Container Credential Guard: registers the plug-in that fetches domain accounts for pods on a node that has not joined the domain.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/download.ps1"
 
 # Enables or disables a privilege of this process. SYSTEM holds it, but disabled.
 function Set-Privilege {
-    param(
-        [int] $Number,
-        [bool] $On
-    )
+    param([int] $Number, [bool] $On)
     if (-not ('Fenestra.Privilege' -as [type])) {
         Add-Type -Namespace Fenestra -Name Privilege -MemberDefinition '[DllImport("ntdll.dll")] public static extern int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before);'
     }
@@ -22,19 +17,17 @@ function Set-Privilege {
 
 # Opens a key below HKEY_LOCAL_MACHINE with specific rights.
 function Open-Key {
-    param(
-        [string] $Path,
-        [Security.AccessControl.RegistryRights] $Rights
-    )
-    [Microsoft.Win32.Registry]::LocalMachine.OpenSubKey($Path, [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree, $Rights)
+    param([string] $Path, [Security.AccessControl.RegistryRights] $Rights)
+    $key = [Microsoft.Win32.Registry]::LocalMachine.OpenSubKey($Path, [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree, $Rights)
+    if ($null -eq $key) {
+        throw "there is no key HKEY_LOCAL_MACHINE\$Path"
+    }
+    $key
 }
 
 # Adds a class to the allowed plug-ins. The key belongs to TrustedInstaller, so its ownership is taken for a moment and restored.
 function Add-AllowedClass {
-    param(
-        [string] $Path,
-        [string] $ClassId
-    )
+    param([string] $Path, [string] $ClassId)
     $takeOwnership = 9
     $restore = 18
     Set-Privilege $takeOwnership $true
@@ -63,9 +56,7 @@ function Add-AllowedClass {
 
 # Binary form of a security descriptor.
 function ConvertTo-Descriptor {
-    param(
-        [string] $Sddl
-    )
+    param([string] $Sddl)
     $descriptor = New-Object Security.AccessControl.RawSecurityDescriptor $Sddl
     $bytes = New-Object byte[] $descriptor.BinaryLength
     $descriptor.GetBinaryForm($bytes, 0)
@@ -73,9 +64,7 @@ function ConvertTo-Descriptor {
 }
 
 function Set-RegistryValue {
-    param(
-        [object] $Entry
-    )
+    param([object] $Entry)
     if (-not (Test-Path -LiteralPath $Entry.path)) {
         New-Item -Force -Path $Entry.path | Out-Null
     }
@@ -94,16 +83,17 @@ function Set-RegistryValue {
 
 # Copies the plug-in's file to where Windows loads it from, with its event manifests; archives differ in their folders.
 function Install-Plugin {
-    param(
-        [object] $Plugin,
-        [string] $Folder
-    )
+    param([object] $Plugin, [string] $Folder)
     $dll = Get-ChildItem -Recurse -File -LiteralPath $Folder -Filter $Plugin.dll | Select-Object -First 1
     if (-not $dll) {
         throw "the archive of the plug-in has no $($Plugin.dll)"
     }
-    # A file in use cannot be replaced, and an identical one need not be.
-    if ((Get-Digest $Plugin.target 'SHA256') -ne (Get-Digest $dll.FullName 'SHA256')) {
+    # A file in use cannot be replaced, but it can have another name; an identical one need not be.
+    $before = Get-Digest $Plugin.target 'SHA256'
+    if ($before -ne (Get-Digest $dll.FullName 'SHA256')) {
+        if ($before) {
+            Move-File $Plugin.target "$($Plugin.target).$($before.Substring(0, 8))"
+        }
         Copy-Item -Force -LiteralPath $dll.FullName -Destination $Plugin.target
     }
     foreach ($manifest in @(Get-ChildItem -Recurse -File -LiteralPath $Folder -Filter '*.man')) {

@@ -1,7 +1,5 @@
 # Registers containerd as a native service with recovery actions. It is started by the services stage, after the network.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/services.ps1"
 $service = $Machine.services.containerd
 if (Get-Service -Name containerd -ErrorAction SilentlyContinue) {

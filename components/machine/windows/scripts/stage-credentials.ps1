@@ -1,8 +1,6 @@
 # Credentials: reads the logins for what this machine fetches, with its identity, and makes the files that hold them, in folders that only the
 # system and administrators may read. At each boot: the logins may have changed.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 
 Initialize-Web

@@ -1,8 +1,6 @@
 # Join: determines the machine's identity, fills in its files, and writes the TLS bootstrap kubeconfig unless the node has its certificate
 # already.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 $paths = $Machine.paths
 
@@ -20,9 +18,7 @@ function Test-Certificate {
 }
 
 function Write-BootstrapKubeconfig {
-    param(
-        [object] $Secret
-    )
+    param([object] $Secret)
     # Later PowerShells' ConvertFrom-Json has converted it to a date already.
     $expires = [DateTimeOffset] $Secret.expires
     if ($expires -le [DateTimeOffset]::UtcNow) {

@@ -1,7 +1,5 @@
 # Network of this boot: clears stale state, repairs routes, opens the firewall. flanneld creates the pod network.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 $network = $Machine.network
@@ -31,9 +29,7 @@ function Test-Hns {
 
 # Container that has reserved an address: the first line of its file.
 function Get-Owner {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     ((Read-Text $Path) -split "`r?`n")[0]
 }
 

@@ -1,8 +1,6 @@
 # Operating system: features, and settings that a node can work without: registry, services, pagefile, ports, clock, Defender. Requests the one
 # reboot.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 $os = $Machine.os
 
 # On Azure a disk larger than the image leaves the rest unused.
@@ -15,10 +13,7 @@ function Resize-SystemDrive {
 
 # Fixed at its initial size, because Windows grows a pagefile more slowly than pods take memory.
 function Set-Pagefile {
-    param(
-        [int] $InitialMb,
-        [int] $MaximumMb
-    )
+    param([int] $InitialMb, [int] $MaximumMb)
     $system = Get-CimInstance Win32_ComputerSystem
     if ($system.AutomaticManagedPagefile) {
         Set-CimInstance -InputObject $system -Property @{ AutomaticManagedPagefile = $false }
@@ -34,10 +29,7 @@ function Set-Pagefile {
 # Applies a setting that a node can work without: images, group policies and agents differ, and a node with a default is better than none.
 $seen = @{ failed = @(); changed = $false }
 function Invoke-Optional {
-    param(
-        [string] $What,
-        [scriptblock] $Body
-    )
+    param([string] $What, [scriptblock] $Body)
     try {
         & $Body | Out-Null
     }
@@ -49,12 +41,7 @@ function Invoke-Optional {
 
 # Writes a registry value. True when it was different or missing before.
 function Set-Value {
-    param(
-        [string] $Path,
-        [string] $Name,
-        [string] $Type,
-        [object] $Value
-    )
+    param([string] $Path, [string] $Name, [string] $Type, [object] $Value)
     if (-not (Test-Path -LiteralPath $Path)) {
         New-Item -Force -Path $Path | Out-Null
     }

@@ -1,7 +1,5 @@
 # Ready: waits until the API reports the node Ready, then notifies the cloud and deletes the token.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 . "$PSScriptRoot/joined.ps1"
 $node = Get-Node $Machine

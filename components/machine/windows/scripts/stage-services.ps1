@@ -1,16 +1,12 @@
 # Services of this boot: starts containerd, then the kubelet, as native services.
-param(
-    [object] $Machine
-)
+param([object] $Machine)
 . "$PSScriptRoot/services.ps1"
 $node = Get-Node $Machine
 $service = $Machine.services.kubelet
 
 # Registers the kubelet's service, or updates an existing one.
 function Set-Kubelet {
-    param(
-        [string] $Command
-    )
+    param([string] $Command)
     $existing = Get-CimInstance Win32_Service -Filter "Name='kubelet'"
     if ($existing) {
         $result = Invoke-CimMethod -InputObject $existing -MethodName Change -Arguments @{ PathName = $Command }

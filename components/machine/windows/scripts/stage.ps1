@@ -1,7 +1,5 @@
 # Runs one stage: skips it when done, logs its duration, records its state, exits with its own code.
-param(
-    [string] $Name
-)
+param([string] $Name)
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
@@ -9,11 +7,7 @@ $ErrorActionPreference = 'Stop'
 
 # 0 done, 3010 done but for a reboot, or to be done again after it, else the stage's own code.
 function Invoke-Stage {
-    param(
-        [object] $Machine,
-        [object] $Stage,
-        [string] $BootId
-    )
+    param([object] $Machine, [object] $Stage, [string] $BootId)
     if (Test-StageDone $Machine $Stage $BootId) {
         Write-Log "stage $($Stage.name): nothing to do"
         return 0

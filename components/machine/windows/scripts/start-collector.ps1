@@ -5,9 +5,7 @@ $ErrorActionPreference = 'Stop'
 
 # Variables with the path of a mounted file: below the sandbox's folder where containerd cannot bind it, as with the token of the API.
 function Resolve-MountedFiles {
-    param(
-        [string[]] $Names
-    )
+    param([string[]] $Names)
     foreach ($name in $Names) {
         $path = [Environment]::GetEnvironmentVariable($name)
         if ($path) {

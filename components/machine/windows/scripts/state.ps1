@@ -16,11 +16,7 @@ function Get-BootId {
 
 # Whether a stage has nothing left to do: same inputs, same boot where that matters, no placeholder left in its files.
 function Test-StageDone {
-    param(
-        [object] $Machine,
-        [object] $Stage,
-        [string] $BootId
-    )
+    param([object] $Machine, [object] $Stage, [string] $BootId)
     $done = Read-Data "$($Machine.paths.state)/$($Stage.name).json"
     if ($null -eq $done -or $done.hash -ne $Stage.hash -or $done.reboot -eq $BootId) {
         return $false
@@ -45,12 +41,7 @@ function Test-StageDone {
 
 # With `-Reboot` it is done from the next boot on.
 function Set-StageDone {
-    param(
-        [object] $Machine,
-        [object] $Stage,
-        [string] $BootId,
-        [switch] $Reboot
-    )
+    param([object] $Machine, [object] $Stage, [string] $BootId, [switch] $Reboot)
     $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
     if ($Reboot) {
         $state.reboot = $BootId

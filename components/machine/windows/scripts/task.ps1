@@ -3,11 +3,7 @@
 # Registers a task that runs a command of ours as SYSTEM at each start of Windows and, given minutes, also at that interval when it is not
 # running, so that a crashed one is restarted. Replaces the task of that name; a running one continues.
 function Register-StartTask {
-    param(
-        [string] $Name,
-        [string] $Command,
-        [int] $Minutes = 0
-    )
+    param([string] $Name, [string] $Command, [int] $Minutes = 0)
     $action = New-ScheduledTaskAction -ErrorAction Stop -Execute 'powershell.exe' -Argument "-NoProfile -NonInteractive -ExecutionPolicy Bypass -File $Command"
     $triggers = @(New-ScheduledTaskTrigger -AtStartup)
     if ($Minutes -gt 0) {

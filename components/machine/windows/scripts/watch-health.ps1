@@ -25,12 +25,7 @@ function Repair-Services {
 
 # True when a check has failed for some rounds. The count then starts over.
 function Test-Sick {
-    param(
-        [object] $Machine,
-        [hashtable] $Memory,
-        [string] $Name,
-        [scriptblock] $Check
-    )
+    param([object] $Machine, [hashtable] $Memory, [string] $Name, [scriptblock] $Check)
     try {
         & $Check | Out-Null
         $Memory[$Name] = 0
@@ -47,9 +42,7 @@ function Test-Sick {
 
 # A health address of a program on this machine; one that does not answer within the time is an error.
 function Test-Health {
-    param(
-        [string] $Uri
-    )
+    param([string] $Uri)
     $status = (Send-Web @{ Uri = $Uri } 10).status
     if ($status -ne 200) {
         throw "$Uri answered with $status"
@@ -58,10 +51,7 @@ function Test-Health {
 
 # A kubelet that runs but no longer responds.
 function Repair-Kubelet {
-    param(
-        [object] $Machine,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [hashtable] $Memory)
     if (Test-Sick $Machine $Memory 'kubelet' { Test-Health $Machine.watch.kubeletHealth }) {
         Write-Notice 'the kubelet does not answer; restarting it' 'Warning'
         try {
@@ -75,10 +65,7 @@ function Repair-Kubelet {
 
 # A kube-proxy that runs but does not sync. Once stopped, the kubelet restarts it.
 function Repair-Proxy {
-    param(
-        [object] $Machine,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [hashtable] $Memory)
     $running = @(Get-Process -Name kube-proxy -ErrorAction SilentlyContinue)
     if ($running.Count -gt 0 -and (Test-Sick $Machine $Memory 'kube-proxy' { Test-Health $Machine.watch.proxyHealth })) {
         Write-Notice 'kube-proxy does not answer; restarting it' 'Warning'
@@ -88,10 +75,7 @@ function Repair-Proxy {
 
 # HNS that hangs. What its restart costs the pods, the repair of the pod network makes again.
 function Repair-Hns {
-    param(
-        [object] $Machine,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [hashtable] $Memory)
     if (Test-Sick $Machine $Memory 'hns' { Invoke-Hns GET '/networks/' '' 10 }) {
         Write-Notice 'HNS does not answer; restarting it' 'Warning'
         Restart-Hns
@@ -101,10 +85,7 @@ function Repair-Hns {
 # The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has just asked for a restart of
 # Windows would count a second one.
 function Repair-Run {
-    param(
-        [object] $Machine,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [hashtable] $Memory)
     if (Test-Sick $Machine $Memory 'run' { throw 'not settled' }) {
         $task = Get-ScheduledTask -TaskName 'fenestra-run' -ErrorAction Stop
         if ("$($task.State)" -ne 'Running') {
@@ -117,10 +98,7 @@ function Repair-Run {
 # Programs keep their logs open for appending and do not rotate them (containerd/containerd#12888): copied and truncated. Where the disk has no room
 # for the copy, truncated all the same.
 function Limit-Log {
-    param(
-        [string] $Path,
-        [long] $Bytes
-    )
+    param([string] $Path, [long] $Bytes)
     # Through its handle: the folder shows the size of an open file only once it is closed.
     $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite')
     try {
@@ -140,10 +118,7 @@ function Limit-Log {
 
 # Each duty stands alone: one that fails is told once, until it works again, and stops no other.
 function Invoke-Duties {
-    param(
-        [hashtable] $Memory,
-        [System.Collections.Specialized.OrderedDictionary] $Duties
-    )
+    param([hashtable] $Memory, [System.Collections.Specialized.OrderedDictionary] $Duties)
     foreach ($duty in @($Duties.Keys)) {
         try {
             & $Duties[$duty] | Out-Null
@@ -160,11 +135,7 @@ function Invoke-Duties {
 
 # Those that call HNS come last, since it may hang.
 function Invoke-Repairs {
-    param(
-        [object] $Machine,
-        [string] $BootId,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     Invoke-Duties $Memory ([ordered] @{
         services      = { Repair-Services }
         kubelet       = { Repair-Kubelet $Machine $Memory }
@@ -177,10 +148,7 @@ function Invoke-Repairs {
 # True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants done on a Ready node may take
 # as long as it likes.
 function Test-Settled {
-    param(
-        [object] $Machine,
-        [string] $BootId
-    )
+    param([object] $Machine, [string] $BootId)
     foreach ($stage in @($Machine.stages | Where-Object { $_.name -ne 'after' })) {
         if (-not (Test-StageDone $Machine $stage $BootId)) {
             return $false
@@ -190,11 +158,7 @@ function Test-Settled {
 }
 
 function Invoke-Round {
-    param(
-        [object] $Machine,
-        [string] $BootId,
-        [hashtable] $Memory
-    )
+    param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     Invoke-Duties $Memory ([ordered] @{
         'health port' = { Set-HealthPort $Machine $Memory }
         # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order with flanneld.
@@ -219,6 +183,7 @@ function Invoke-Round {
             Invoke-Duties $Memory ([ordered] @{ bootstrap = { Repair-Run $Machine $Memory } })
         }
     } | Out-Null
+    Invoke-Duties $Memory ([ordered] @{ report = { Send-Failed $Machine $Memory } })
 }
 
 if ($MyInvocation.InvocationName -eq '.') {

@@ -1,29 +1,41 @@
-# Polls the cloud for a termination notice, then drains the node. A separate task, so that nothing that hangs delays it.
+# Polls the cloud for a notice, then drains the node. A separate task, so that nothing that hangs delays it.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/identity.ps1"
 . "$PSScriptRoot/notice.ps1"
 
-# One round. True when the cloud terminates the machine and it has been drained.
+# One round. True when the cloud terminates the machine and it has been drained. An interruption is drained for once, and when the cloud says nothing
+# of it any more pods may come again; at the first look too, which is perhaps behind the restart that it was about.
 function Invoke-Round {
-    param(
-        [object] $Machine
-    )
-    $termination = Get-Termination $Machine
+    param([object] $Machine, [hashtable] $Memory)
+    $silent = @{}
+    $termination = Get-Termination $Machine $silent
+    $joined = Test-Path -LiteralPath $Machine.paths.kubeconfig
     if ($null -eq $termination) {
+        if ($joined -and -not $silent.silent -and -not $Memory.settled) {
+            & "$PSScriptRoot/drain.ps1" -Seconds 0
+            $Memory.settled = $true
+            $Memory.interrupted = $false
+        }
         return $false
     }
+    $Memory.settled = $false
+    $returns = [bool] $termination.returns
+    if ($returns -and $Memory.interrupted) {
+        return $false
+    }
+    $Memory.interrupted = $returns
     # The cloud is told in any case.
     try {
-        if (Test-Path -LiteralPath $Machine.paths.kubeconfig) {
-            & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook
+        if ($joined) {
+            & "$PSScriptRoot/drain.ps1" -Seconds $termination.seconds -Hook $termination.hook -Returns:$returns
         }
     }
     catch {
         Write-Log "drain: $_"
     }
     Complete-Termination $Machine $termination
-    $true
+    -not $returns
 }
 
 if ($MyInvocation.InvocationName -eq '.') {
@@ -32,9 +44,10 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine 'notices'
 Initialize-Web
+$memory = @{}
 while ($true) {
     try {
-        if (Invoke-Round $machine) {
+        if (Invoke-Round $machine $memory) {
             break
         }
     }

@@ -10,12 +10,18 @@ function Initialize-Web {
 # The clock's error, as the last server told: a call signed ten minutes off is refused, and the clock is set later than the first call.
 $clock = @{ ahead = [TimeSpan]::Zero }
 
+# Learns the time from a server's answer, only of one that has proved who it is.
+function Set-Clock {
+    param([string] $Uri, [string] $Date)
+    $time = [DateTimeOffset]::MinValue
+    if ($Uri -like 'https:*' -and [DateTimeOffset]::TryParse($Date, [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $time)) {
+        $clock.ahead = $time - [DateTimeOffset]::UtcNow
+    }
+}
+
 # One web request with a limit on the whole answer, which `-TimeoutSec` of PowerShell's own commands is not. Status and text, of errors too.
 function Send-Web {
-    param(
-        [hashtable] $Request,
-        [double] $Seconds
-    )
+    param([hashtable] $Request, [double] $Seconds)
     $deadline = New-Deadline $Seconds
     $web = [Net.WebRequest]::CreateHttp($Request.Uri)
     $web.Timeout = [int] (1000 * $Seconds)
@@ -59,10 +65,7 @@ function Send-Web {
                 throw "$($Request.Uri) has not answered in full within $([int] $Seconds) s"
             }
         }
-        $date = [DateTimeOffset]::MinValue
-        if ($Request.Uri -like 'https:*' -and [DateTimeOffset]::TryParse("$($response.Headers['Date'])", [Globalization.CultureInfo]::InvariantCulture, 'None', [ref] $date)) {
-            $clock.ahead = $date - [DateTimeOffset]::UtcNow
-        }
+        Set-Clock $Request.Uri "$($response.Headers['Date'])"
         if ($Request.OutFile -and [int] $response.StatusCode -eq 200) {
             [IO.File]::WriteAllBytes($Request.OutFile, $content.ToArray())
         }
@@ -129,10 +132,7 @@ function Invoke-Web {
 
 # A value from AWS's instance metadata service, version 2. Empty when it has none.
 function Get-AwsMetadata {
-    param(
-        [string] $Path,
-        [int] $Attempts = 6
-    )
+    param([string] $Path, [int] $Attempts = 6)
     $base = 'http://169.254.169.254/latest'
     Invoke-Web @{ Uri = "$base/meta-data/$Path" } -Attempts $Attempts -Final '^404 ' -Fresh {
         @{ 'X-aws-ec2-metadata-token' = Invoke-Web @{ Method = 'PUT'; Uri = "$base/api/token"; Headers = @{ 'X-aws-ec2-metadata-token-ttl-seconds' = '300' } } -Attempts 1 }
@@ -151,14 +151,7 @@ function Get-AwsKey {
 
 # A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed but not returned.
 function Get-SignedHeaders {
-    param(
-        [object] $Cloud,
-        [string] $Service,
-        [string] $Method,
-        [string] $Path,
-        [hashtable] $Headers,
-        [string] $Body = ''
-    )
+    param([object] $Cloud, [string] $Service, [string] $Method, [string] $Path, [hashtable] $Headers, [string] $Body = '')
     $key = Get-AwsKey
     $signed = $Headers.Clone()
     $signed['x-amz-date'] = ([DateTime]::UtcNow + $clock.ahead).ToString('yyyyMMddTHHmmssZ', [Globalization.CultureInfo]::InvariantCulture)
@@ -172,14 +165,7 @@ function Get-SignedHeaders {
 
 # A signed AWS API call with the instance's role.
 function Invoke-Aws {
-    param(
-        [object] $Cloud,
-        [string] $Service,
-        [string] $ContentType,
-        [string] $Body,
-        [string] $Target = '',
-        [string] $Final = '^$'
-    )
+    param([object] $Cloud, [string] $Service, [string] $ContentType, [string] $Body, [string] $Target = '', [string] $Final = '^$')
     $name = "$Service.$($Cloud.region).$($Cloud.domain)"
     $headers = @{ 'content-type' = $ContentType; 'host' = $name }
     if ($Target) {
@@ -192,11 +178,7 @@ function Invoke-Aws {
 
 # Downloads an S3 object. S3 requires the hash of the body, here an empty one, as a header.
 function Save-AwsObject {
-    param(
-        [object] $Cloud,
-        [object] $Object,
-        [string] $File
-    )
+    param([object] $Cloud, [object] $Object, [string] $File)
     $name = "$($Object.bucket).s3.$($Cloud.region).$($Cloud.domain)"
     $headers = @{ 'host' = $name; 'x-amz-content-sha256' = Get-Sha256Hex '' }
     Invoke-Web @{ Uri = "https://$name/$($Object.key)"; OutFile = $File } -Attempts 1 -Fresh {

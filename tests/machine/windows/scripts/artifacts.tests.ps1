@@ -7,37 +7,31 @@
 $fakeWeb = @{}
 $fakeDone = @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
 function Write-Log {
-    param(
-        [string] $Message
-    )
+    param([string] $Message)
     $fakeDone.told += $Message
 }
 # What runs on the machine: path of the program, and whether it was ended.
 $processes = @()
-function Get-Process {
-    $processes
-}
+function Get-Process { $processes }
 function Stop-Process {
-    param(
-        [switch] $Force,
-        [object] $InputObject
-    )
+    param([switch] $Force, [object] $InputObject)
     $fakeDone.ended += $InputObject.Path
 }
 function Start-Process {
-    param(
-        [string] $FilePath,
-        [object[]] $ArgumentList,
-        [switch] $PassThru,
-        [switch] $NoNewWindow
-    )
+    param([string] $FilePath, [object[]] $ArgumentList, [switch] $PassThru, [switch] $NoNewWindow)
     $url = $ArgumentList[-1]
     $path = "$($ArgumentList[-2])".Trim('"')
     $fakeDone.fetched += $url
     $code = 22
     $words = "$($ArgumentList[-4])".Trim('"')
     Set-Content -Path $words -Value 'curl: (22) The requested URL returned error: 404'
-    if ($fakeWeb.ContainsKey($url)) {
+    $fakeDone.kept = Test-Path -LiteralPath $path
+    if ($fakeDone.cut) {
+        $fakeDone.cut = $false
+        Set-Content -NoNewline -Path $path -Value 'ri'
+        $code = 18
+    }
+    elseif ($fakeWeb.ContainsKey($url)) {
         Set-Content -NoNewline -Path $path -Value $fakeWeb[$url]
         $code = 0
     }
@@ -46,13 +40,8 @@ function Start-Process {
     $process
 }
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
-    if ($Path -eq 'tar.exe' -and $Arguments[0] -eq '-tzf') {
-        return 'bin/', 'bin/shim.exe', 'LICENSE'
-    }
+    param([string] $Path, [string[]] $Arguments)
+    if ($Path -eq 'tar.exe' -and $Arguments[0] -eq '-tzf') { return 'bin/', 'bin/shim.exe', 'LICENSE' }
     if ($Path -eq 'tar.exe') {
         $fakeDone.ended += 'unpack'
         $fakeDone.unpacked += $Arguments[1]
@@ -60,15 +49,11 @@ function Invoke-Program {
     }
     $url = $Arguments[-1]
     Assert-Equal $Arguments @('--fail', '--proto-redir', '=https', $url)
-    if (-not $fakeWeb.ContainsKey($url)) {
-        throw "no answer from $url"
-    }
+    if (-not $fakeWeb.ContainsKey($url)) { throw "no answer from $url" }
     $fakeWeb[$url]
 }
 function Get-TextDigest {
-    param(
-        [string] $Text
-    )
+    param([string] $Text)
     $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Text))
     [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
 }
@@ -105,6 +90,14 @@ Test 'the mirror answers: the publisher is not asked' {
     Assert-Equal $fakeDone.fetched @('https://mirror/a.exe', 'https://mirror/b')
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
     Assert-Equal $fakeDone.unpacked.Count 1
+}
+Test 'a transfer that was cut goes on where it was' {
+    $machine = New-Case
+    $machine.artifacts = @($machine.artifacts[0])
+    $fakeWeb['https://publisher/a.exe'] = 'right'
+    $fakeDone.cut = $true
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal @($fakeDone.kept, (Get-Content -Raw "$($machine.folder)/bin/a.exe")) @($true, 'right')
 }
 Test 'the mirror is down: the publisher is asked' {
     $machine = New-Case

@@ -13,31 +13,20 @@ $fakeAzure = @{ calls = @(); hns = 100; refuse = $false; told = @() }
     $fakeAzure.calls += "$Method $Path"
     Get-NetworkAnswer $Method $Path $Body
 }
-function Start-Sleep {
-    Step-Adapter
-}
+function Start-Sleep { Step-Adapter }
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind
-    )
+    param([string] $Message, [string] $Kind)
     $fakeAzure.told += $Message
 }
-function Get-Process {
-}
+function Get-Process { }
 function Get-CimInstance {
-    param(
-        [string] $ClassName,
-        [string] $Filter
-    )
+    param([string] $ClassName, [string] $Filter)
     Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
     @{ ProcessId = $fakeAzure.hns }
 }
 function Restart-Computer {
     $fakeAzure.calls += 'restart'
-    if ($fakeAzure.refuse) {
-        throw 'a restart is not allowed now'
-    }
+    if ($fakeAzure.refuse) { throw 'a restart is not allowed now' }
 }
 Set-Content -Path "$scripts/drain.ps1" -Value '$fakeAzure.calls += "drain"; exit 0'
 function New-Case {

@@ -1,8 +1,5 @@
 # What boot.slow.test.ts needs of Windows, by its actions: a place that is like a cloud's, the restart that was asked for, a program that dies.
-param(
-    [string] $Action,
-    [string] $Names
-)
+param([string] $Action, [string] $Names)
 $ErrorActionPreference = 'Stop'
 $folder = 'C:\fenestra-boot'
 
@@ -12,9 +9,7 @@ function Get-WindowsFeature {
     param([string[]] $Name)
     foreach ($each in $Name) {
         $state = 'Available'
-        if (Test-Path C:\fenestra-boot\features) {
-            $state = "$(Get-Content C:\fenestra-boot\features)"
-        }
+        if (Test-Path C:\fenestra-boot\features) { $state = "$(Get-Content C:\fenestra-boot\features)" }
         New-Object PSObject -Property @{ Name = $each; InstallState = $state }
     }
 }
@@ -28,9 +23,7 @@ function Install-WindowsFeature {
 # The task's script: the real one with the fakes in front of it.
 $wrapper = @'
 $env:PSModulePath = "C:\fenestra-boot\modules;$env:PSModulePath"
-function Restart-Computer {
-    Set-Content C:\fenestra-boot\restart 'asked'
-}
+function Restart-Computer { Set-Content C:\fenestra-boot\restart 'asked' }
 & C:\fenestra\run.ps1
 exit $LASTEXITCODE
 '@
@@ -42,9 +35,7 @@ function Stop-Machine {
         Stop-Process -Force -Id $_.ProcessId -ErrorAction SilentlyContinue
     }
     foreach ($name in 'kubelet', 'containerd') {
-        if (Get-Service -Name $name -ErrorAction SilentlyContinue) {
-            Stop-Service -Force -Name $name
-        }
+        if (Get-Service -Name $name -ErrorAction SilentlyContinue) { Stop-Service -Force -Name $name }
     }
     Remove-Item -Recurse -Force -Path 'HKLM:\SOFTWARE\fenestra-boot' -ErrorAction SilentlyContinue
 }
@@ -66,9 +57,7 @@ switch ($Action) {
     'restart' {
         Stop-Machine
         Remove-Item -Force -Path "$folder\restart" -ErrorAction SilentlyContinue
-        if (Test-Path "$folder\features") {
-            Set-Content -Path "$folder\features" -Value 'Installed'
-        }
+        if (Test-Path "$folder\features") { Set-Content -Path "$folder\features" -Value 'Installed' }
         Get-ScheduledTask -TaskName 'fenestra-*' | Start-ScheduledTask
     }
     'kill' {
@@ -89,9 +78,7 @@ switch ($Action) {
     }
     'end' {
         Stop-Machine
-        foreach ($name in 'kubelet', 'containerd') {
-            & sc.exe delete $name | Out-Null
-        }
+        foreach ($name in 'kubelet', 'containerd') { & sc.exe delete $name | Out-Null }
         Get-ScheduledTask -TaskName 'fenestra-*' -ErrorAction SilentlyContinue | Unregister-ScheduledTask -Confirm:$false
         Remove-Item -Recurse -Force -Path 'C:\fenestra', 'C:\fenestra-boot', 'C:\AzureData', 'C:\var\log\fenestra', 'C:\etc\kubernetes', 'C:\var\lib\kubelet' -ErrorAction SilentlyContinue
     }

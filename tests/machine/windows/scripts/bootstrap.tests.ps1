@@ -15,9 +15,7 @@ Set-Content -Path "$temp/run.ps1" -Value @(
 )
 $fake = @{}
 function Start-ScheduledTask {
-    param(
-        [string] $TaskName
-    )
+    param([string] $TaskName)
     $fake.calls += "start $TaskName"
 }
 $registered = 'task run run.ps1 0', 'task health health.ps1 5'

@@ -10,57 +10,36 @@ $fakeClass = '{CCC2A336-D7F3-4818-A213-272B7924213E}'
 $allowed = "HKLM:\Allowed\$fakeClass"
 $fakeDone = @{}
 function Write-Log {
-    param(
-        [string] $Message
-    )
+    param([string] $Message)
     $fakeDone.log += $Message
 }
 # The registry of the fakes: keys that exist, and values as they are written.
 function Test-Path {
-    param(
-        [string] $LiteralPath
-    )
+    param([string] $LiteralPath)
     if ($LiteralPath -notlike 'HKLM:*') {
         return Microsoft.PowerShell.Management\Test-Path -LiteralPath $LiteralPath
     }
     $fakeDone.made -contains $LiteralPath
 }
 function New-Item {
-    param(
-        [string] $Path,
-        [string] $ItemType,
-        [switch] $Force
-    )
+    param([string] $Path, [string] $ItemType, [switch] $Force)
     if ($Path -notlike 'HKLM:*') {
         return Microsoft.PowerShell.Management\New-Item -Path $Path -ItemType $ItemType -Force:$Force
     }
     $fakeDone.made += $Path
 }
 function New-ItemProperty {
-    param(
-        [string] $LiteralPath,
-        [string] $Name,
-        [string] $PropertyType,
-        [object] $Value,
-        [switch] $Force
-    )
+    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, [object] $Value, [switch] $Force)
     $fakeDone.written += "$LiteralPath|$Name|$PropertyType|$Value"
 }
 function ConvertTo-Descriptor {
-    param(
-        [string] $Sddl
-    )
+    param([string] $Sddl)
     "bytes of $Sddl"
 }
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     $fakeDone.programs += "$Path $($Arguments[0]) $(Split-Path -Leaf $Arguments[1])"
-    if ($fakeDone.breaks) {
-        throw 'made to fail'
-    }
+    if ($fakeDone.breaks) { throw 'made to fail' }
 }
 
 function New-Plugin {
@@ -126,9 +105,7 @@ Set-Content -Path "$temp/download.ps1" -Value @(
     'function Install-Artifacts { param([object] $Machine, [string] $Stage) $fakeDone.log += "installs $Stage"; if ($fakeDone.breaks) { throw "not downloaded" } }'
 )
 function New-Machine {
-    param(
-        [object] $Install
-    )
+    param([object] $Install)
     ConvertTo-Data @{ ccg = @{ folder = '/none'; allowedClasses = 'Allowed'; classId = $fakeClass; install = $Install } }
 }
 

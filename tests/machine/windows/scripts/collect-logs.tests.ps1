@@ -52,30 +52,14 @@ if (-not $onWindows) {
     New-Program 'icacls.exe' "`$args[0] | Add-Content -Path '$temp/rights'" | Out-Null
     & ln -s (Get-Command tar).Path "$temp/bin/tar.exe"
 }
-function Get-Service {
-    'kubelet Running'
-}
-function Get-ScheduledTask {
-    'fenestra-run'
-}
-function Get-ScheduledTaskInfo {
-    'last result 25'
-}
-function Get-NetRoute {
-    '169.254.169.254/32'
-}
-function Get-NetIPAddress {
-    '10.0.0.7'
-}
-function Get-NetAdapter {
-    throw 'no adapter'
-}
-function Get-WindowsFeature {
-    New-Object PSObject -Property @{ Name = 'Containers'; InstallState = 'Installed' }
-}
-function Get-CimInstance {
-    New-Object PSObject -Property @{ FreePhysicalMemory = 4711 }
-}
+function Get-Service { 'kubelet Running' }
+function Get-ScheduledTask { 'fenestra-run' }
+function Get-ScheduledTaskInfo { 'last result 25' }
+function Get-NetRoute { '169.254.169.254/32' }
+function Get-NetIPAddress { '10.0.0.7' }
+function Get-NetAdapter { throw 'no adapter' }
+function Get-WindowsFeature { New-Object PSObject -Property @{ Name = 'Containers'; InstallState = 'Installed' } }
+function Get-CimInstance { New-Object PSObject -Property @{ FreePhysicalMemory = 4711 } }
 function Get-WinEvent {
     New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = "joined with $fakeToken" }
 }
@@ -127,8 +111,6 @@ Test 'what was put together is closed to others while it is there, and gone at t
     & "$case/scripts/collect-logs.ps1" -Destination $packed
     Assert-Equal (Test-Path -LiteralPath $packed) $true
     Assert-Equal @(Get-ChildItem -LiteralPath ([IO.Path]::GetTempPath()) -Filter 'fenestra-????????-*') @()
-    if (-not $onWindows) {
-        Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2
-    }
+    if (-not $onWindows) { Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2 }
 }
 Complete-Tests

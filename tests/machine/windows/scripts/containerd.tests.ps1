@@ -4,62 +4,37 @@
 
 $fakeNode = @{ there = $false; start = ''; environment = $null; calls = @(); fail = '' }
 . "$PSScriptRoot/log-fake.ps1"
-function Start-Sleep {
-}
+function Start-Sleep { }
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     $call = "$Path $($Arguments -join ' ')"
-    if ($fakeNode.fail -and $call -like $fakeNode.fail) {
-        throw "made to fail: $call"
-    }
+    if ($fakeNode.fail -and $call -like $fakeNode.fail) { throw "made to fail: $call" }
     $fakeNode.calls += $call
     # As containerd does: a second registration is refused, and a new service starts at boot.
     if ($call -like '* --register-service *') {
-        if ($fakeNode.there) {
-            throw 'service containerd already exists'
-        }
+        if ($fakeNode.there) { throw 'service containerd already exists' }
         $fakeNode.there = $true
         $fakeNode.start = 'Automatic'
     }
-    if ($call -like '* --unregister-service') {
-        $fakeNode.there = $false
-    }
+    if ($call -like '* --unregister-service') { $fakeNode.there = $false }
 }
 function Get-Service {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     if ($fakeNode.there) {
         New-Object PSObject -Property @{ Name = $Name; Status = 'Stopped' }
     }
 }
 function Set-Service {
-    param(
-        [string] $Name,
-        [string] $StartupType
-    )
-    if ($fakeNode.fail -eq 'set') {
-        throw 'made to fail: set'
-    }
+    param([string] $Name, [string] $StartupType)
+    if ($fakeNode.fail -eq 'set') { throw 'made to fail: set' }
     $fakeNode.start = $StartupType
 }
 function New-ItemProperty {
-    param(
-        [string] $Path,
-        [string] $Name,
-        [string] $PropertyType,
-        [string[]] $Value,
-        [switch] $Force
-    )
+    param([string] $Path, [string] $Name, [string] $PropertyType, [string[]] $Value, [switch] $Force)
     $fakeNode.environment = @("$Path $Name $PropertyType") + $Value
 }
 function New-Case {
-    param(
-        [string[]] $Environment = @()
-    )
+    param([string[]] $Environment = @())
     $fakeNode.there = $false
     $fakeNode.start = ''
     $fakeNode.environment = $null

@@ -7,30 +7,18 @@ $cluster = @{ pods = @(); guarded = @(); calls = @(); clock = 0; beats = @(); si
 # The real one, before the fake below takes its name.
 $realKubectl = ${function:Invoke-Kubectl}
 function Send-Lifecycle {
-    param(
-        [object] $Machine,
-        [string] $Hook,
-        [string] $Action,
-        [string] $Result = ''
-    )
+    param([object] $Machine, [string] $Hook, [string] $Action, [string] $Result = '')
     $cluster.beats += "$Hook $Action $Result"
-    if ($cluster.silent) {
-        throw 'no answer'
-    }
+    if ($cluster.silent) { throw 'no answer' }
 }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind
-    )
+    param([string] $Message, [string] $Kind)
     $cluster.told += $Message
 }
 # A round of the drain takes real time to be counted; a short one keeps the test short.
 function Start-Sleep {
-    param(
-        [double] $Seconds
-    )
+    param([double] $Seconds)
     [Threading.Thread]::Sleep(20)
     $cluster.clock += 1
     if ($cluster.clock -ge 3) {
@@ -49,20 +37,14 @@ function New-Pod {
     @{ name = $Name; line = "default     $Name     $Phase   $Owner   $Mirror   $Deleted" }
 }
 function Invoke-Kubectl {
-    param(
-        [object] $Machine,
-        [string[]] $Arguments,
-        [hashtable] $Deadline,
-        [string] $Text = ''
-    )
+    param([object] $Machine, [string[]] $Arguments, [hashtable] $Deadline, [string] $Text = '')
     $cluster.calls += $Arguments -join ' '
     $cluster.text = $Text
-    if ($cluster.unreachable) {
-        throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF'
-    }
-    if ($Arguments[0] -eq 'cordon' -and $cluster.gone) {
+    if ($cluster.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
+    if ($Arguments[1] -eq 'node' -and $cluster.gone) {
         throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found'
     }
+    if ($Arguments[0] -eq 'get' -and $Arguments[1] -eq 'node') { return $cluster.node }
     if ($Arguments[0] -eq 'get') {
         return $cluster.pods | ForEach-Object { $_.line }
     }
@@ -75,9 +57,7 @@ function Invoke-Kubectl {
     }
 }
 function Reset-Cluster {
-    param(
-        [object[]] $Pods
-    )
+    param([object[]] $Pods)
     $cluster.pods = @($Pods)
     $cluster.guarded = @()
     $cluster.calls = @()
@@ -87,6 +67,7 @@ function Reset-Cluster {
     $cluster.unreachable = $false
     $cluster.gone = $false
     $cluster.told = @()
+    $cluster.node = ','
 }
 $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
@@ -111,7 +92,32 @@ Test 'a pod that goes already is not asked again, but waited for' {
 Test 'an empty node is drained at once, and cordoned first' {
     Reset-Cluster @()
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
-    Assert-Equal $cluster.calls @('cordon n', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b')
+    $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}'
+    Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b')
+}
+foreach ($case in @(
+    @{ node = ','; off = $false; patches = 'unschedulable":true' }
+    @{ node = 'true,'; off = $false; patches = '' }
+    @{ node = 'true,notice'; off = $false; patches = '' }
+    @{ node = 'true,notice'; off = $true; patches = 'unschedulable":null' }
+    @{ node = 'true,'; off = $true; patches = '' }
+    @{ node = ','; off = $true; patches = '' }
+)) {
+    Test "a node with '$($case.node)' (taken back: $($case.off)) is cordoned by us alone, and taken back by us alone" {
+        Reset-Cluster @()
+        $cluster.node = $case.node
+        Set-Cordon $machine 'n' (New-Deadline 10) -Off:$case.off
+        $patched = @($cluster.calls | Where-Object { $_ -like 'patch *' })
+        Assert-Equal $patched.Count ([int] [bool] $case.patches)
+        if ($case.patches) { Assert-Equal $patched[0].Contains($case.patches) $true }
+    }
+}
+Test 'what cannot move from a machine that is back afterwards stays' {
+    Reset-Cluster @(New-Pod 'b')
+    $cluster.guarded = @('b')
+    $cluster.clock = -1000000
+    Assert-Equal (Invoke-Drain $machine 'n' 1 -Returns) $false
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }) @()
 }
 Test 'a pod that its disruption budget holds is asked again until it may go' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
@@ -177,7 +183,7 @@ Test 'a warning that kubectl writes is not taken for a part of its answer' {
     Assert-Equal @(Get-OwnPods $real 'n' (New-Deadline 30) | ForEach-Object { $_.name }) @('a')
 }
 
-$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20 }
+$drain = ConvertTo-Data @{ seconds = 600; spotSeconds = 20; reserveSeconds = 20; events = @{ leaves = @('Terminate', 'Preempt'); returns = @('Reboot', 'Redeploy', 'Freeze') } }
 Test 'time until an event of Azure, less the reserve, within bounds' {
     Assert-Equal (Get-EventSeconds '' $drain) 20
     Assert-Equal (Get-EventSeconds 'soon' $drain) 20
@@ -188,15 +194,12 @@ Test 'time until an event of Azure, less the reserve, within bounds' {
 }
 $metadata = @{}
 function Get-AwsMetadata {
-    param(
-        [string] $Path,
-        [int] $Attempts
-    )
+    param([string] $Path, [int] $Attempts)
     # More would cost more time than a notice leaves, when the service cannot be reached.
     Assert-Equal $Attempts 2
     "$($metadata[$Path])"
 }
-$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100 } }
+$aws = ConvertTo-Data @{ cloud = @{ kind = 'aws' }; lifecycle = @{ terminateHook = 'drain' }; drain = @{ seconds = 600; spotSeconds = 100; reserveSeconds = 20 } }
 Test 'AWS: nothing announced, scale-in, spot' {
     Assert-Equal (Get-Termination $aws) $null
     $metadata['autoscaling/target-lifecycle-state'] = 'InService'
@@ -211,6 +214,39 @@ Test 'AWS: nothing announced, scale-in, spot' {
     $scaleIn = Get-Termination $aws
     Assert-Equal @($scaleIn.seconds, $scaleIn.finish, $scaleIn.hook) @(600, 'lifecycle', 'drain')
 }
+foreach ($case in @(
+    @{ title = 'soon'; state = 'active'; minutes = 5; returns = $true }
+    @{ title = 'in some days'; state = 'active'; minutes = 7200; returns = $null }
+    @{ title = 'that is over'; state = 'completed'; minutes = 5; returns = $null }
+)) {
+    Test "AWS: maintenance $($case.title)" {
+        $metadata.Clear()
+        $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('dd MMM yyyy HH:mm:ss', [Globalization.CultureInfo]::InvariantCulture)
+        $metadata['events/maintenance/scheduled'] = "[{`"NotBefore`":`"$time GMT`",`"Code`":`"system-reboot`",`"State`":`"$($case.state)`"}]"
+        $found = Get-Termination $aws
+        Assert-Equal $found.returns $case.returns
+        if ($case.returns) { Assert-Equal ($found.seconds -gt 260 -and $found.seconds -le 280) $true }
+        $metadata.Clear()
+    }
+}
+foreach ($case in @(
+    @{ kind = 'Reboot'; minutes = 5; resources = @('me'); finish = 'event'; returns = $true }
+    @{ kind = 'Freeze'; minutes = 5; resources = @('me', 'other'); finish = 'none'; returns = $true }
+    @{ kind = 'Redeploy'; minutes = 7200; resources = @('me') }
+    @{ kind = 'Reboot'; minutes = 5; resources = @('other') }
+    @{ kind = 'Terminate'; minutes = 5; resources = @('me'); finish = 'event' }
+)) {
+    Test "Azure: $($case.kind) in $($case.minutes) minutes of $($case.resources)" {
+        function Get-AzureMetadata {
+            param([string] $Path, [int] $Attempts, [switch] $Text)
+            if ($Text) { return 'me' }
+            $time = [DateTime]::UtcNow.AddMinutes($case.minutes).ToString('R', [Globalization.CultureInfo]::InvariantCulture)
+            ConvertTo-Data @{ Events = @(@{ EventId = 'A'; EventType = $case.kind; Resources = $case.resources; NotBefore = $time }) }
+        }
+        $found = Get-Termination (ConvertTo-Data @{ cloud = @{ kind = 'azure' }; drain = $drain })
+        Assert-Equal @($found.finish, $found.returns) @($case.finish, $case.returns)
+    }
+}
 Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
     $program = New-Program 'hanging' 'Start-Sleep -Seconds 300'
     ${function:Invoke-Kubectl} = $realKubectl
@@ -223,13 +259,8 @@ Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
 }
 Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {
     function Get-AwsMetadata {
-        param(
-            [string] $Path,
-            [int] $Attempts
-        )
-        if ($Path -like 'autoscaling/*') {
-            throw 'answered with 500'
-        }
+        param([string] $Path, [int] $Attempts)
+        if ($Path -like 'autoscaling/*') { throw 'answered with 500' }
         $metadata['spot/instance-action']
     }
     $metadata['spot/instance-action'] = '{"action":"terminate"}'

@@ -19,30 +19,16 @@ Set-Content -Path "$temp/web.ps1" -Value @(
 
 $fake = @{}
 function New-ScheduledTaskAction {
-    param(
-        [string] $Execute,
-        [string] $Argument
-    )
+    param([string] $Execute, [string] $Argument)
     $Argument
 }
 function New-ScheduledTaskTrigger {
-    param(
-        [switch] $AtStartup,
-        [switch] $Once,
-        [DateTime] $At,
-        [TimeSpan] $RepetitionInterval
-    )
-    if ($Once) {
-        return "every $($RepetitionInterval.TotalMinutes) min since $($At.Year)"
-    }
+    param([switch] $AtStartup, [switch] $Once, [DateTime] $At, [TimeSpan] $RepetitionInterval)
+    if ($Once) { return "every $($RepetitionInterval.TotalMinutes) min since $($At.Year)" }
     "at startup $AtStartup"
 }
 function New-ScheduledTaskPrincipal {
-    param(
-        [string] $UserId,
-        [string] $LogonType,
-        [string] $RunLevel
-    )
+    param([string] $UserId, [string] $LogonType, [string] $RunLevel)
     $UserId
 }
 function New-ScheduledTaskSettingsSet {
@@ -58,50 +44,31 @@ function New-ScheduledTaskSettingsSet {
     "$($ExecutionTimeLimit.TotalSeconds) $Priority"
 }
 function Register-ScheduledTask {
-    param(
-        [string] $TaskName,
-        [object] $Action,
-        [object] $Trigger,
-        [object] $Principal,
-        [object] $Settings,
-        [switch] $Force
-    )
+    param([string] $TaskName, [object] $Action, [object] $Trigger, [object] $Principal, [object] $Settings, [switch] $Force)
     $fake.order += "task $TaskName"
     $fake.tasks += $TaskName
     $fake.task = @($Action, $Trigger, $Principal, $Settings)
 }
 function Start-ScheduledTask {
-    param(
-        [string] $TaskName
-    )
+    param([string] $TaskName)
     $fake.order += "start $TaskName"
 }
 function Get-ScheduledTask {
-    param(
-        [string] $TaskName
-    )
+    param([string] $TaskName)
     $fake.tasks | Where-Object { $_ -eq $TaskName }
 }
 function Unregister-ScheduledTask {
-    param(
-        [string] $TaskName,
-        [switch] $Confirm
-    )
+    param([string] $TaskName, [switch] $Confirm)
     $fake.order += "forget $TaskName"
 }
 function Start-Sleep {
-    param(
-        [int] $Seconds
-    )
+    param([int] $Seconds)
     $fake.slept += $Seconds
 }
 
 # Writes the second archive, whose only script is the bootstrap's entry, and another one that nobody asked for.
 function Write-Archive {
-    param(
-        [string] $Name,
-        [string] $Text
-    )
+    param([string] $Name, [string] $Text)
     [IO.File]::WriteAllText("$temp/$Name", (@{ files = @{ "$temp/bootstrap.ps1" = $Text } } | ConvertTo-Json -Compress))
 }
 Write-Archive 'right.json' '$fake.order += ''bootstrap''; exit 0'
@@ -171,9 +138,7 @@ Test 'a refusal is told where both clouds show it, without what was answered, an
 Test 'scripts with another digest are never run' {
     Reset-Fake
     $fake.object = 'forged.json'
-    function Start-Sleep {
-        throw 'still not right'
-    }
+    function Start-Sleep { throw 'still not right' }
     Assert-Throws { & "$temp/fetch.ps1" -Resume } 'still not right'
     Assert-Equal $fake.order @('fetch b k')
     Assert-Equal ($fake.told[0] -like 'the scripts that were fetched have the SHA-256 *, expected *') $true

@@ -14,26 +14,17 @@ $told = @{ calls = @(); log = @(); ranges = @('10.244.3.0/24'); silent = 0 }
     Get-NetworkAnswer $Method $Path $Body
 }
 function Write-Log {
-    param(
-        [string] $Message
-    )
+    param([string] $Message)
     $told.log += $Message
 }
-function Start-Sleep {
-    Step-Adapter
-}
+function Start-Sleep { Step-Adapter }
 . "$PSScriptRoot/wait-fake.ps1"
 # kubectl: the ranges one after the other, the last one for ever; empty while the controller manager has given none.
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     Assert-Equal ($Arguments -join ' ') '--kubeconfig flanneld.conf --request-timeout 10s get node i-1 -o jsonpath={.spec.podCIDR}'
     $told.ranges[0]
-    if ($told.ranges.Count -gt 1) {
-        $told.ranges = @($told.ranges | Select-Object -Skip 1)
-    }
+    if ($told.ranges.Count -gt 1) { $told.ranges = @($told.ranges | Select-Object -Skip 1) }
 }
 function New-Case {
     $folder = "$temp/$([Guid]::NewGuid())"

@@ -4,9 +4,7 @@ $temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())
 # As on a node: the shared scripts and those of the pod network in one folder.
 $scripts = Join-Path $temp 'scripts-of-a-node'
 New-Item -ItemType Directory -Path $scripts | Out-Null
-if (-not $podNetwork) {
-    $podNetwork = 'flannel'
-}
+if (-not $podNetwork) { $podNetwork = 'flannel' }
 $source = "$PSScriptRoot/../../../../components"
 foreach ($folder in 'machine/windows/scripts', "podNetworks/$podNetwork") {
     Get-ChildItem -Filter *.ps1 -LiteralPath "$source/$folder" | Copy-Item -Destination $scripts
@@ -33,10 +31,7 @@ $results = @{ passed = 0; failed = 0 }
 
 # Runs one test; its failure is told and counted, and the next one runs all the same.
 function Test {
-    param(
-        [string] $Name,
-        [scriptblock] $Body
-    )
+    param([string] $Name, [scriptblock] $Body)
     try {
         & $Body
         $results.passed += 1
@@ -51,10 +46,7 @@ function Test {
 
 # A program made of a text of PowerShell, first on PATH; returns its path.
 function New-Program {
-    param(
-        [string] $Name,
-        [string] $Text
-    )
+    param([string] $Name, [string] $Text)
     $bin = "$temp/bin"
     New-Item -ItemType Directory -Force -Path $bin | Out-Null
     Set-Content -Path "$bin/$Name.ps1" -Value $Text
@@ -73,12 +65,8 @@ function New-Program {
 
 # What a value holds, without what Get-Content ties to its lines: Windows PowerShell would write that into the JSON.
 function Get-Plain {
-    param(
-        [object] $Value
-    )
-    if ($Value -is [string]) {
-        return -join $Value.ToCharArray()
-    }
+    param([object] $Value)
+    if ($Value -is [string]) { return -join $Value.ToCharArray() }
     if ($Value -is [array]) {
         $items = @(foreach ($item in $Value) {
             Get-Plain $item
@@ -90,29 +78,19 @@ function Get-Plain {
 
 # Compares as JSON, so that arrays and tables are compared by their contents.
 function Assert-Equal {
-    param(
-        [object] $Actual,
-        [object] $Expected
-    )
+    param([object] $Actual, [object] $Expected)
     $left = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Actual)
     $right = ConvertTo-Json -Depth 10 -Compress -InputObject (Get-Plain $Expected)
-    if ($left -cne $right) {
-        throw "is $left, expected $right"
-    }
+    if ($left -cne $right) { throw "is $left, expected $right" }
 }
 
 function Assert-Throws {
-    param(
-        [scriptblock] $Body,
-        [string] $Pattern
-    )
+    param([scriptblock] $Body, [string] $Pattern)
     try {
         & $Body | Out-Null
     }
     catch {
-        if ("$_" -notmatch $Pattern) {
-            throw "failed with '$_', expected '$Pattern'"
-        }
+        if ("$_" -notmatch $Pattern) { throw "failed with '$_', expected '$Pattern'" }
         return
     }
     throw "did not fail, expected '$Pattern'"
@@ -120,9 +98,7 @@ function Assert-Throws {
 
 # Data as the scripts get it, by way of JSON.
 function ConvertTo-Data {
-    param(
-        [hashtable] $Table
-    )
+    param([hashtable] $Table)
     $Table | ConvertTo-Json -Depth 10 | ConvertFrom-Json
 }
 
@@ -136,8 +112,6 @@ function Complete-Tests {
     }
     Remove-Item -Recurse -Force -LiteralPath $temp -ErrorAction SilentlyContinue
     Write-Host "$($results.passed) passed, $($results.failed) failed"
-    if ($results.failed -gt 0 -or $results.passed -eq 0) {
-        exit 1
-    }
+    if ($results.failed -gt 0 -or $results.passed -eq 0) { exit 1 }
     exit 0
 }

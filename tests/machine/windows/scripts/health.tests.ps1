@@ -5,100 +5,66 @@
 $fakeNode = @{ status = 200; task = 'Ready'; hangs = $false; services = @{}; started = @(); network = 'n1'; process = 100; running = @('flanneld'); priority = @{}; stopped = 0; healthy = $true; calls = @(); told = @(); start = @{}; locked = $false; sandboxes = [ordered] @{}; held = @(); policies = @() }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind
-    )
+    param([string] $Message, [string] $Kind)
     $fakeNode.told += $Message
 }
 function Get-Service {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     if ($fakeNode.services.ContainsKey($Name)) {
         New-Object PSObject -Property @{ Name = $Name; Status = $fakeNode.services[$Name] }
     }
 }
 function Set-Service {
-    param(
-        [string] $Name,
-        [string] $StartupType
-    )
+    param([string] $Name, [string] $StartupType)
     $fakeNode.start[$Name] = $StartupType
 }
 # In place of those that services.tests.ps1 is about.
 function Start-Within {
-    param(
-        [string] $Name
-    )
-    if ($fakeNode.start[$Name] -eq 'Disabled') {
-        throw "service $Name is disabled"
-    }
+    param([string] $Name)
+    if ($fakeNode.start[$Name] -eq 'Disabled') { throw "service $Name is disabled" }
     $fakeNode.started += $Name
     $fakeNode.calls += "start $Name"
     $fakeNode.services[$Name] = 'Running'
 }
 # In place of the lock between processes: held by a run, or free.
 function Invoke-Alone {
-    param(
-        [string] $Lock,
-        [int] $Milliseconds,
-        [scriptblock] $Body
-    )
+    param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
     Assert-Equal @($Lock, $Milliseconds) @('run', 0)
-    if ($fakeNode.locked) {
-        return $false
-    }
+    if ($fakeNode.locked) { return $false }
     & $Body | Out-Null
     $true
 }
 function Stop-Within {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     $fakeNode.calls += "stop $Name"
     $fakeNode.services[$Name] = 'Stopped'
 }
 function Get-Process {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     if ($fakeNode.running -contains $Name) {
         New-Object PSObject -Property @{ Name = $Name; PriorityClass = 'Normal' }
     }
 }
 function Stop-Process {
-    param(
-        [Parameter(ValueFromPipeline = $true)]
-        [object] $InputObject,
-        [switch] $Force
-    )
+    param([Parameter(ValueFromPipeline = $true)] [object] $InputObject, [switch] $Force)
     process {
         $fakeNode.stopped += 1
         $fakeNode.calls += "end $($InputObject.Name)"
     }
 }
 function Get-HnsNetworkNamed {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     if ($fakeNode.network) {
         @{ Name = $Name; ID = $fakeNode.network }
     }
 }
 function Get-CimInstance {
-    param(
-        [string] $ClassName,
-        [string] $Filter
-    )
+    param([string] $ClassName, [string] $Filter)
     Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
     @{ ProcessId = $fakeNode.process }
 }
 function Invoke-Hns {
-    param(
-        [string] $Method,
-        [string] $Path
-    )
+    param([string] $Method, [string] $Path)
     if ($fakeNode.hangs) {
         throw "HNS GET ${Path}: no answer within 10000 ms"
     }
@@ -109,44 +75,28 @@ function Invoke-Hns {
 }
 # crictl: sandboxes with their addresses. One that is held does not stop.
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     $call = ($Arguments -join ' ') -replace '^--runtime-endpoint pipe ', ''
-    if ($call -eq 'pods --state Ready --quiet') {
-        return @($fakeNode.sandboxes.Keys)
-    }
+    if ($call -eq 'pods --state Ready --quiet') { return @($fakeNode.sandboxes.Keys) }
     $id = $Arguments[-1]
     if ($call -eq "inspectp --output go-template --template {{.status.network.ip}} $id") {
         return $fakeNode.sandboxes[$id]
     }
     Assert-Equal $call "stopp $id"
-    if ($fakeNode.held -contains $id) {
-        throw 'crictl ended with 1: deadline exceeded'
-    }
+    if ($fakeNode.held -contains $id) { throw 'crictl ended with 1: deadline exceeded' }
     $fakeNode.calls += $call
 }
 function Send-Web {
-    param(
-        [hashtable] $Request,
-        [double] $Seconds
-    )
-    if (-not $fakeNode.healthy) {
-        throw 'no answer'
-    }
+    param([hashtable] $Request, [double] $Seconds)
+    if (-not $fakeNode.healthy) { throw 'no answer' }
     @{ status = $fakeNode.status; text = 'ok' }
 }
 function Get-ScheduledTask {
-    param(
-        [string] $TaskName
-    )
+    param([string] $TaskName)
     @{ State = $fakeNode.task }
 }
 function Start-ScheduledTask {
-    param(
-        [string] $TaskName
-    )
+    param([string] $TaskName)
     $fakeNode.calls += "run $TaskName"
 }
 $fakeMachine = ConvertTo-Data @{
@@ -176,9 +126,7 @@ Test 'a service that a stage left held, cut off later, is started all the same' 
 }
 Test 'containerd is raised above the pods, whoever started it' {
     $fakeProcess = New-Object PSObject -Property @{ Name = 'containerd'; PriorityClass = 'Normal' }
-    function Get-Process {
-        $fakeProcess
-    }
+    function Get-Process { $fakeProcess }
     Repair-Services
     Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
 }
@@ -266,9 +214,7 @@ foreach ($sick in @(@{ name = 'kubelet'; calls = @('stop kubelet', 'start kubele
         $fakeNode.healthy = $false
         $fakeNode.calls = @()
         $fakeNode.running = @()
-        foreach ($round in @(1, 2, 3, 4)) {
-            Repair-Proxy $fakeMachine $memory
-        }
+        foreach ($round in @(1, 2, 3, 4)) { Repair-Proxy $fakeMachine $memory }
         $fakeNode.running = @($sick.name)
         foreach ($round in @(1, 2, 3)) {
             Assert-Equal $fakeNode.calls @()
@@ -297,28 +243,20 @@ Test 'HNS that hangs is told and restarted after some rounds, and what failed me
     $fakeNode.services = @{}
     $fakeNode.running = @()
     $fakeNode.hangs = $true
-    function Get-HnsNetworkNamed {
-        throw 'HNS GET /networks/: no answer within 60000 ms'
-    }
-    foreach ($round in @(1, 2, 3)) {
-        Invoke-Repairs $fakeMachine 'boot-1' $memory
-    }
+    function Get-HnsNetworkNamed { throw 'HNS GET /networks/: no answer within 60000 ms' }
+    foreach ($round in @(1, 2, 3)) { Invoke-Repairs $fakeMachine 'boot-1' $memory }
     Assert-Equal $fakeNode.calls @('stop hns', 'start hns')
     Assert-Equal $fakeNode.told @('watch of pod network: HNS GET /networks/: no answer within 60000 ms', 'HNS does not answer; restarting it')
     $fakeNode.hangs = $false
 }
 Test 'a run that has ended before the node was Ready is told and started after some rounds, one that only pauses is not' {
-    function Test-Settled {
-        $false
-    }
+    function Test-Settled { $false }
     $fakeNode.locked = $false
     foreach ($case in @(@{ task = 'Running'; calls = @() }, @{ task = 'Ready'; calls = @('run fenestra-run') })) {
         $memory = @{ lost = 0 }
         $fakeNode.task = $case.task
         $fakeNode.calls = @()
-        foreach ($round in @(1, 2, 3)) {
-            Invoke-Round $fakeMachine 'boot-1' $memory
-        }
+        foreach ($round in @(1, 2, 3)) { Invoke-Round $fakeMachine 'boot-1' $memory }
         Assert-Equal $fakeNode.calls $case.calls
     }
 }
@@ -338,9 +276,7 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
             $writer.Write($bytes, 0, $bytes.Length)
             $writer.Flush()
             Limit-Log $path 10
-            if ($text -eq 'short') {
-                Assert-Equal (Test-Path "$path.1") $false
-            }
+            if ($text -eq 'short') { Assert-Equal (Test-Path "$path.1") $false }
         }
     }
     finally {
@@ -357,9 +293,7 @@ Test 'a log over its limit is kept once and emptied under the hands of who write
 }
 Test 'the health port is open while the node is Ready and for a while after, and never before' {
     $say = @{ ready = $false }
-    function Test-NodeReady {
-        $say.ready
-    }
+    function Test-NodeReady { $say.ready }
     function Test-Open {
         $client = New-Object Net.Sockets.TcpClient
         try {
@@ -387,22 +321,16 @@ Test 'the health port is open while the node is Ready and for a while after, and
         $machine = ConvertTo-Data @{ paths = @{ node = "$temp/node.json" }; watch = @{ healthPort = 10261; healthPatience = $case.patience } }
         Set-HealthPort $machine $memory
         # More connections than a queue holds.
-        foreach ($time in @(1, 2, 3)) {
-            Assert-Equal (Test-Open) $case.open
-        }
+        foreach ($time in @(1, 2, 3)) { Assert-Equal (Test-Open) $case.open }
         Set-HealthPort $machine $memory
     }
     Assert-Equal $memory.port.Pending() $false
     $memory.port.Stop()
 }
 $routes = @{ asked = 0 }
-function Repair-Routes {
-    $routes.asked += 1
-}
+function Repair-Routes { $routes.asked += 1 }
 Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it; routes are always' {
-    function Test-Settled {
-        $true
-    }
+    function Test-Settled { $true }
     $fakeNode.started = @()
     $fakeNode.services = @{ containerd = 'Stopped' }
     $fakeNode.start = @{}
@@ -428,5 +356,21 @@ Test 'a duty that fails is told once, stops no other, and is told again after it
     }
     Assert-Equal $fakeNode.told @('watch of first: access is denied', 'watch of first: access is denied')
     Assert-Equal $duties.log.Count 4
+}
+Test 'duties that have failed are written on the Node once, and taken away when all work' {
+    $say = @{ calls = @() }
+    function Invoke-Program {
+        param([string] $Path, [string[]] $Arguments, [double] $Seconds)
+        $say.calls += $Arguments[-1]
+    }
+    Set-Content -Path "$temp/node.json" -Value '{"name":"win2022000000"}'
+    $told = ConvertTo-Data @{ programs = @{ kubectl = 'kubectl.exe' }; paths = @{ node = "$temp/node.json"; kubeconfig = 'k' } }
+    $memory = @{ lost = 0; 'failed routes' = 'x'; 'failed HNS' = 'y' }
+    Send-Failed $told $memory
+    Send-Failed $told $memory
+    $memory.Remove('failed routes')
+    $memory.Remove('failed HNS')
+    Send-Failed $told $memory
+    Assert-Equal $say.calls @('fenestra.dev/failed=HNS,routes', 'fenestra.dev/failed-')
 }
 Complete-Tests

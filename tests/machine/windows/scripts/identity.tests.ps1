@@ -7,16 +7,12 @@
 
 $fakeWeb = @{ slept = @(); tokens = 0; keys = 0; sent = @() }
 function Start-Sleep {
-    param(
-        [int] $Seconds
-    )
+    param([int] $Seconds)
     $fakeWeb.slept += $Seconds
 }
 # Starts a test: nothing was asked yet, and this is how the web answers.
 function Set-Web {
-    param(
-        [scriptblock] $Answer
-    )
+    param([scriptblock] $Answer)
     $fakeWeb.answer = $Answer
     $fakeWeb.calls = @()
     $fakeWeb.slept = @()
@@ -26,40 +22,25 @@ function Set-Web {
 }
 # How often a call was made.
 function Get-Count {
-    param(
-        [string] $Call
-    )
+    param([string] $Call)
     @($fakeWeb.calls | Where-Object { $_ -like $Call }).Count
 }
 $imds = 'http://169.254.169.254/latest'
 
 # The metadata service of AWS in a few lines: every token and every pair of keys is a new one.
 function Get-AwsAnswer {
-    param(
-        [string] $Call,
-        [hashtable] $Headers
-    )
+    param([string] $Call, [hashtable] $Headers)
     if ($Call -eq "PUT $imds/api/token") {
         Assert-Equal $Headers['X-aws-ec2-metadata-token-ttl-seconds'] '300'
         $fakeWeb.tokens += 1
         return "session-$($fakeWeb.tokens)"
     }
-    if ("$($Headers['X-aws-ec2-metadata-token'])" -notlike 'session-*') {
-        Send-Refusal 401
-    }
+    if ("$($Headers['X-aws-ec2-metadata-token'])" -notlike 'session-*') { Send-Refusal 401 }
     switch ($Call.Replace("GET $imds/meta-data/", '')) {
-        'instance-id' {
-            return 'i-0123456789abcdef0'
-        }
-        'placement/availability-zone' {
-            return 'eu-central-1a'
-        }
-        'local-ipv4' {
-            return '10.0.0.7'
-        }
-        'iam/security-credentials/' {
-            return 'role'
-        }
+        'instance-id' { return 'i-0123456789abcdef0' }
+        'placement/availability-zone' { return 'eu-central-1a' }
+        'local-ipv4' { return '10.0.0.7' }
+        'iam/security-credentials/' { return 'role' }
         'iam/security-credentials/role' {
             $fakeWeb.keys += 1
             return "{`"AccessKeyId`":`"AKID$($fakeWeb.keys)`",`"SecretAccessKey`":`"secret`",`"Token`":`"token$($fakeWeb.keys)`",`"Expiration`":`"2026-01-01T06:00:00Z`"}"
@@ -76,9 +57,7 @@ Test 'AWS: a machine is known by its instance id, its zone and its address' {
 }
 Test 'AWS: a token that is refused is replaced by a new one' {
     Set-Web {
-        if ($args[1]['X-aws-ec2-metadata-token'] -eq 'session-1') {
-            Send-Refusal 401
-        }
+        if ($args[1]['X-aws-ec2-metadata-token'] -eq 'session-1') { Send-Refusal 401 }
         Get-AwsAnswer $args[0] $args[1]
     }
     Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123456789abcdef0'
@@ -98,9 +77,7 @@ Test 'AWS: a service that gives no tokens is an error, not an empty value' {
 }
 Test 'AWS: a service that is not reachable yet is asked again, with growing pauses, and given up after six attempts' {
     Set-Web {
-        if ($fakeWeb.calls.Count -lt 3) {
-            throw 'Unable to connect to the remote server'
-        }
+        if ($fakeWeb.calls.Count -lt 3) { throw 'Unable to connect to the remote server' }
         Get-AwsAnswer $args[0] $args[1]
     }
     Assert-Equal (Get-AwsMetadata 'instance-id') 'i-0123456789abcdef0'
@@ -139,9 +116,7 @@ Test 'AWS: keys that ran out on the way are replaced, and the call is signed ane
 }
 Test 'AWS: an object of S3 is asked for with the hash of the body among what is signed' {
     Set-Web {
-        if ($args[0] -like 'GET https://*') {
-            return
-        }
+        if ($args[0] -like 'GET https://*') { return }
         Get-AwsAnswer $args[0] $args[1]
     }
     Save-AwsObject $aws (ConvertTo-Data @{ bucket = 'demo'; key = 'pool/scripts.gz' }) "$temp/scripts.gz"
@@ -157,10 +132,7 @@ $tokenCall = 'GET http://169.254.169.254/metadata/identity/oauth2/token?api-vers
 $secretCall = 'GET https://demo-join.vault.azure.net/secrets/join?api-version=7.4'
 # The metadata service and the vault of Azure: a token for the pool's own identity opens the vault.
 function Get-AzureAnswer {
-    param(
-        [string] $Call,
-        [hashtable] $Headers
-    )
+    param([string] $Call, [hashtable] $Headers)
     if ($Call -eq $secretCall) {
         Assert-Equal $Headers['Authorization'] 'Bearer the-token'
         return ConvertTo-Data @{ value = '{"server":"https://api:6443","token":"abc"}' }
@@ -180,9 +152,7 @@ Test 'Azure: the join secret is read by the identity that the pool names' {
 Test 'Azure: what the documentation calls passing is asked again: 404, 410, 429 and 5xx' {
     foreach ($code in 404, 410, 429, 500, 503) {
         Set-Web {
-            if ($fakeWeb.calls.Count -eq 1) {
-                Send-Refusal $code
-            }
+            if ($fakeWeb.calls.Count -eq 1) { Send-Refusal $code }
             Get-AzureAnswer $args[0] $args[1]
         }
         Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
@@ -194,16 +164,12 @@ Test 'Azure: an update of the metadata service, up to 70 seconds, is waited out'
     Set-Web { Send-Refusal 410 }
     Assert-Throws { Get-JoinSecret $azure } 'answered with 410'
     $sum = 0
-    foreach ($seconds in $fakeWeb.slept) {
-        $sum += $seconds
-    }
+    foreach ($seconds in $fakeWeb.slept) { $sum += $seconds }
     Assert-Equal ($sum -ge 70) $true
 }
 Test 'Azure: a role at the vault that has not taken effect yet is waited for' {
     Set-Web {
-        if ($args[0] -eq $secretCall -and (Get-Count 'GET https://*') -le 2) {
-            Send-Refusal 403
-        }
+        if ($args[0] -eq $secretCall -and (Get-Count 'GET https://*') -le 2) { Send-Refusal 403 }
         Get-AzureAnswer $args[0] $args[1]
     }
     Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'
@@ -227,9 +193,7 @@ Test 'Azure: a machine of a scale set is known as the cloud controller writes it
 Test 'what has not the form of an answer is refused, and nothing is made of it' {
     foreach ($page in '<html>busy</html>', '', "i-0123456789abcdef0`ni-1") {
         Set-Web {
-            if ($args[0] -like '*/instance-id') {
-                return $page
-            }
+            if ($args[0] -like '*/instance-id') { return $page }
             Get-AwsAnswer $args[0] $args[1]
         }
         Assert-Throws { Get-Identity $aws } '^the metadata service answered with '
@@ -240,9 +204,7 @@ Test 'a hook that waits no more counts as told at once; any other refusal is ask
     $machine = ConvertTo-Data @{ cloud = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }; lifecycle = @{ group = 'g' } }
     foreach ($case in @(@{ text = '<Code>ValidationError</Code><Message>No active Lifecycle Action found'; calls = 1 }, @{ text = '<Code>AccessDenied</Code>'; calls = 6 })) {
         Set-Web {
-            if ($args[0] -like 'POST https://autoscaling.*') {
-                Send-Refusal 400 $case.text
-            }
+            if ($args[0] -like 'POST https://autoscaling.*') { Send-Refusal 400 $case.text }
             Get-AwsAnswer $args[0] $args[1]
         }
         if ($case.calls -eq 1) {

@@ -5,39 +5,23 @@
 $fakeSecret = @{ value = $null }
 $asked = @{ secret = 0; rights = @() }
 . "$PSScriptRoot/log-fake.ps1"
-function Invoke-Program {
-}
+function Invoke-Program { }
 # Notes at each folder whether the token was there already.
 function Protect-Folder {
-    param(
-        [string] $Path
-    )
-    if ($asked.refuse) {
-        throw "access rights of $Path not set: made to fail"
-    }
+    param([string] $Path)
+    if ($asked.refuse) { throw "access rights of $Path not set: made to fail" }
     $asked.rights += @{ path = $Path; token = [bool] (Select-String -Quiet -SimpleMatch 'the-token' -Path (Join-Path (Split-Path -Parent $asked.file) '*.conf*') -ErrorAction SilentlyContinue) }
 }
-function Start-Sleep {
-}
+function Start-Sleep { }
 . "$PSScriptRoot/web-fake.ps1"
 $fakeWeb.answer = {
     param($Call, $Headers, $Body)
     switch -Wildcard ($Call) {
-        '*/api/token' {
-            return 'session'
-        }
-        '*/instance-id' {
-            return 'i-0123456789abcdef0'
-        }
-        '*/availability-zone' {
-            return 'eu-central-1a'
-        }
-        '*/local-ipv4' {
-            return '10.0.0.7'
-        }
-        '*/security-credentials/' {
-            return 'role'
-        }
+        '*/api/token' { return 'session' }
+        '*/instance-id' { return 'i-0123456789abcdef0' }
+        '*/availability-zone' { return 'eu-central-1a' }
+        '*/local-ipv4' { return '10.0.0.7' }
+        '*/security-credentials/' { return 'role' }
         '*/security-credentials/role' {
             return '{"AccessKeyId":"AKIDEXAMPLE","SecretAccessKey":"secret","Token":"session"}'
         }
@@ -120,9 +104,7 @@ Test 'a certificate that cannot be read is replaced' {
 }
 # A certificate that is good for a day, made by .NET, which 5.1 has from 4.7.2 on.
 function Set-Certificate {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     $key = [Security.Cryptography.RSA]::Create(2048)
     $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest 'CN=node', $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
     $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
@@ -141,9 +123,7 @@ foreach ($torn in @(
     Test "a node with its certificate keeps its server where the file of its facts is $($torn.how)" {
         $machine = New-Case
         Set-Certificate $machine
-        if ($torn.ContainsKey('text')) {
-            [IO.File]::WriteAllText($machine.paths.node, $torn.text)
-        }
+        if ($torn.ContainsKey('text')) { [IO.File]::WriteAllText($machine.paths.node, $torn.text) }
         if ($torn.folder) {
             New-Folder $machine.paths.node
             Set-Content -Path $machine.paths.kubeconfig -Value 'torn'

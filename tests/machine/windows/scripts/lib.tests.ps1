@@ -5,9 +5,7 @@
 . "$PSScriptRoot/log-fake.ps1"
 # The shell that runs this test is a program that every system has.
 function Get-Call {
-    param(
-        [string] $Command
-    )
+    param([string] $Command)
     , @('-NoProfile', '-NonInteractive', '-Command', $Command)
 }
 
@@ -18,9 +16,7 @@ Test 'a program that is missing is told by its path, in our words' {
 Test 'a program that does not start is told by its path, and the exit code of the one before does not count' {
     $path = Join-Path $temp 'broken.exe'
     Set-Content -NoNewline -Path $path -Value 'MZ but no program'
-    if (Get-Command -Name chmod -ErrorAction SilentlyContinue) {
-        & chmod 0755 $path
-    }
+    if (Get-Command -Name chmod -ErrorAction SilentlyContinue) { & chmod 0755 $path }
     Invoke-Program $shell (Get-Call 'exit 0') | Out-Null
     Assert-Throws { Invoke-Program $path @() } "$([Regex]::Escape($path)) (does not start|ended with [1-9])"
 }
@@ -68,9 +64,7 @@ Test 'a program that does not end in its time is ended, and one that leaves anot
     Assert-Equal ((Get-Left $clock) -gt 20) $true
 }
 Test 'a script of the user that leaves a program behind, or does not end, holds nobody up; its output is kept' {
-    if (-not $onWindows) {
-        & ln -sf $shell "$temp/bin/powershell.exe"
-    }
+    if (-not $onWindows) { & ln -sf $shell "$temp/bin/powershell.exe" }
     New-Folder "$temp/logs"
     $machine = ConvertTo-Data @{ paths = @{ logs = "$temp/logs" } }
     $clock = New-Deadline 60

@@ -6,14 +6,10 @@
 $fakeWeb = @{}
 $fakeDone = @{ fetched = @() }
 function Invoke-Curl {
-    param(
-        [string[]] $Arguments
-    )
+    param([string[]] $Arguments)
     $url = $Arguments[-1]
     $fakeDone.fetched += $url
-    if (-not $fakeWeb.ContainsKey($url)) {
-        return $false
-    }
+    if (-not $fakeWeb.ContainsKey($url)) { return $false }
     Set-Content -NoNewline -LiteralPath $Arguments[-2] -Value $fakeWeb[$url]
     $true
 }
@@ -23,15 +19,11 @@ Set-Content -NoNewline -LiteralPath $fakePath -Value 'right'
 $right = (Get-FileHash -Algorithm SHA256 -LiteralPath $fakePath).Hash.ToLowerInvariant()
 
 function New-Case {
-    param(
-        [hashtable] $Answers
-    )
+    param([hashtable] $Answers)
     Remove-Item -Force -LiteralPath $fakePath -ErrorAction SilentlyContinue
     $fakeDone.fetched = @()
     $fakeWeb.Clear()
-    foreach ($url in $Answers.Keys) {
-        $fakeWeb[$url] = $Answers[$url]
-    }
+    foreach ($url in $Answers.Keys) { $fakeWeb[$url] = $Answers[$url] }
 }
 
 Test 'takes the file from the mirror when its digest is right' {

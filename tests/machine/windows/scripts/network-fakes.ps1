@@ -3,35 +3,18 @@
 # The table of this boot, what is kept for the next one, and what was taken out.
 $table = @{ routes = @(); kept = @(); removed = @() }
 function New-Route {
-    param(
-        [string] $Prefix,
-        [int] $Index,
-        [string] $NextHop,
-        [string] $Alias = "nic$Index"
-    )
+    param([string] $Prefix, [int] $Index, [string] $NextHop, [string] $Alias = "nic$Index")
     New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = $Alias }
 }
 function Get-NetRoute {
-    param(
-        [string] $AddressFamily,
-        [string] $DestinationPrefix,
-        [string] $PolicyStore = 'ActiveStore'
-    )
+    param([string] $AddressFamily, [string] $DestinationPrefix, [string] $PolicyStore = 'ActiveStore')
     $from = $table.routes
-    if ($PolicyStore -eq 'PersistentStore') {
-        $from = $table.kept
-    }
+    if ($PolicyStore -eq 'PersistentStore') { $from = $table.kept }
     $from | Where-Object { $_.DestinationPrefix -eq $DestinationPrefix }
 }
 # Without a store it writes to both, as Windows does.
 function New-NetRoute {
-    param(
-        [string] $DestinationPrefix,
-        [int] $InterfaceIndex,
-        [string] $NextHop,
-        [int] $RouteMetric,
-        [string] $PolicyStore
-    )
+    param([string] $DestinationPrefix, [int] $InterfaceIndex, [string] $NextHop, [int] $RouteMetric, [string] $PolicyStore)
     if ($PolicyStore -ne 'PersistentStore') {
         $table.routes += New-Route $DestinationPrefix $InterfaceIndex $NextHop
     }
@@ -40,13 +23,7 @@ function New-NetRoute {
     }
 }
 function Remove-NetRoute {
-    param(
-        [string] $DestinationPrefix,
-        [int] $InterfaceIndex,
-        [string] $NextHop,
-        [string] $PolicyStore,
-        [switch] $Confirm
-    )
+    param([string] $DestinationPrefix, [int] $InterfaceIndex, [string] $NextHop, [string] $PolicyStore, [switch] $Confirm)
     $table.removed += "$PolicyStore $DestinationPrefix"
     if ($PolicyStore -ne 'PersistentStore') {
         $table.routes = @($table.routes | Where-Object { $_.DestinationPrefix -ne $DestinationPrefix -or $_.InterfaceIndex -ne $InterfaceIndex -or $_.NextHop -ne $NextHop })
@@ -64,18 +41,14 @@ function Remove-NetRoute {
 $hns = @{}
 function Clear-FakeHns {
     $clear = @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0 }
-    foreach ($name in $clear.Keys) {
-        $hns[$name] = $clear[$name]
-    }
+    foreach ($name in $clear.Keys) { $hns[$name] = $clear[$name] }
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
     $table.kept = @()
     $table.removed = @()
 }
 # Moves the adapter into the switch or out of it: without a route for two pauses.
 function Set-Switch {
-    param(
-        [bool] $On
-    )
+    param([bool] $On)
     $hns.switch = $On
     $table.routes = @()
     $hns.back = 2
@@ -94,11 +67,7 @@ function Step-Adapter {
     }
 }
 function Get-NetworkAnswer {
-    param(
-        [string] $Method,
-        [string] $Path,
-        [string] $Body
-    )
+    param([string] $Method, [string] $Path, [string] $Body)
     $kind = $Path.Trim('/').Split('/')[0]
     $id = $Path.Trim('/').Split('/')[1]
     if ($Method -eq 'GET') {
@@ -122,22 +91,15 @@ function Get-NetworkAnswer {
     }
     $hns.made += 1
     $hns.networks += @{ ID = "made-$($hns.made)"; Name = $wanted.Name; Type = $wanted.Type; Subnets = $wanted.Subnets }
-    if (-not $hns.switch) {
-        Set-Switch $true
-    }
+    if (-not $hns.switch) { Set-Switch $true }
     '{"Success":true}'
 }
 # What flanneld v0.28.9 does (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go and device_windows.go): it keeps a network of its name, type and
 # range, deletes another one of its name, and makes one with the name of the adapter that has the node's address.
 function Invoke-Flanneld {
-    param(
-        [string] $Name,
-        [string] $Range
-    )
+    param([string] $Name, [string] $Range)
     foreach ($network in @(Invoke-Hns GET '/networks/' | Where-Object { $_.Name -eq $Name })) {
-        if ($network.Type -eq 'Overlay' -and $network.Subnets[0].AddressPrefix -eq $Range) {
-            return
-        }
+        if ($network.Type -eq 'Overlay' -and $network.Subnets[0].AddressPrefix -eq $Range) { return }
         Invoke-Hns DELETE "/networks/$($network.ID)" | Out-Null
     }
     $body = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = (Get-DefaultRoute).InterfaceAlias; Subnets = @(@{ AddressPrefix = $Range }) }

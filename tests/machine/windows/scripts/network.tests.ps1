@@ -36,16 +36,8 @@ Test 'a route that somebody else makes at this moment keeps no other from being 
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
     $real = ${function:New-NetRoute}
     function New-NetRoute {
-        param(
-            [string] $DestinationPrefix,
-            [int] $InterfaceIndex,
-            [string] $NextHop,
-            [int] $RouteMetric,
-            [string] $PolicyStore
-        )
-        if ($DestinationPrefix -eq $metadata) {
-            throw 'Instance MSFT_NetRoute already exists'
-        }
+        param([string] $DestinationPrefix, [int] $InterfaceIndex, [string] $NextHop, [int] $RouteMetric, [string] $PolicyStore)
+        if ($DestinationPrefix -eq $metadata) { throw 'Instance MSFT_NetRoute already exists' }
         & $real -DestinationPrefix $DestinationPrefix -InterfaceIndex $InterfaceIndex -NextHop $NextHop -RouteMetric $RouteMetric -PolicyStore $PolicyStore
     }
     Assert-Equal @(Repair-Routes @($metadata, '169.254.169.123/32')) @('169.254.169.123/32')
@@ -101,11 +93,7 @@ Test 'the subnet is read from the file of flanneld, and empty without it' {
 # host-local in a few lines: one reservation per file, a second ADD of the same holder is refused.
 $store = @{ next = 2; calls = @() }
 function Request-Address {
-    param(
-        [object] $Machine,
-        [string] $Command,
-        [string] $Subnet
-    )
+    param([object] $Machine, [string] $Command, [string] $Subnet)
     $network = $Machine.network
     $store.calls += $Command
     $own = @(Get-ChildItem -File -LiteralPath $network.reservations | Where-Object { (Get-Content -TotalCount 1 -LiteralPath $_.FullName) -eq $network.sourceVip.container })
@@ -113,9 +101,7 @@ function Request-Address {
         $own | Remove-Item
         return ''
     }
-    if ($own.Count -gt 0) {
-        throw 'duplicate allocation is not allowed'
-    }
+    if ($own.Count -gt 0) { throw 'duplicate allocation is not allowed' }
     $address = $Subnet -replace '0/24$', "$($store.next)"
     $store.next += 1
     Set-Content -Path "$($network.reservations)/$address" -Value @($network.sourceVip.container, 'source-vip')

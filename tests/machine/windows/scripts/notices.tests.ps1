@@ -4,44 +4,63 @@ foreach ($name in 'files.ps1', 'lib.ps1', 'web.ps1', 'identity.ps1', 'sigv4.ps1'
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp
 }
 Set-Content -Path "$temp/drain.ps1" -Value @(
-    'param([int] $Seconds, [string] $Hook)'
+    'param([int] $Seconds, [string] $Hook, [switch] $Returns)'
     '$fakeCloud.calls += "drain $Seconds $Hook"'
     'if ($fakeCloud.fail) { throw "made to fail" }'
     'exit 0'
 )
 . "$temp/watch-notices.ps1"
 
-$fakeCloud = @{ calls = @(); termination = $null }
+$fakeCloud = @{ calls = @(); termination = $null; silent = $false }
 . "$PSScriptRoot/log-fake.ps1"
 function Get-Termination {
+    param([object] $Machine, [hashtable] $Silent)
+    $Silent.silent = $fakeCloud.silent
     $fakeCloud.termination
 }
 function Complete-Termination {
-    param(
-        [object] $Machine,
-        [hashtable] $Termination
-    )
+    param([object] $Machine, [hashtable] $Termination)
     $fakeCloud.calls += "complete $($Termination.finish)"
 }
 $machine = ConvertTo-Data @{ paths = @{ kubeconfig = "$temp/kubelet.conf" } }
 
 Test 'nothing is done while the machine may stay' {
-    Assert-Equal (Invoke-Round $machine) $false
+    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $false
     Assert-Equal $fakeCloud.calls @()
 }
 Test 'a machine that joined is drained before the cloud is told; one that never did is not' {
     $fakeCloud.termination = @{ seconds = 600; finish = 'lifecycle'; hook = 'drain' }
-    Assert-Equal (Invoke-Round $machine) $true
+    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
     Assert-Equal $fakeCloud.calls @('complete lifecycle')
     $fakeCloud.calls = @()
     Set-Content -Path $machine.paths.kubeconfig -Value 'joined'
-    Assert-Equal (Invoke-Round $machine) $true
+    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
     Assert-Equal $fakeCloud.calls @('drain 600 drain', 'complete lifecycle')
 }
 Test 'the cloud is told also where the drain fails' {
     $fakeCloud.calls = @()
     $fakeCloud.fail = $true
-    Assert-Equal (Invoke-Round $machine) $true
+    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
     Assert-Equal $fakeCloud.calls @('drain 600 drain', 'complete lifecycle')
+}
+$fakeReturn = @{ seconds = 60; finish = 'none'; hook = ''; returns = $true }
+foreach ($case in @(
+    @{ title = 'an interruption is drained for once, and pods may come when it is over'; looks = @($fakeReturn, $fakeReturn, $null, $null); calls = @('drain 60 ', 'complete none', 'drain 0 ') }
+    @{ title = 'where nobody says whether it is over, nothing is taken back'; looks = @($fakeReturn, 'silent', 'silent'); calls = @('drain 60 ', 'complete none') }
+    @{ title = 'behind a restart pods may come'; looks = @('silent', $null, $null); calls = @('drain 0 ') }
+    @{ title = 'what was to return leaves after all'; looks = @($fakeReturn, @{ seconds = 9; finish = 'event'; hook = '' }); calls = @('drain 60 ', 'complete none', 'drain 9 ', 'complete event') }
+)) {
+    Test $case.title {
+        $fakeCloud.calls = @()
+        $fakeCloud.fail = $false
+        $fakeMemory = @{}
+        foreach ($look in $case.looks) {
+            $fakeCloud.silent = $look -is [string]
+            $fakeCloud.termination = $null
+            if (-not $fakeCloud.silent) { $fakeCloud.termination = $look }
+            Invoke-Round $machine $fakeMemory | Out-Null
+        }
+        Assert-Equal $fakeCloud.calls $case.calls
+    }
 }
 Complete-Tests

@@ -25,151 +25,95 @@ function Reset-System {
 }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind
-    )
+    param([string] $Message, [string] $Kind)
     $fakeSystem.notices += $Message
 }
 function Get-ItemProperty {
-    param(
-        [string] $LiteralPath
-    )
+    param([string] $LiteralPath)
     New-Object PSObject -Property $fakeSystem.before
 }
 function New-Folder {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
 }
-function New-Item {
-}
+function New-Item { }
 function Get-WindowsFeature {
-    param(
-        [string[]] $Name
-    )
+    param([string[]] $Name)
     foreach ($feature in $Name) {
         New-Object PSObject -Property @{ Name = $feature; InstallState = $fakeSystem.features[$feature] }
     }
 }
 function Install-WindowsFeature {
-    param(
-        [string[]] $Name
-    )
+    param([string[]] $Name)
     # As Windows does while it waits for a restart.
     if ($fakeSystem.features.Values -contains 'InstallPending') {
         throw 'The operation cannot be completed, because the server that you specified requires a restart.'
     }
     $fakeSystem.installed += $Name
     if ($fakeSystem.success) {
-        foreach ($feature in $Name) {
-            $fakeSystem.features[$feature] = 'InstallPending'
-        }
+        foreach ($feature in $Name) { $fakeSystem.features[$feature] = 'InstallPending' }
     }
     New-Object PSObject -Property @{ Success = $fakeSystem.success; RestartNeeded = $fakeSystem.restart; ExitCode = 'Failed' }
 }
 function New-ItemProperty {
-    param(
-        [string] $LiteralPath,
-        [string] $Name,
-        [string] $PropertyType,
-        [object] $Value,
-        [switch] $Force
-    )
-    if ($fakeSystem.fail -eq "registry $Name") {
-        throw 'Requested registry access is not allowed.'
-    }
+    param([string] $LiteralPath, [string] $Name, [string] $PropertyType, [object] $Value, [switch] $Force)
+    if ($fakeSystem.fail -eq "registry $Name") { throw 'Requested registry access is not allowed.' }
     $fakeSystem.values += "$LiteralPath $Name $PropertyType $Value"
     $fakeSystem.before[$Name] = $Value
 }
 function Set-Service {
-    param(
-        [string] $Name,
-        [string] $StartupType
-    )
+    param([string] $Name, [string] $StartupType)
     $fakeSystem.services[$Name] = $StartupType
 }
 # In place of those of services.ps1, which stage.ps1 has read in.
 function Stop-Within {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     $fakeSystem.calls += "stop $Name"
 }
 function Start-Within {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     $fakeSystem.started += $Name
 }
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     $call = "$Path $($Arguments -join ' ')"
-    if ($fakeSystem.fail -and $call -like $fakeSystem.fail) {
-        throw "made to fail: $call"
-    }
+    if ($fakeSystem.fail -and $call -like $fakeSystem.fail) { throw "made to fail: $call" }
     $fakeSystem.calls += $call
-    if ($call -like '* show excludedportrange *') {
-        return @('Start Port    End Port') + $fakeSystem.ports
-    }
+    if ($call -like '* show excludedportrange *') { return @('Start Port    End Port') + $fakeSystem.ports }
     if ($call -like '* add excludedportrange udp *') {
         $fakeSystem.ports += "     $($Arguments[5])       $($Arguments[5])     *"
     }
 }
 function Add-MpPreference {
-    param(
-        [string[]] $ExclusionProcess,
-        [string[]] $ExclusionPath
-    )
+    param([string[]] $ExclusionProcess, [string[]] $ExclusionPath)
     $fakeSystem.excluded += $ExclusionProcess + $ExclusionPath
 }
 function Get-PartitionSupportedSize {
-    param(
-        [string] $DriveLetter
-    )
-    if ('partition', '*' -contains $fakeSystem.fail) {
-        throw 'the partition is in use'
-    }
+    param([string] $DriveLetter)
+    if ('partition', '*' -contains $fakeSystem.fail) { throw 'the partition is in use' }
     @{ SizeMax = 107374182400 }
 }
 function Get-Partition {
-    param(
-        [string] $DriveLetter
-    )
+    param([string] $DriveLetter)
     @{ Size = 32212254720 }
 }
 function Resize-Partition {
-    param(
-        [string] $DriveLetter,
-        [object] $Size
-    )
+    param([string] $DriveLetter, [object] $Size)
     $fakeSystem.resized = $Size
 }
 function Get-CimInstance {
-    param(
-        [string] $ClassName
-    )
+    param([string] $ClassName)
     if ($ClassName -eq 'Win32_ComputerSystem') {
         return New-Object PSObject -Property @{ AutomaticManagedPagefile = $fakeSystem.managed }
     }
     $fakeSystem.pagefile
 }
 function New-CimInstance {
-    param(
-        [string] $ClassName,
-        [hashtable] $Property
-    )
+    param([string] $ClassName, [hashtable] $Property)
     $fakeSystem.pagefile = New-Object PSObject -Property $Property
     $fakeSystem.pagefile
 }
 function Set-CimInstance {
-    param(
-        [object] $InputObject,
-        [hashtable] $Property
-    )
+    param([object] $InputObject, [hashtable] $Property)
     if ($Property.ContainsKey('AutomaticManagedPagefile')) {
         $fakeSystem.managed = $Property.AutomaticManagedPagefile
         return

@@ -5,9 +5,7 @@
 
 # A pod whose token lies below the sandbox's folder; with -Bound also at the mount path itself.
 function New-Pod {
-    param(
-        [switch] $Bound
-    )
+    param([switch] $Bound)
     $folder = "$temp/$([Guid]::NewGuid())"
     $path = "$folder/mount/token"
     $env:CONTAINER_SANDBOX_MOUNT_POINT = "$folder/sandbox"

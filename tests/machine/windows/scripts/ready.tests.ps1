@@ -5,58 +5,38 @@
 $fakeCloud = @{ answers = @(); asked = 0; hooks = @(); refusal = ''; told = @() }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind
-    )
+    param([string] $Message, [string] $Kind)
     $fakeCloud.told += $Message
 }
-function Start-Sleep {
-}
+function Start-Sleep { }
 # kubectl: the next answer, the last one for ever; an empty one is an API that cannot be reached.
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     $answer = $fakeCloud.answers[[Math]::Min($fakeCloud.asked, $fakeCloud.answers.Count - 1)]
     $fakeCloud.asked += 1
-    if (-not $answer) {
-        throw 'kubectl ended with 1: connection refused'
-    }
+    if (-not $answer) { throw 'kubectl ended with 1: connection refused' }
     $answer
 }
 . "$PSScriptRoot/web-fake.ps1"
 $fakeWeb.answer = {
     param($Call, $Headers, $Body)
     switch -Wildcard ($Call) {
-        '*/api/token' {
-            return 'session'
-        }
-        '*/instance-id' {
-            return 'i-0123456789abcdef0'
-        }
-        '*/security-credentials/' {
-            return 'role'
-        }
+        '*/api/token' { return 'session' }
+        '*/instance-id' { return 'i-0123456789abcdef0' }
+        '*/security-credentials/' { return 'role' }
         '*/security-credentials/role' {
             return '{"AccessKeyId":"AKIDEXAMPLE","SecretAccessKey":"secret","Token":"session"}'
         }
         'POST https://autoscaling.eu-central-1.amazonaws.com/' {
             $fakeCloud.hooks += $Body
-            if ($fakeCloud.refusal) {
-                Send-Refusal 400 $fakeCloud.refusal
-            }
+            if ($fakeCloud.refusal) { Send-Refusal 400 $fakeCloud.refusal }
             return
         }
     }
     throw "unexpected call of $Call"
 }
 function New-Case {
-    param(
-        [string[]] $Answers,
-        [string] $Refusal = ''
-    )
+    param([string[]] $Answers, [string] $Refusal = '')
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/state"
     Set-Content -Path "$folder/state/join.json" -Value '{}'

@@ -4,18 +4,14 @@
 . "$scripts/report.ps1"
 
 function Write-Log {
-    param(
-        [string] $Message
-    )
+    param([string] $Message)
     $told.lines += $Message
 }
 $told = @{ lines = @() }
 $fakeBefore = '[{"version":1,"timestampUTC":"2026-01-02T03:04:05Z","status":{"name":"Custom Script Handler","operation":"Command Execution Finished","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"Command execution finished"},"substatus":[{"name":"StdOut","status":"success","code":0,"formattedMessage":{"lang":"en-US","message":"first wave"}}]}}]'
 
 function New-Case {
-    param(
-        [string] $Text = $fakeBefore
-    )
+    param([string] $Text = $fakeBefore)
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/1.10.20/Status"
     Set-Content -NoNewline -Path "$folder/1.10.20/Status/0.status" -Value $Text
@@ -29,13 +25,9 @@ function New-Case {
 }
 # The file as the cloud's agent reads it: a list with one status.
 function Get-Status {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     $text = Get-Content -Raw -LiteralPath $Machine.file
-    if ($text -notmatch '^\[\{') {
-        throw "no list: $text"
-    }
+    if ($text -notmatch '^\[\{') { throw "no list: $text" }
     @(ConvertFrom-Json $text)[0].status
 }
 

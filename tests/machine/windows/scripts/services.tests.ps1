@@ -8,29 +8,18 @@ $services = @{}
 $fakeDone = @{ calls = @(); changed = @(); fail = ''; refuse = 0; pipe = $true }
 . "$PSScriptRoot/log-fake.ps1"
 function Add-Call {
-    param(
-        [string] $Call
-    )
-    if ($fakeDone.fail -and $Call -like $fakeDone.fail) {
-        throw "made to fail: $Call"
-    }
+    param([string] $Call)
+    if ($fakeDone.fail -and $Call -like $fakeDone.fail) { throw "made to fail: $Call" }
     $fakeDone.calls += $Call
 }
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     Add-Call "$Path $($Arguments -join ' ')"
 }
 # As the service manager: a disabled service does not start. One may ignore the request to stop, or go on stopping, until its process is ended.
 function Get-Service {
-    param(
-        [string] $Name
-    )
-    if (-not $services.ContainsKey($Name)) {
-        return
-    }
+    param([string] $Name)
+    if (-not $services.ContainsKey($Name)) { return }
     $service = New-Object PSObject -Property @{ Name = $Name }
     $service | Add-Member -MemberType ScriptProperty -Name Status -Value { $services[$this.Name].status }
     $service | Add-Member -MemberType ScriptMethod -Name Stop -Value {
@@ -39,14 +28,10 @@ function Get-Service {
             throw 'the service does not accept control messages at this time'
         }
         $services[$this.Name].status = 'StopPending'
-        if (-not $services[$this.Name].hangs) {
-            $services[$this.Name].status = 'Stopped'
-        }
+        if (-not $services[$this.Name].hangs) { $services[$this.Name].status = 'Stopped' }
     }
     $service | Add-Member -MemberType ScriptMethod -Name Start -Value {
-        if ($services[$this.Name].start -eq 'Disabled') {
-            throw "service $($this.Name) is disabled"
-        }
+        if ($services[$this.Name].start -eq 'Disabled') { throw "service $($this.Name) is disabled" }
         Add-Call "start $($this.Name)"
         $services[$this.Name].status = 'Running'
     }
@@ -58,47 +43,28 @@ function Get-Service {
     $service
 }
 function Stop-Process {
-    param(
-        [Parameter(ValueFromPipeline = $true)]
-        [object] $InputObject,
-        [int] $Id,
-        [switch] $Force
-    )
+    param([Parameter(ValueFromPipeline = $true)] [object] $InputObject, [int] $Id, [switch] $Force)
     process {
         Add-Call "end $Id$($InputObject.Name)"
         foreach ($name in @($services.Keys)) {
-            if ($services[$name].id -eq $Id) {
-                $services[$name].status = 'Stopped'
-            }
+            if ($services[$name].id -eq $Id) { $services[$name].status = 'Stopped' }
         }
     }
 }
 function Set-Service {
-    param(
-        [string] $Name,
-        [string] $StartupType
-    )
+    param([string] $Name, [string] $StartupType)
     Add-Call "set $Name $StartupType"
     $services[$Name].start = $StartupType
 }
 # No process of the machine that runs this test may be touched.
-function Get-Process {
-}
+function Get-Process { }
 function New-Service {
-    param(
-        [string] $Name,
-        [string] $BinaryPathName,
-        [string] $DependsOn,
-        [string] $StartupType
-    )
+    param([string] $Name, [string] $BinaryPathName, [string] $DependsOn, [string] $StartupType)
     Add-Call "new $Name on $DependsOn"
     $services[$Name] = @{ start = $StartupType; status = 'Stopped'; command = $BinaryPathName }
 }
 function Get-CimInstance {
-    param(
-        [string] $ClassName,
-        [string] $Filter
-    )
+    param([string] $ClassName, [string] $Filter)
     foreach ($name in @($services.Keys)) {
         if ("Name='$name'", "ProcessId=$($services[$name].id)" -contains $Filter) {
             @{ Name = $name; ProcessId = $services[$name].id }
@@ -106,14 +72,8 @@ function Get-CimInstance {
     }
 }
 function Invoke-CimMethod {
-    param(
-        [object] $InputObject,
-        [string] $MethodName,
-        [hashtable] $Arguments
-    )
-    if ($fakeDone.refuse -eq 0) {
-        $services.kubelet.command = $Arguments.PathName
-    }
+    param([object] $InputObject, [string] $MethodName, [hashtable] $Arguments)
+    if ($fakeDone.refuse -eq 0) { $services.kubelet.command = $Arguments.PathName }
     @{ ReturnValue = $fakeDone.refuse }
 }
 function New-Case {

@@ -6,21 +6,15 @@ $fakeFile = Get-Content -Raw -Encoding UTF8 -Path "$PSScriptRoot/../../../suppor
 $get = @{ Method = 'GET'; Path = '/'; Query = ''; Body = ''; AccessKey = $fakeFile.accessKeyId; Secret = $fakeFile.secretAccessKey; Region = $fakeFile.region; Service = 'service' }
 
 function Get-HeaderTable {
-    param(
-        [object] $Object
-    )
+    param([object] $Object)
     $table = @{}
-    foreach ($property in $Object.PSObject.Properties) {
-        $table[$property.Name] = [string] $property.Value
-    }
+    foreach ($property in $Object.PSObject.Properties) { $table[$property.Name] = [string] $property.Value }
     $table
 }
 
 # The header that a vector must give: the names of what is signed, in the order of their bytes, and the signature.
 function Get-Expected {
-    param(
-        [object] $Vector
-    )
+    param([object] $Vector)
     $names = [string[]] @($Vector.headers.PSObject.Properties | ForEach-Object { $_.Name })
     [Array]::Sort($names, [StringComparer]::Ordinal)
     $scope = "$($fakeFile.accessKeyId)/$($fakeFile.time.Substring(0, 8))/$($fakeFile.region)/$($Vector.service)/aws4_request"
@@ -31,9 +25,7 @@ foreach ($vector in $fakeFile.vectors) {
     Test "$($vector.name) ($($vector.source))" {
         $value = @{ Method = $vector.method; Path = $vector.url -replace '\?.*$', ''; Query = $vector.query; Body = $vector.body; Service = $vector.service }
         $request = $get + @{}
-        foreach ($name in $value.Keys) {
-            $request[$name] = $value[$name]
-        }
+        foreach ($name in $value.Keys) { $request[$name] = $value[$name] }
         Assert-Equal (Get-Authorization @request -Headers (Get-HeaderTable $vector.headers)) (Get-Expected $vector)
     }
 }
@@ -50,17 +42,11 @@ Test 'a changed body, header or path changes the signature' {
     $one = Get-Authorization @get -Headers $headers
     foreach ($change in @{ Body = 'a' }, @{ Path = '/a' }, @{ Query = 'a=b' }, @{ Method = 'POST' }, @{ Region = 'eu-central-1' }) {
         $request = $get + @{}
-        foreach ($name in $change.Keys) {
-            $request[$name] = $change[$name]
-        }
-        if ((Get-Authorization @request -Headers $headers) -eq $one) {
-            throw "not signed: $($change.Keys)"
-        }
+        foreach ($name in $change.Keys) { $request[$name] = $change[$name] }
+        if ((Get-Authorization @request -Headers $headers) -eq $one) { throw "not signed: $($change.Keys)" }
     }
     $headers['x-amz-date'] = '20150830T123601Z'
-    if ((Get-Authorization @get -Headers $headers) -eq $one) {
-        throw 'the time is not signed'
-    }
+    if ((Get-Authorization @get -Headers $headers) -eq $one) { throw 'the time is not signed' }
 }
 Test 'names of headers are written in lower case and sorted by their bytes, whatever the culture' {
     $headers = @{ 'Host' = 'example.amazonaws.com'; 'X-Amz-Date' = $fakeFile.time; 'x-a-b' = '1'; 'x-ab' = '2'; 'xab' = '3' }

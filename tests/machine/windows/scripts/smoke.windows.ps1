@@ -11,9 +11,7 @@ function Start-Copy {
     Copy-Item -Force -LiteralPath "$env:SystemRoot\System32\PING.EXE" -Destination "$temp/fenestra-ping.exe"
     Start-Process -FilePath "$temp/fenestra-ping.exe" -ArgumentList '-n', '60', '127.0.0.1' -PassThru -WindowStyle Hidden
 }
-function Stop-Copy {
-    Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue
-}
+function Stop-Copy { Get-Process -Name fenestra-ping -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue }
 
 Test 'a folder is for the system and administrators only' {
     $path = "$temp/protected"
@@ -97,9 +95,7 @@ Test 'HNS refuses to make a network on the host''s side of a virtual switch, on 
     }
     finally {
         $made = Get-HnsNetworkNamed 'fenestra-smoke'
-        if ($made) {
-            Invoke-Hns DELETE "/networks/$($made.ID)" | Out-Null
-        }
+        if ($made) { Invoke-Hns DELETE "/networks/$($made.ID)" | Out-Null }
     }
 }
 Complete-Tests

@@ -10,31 +10,21 @@ $fakeData = "$temp/Microsoft/Windows/HNS/HNS.data"
 New-Folder (Split-Path -Parent $fakeData)
 
 function Write-Log {
-    param(
-        [string] $Message
-    )
+    param([string] $Message)
     $hns.log += $Message
 }
 . "$PSScriptRoot/wait-fake.ps1"
 # Counts what is done to the machine. False once the power is gone.
 function Test-Power {
-    param(
-        [string] $Call
-    )
+    param([string] $Call)
     $hns.steps += 1
-    if ($hns.cut -gt 0 -and $hns.steps -ge $hns.cut) {
-        return $false
-    }
+    if ($hns.cut -gt 0 -and $hns.steps -ge $hns.cut) { return $false }
     $hns.calls += $Call
     $true
 }
 function Add-Step {
-    param(
-        [string] $Call
-    )
-    if (-not (Test-Power $Call)) {
-        throw 'cut off'
-    }
+    param([string] $Call)
+    if (-not (Test-Power $Call)) { throw 'cut off' }
 }
 # A pause in which the adapter may come, or come back.
 function Start-Sleep {
@@ -43,49 +33,36 @@ function Start-Sleep {
     Step-Adapter
 }
 function Set-Service {
-    param(
-        [string] $Name,
-        [string] $StartupType
-    )
+    param([string] $Name, [string] $StartupType)
     Add-Step "Set $Name $StartupType"
 }
 function Get-Service {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     if (-not $hns.missing) {
         @{ Name = $Name }
     }
 }
 # In place of those of services.ps1, which stage.ps1 has read in. HNS starts with what its file holds.
 function Start-Within {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     Add-Step "Start $Name"
     if (-not (Test-Path -LiteralPath $fakeData)) {
         $hns.policylists = @()
         $hns.endpoints = @()
         $hns.networks = @()
-        if ($hns.switch -and -not $hns.stuck) {
-            Set-Switch $false
-        }
+        if ($hns.switch -and -not $hns.stuck) { Set-Switch $false }
         Set-Content -Path $fakeData -Value 'empty'
     }
 }
 function Restart-Hns {
-    param(
-        [switch] $Empty
-    )
+    param([switch] $Empty)
     Assert-Equal "$Empty" 'True'
     Add-Step 'Stop hns'
     Remove-Item -Force -LiteralPath $fakeData -ErrorAction SilentlyContinue
     Start-Within hns
 }
 function Get-NetFirewallRule {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     $hns.rules | Where-Object { $_.Name -eq $Name }
 }
 function Remove-NetFirewallRule {
@@ -110,15 +87,9 @@ function New-NetFirewallRule {
 }
 # Answers as HNS does, as long as it is awake and there is power.
 function Get-HnsAnswer {
-    param(
-        [string] $Method,
-        [string] $Path,
-        [string] $Body
-    )
+    param([string] $Method, [string] $Path, [string] $Body)
     $call = "$Method $Path"
-    if ($hns.ticks -lt $hns.awake -or -not (Test-Power $call)) {
-        return ''
-    }
+    if ($hns.ticks -lt $hns.awake -or -not (Test-Power $call)) { return '' }
     if ($call -eq $hns.refuse) {
         return '{"Success":false,"Error":"The object is in use."}'
     }
@@ -131,17 +102,13 @@ function Get-HnsAnswer {
 
 # A machine that has just started: bare, or with what the boot before left.
 function New-Case {
-    param(
-        [switch] $Stale
-    )
+    param([switch] $Stale)
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/store"
     Set-Content -Path $fakeData -Value 'state'
     Clear-FakeHns
     $clear = @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false }
-    foreach ($name in $clear.Keys) {
-        $hns[$name] = $clear[$name]
-    }
+    foreach ($name in $clear.Keys) { $hns[$name] = $clear[$name] }
     if ($Stale) {
         $hns.policylists = @(@{ ID = 'p1' }, @{ ID = 'p2' })
         $hns.endpoints = @(@{ ID = 'e1'; Name = 'pod' }, @{ ID = 'e2'; Name = 'pod' })
@@ -169,16 +136,12 @@ function New-Case {
     }
 }
 function Invoke-Network {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     & "$scripts/stage-network.ps1" -Machine $Machine
 }
 # All that the stage is for, in a form that can be compared.
 function Get-State {
-    param(
-        [object] $Machine
-    )
+    param([object] $Machine)
     [ordered] @{
         endpoints    = $hns.endpoints.Count + $hns.policylists.Count
         networks     = @($hns.networks | ForEach-Object { $_.Name } | Sort-Object)
@@ -286,9 +249,7 @@ Test 'power that goes at any point leaves nothing that the next attempt does not
     $machine = New-Case -Stale
     Invoke-Network $machine
     $steps = $hns.steps
-    if ($steps -lt 15) {
-        throw "only $steps steps"
-    }
+    if ($steps -lt 15) { throw "only $steps steps" }
     for ($cut = 1; $cut -le $steps; $cut += 1) {
         $machine = New-Case -Stale
         $hns.cut = $cut

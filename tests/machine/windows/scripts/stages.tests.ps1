@@ -9,16 +9,12 @@ $onceNames = 'os', 'artifacts', 'containerd', 'ccg', 'programs', 'ready'
 
 # A machine whose stages only write down that they ran, in a folder of its own.
 function New-Machine {
-    param(
-        [string] $Hash = 'h'
-    )
+    param([string] $Hash = 'h')
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/state"
     $stages = @(foreach ($name in $fakeNames) {
         $scope = 'once'
-        if ('network', 'join', 'services' -contains $name) {
-            $scope = 'boot'
-        }
+        if ('network', 'join', 'services' -contains $name) { $scope = 'boot' }
         @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($fakeNames, $name); hash = $Hash; fills = @(); services = @() }
     })
     $stages[3].services = @('kubelet', 'containerd')
@@ -64,15 +60,10 @@ foreach ($name in $fakeNames + 'after') {
 }
 . "$PSScriptRoot/log-fake.ps1"
 function Write-Notice {
-    param(
-        [string] $Message,
-        [string] $Kind
-    )
+    param([string] $Message, [string] $Kind)
 }
 function Protect-Folder {
-    param(
-        [string] $Path
-    )
+    param([string] $Path)
     if ($fake.refuse -gt 0) {
         $fake.refuse -= 1
         throw "access rights of $Path not set: made to fail"
@@ -80,35 +71,22 @@ function Protect-Folder {
     $fake.order += "protect $(Split-Path -Leaf $Path)"
 }
 function Stop-NodeService {
-    param(
-        [string[]] $Names
-    )
-    if ($Names) {
-        $fake.order += "hold $($Names -join ' ')"
-    }
+    param([string[]] $Names)
+    if ($Names) { $fake.order += "hold $($Names -join ' ')" }
 }
 function Set-Report {
-    param(
-        [object] $Machine,
-        [int] $Code
-    )
+    param([object] $Machine, [int] $Code)
     $fake.reports += $Code
 }
 function Start-Sleep {
-    param(
-        [double] $Seconds
-    )
+    param([double] $Seconds)
     $fake.slept += $Seconds
 }
 
 # In place of the lock between processes.
 $fakeLock = @{ held = $false }
 function Invoke-Alone {
-    param(
-        [string] $Lock,
-        [int] $Milliseconds,
-        [scriptblock] $Body
-    )
+    param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
     $fakeLock.held = $true
     & $Body | Out-Null
     $fakeLock.held = $false
@@ -117,19 +95,14 @@ function Invoke-Alone {
 
 # In place of processes: the stages of a wave one after the other.
 function Invoke-Wave {
-    param(
-        [object] $Machine,
-        [string[]] $Names
-    )
+    param([object] $Machine, [string[]] $Names)
     if ($fake.fail['wave'] -gt 0) {
         $fake.fail['wave'] -= 1
         throw 'no process could be started'
     }
     $codes = @{}
     foreach ($name in $Names) {
-        if ($name -eq 'missing') {
-            continue
-        }
+        if ($name -eq 'missing') { continue }
         $stage = $Machine.stages | Where-Object { $_.name -eq $name }
         $codes[$name] = Invoke-Stage $Machine $stage $fake.boot
         if ($fake.cut[$name] -gt 0) {
@@ -139,9 +112,7 @@ function Invoke-Wave {
             $codes[$name] = -1073741510
         }
     }
-    foreach ($name in @($Names | Where-Object { $_ -eq 'missing' })) {
-        $codes[$name] = 0
-    }
+    foreach ($name in @($Names | Where-Object { $_ -eq 'missing' })) { $codes[$name] = 0 }
     $codes
 }
 
@@ -203,10 +174,7 @@ Test 'an error outside of every stage does not end the run' {
 }
 # How often each stage has run: once, and the given one once more; in the order in which they are listed.
 function Assert-Ran {
-    param(
-        [string[]] $Names,
-        [string] $Twice
-    )
+    param([string[]] $Names, [string] $Twice)
     foreach ($name in $Names) {
         Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count (1 + [int] ($name -eq $Twice))
     }
@@ -229,9 +197,7 @@ foreach ($broken in $fakeNames) {
             Reset-Fake
             $machine = New-Machine
             foreach ($wave in @($machine.waves)) {
-                if (@($wave) -contains $broken) {
-                    break
-                }
+                if (@($wave) -contains $broken) { break }
                 Invoke-Wave $machine @($wave) | Out-Null
             }
             $fake[$how][$broken] = 1
@@ -358,9 +324,7 @@ Test 'pauses grow, stay level and differ by a fifth at most' {
     for ($attempt = 0; $attempt -lt 20; $attempt += 1) {
         $base = @(10, 20, 40)[[Math]::Min($attempt, 2)]
         $pause = Get-Pause $machine $attempt
-        if ($pause -lt $base -or $pause -gt $base * 1.2) {
-            throw "pause $pause at attempt $attempt"
-        }
+        if ($pause -lt $base -or $pause -gt $base * 1.2) { throw "pause $pause at attempt $attempt" }
     }
 }
 Complete-Tests

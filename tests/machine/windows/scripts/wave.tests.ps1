@@ -8,9 +8,7 @@ $processes = @{}
 . "$PSScriptRoot/log-fake.ps1"
 # In place of the stage's script: a command in a process of the shell that runs this test.
 function Start-StageProcess {
-    param(
-        [string] $Name
-    )
+    param([string] $Name)
     $process = Start-Process -FilePath $shell -ArgumentList @('-NoProfile', '-NonInteractive', '-EncodedCommand', [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes($commands[$Name]))) -PassThru
     $process.Handle | Out-Null
     $processes[$Name] = $process
@@ -18,16 +16,11 @@ function Start-StageProcess {
 }
 # taskkill, which only Windows has.
 function Invoke-Program {
-    param(
-        [string] $Path,
-        [string[]] $Arguments
-    )
+    param([string] $Path, [string[]] $Arguments)
     Assert-Equal @($Path, $Arguments[0], $Arguments[2], $Arguments[3]) @('taskkill.exe', '/PID', '/T', '/F')
     Stop-Process -Force -Id ([int] $Arguments[1])
 }
-function Get-BootId {
-    'boot-1'
-}
+function Get-BootId { 'boot-1' }
 $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; stages = @(@{ name = 'os'; exitCode = 21; limitSeconds = 120; hash = 'a'; fills = @() }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120; hash = 'b'; fills = @() }) }
 
 Test 'the exit codes of a wave are those of its processes' {

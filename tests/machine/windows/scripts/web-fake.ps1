@@ -4,21 +4,13 @@ $fakeWeb = @{ answer = $null; calls = @(); last = $null }
 Add-Content -Path "$scripts/web.ps1" -Value 'function Send-Web { Get-FakeAnswer @args }'
 
 function Send-Refusal {
-    param(
-        [int] $Code,
-        [string] $Text = ''
-    )
+    param([int] $Code, [string] $Text = '')
     throw "refusal $Code $Text"
 }
 function Get-FakeAnswer {
-    param(
-        [hashtable] $Request,
-        [double] $Seconds
-    )
+    param([hashtable] $Request, [double] $Seconds)
     $fakeMethod = 'GET'
-    if ($Request.Method) {
-        $fakeMethod = $Request.Method
-    }
+    if ($Request.Method) { $fakeMethod = $Request.Method }
     $fakeWeb.calls += "$fakeMethod $($Request.Uri)"
     $fakeWeb.last = @{ headers = $Request.Headers; type = $Request.ContentType; body = $Request.Body; file = $Request.OutFile; seconds = $Seconds }
     try {

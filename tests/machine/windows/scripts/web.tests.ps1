@@ -49,4 +49,18 @@ Test 'many answers, of errors too, hold no connection' {
     }
 }
 $server.Kill()
+Test 'the time is learned from a server that has proved who it is, and requests are signed with it' {
+    function Get-AwsKey { @{ AccessKeyId = 'A'; SecretAccessKey = 's'; Token = 't' } }
+    foreach ($case in @(
+        @{ uri = 'https://ssm/'; date = [DateTime]::UtcNow.AddMinutes(10).ToString('R'); ahead = 10 }
+        @{ uri = 'http://169.254.169.254/'; date = [DateTime]::UtcNow.AddMinutes(60).ToString('R'); ahead = 10 }
+        @{ uri = 'https://ssm/'; date = 'soon'; ahead = 10 }
+    )) {
+        Set-Clock $case.uri $case.date
+        Assert-Equal ([int] $clock.ahead.TotalMinutes) $case.ahead
+    }
+    $stamp = (Get-SignedHeaders @{ region = 'r' } 'ssm' 'POST' '/' @{ host = 'h' })['x-amz-date']
+    $signedAt = [DateTime]::ParseExact($stamp, "yyyyMMdd'T'HHmmss'Z'", [Globalization.CultureInfo]::InvariantCulture)
+    Assert-Equal (($signedAt - [DateTime]::UtcNow).TotalMinutes -gt 9) $true
+}
 Complete-Tests
