@@ -50,44 +50,17 @@ export interface RuntimeClassFacts {
   readonly tolerations: readonly (Taint & { readonly operator: "Equal" })[];
 }
 
-/** How a pool's machines are bought, placed and prepared, as the stack file says it. */
-type MachineOptions = Readonly<
-  Pick<
-    PoolConfig,
-    | "disk"
-    | "furtherSizes"
-    | "onDemand"
-    | "spotMaxPrice"
-    | "hybridBenefit"
-    | "capacityReservation"
-    | "dedicatedHosts"
-    | "securityGroups"
-    | "instanceProfile"
-    | "timeZone"
-    | "annotations"
-    | "beforeJoin"
-    | "afterJoin"
-    | "update"
-    | "maxAge"
-  >
->;
+/** Settings of the stack file that a resolved pool has in another form. */
+type Resolved = "size" | "capacity" | "count" | "zones" | "perZone" | "diskGb" | "kubelet" | "os" | "labels" | "taints" | WindowsOnly;
+type WindowsOnly = "hyperV" | "metadataAcl" | "ccgPlugin";
 
-interface CommonPool extends MachineOptions {
-  /** Final name, with the zone's suffix when the pool is split by zone. */
-  readonly name: string;
+/** A pool's settings as they are, but for the resolved ones. */
+interface CommonPool extends Readonly<Omit<PoolConfig, Resolved>> {
   readonly path: string;
   readonly size: MachineSize;
   readonly zones: readonly string[];
   readonly count: number;
-  readonly autoscale: { readonly min: number; readonly max: number } | undefined;
-  /** `latest` or a pinned image. */
-  readonly image: string;
   readonly diskGb: number;
-  /** Whether the kubelets answer queries for logs of the node's services. */
-  readonly nodeLogQuery: boolean;
-  /** Whether an update waits until the pool's nodes are Ready and run the payload that the program rendered. */
-  readonly waitForNodes: boolean;
-  readonly spot: boolean;
   /** What is reserved on a node, the stack file's own amounts included. */
   readonly reservations: Reservations;
   readonly kubelet: KubeletSettings;
@@ -101,15 +74,9 @@ export interface LinuxPool extends CommonPool {
 }
 
 /** A group of identical Windows machines in one or more zones, fully resolved. */
-export interface WindowsPool extends CommonPool {
+export interface WindowsPool extends CommonPool, Readonly<Pick<PoolConfig, WindowsOnly>> {
   readonly os: "windows";
   readonly release: WindowsFacts;
-  /** Whether its nodes run Hyper-V isolated pods. */
-  readonly hyperV: boolean;
-  /** Whether HNS ACLs block its pods from the metadata service; on Linux the nodes filter packets. */
-  readonly metadataAcl: boolean;
-  /** Whether its nodes get the plug-in for domain accounts without joining the domain. */
-  readonly ccgPlugin: boolean;
 }
 
 /** A pool, discriminated by `os`. */
@@ -219,41 +186,21 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
     if (size === undefined) throw new RangeError(`pool ${pool.name} has a machine size of unknown capacity`);
     const groups = poolGroups(pool, config.network.zones);
     const wanted = leastNodes(pool, groups.length);
+    const { kubelet = {} } = pool;
     return groups.map(({ name, zones }, position): PoolSpec => {
-      const common: CommonPool = {
+      const common = {
+        ...pool,
         name,
         path: `config.fenestra:pools[${index}]`,
         size,
         zones,
         count: Math.floor(wanted / groups.length) + (position < wanted % groups.length ? 1 : 0),
-        autoscale: pool.autoscale,
-        image: pool.image,
         diskGb: pool.diskGb ?? defaultDiskGb(config.cloud, pool.os),
-        nodeLogQuery: pool.nodeLogQuery,
-        waitForNodes: pool.waitForNodes,
-        spot: pool.spot,
-        reservations: withOwn(reservations(release, size), pool.kubelet ?? {}),
-        kubelet: pool.kubelet ?? {},
-        disk: pool.disk,
-        furtherSizes: pool.furtherSizes,
-        onDemand: pool.onDemand,
-        spotMaxPrice: pool.spotMaxPrice,
-        hybridBenefit: pool.hybridBenefit,
-        capacityReservation: pool.capacityReservation,
-        dedicatedHosts: pool.dedicatedHosts,
-        securityGroups: pool.securityGroups,
-        instanceProfile: pool.instanceProfile,
-        timeZone: pool.timeZone,
-        annotations: pool.annotations,
-        beforeJoin: pool.beforeJoin,
-        afterJoin: pool.afterJoin,
-        update: pool.update,
-        maxAge: pool.maxAge,
+        reservations: withOwn(reservations(release, size), kubelet),
+        kubelet,
         scheduling: poolScheduling(pool, name, size),
       };
-      if (release.family === "linux") return { ...common, os: "linux", release };
-      const { hyperV, metadataAcl, ccgPlugin } = pool;
-      return { ...common, os: "windows", release, hyperV, metadataAcl, ccgPlugin };
+      return release.family === "linux" ? { ...common, os: "linux", release } : { ...common, os: "windows", release };
     });
   });
 }
