@@ -27,7 +27,8 @@ short time.
   --junit FILE             write the results to FILE in the form that CI systems read
   --only ID,...            run only these checks: whole ids, or what stands before the slash, as in pod-to-pod,dns/linux
   --skip ID,...            leave these out, named in the same way
-  --load-balancer KIND     internal (default): asked from a control-plane node; public: for everybody, asked from here; none: skip that check
+  --load-balancer KIND     internal (default): asked from a control-plane node; public: asked from here; none: skip that check
+  --source CIDR,...        networks that a public load balancer lets in, this machine's among them
   --timeout SECONDS        time limit of each check (default ${defaults.timeout}: the first pull of a Windows image is slow)
   --namespace-prefix NAME  beginning of the namespace's name (default ${defaults.prefix})
   --outbound URL           what pods must reach outside (default ${defaults.outbound}); none: skip that check
@@ -62,6 +63,7 @@ interface Options extends VerifyOptions {
   readonly only: readonly string[];
   readonly skip: readonly string[];
   readonly loadBalancer: BalancerKind;
+  readonly sources: readonly string[];
   readonly outbound: string | undefined;
 }
 
@@ -74,6 +76,7 @@ function parseArguments(args: readonly string[]): Options {
       only: { type: "string", default: "" },
       skip: { type: "string", default: "" },
       "load-balancer": { type: "string", default: defaults.loadBalancer },
+      source: { type: "string", default: "" },
       timeout: { type: "string", default: defaults.timeout },
       "namespace-prefix": { type: "string", default: defaults.prefix },
       outbound: { type: "string", default: defaults.outbound },
@@ -94,6 +97,11 @@ function parseArguments(args: readonly string[]): Options {
   const loadBalancer = balancerKinds.find((kind) => kind === values["load-balancer"]);
   if (loadBalancer === undefined)
     throw new UsageError(`--load-balancer ${values["load-balancer"]} is none of them; allowed: ${balancerKinds.join(", ")}`);
+  const sources = words(values.source);
+  if ((loadBalancer === "public") !== sources.length > 0 || !sources.every((source) => /^\d+\.\d+\.\d+\.\d+\/\d+$/.test(source)))
+    throw new UsageError(
+      `--source ${values.source} does not fit; allowed: networks as 203.0.113.7/32, with --load-balancer public, which needs them`,
+    );
   if (junit !== undefined) requireWritable(junit);
   return {
     kubeconfig,
@@ -101,6 +109,7 @@ function parseArguments(args: readonly string[]): Options {
     only: words(only),
     skip: words(skip),
     loadBalancer,
+    sources,
     limitMs: Number(timeout) * 1000,
     prefix,
     outbound: outbound === "none" ? undefined : outbound,

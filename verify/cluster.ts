@@ -12,7 +12,10 @@ import { verifyNamespaceLabels } from "./manifests.ts";
 import type { ClusterFacts } from "./plan.ts";
 
 /** Reads what decides which checks there are. */
-export async function clusterFacts(api: ClusterApi, options: Pick<ClusterFacts, "loadBalancer" | "outbound">): Promise<ClusterFacts> {
+export async function clusterFacts(
+  api: ClusterApi,
+  options: Pick<ClusterFacts, "loadBalancer" | "sources" | "outbound">,
+): Promise<ClusterFacts> {
   const exporter = (name: string) =>
     ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then((found) => found !== undefined);
   const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
@@ -48,6 +51,7 @@ export async function clusterFacts(api: ClusterApi, options: Pick<ClusterFacts, 
     exporters: { linux, windows },
     outbound: options.outbound,
     loadBalancer: options.loadBalancer,
+    sources: options.sources,
   };
 }
 

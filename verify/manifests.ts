@@ -138,8 +138,13 @@ const internal = {
   "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
 };
 
-/** A Service in front of a group's probe pods; its load balancer is an internal one unless it is to be public. */
-export function probeService(group: string, type: "NodePort" | "LoadBalancer", kind: BalancerKind = "internal"): V1Service {
+/** A Service in front of a group's probe pods; its load balancer is an internal one unless it is to be public, for these networks. */
+export function probeService(
+  group: string,
+  type: "NodePort" | "LoadBalancer",
+  kind: BalancerKind = "internal",
+  sources: readonly string[] = [],
+): V1Service {
   return {
     apiVersion: "v1",
     kind: "Service",
@@ -150,6 +155,7 @@ export function probeService(group: string, type: "NodePort" | "LoadBalancer", k
     },
     spec: {
       type,
+      ...(kind === "public" ? { loadBalancerSourceRanges: [...sources] } : {}),
       selector: { "fenestra.dev/probe-pod": group },
       ports: [{ name: "http", port: servicePort, targetPort: probePort }],
     },

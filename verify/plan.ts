@@ -42,6 +42,8 @@ export interface ClusterFacts {
   /** What pods must reach outside; `undefined` when nothing. */
   readonly outbound: string | undefined;
   readonly loadBalancer: BalancerKind;
+  /** Networks that a public load balancer lets in. */
+  readonly sources: readonly string[];
 }
 
 const simulated = "simulated nodes (of a rehearsal): no workload's container starts there and no packet flows";
@@ -101,7 +103,7 @@ export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
     ...groups.map((group) => {
       const asker = facts.loadBalancer === "internal" ? controlPlane : undefined;
       return real(
-        onPods(loadBalancerCheck(group, facts.loadBalancer, controlPlane), group),
+        onPods(loadBalancerCheck(group, facts.loadBalancer, facts.sources, controlPlane), group),
         ...(asker === undefined ? [] : [asker]),
         group,
       );

@@ -37,6 +37,11 @@ describe("networking objects", () => {
     }
   });
 
+  it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it", () => {
+    const { spec } = manifest(manifestsOf(aws), "PodDisruptionBudget", "coredns");
+    assert.deepEqual(spec, { maxUnavailable: 1, selector: { matchLabels: { "k8s-app": "kube-dns" } } });
+  });
+
   it("run flanneld and kube-proxy of the node's disk with a token that is renewed", () => {
     for (const [name, script] of [
       ["kube-flannel-windows", "C:\\fenestra\\start-flanneld.ps1"],

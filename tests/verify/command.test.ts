@@ -29,6 +29,17 @@ describe("fenestra verify and uninstall", () => {
       ["verify", "--kubeconfig", "k", "--outbound", "example.org"],
       "fenestra: --outbound example.org is no address; allowed: an http or https URL, or none\n",
     ],
+    ...[
+      ["--load-balancer", "public"],
+      ["--source", "203.0.113.7/32"],
+      ["--load-balancer", "public", "--source", "everybody"],
+    ].map(
+      (args) =>
+        [
+          ["verify", "--kubeconfig", "k", ...args],
+          `fenestra: --source ${args.includes("--source") ? args.at(-1) : ""} does not fit; allowed: networks as 203.0.113.7/32, with --load-balancer public, which needs them\n`,
+        ] as const,
+    ),
     [["status"], "fenestra: status needs --kubeconfig FILE\n"],
     [["uninstall", "--kubeconfig", "k"], "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n"],
     [["uninstall", "--check"], "fenestra: uninstall needs --kubeconfig FILE\n"],

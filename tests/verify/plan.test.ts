@@ -57,6 +57,7 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
   exporters: { linux: true, windows: true },
   outbound: "https://registry.k8s.io/",
   loadBalancer: "internal",
+  sources: [],
   ...more,
 });
 /** How many checks of each kind run, and how many are skipped for which reason; the groups of nodes are left out. */
@@ -156,6 +157,8 @@ describe("what verify opens", () => {
     const annotations = (kind?: "internal" | "public") =>
       Object.values(probeService("linux", "LoadBalancer", kind).metadata?.annotations ?? {});
     assert.deepEqual([annotations(), annotations("internal"), annotations("public")], [["true", "true"], ["true", "true"], []]);
+    const open = probeService("linux", "LoadBalancer", "public", ["203.0.113.7/32"]).spec;
+    assert.deepEqual(open?.loadBalancerSourceRanges, ["203.0.113.7/32"]);
     const groups = nodeGroups(cluster(mixed).nodes);
     const served = groups.flatMap((group) => probePodsOf(group).map((pod) => probePodManifest(pod, group).spec?.containers[0]?.args?.[0]));
     assert.deepEqual([...new Set(served)], ["serve-hostname"]);

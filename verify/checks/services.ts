@@ -191,7 +191,12 @@ async function ask(url: string): Promise<string> {
  * @param asker the group from a node of which an internal one is asked: none of its nodes is behind it, since what a balancer sends back to
  *     the node that asked may get lost. A public one is asked from where verify runs.
  */
-export function loadBalancerCheck(group: NodeGroup, kind: BalancerKind, asker: NodeGroup | undefined): VerifyCheck {
+export function loadBalancerCheck(
+  group: NodeGroup,
+  kind: BalancerKind,
+  sources: readonly string[],
+  asker: NodeGroup | undefined,
+): VerifyCheck {
   const skip =
     kind === "none" ? "--load-balancer none" : kind === "internal" && asker === undefined ? "there is no control-plane node" : undefined;
   return {
@@ -204,7 +209,7 @@ export function loadBalancerCheck(group: NodeGroup, kind: BalancerKind, asker: N
       const start = kind === "internal" && asker !== undefined ? from(context, await probePods.host(asker, signal)) : undefined;
       const name = `${serviceName(group.id)}-lb`;
       const lookAt = `kubectl -n ${namespace} describe service ${name} (while verify runs); kubectl -n kube-system logs -l app.kubernetes.io/name=cloud-controller-manager`;
-      await api.core.createNamespacedService({ namespace, body: probeService(group.id, "LoadBalancer", kind) });
+      await api.core.createNamespacedService({ namespace, body: probeService(group.id, "LoadBalancer", kind, sources) });
       try {
         const address = await until(
           `the load balancer of Service ${name}`,

@@ -14,6 +14,14 @@ export const networking: AddOnEntry = {
   manifests: networkingManifests,
 };
 
+/** kubeadm's CoreDNS may share a node, whose drain would otherwise end both pods at once. */
+const nameServerBudget: Manifest = {
+  apiVersion: "policy/v1",
+  kind: "PodDisruptionBudget",
+  metadata: { name: "coredns", namespace: "kube-system" },
+  spec: { maxUnavailable: 1, selector: { matchLabels: { "k8s-app": "kube-dns" } } },
+};
+
 /**
  * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from
  * kubeadm, which keeps the latter off Windows.
@@ -24,6 +32,7 @@ function networkingManifests(
 ): readonly Manifest[] {
   return [
     ...nodeIdentityPolicies(spec),
+    nameServerBudget,
     ...podNetworkManifests(spec, nodeEndpoint),
     ...(spec.windows.length === 0
       ? []
