@@ -28,7 +28,7 @@ function schema(): JsonSchema {
 }
 
 /** Path of a config key as written in the stack file: `config.fenestra:pools[1].name`. */
-export function stackFilePath(path: readonly PropertyKey[]): string {
+function stackFilePath(path: readonly PropertyKey[]): string {
   return path.reduce<string>(childPath, "config");
 }
 

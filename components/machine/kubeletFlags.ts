@@ -108,7 +108,7 @@ export function checked(component: RemovedSetting["component"], minor: string, f
 }
 
 /** Labels as `--node-labels` takes them: the pool's first, then sorted by name. */
-export function nodeLabels(labels: Readonly<Record<string, string>>): string {
+function nodeLabels(labels: Readonly<Record<string, string>>): string {
   return Object.keys(labels)
     .sort((a, b) => Number(b === poolLabel) - Number(a === poolLabel) || (a < b ? -1 : 1))
     .map((key) => `${key}=${labels[key] ?? ""}`)

@@ -21,7 +21,7 @@ import { mirrorChecks } from "./mirror.ts";
 import { trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 import { windowsDrainCheck } from "./windowsDrain.ts";
-import { containerdExeCheck, windowsKubeletCheck } from "./windowsNodes.ts";
+import { windowsKubeletCheck } from "./windowsNodes.ts";
 import { windowsProgramChecks } from "./windowsPrograms.ts";
 
 /** What of a rehearsal's options decides which checks there are. */
@@ -44,12 +44,11 @@ export interface CheckOptions extends Release {
 export function checksOfFiles(
   machines: readonly DecodedMachine[],
   minor: string,
-  { checkers, programs, wine, workFolder }: CheckOptions,
+  { checkers, programs }: CheckOptions,
 ): ReturnType<typeof fileChecks> {
   const { atOnce, last } = fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor });
-  const hasWindows = machines.some(({ payload }) => payload.system === "windows");
   return {
-    atOnce: within(limitsMs.steps, [...atOnce, ...(hasWindows ? [containerdExeCheck(wine, machines, workFolder)] : [])]),
+    atOnce: within(limitsMs.steps, atOnce),
     last: within(limitsMs.steps, last),
   };
 }

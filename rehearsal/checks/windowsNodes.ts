@@ -1,9 +1,6 @@
-import { type Check, CheckSkipped, expect, expectEqual } from "../../checks/check.ts";
-import type { DecodedMachine } from "../cluster/bringUp.ts";
-import { containerdExeProblems } from "../programs/checkers/containerdExe.ts";
+import { CheckSkipped, expect, expectEqual } from "../../checks/check.ts";
 import type { Wine } from "../programs/wine.ts";
 import type { RehearsalCheck } from "./context.ts";
-import { readAll, shared } from "./sharedFiles.ts";
 
 /**
  * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no Wine, something else
@@ -35,23 +32,6 @@ export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalChe
         }
       }
       note(`${seen} nodes`);
-    },
-  };
-}
-
-/** The program itself reads what its configuration says, plug-ins of Windows included. */
-export function containerdExeCheck(later: Promise<Wine | string>, machines: readonly DecodedMachine[], workFolder: string): Check {
-  const windows = machines.filter(({ payload }) => payload.system === "windows");
-  return {
-    id: "files: containerd.exe",
-    title: "containerd.exe keeps every setting of its configuration, by its own dump",
-    run: async ({ note }) => {
-      const wine = await later;
-      if (typeof wine === "string") throw new CheckSkipped(wine);
-      const files = shared(windows, ({ path }) => path.endsWith("\\containerd\\config.toml"));
-      expect(files.length > 0, "no machine has one");
-      await readAll(files, ({ content }) => containerdExeProblems(wine, content, workFolder));
-      note(`${files.length} different files read`);
     },
   };
 }

@@ -37,17 +37,12 @@ const windowsPrograms = {
   kubelet: kubernetes("kubelet", 230),
   "kube-proxy": kubernetes("kube-proxy", 15),
   kubectl: kubernetes("kubectl", 30),
-  containerd: {
-    goPackage: "github.com/containerd/containerd/v2/cmd/containerd",
-    module: "tools/readers",
-    buildSeconds: 40,
-  },
   "host-local": plugin("ipam/host-local"),
   "cni-plugin": plugin(windowsPlugin),
 } as const satisfies Readonly<Record<string, WindowsProgram>>;
 
 type WindowsProgramName = keyof typeof windowsPrograms;
-const windowsProgramNames = ["kubelet", "kube-proxy", "kubectl", "containerd", "host-local", "cni-plugin"] as const;
+const windowsProgramNames = ["kubelet", "kube-proxy", "kubectl", "host-local", "cni-plugin"] as const;
 
 /** Path by name. */
 export type WindowsPrograms = Readonly<Record<WindowsProgramName, string>>;
@@ -95,7 +90,6 @@ function pathsOf(found: ReadonlyMap<WindowsProgramName, string>): WindowsProgram
     kubelet: get("kubelet"),
     "kube-proxy": get("kube-proxy"),
     kubectl: get("kubectl"),
-    containerd: get("containerd"),
     "host-local": get("host-local"),
     "cni-plugin": get("cni-plugin"),
   };

@@ -7,7 +7,6 @@ import { withoutExamples } from "../../plan/providers/engineProject.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
-import { watchMemory } from "../host/memory.ts";
 import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from "../host/namespaces.ts";
 import { createProgress, type Progress } from "../host/progress.ts";
 import { overridesText } from "../machines/kubeletOverrides.ts";
@@ -161,7 +160,6 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, later, quiet);
   const paint = paintFor(process.stdout);
-  const memory = watchMemory(inside.workFolder);
   const reports = await runRehearsal({
     stack,
     config,
@@ -180,7 +178,6 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
     ...(engine ? { onEngine: async (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) } : {}),
   });
-  progress.line(memory.text());
   const { lines, passed } = summary(reports, only, paint);
   for (const line of lines) console.log(line);
   return passed;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { changesComment, commentLimit } from "../../cli/changes/comment.ts";
+import { changesComment } from "../../cli/changes/comment.ts";
 import { compareStacks } from "../../cli/changes/compare.ts";
 import type { StackChange } from "../../cli/changes/stackChange.ts";
 import type { Plan } from "../../plan/plan.ts";
@@ -70,27 +70,4 @@ describe("the comment on two stacks", function () {
       else matchDelta(file(`${name}.diff`), first, comment);
       first ??= comment;
     });
-
-  it("fits for 40 pools, with every node's line", async () => {
-    const config = stackConfig("aws-dev");
-    const pool = (index: number) => ({
-      name: `pool-${index}`,
-      os: index % 2 === 0 ? "linux" : "windows-2022",
-      count: 2,
-    });
-    const many = changed(config, () => ({ pools: Array.from({ length: 40 }, (_, index) => pool(index)) }));
-    const base = planJson(await planOf("aws-dev", many));
-    const plan = await planOf(
-      "aws-dev",
-      changed(many, () => ({ kubernetes: { version: "1.36.3" } })),
-    );
-    const [compared] = await compareStacks(
-      { stacks: ["aws-dev"], plan: async () => base },
-      { stacks: ["aws-dev"], plan: async () => plan },
-    );
-    assert.ok(compared !== undefined);
-    const comment = changesComment([compared.change], source);
-    assert.ok(Buffer.byteLength(comment) <= commentLimit);
-    assert.equal(comment.match(/^~ aws-dev-pool-pool-\d+-group: rolls one by one, 2 machines/gm)?.length, 40);
-  });
 });

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { loadConfig, stackFilePath } from "../../components/config/load.ts";
+import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
@@ -72,7 +72,7 @@ describe("loading a stack's config", () => {
     });
     assert.deepEqual(
       [access, mirror, environment, httpProxy, accountId, tags],
-      [{ signIn: [], serviceAccountKeys: ["ecdsa"] }, { registries: {} }, "development", undefined, undefined, {}],
+      [{ signIn: [], serviceAccountKeys: ["ecdsa"], kubeconfigGeneration: 1 }, { registries: {} }, "development", undefined, undefined, {}],
     );
   });
 
@@ -127,11 +127,6 @@ describe("loading a stack's config", () => {
         assert.deepEqual([problem?.[0], problem?.[2], more], [`config.fenestra:${key}`, "is not a key that Fenestra knows", []]);
       }
     }
-  });
-
-  it("names paths as they stand in the stack file", () => {
-    assert.equal(stackFilePath([]), "config");
-    assert.equal(stackFilePath(["pools", 1, "labels", "example.com/team"]), 'config.fenestra:pools[1].labels["example.com/team"]');
   });
 });
 

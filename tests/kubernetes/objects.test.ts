@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { inClusterPlan } from "../../components/kubernetes/addOnList.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
-import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { combinations, manifest, manifestsOf, withoutWindows } from "./switches.ts";
@@ -162,10 +160,5 @@ describe("cloud objects", () => {
       for (const { lifecycle } of lasting) assert.deepEqual(lifecycle, { preStop: { sleep: { seconds: 150 } } });
       assert.equal(pod?.terminationGracePeriodSeconds, 180);
     }
-  });
-
-  it("need a cloud configuration on Azure", () => {
-    const values = { nodeEndpoint: "api.internal.test", podNetworkManifests, azureCloudConfig: undefined, gmsaCertificate: undefined };
-    assert.throws(() => inClusterPlan(azure, values), /the cloud controller on Azure needs a cloud configuration/);
   });
 });

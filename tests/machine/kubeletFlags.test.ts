@@ -1,14 +1,5 @@
 import assert from "node:assert/strict";
-import fc from "fast-check";
-import {
-  checked,
-  flagName,
-  kubeletFlags,
-  kubeletPaths,
-  nodeLabels,
-  refusedSettings,
-  settableGates,
-} from "../../components/machine/kubeletFlags.ts";
+import { checked, flagName, kubeletFlags, refusedSettings, settableGates } from "../../components/machine/kubeletFlags.ts";
 import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./windows/examples.ts";
 
@@ -24,26 +15,6 @@ describe("the kubelet's flags", () => {
   const byName = (flags: readonly string[]) => new Map(flags.map((flag) => [flagName(flag), flag]));
   const windows = byName(kubeletFlags(args));
   const linux = byName(kubeletFlags({ ...args, os: "linux" }));
-
-  it("name the files of their system, its node and its labels", () => {
-    for (const [os, flags] of [
-      ["windows", windows],
-      ["linux", linux],
-    ] as const) {
-      const { config, kubeconfig, bootstrapKubeconfig, certDir } = kubeletPaths[os];
-      for (const [name, value] of [
-        ["config", config],
-        ["kubeconfig", kubeconfig],
-        ["bootstrap-kubeconfig", bootstrapKubeconfig],
-        ["cert-dir", certDir],
-        ["hostname-override", "@NODE_NAME@"],
-        ["node-ip", "@NODE_IP@"],
-        ["node-labels", "fenestra.dev/pool=win,alpha=2,zeta=1"],
-        ["cloud-provider", "external"],
-      ] as const)
-        assert.equal(flags.get(name), `--${name}=${value}`);
-    }
-  });
 
   it("are the same on both systems but for paths, and what only Windows has", () => {
     const own = [...windows.keys()].filter((name) => !linux.has(name));
@@ -113,18 +84,6 @@ describe("the kubelet's flags", () => {
     assert.deepEqual(
       minors.map(({ minor }) => minor),
       exampleReleases.map((release) => release.replace(/\.\d+$/, "")),
-    );
-  });
-
-  it("labels survive being written and read, in an order of their own", () => {
-    const text = fc.stringMatching(/^[a-z][a-z0-9.-]{0,8}$/);
-    fc.assert(
-      fc.property(fc.dictionary(text, text), (labels) => {
-        const written = nodeLabels(labels);
-        const read = written === "" ? {} : Object.fromEntries(written.split(",").map((pair) => pair.split("=")));
-        assert.deepEqual(read, { ...labels });
-        assert.equal(nodeLabels(Object.fromEntries(Object.entries(labels).reverse())), written);
-      }),
     );
   });
 });

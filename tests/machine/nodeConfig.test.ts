@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
-import { containerdConfig } from "../../components/machine/containerd.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
-import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
-import { exampleAccess, exampleReleases, fileOf, onePerSystem, specAt } from "./windows/examples.ts";
+import { exampleReleases, fileOf, onePerSystem, specAt } from "./windows/examples.ts";
 
 /** A cluster whose pools of one system answer queries for logs. */
 function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {
@@ -47,30 +45,6 @@ describe("queries for the logs of a node's services", () => {
     assert.deepEqual(queryFields(asked, "linux"), unset);
     assert.deepEqual(queryFields(asked), unset);
     assert.deepEqual(exampleControlPlane(asked), exampleControlPlane(spec));
-  });
-
-  it("change what a machine of the pool receives", () => {
-    const spec = withLogQuery(specAt("aws", "1.36.4"), "windows");
-    const [pool] = spec.pools.filter((pool) => pool.os === "windows");
-    assert.ok(pool !== undefined);
-    const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess("aws", spec.name, pool.name) });
-    assert.equal(parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml")).enableSystemLogQuery, true);
-  });
-});
-
-describe("a pull of an image that takes long", () => {
-  it("is given half an hour without progress by containerd on both systems", () => {
-    for (const os of ["linux", "windows"] as const)
-      assert.match(
-        containerdConfig({ os, pauseImage: "pause" }),
-        /^\[plugins\.'io\.containerd\.cri\.v1\.images'\]\nimage_pull_progress_timeout = '30m'$/m,
-      );
-  });
-
-  it("does not end the making of a sandbox: workers of both systems and the control plane wait ten minutes", () => {
-    const spec = specAt("aws", "1.36.4");
-    for (const pool of [undefined, ...spec.pools])
-      assert.equal(kubeletConfiguration(pool === undefined ? { spec } : { spec, pool }).runtimeRequestTimeout, "10m");
   });
 });
 

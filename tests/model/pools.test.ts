@@ -140,22 +140,6 @@ describe("pools", () => {
     );
   });
 
-  it("carry their group's own name in the pool label", () => {
-    const specs = poolSpecs(stackOf([{ name: "win", os: "windows-2022", perZone: true }]));
-    assert.deepEqual(
-      specs.map(({ name, scheduling }) => [name, scheduling.kubeletLabels["fenestra.dev/pool"]]),
-      [
-        ["win-a", "win-a"],
-        ["win-b", "win-b"],
-        ["win-c", "win-c"],
-      ],
-    );
-    assert.deepEqual(
-      specs.map(({ path }) => path),
-      Array(3).fill("config.fenestra:pools[0]"),
-    );
-  });
-
   it("fill in what the stack file leaves out", () => {
     const facts = (cloud: "aws" | "azure", os: string): readonly unknown[] => {
       const [spec] = poolSpecs(stackOf([{ name: "p", os }], zoneNames, cloud));

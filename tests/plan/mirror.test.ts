@@ -7,7 +7,7 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { kubeadmImages, minors } from "../../components/model/releases.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { mirrorList, mirrorText } from "../../plan/report/mirrorList.ts";
+import { mirrorList } from "../../plan/report/mirrorList.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
@@ -40,14 +40,6 @@ describe("fenestra mirror", () => {
     const lines = out.trimEnd().split("\n");
     const images = lines.filter((line) => line.startsWith("image\t")).length;
     assert.match(err, new RegExp(`^\\d+ files, ${images} images, \\d+ of them without a recorded digest\\n$`));
-  });
-
-  it("says the same as JSON", async () => {
-    const { out } = await fenestra("mirror", ...stackDir, "--list", "--stack", "aws-dev", "--json");
-    const list: ReturnType<typeof mirrorList> = JSON.parse(out);
-    assert.deepEqual([list.version, list.stack], [1, "aws-dev"]);
-    assert.equal(mirrorText(list), (await fenestra("mirror", ...stackDir, "--list", "--stack", "aws-dev")).out);
-    assert.ok([...list.files, ...list.images].every(({ mirror }) => mirror === null));
   });
 
   it("has every image of the program's Kubernetes objects, and every download of a payload", async () => {
@@ -93,12 +85,6 @@ describe("fenestra mirror", () => {
     for (const { minor } of minors) assert.equal(kubeadmImages(`${minor}.1`).length, 6, minor);
     assert.ok(kubeadmImages("1.36.4").includes("registry.k8s.io/kube-proxy:v1.36.4"));
     assert.throws(() => kubeadmImages("1.99.0"), RangeError);
-  });
-
-  it("needs --list and a stack", async () => {
-    const { code, out, err } = await fenestra("mirror", ...stackDir, "--stack", "aws-dev");
-    assert.deepEqual([code, out], [2, ""]);
-    assert.match(err, /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, .*azure-prod\n$/);
   });
 });
 

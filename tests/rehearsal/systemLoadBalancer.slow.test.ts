@@ -107,17 +107,6 @@ describe("load balancer", () => {
   const closed = (socket: Socket): Promise<boolean> =>
     waitFor("the end of the connection", () => socket.closed, { timeoutMs: 5_000, intervalMs: 5 });
 
-  it("shares connections among healthy backends and counts them", async () => {
-    const backends = await Promise.all([backend("a"), backend("b"), backend("c")]);
-    const balancer = await balance(backends);
-    await until(balancer, [true, true, true]);
-    assert.deepEqual(await askTimes(balancer.port, 6), ["a", "a", "b", "b", "c", "c"]);
-    assert.deepEqual(
-      balancer.backends().map(({ connections }) => connections),
-      [2, 2, 2],
-    );
-  });
-
   for (const [name, cloud] of Object.entries(rules)) {
     it(`skips a dead and an unready backend and takes them back: ${name}`, async () => {
       const [a, b] = [await backend("a"), await backend("b", "unready")];

@@ -6,7 +6,6 @@ import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
-import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
@@ -54,12 +53,6 @@ describe("the payload of a Windows worker", () => {
     const [first, ...others] = exampleReleases;
     for (const cloud of ["aws", "azure"] as const)
       for (const other of others) assert.deepEqual(texts(cloud, other), texts(cloud, first ?? ""));
-  });
-
-  it("writes the repairs of every system as they are in the program", () => {
-    const [example] = windowsExamples("aws");
-    assert.ok(example !== undefined);
-    assert.deepEqual(JSON.parse(fileOf(example.payload, windowsPaths.repairs)), networkRepairs);
   });
 
   it("has unique absolute paths and an entry among them", () => {
