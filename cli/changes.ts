@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
@@ -8,7 +7,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, changesJson, type Status } from "./changes/stackChange.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
-import { openCheckout } from "./gitBase.ts";
+import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { findProject, programEntry, stacksOf } from "./project.ts";
 
@@ -64,18 +63,6 @@ async function compareSince(ref: string, install: boolean): Promise<readonly Com
     );
   } finally {
     base.close();
-  }
-}
-
-function npmCi(folder: string): void {
-  try {
-    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-  } catch (error) {
-    const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
-    throw new UsageError(`--install: npm ci failed in a checkout of the older version: ${line}`);
   }
 }
 

@@ -25,6 +25,8 @@ export interface CheckoutOptions {
 }
 
 export interface Checkout {
+  /** Folder of the program that it has. */
+  readonly program: string;
   readonly stacks: readonly string[];
   /**
    * The plan.json of a stack as that version makes it.
@@ -87,6 +89,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
       );
     const known = stacksIn(folderOfStacks);
     return {
+      program: then.program,
       stacks: known ?? [],
       plan: (stack) => {
         if (known?.includes(stack) === false) throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
@@ -183,4 +186,21 @@ export function git(repository: string, args: readonly string[]): string {
     maxBuffer: 2 ** 28,
     stdio: ["ignore", "pipe", "pipe"],
   });
+}
+
+/**
+ * Installs the packages of an older version.
+ *
+ * @throws UsageError when npm fails
+ */
+export function npmCi(folder: string): void {
+  try {
+    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
+  } catch (error) {
+    const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
+    throw new UsageError(`npm ci failed in a checkout of the older version: ${line}`);
+  }
 }

@@ -9,10 +9,11 @@ import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { npmCi, openCheckout } from "./gitBase.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
-                         [--logs DIR] [--only <checks>] [--break <name>] [--engine] [--update-to <release>]
+                         [--logs DIR] [--only <checks>] [--break <name>] [--engine] [--update-to <release>] [--update-from REF]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -27,18 +28,27 @@ ${stackHelp(17)}
   --logs DIR       Copy the logs of the machines and their containers to this folder at the end
   --only <checks>  Run only the checks whose id begins with this text
   --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
+  --update-from REF  Bring it up with the program of this commit, branch or tag, and update it with this one, machine by machine
   --break <name>   Break one thing on purpose and see the named check fail; may be given more than once:
 ${breakagesText()}
 `;
+
+/** Names the folder of the older program to the process inside the namespaces. */
+const olderVariable = "FENESTRA_OLDER_PROGRAM";
 
 /** `fenestra rehearse`. Exit code 0 when every check passed, 1 otherwise. */
 export const rehearseCommand: Command = {
   summary: "Bring a stack up on a real control plane with simulated clouds",
   help,
   run: async (args) => {
-    const settings = parseArguments(args);
+    const { from, ...settings } = parseArguments(args);
+    // The process inside the namespaces takes what the one outside has checked out.
+    const given = process.env[olderVariable];
+    const older = from === undefined || given !== undefined ? undefined : openCheckout(from, { option: "--update-from", install: npmCi });
+    if (older !== undefined) process.env[olderVariable] = older.program;
+    const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
-      const code = (await rehearseInNamespaces(settings)) ? exitCodes.fine : exitCodes.findings;
+      const code = (await rehearseInNamespaces({ ...settings, updateFrom })) ? exitCodes.fine : exitCodes.findings;
       // Machines and servers would keep the inner process alive; with its end the kernel takes all of them down.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {
@@ -46,12 +56,15 @@ export const rehearseCommand: Command = {
       if (error instanceof ConfigError) throw error;
       console.log(`The rehearsal broke off: ${messageOf(error)}`);
       console.log("0 passed, 1 failed");
+      older?.close();
       return process.exit(exitCodes.findings);
+    } finally {
+      older?.close();
     }
   },
 };
 
-function parseArguments(args: readonly string[]): RehearsalSettings {
+function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updateFrom"> & { readonly from: string | undefined } {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -64,6 +77,7 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
       logs: { type: "string" },
       only: { type: "string", default: "" },
       "update-to": { type: "string" },
+      "update-from": { type: "string" },
       break: { type: "string", multiple: true, default: [] },
     },
   });
@@ -77,8 +91,13 @@ function parseArguments(args: readonly string[]): RehearsalSettings {
       throw new UsageError(`--break ${name} breaks a program that runs with --real-add-ons only: add that option`);
     return breakage;
   });
+  if (values["update-from"] !== undefined) {
+    if (values["update-to"] !== undefined) throw new UsageError("--update-from and --update-to are two updates; allowed: one of them");
+    requireThree("--update-from", stack.config, engine);
+  }
   return {
     ...stack,
+    from: values["update-from"],
     everyAddOn: values["every-add-on"],
     realAddOns: values["real-add-ons"],
     keep,
@@ -95,8 +114,13 @@ function wantedOf(text: string | undefined, config: Readonly<Record<string, stri
   if (text === undefined) return undefined;
   if (!/^\d+\.\d+(\.\d+)?$/.test(text))
     throw new UsageError(`--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`);
+  requireThree("--update-to", config, engine);
+  return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
+}
+
+/** What an update needs to be rehearsed. */
+function requireThree(option: string, config: Readonly<Record<string, string>>, engine: boolean): void {
   const { controlPlane, mirror } = loadConfig(config);
   if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)
-    throw new UsageError("--update-to needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine");
-  return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
+    throw new UsageError(`${option} needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine`);
 }

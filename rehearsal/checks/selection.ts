@@ -28,6 +28,8 @@ import { windowsProgramChecks } from "./windowsPrograms.ts";
 export interface CheckOptions extends Release {
   /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
   readonly updateTo?: Release;
+  /** Folder of an older version of the program, with which such a cluster comes up. */
+  readonly updateFrom?: string;
   /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
   readonly addOns?: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> };
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
@@ -86,7 +88,8 @@ export interface ClusterChecks {
 /** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
 export function checksOfCluster(parts: ListParts): ClusterChecks {
   const { options, stackConfig, program, cloud, cluster, lab, pools, updates } = parts;
-  const { updateTo: to } = options;
+  const { updateFrom } = options;
+  const to = options.updateTo ?? (updateFrom === undefined ? undefined : options);
   if (to !== undefined) {
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
     return { readOnly: [], concurrent: [], disruptive: within(limitsMs.steps, update) };

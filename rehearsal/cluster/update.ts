@@ -114,7 +114,23 @@ export class Update {
       for (const resource of program.resources) if ((this.#depths.get(resource.urn) ?? 0) <= done) state.set(resource.urn, resource);
       if (layer.some(({ name }) => name === until)) return;
     }
+    await this.#deleteOthers(cluster);
     if (until !== undefined) throw new Error(`the update has no step ${until}`);
+  }
+
+  /** Deletes the objects that the program does not ask for any more, as the engine does at the end. */
+  async #deleteOthers({ kubectl }: Cluster): Promise<void> {
+    const { program, state, progress } = this.#of;
+    const asked = new Set(program.resources.map(({ urn }) => urn));
+    for (const [urn, resource] of [...state].reverse()) {
+      if (asked.has(urn)) continue;
+      state.delete(urn);
+      if (!isKubernetesObject(resource)) continue;
+      const object = objectOf(resource);
+      const { code, stderr } = await kubectl(["delete", "--ignore-not-found", "--wait=false", "--filename", "-"], JSON.stringify(object));
+      if (code !== 0) throw new Error(`${resource.name} cannot be deleted: ${stderr.trim()}`);
+      progress.line(`update: ${resource.name} is deleted`);
+    }
   }
 
   #carryOut(resource: RecordedResource): ((cluster: Cluster, lab: ControlPlaneLab) => Promise<void>) | undefined {

@@ -52,6 +52,8 @@ export interface RehearsalSettings {
   readonly breakage: Breakage | undefined;
   /** Release that the cluster is updated to in place of the acceptance checks. */
   readonly updateTo: Wanted | undefined;
+  /** Folder of an older version of the program, with which the cluster comes up; this one updates it in place of the acceptance checks. */
+  readonly updateFrom: string | undefined;
 }
 
 /**
@@ -155,7 +157,7 @@ function reasonOf(error: unknown): string {
 
 /** The rehearsal itself. */
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
-  const { stack, config, cloud, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo } = settings;
+  const { stack, config, cloud, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo, updateFrom } = settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, later, quiet);
@@ -165,6 +167,7 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     config,
     ...release,
     ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
+    ...(updateFrom === undefined ? {} : { updateFrom }),
     containerRuntime: await obtainContainerRuntime(quiet),
     ...(realAddOns ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } } : {}),
     checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, settings, quiet))).catch(reasonOf),

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Check, type CheckResult, needing } from "../../checks/check.ts";
 import { plain } from "../../checks/report.ts";
@@ -53,7 +54,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const spec = clusterSpec(stackConfig);
   const simulate = simulatedCloud(placeOf(config), "real");
   const { program, hooks } = await runProgramWithHooks({
-    entry,
+    entry: options.updateFrom === undefined ? entry : path.join(options.updateFrom, "index.ts"),
     stack,
     config,
     mode: "known-outputs",
@@ -64,9 +65,11 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const decodeOne = (machine: SimulatedMachine): DecodedMachine => decodeMachine(machine, cloud, options.breakage?.payload);
   const decoded = cloud.machines.map(decodeOne);
   const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
-  const { updateTo } = options;
+  const { updateTo, updateFrom } = options;
+  if (updateFrom !== undefined) progress.line("this is the cluster of the older program; this one updates it");
+  const next = updateTo ?? (updateFrom === undefined ? undefined : options);
   // The simulated publishers have what these machines download, too.
-  const coming = updateTo === undefined ? [] : (await updates.begin(updateTo)).machines;
+  const coming = next === undefined ? [] : (await updates.begin(next)).machines;
   progress.line(
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
