@@ -16,6 +16,7 @@ const help = `Usage: fenestra changes --since REF [options]
 Plans every stack as it is here and as it was at REF, and says which of them change. Needs no account, no credentials and no root.
 
   --since REF        commit, branch or tag of this repository
+  --stack-dir DIR    folder with the stack files, in place of the project's
   --install          install the packages of REF with npm ci when its package-lock.json is another one; needs the network
   --out DIR          write what became of every stack to DIR/${changesFile}, and the whole plan of each that is new or changed to DIR/STACK
   --json             print that file in place of the list
@@ -35,13 +36,14 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
     args: [...args],
     options: {
       since: { type: "string" },
+      "stack-dir": { type: "string" },
       install: { type: "boolean", default: false },
       out: { type: "string" },
       json: { type: "boolean", default: false },
     },
   });
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
-  const compared = await compareSince(values.since, values.install);
+  const compared = await compareSince(values.since, values.install, values["stack-dir"]);
   const text = changesJson(compared.map(({ change }) => change));
   if (values.out !== undefined) writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
   out(values.json ? text : compared.map(line).join(""));
@@ -52,10 +54,10 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
     : exitCodes.fine;
 }
 
-async function compareSince(ref: string, install: boolean): Promise<readonly ComparedStack[]> {
+async function compareSince(ref: string, install: boolean, stackDir: string | undefined): Promise<readonly ComparedStack[]> {
   const project = findProject();
-  const folder = stacksOf(project);
-  const base = openCheckout(ref, { repository: project.root, option: "--since", ...(install ? { install: npmCi } : {}) });
+  const folder = stacksOf({ stacks: stackDir === undefined ? project.stacks : path.resolve(stackDir) });
+  const base = openCheckout(ref, { repository: project.root, option: "--since", stackDir, ...(install ? { install: npmCi } : {}) });
   try {
     return await compareStacks(
       { stacks: base.stacks, plan: async (stack) => base.plan(stack) },

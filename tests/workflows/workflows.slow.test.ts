@@ -30,6 +30,8 @@ describe("the workflows", () => {
       "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
       "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
       "preview.yml plan": { contents: "read" },
+      "release.yml build": { contents: "read" },
+      "release.yml publish": { contents: "write" },
       "test.yml boot": { contents: "read" },
       "test.yml fast": { contents: "read" },
       "test.yml powershell": { contents: "read" },
@@ -64,7 +66,7 @@ describe("the workflows", () => {
   });
 
   it("name no stack: the folder stacks does", () => {
-    for (const [file, text] of Object.entries(texts).filter(([file]) => !["night.yml", "test.yml"].includes(file)))
+    for (const [file, text] of Object.entries(texts).filter(([file]) => !["night.yml", "test.yml", "release.yml"].includes(file)))
       assert.doesNotMatch(text, /(aws|azure)-(dev|prod|restricted)/, file);
     for (const at of ["deploy.yml up", "drift.yml drift"])
       assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.stacks.outputs.stacks) }}`);

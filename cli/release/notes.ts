@@ -1,0 +1,71 @@
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { compareVersions, selectableVersions } from "../../components/model/releases.ts";
+import { parseChanges, type StackChange } from "../changes/stackChange.ts";
+import { table } from "../changes/table.ts";
+import { levelOf, lowestVersion } from "./level.ts";
+
+/** What a version says of itself. */
+export interface Facts {
+  readonly kubernetes: readonly string[];
+  /** Node and Pulumi CLI, as package.json and Pulumi.yaml have them. */
+  readonly needs: readonly string[];
+  /** What `ci` gives to the workflows, as text. */
+  readonly rights: string;
+}
+
+/** Text of a release. */
+export function releaseNotes(section: string, changes: readonly StackChange[], before: Facts, now: Facts): string {
+  const other = (from: readonly string[], than: readonly string[]) => from.filter((each) => !than.includes(each)).join(", ") || "none";
+  return [
+    section,
+    "",
+    "## What it does to stacks that are there",
+    "",
+    ...table(changes.filter(({ status }) => status !== "added")),
+    "",
+    `By this it is a ${levelOf(changes)} release. What it does to yours: \`fenestra update\`, or the comment of the pull request.`,
+    "",
+    `- Kubernetes that came: ${other(now.kubernetes, before.kubernetes)}; that went: ${other(before.kubernetes, now.kubernetes)}`,
+    `- ${now.rights === before.rights ? "The program of `ci` need not run again." : "Run the program of `ci` again: the rights of the workflows differ."}`,
+    `- Needs ${now.needs.join(", ")}${now.needs.join() === before.needs.join() ? "" : ` (before: ${before.needs.join(", ")})`}`,
+    "",
+  ].join("\n");
+}
+
+/** The part of CHANGES.md about a version. */
+export function sectionOf(text: string, version: string): string {
+  const [, ...sections] = text.split(/^## /m);
+  const found = sections.find((section) => section.split("\n")[0] === version);
+  if (found === undefined) throw new RangeError(`CHANGES.md has no section ${version}`);
+  return found.split("\n").slice(1).join("\n").trim();
+}
+
+/** Refuses a number that says less than the release does. */
+export function requireVersion(version: string, previous: string, changes: readonly StackChange[]): void {
+  const level = levelOf(changes);
+  const lowest = lowestVersion(previous, level);
+  if (compareVersions(version, lowest) < 0)
+    throw new RangeError(`after ${previous} this is a ${level} release: at least ${lowest}, not ${version}`);
+}
+
+function factsOf(read: (file: string) => string): Facts {
+  const { engines }: { engines: { node: string } } = JSON.parse(read("package.json"));
+  return {
+    kubernetes: selectableVersions(JSON.parse(read("components/model/artifacts.lock.json"))),
+    needs: [`Node ${engines.node}`, `Pulumi ${/^requiredPulumiVersion: "(.*)"$/m.exec(read("Pulumi.yaml"))?.[1]}`],
+    rights: ["aws.txt", "azure.txt", "azure-roles.txt"].map((name) => read(`tests/ci/snapshots/${name}`)).join(),
+  };
+}
+
+if (import.meta.main) {
+  const root = fileURLToPath(new URL("../../", import.meta.url));
+  const [previous = "", file = ""] = process.argv.slice(2);
+  const here = (name: string) => readFileSync(`${root}${name}`, "utf8");
+  const then = (name: string) => execFileSync("git", ["-C", root, "show", `${previous}:${name}`], { encoding: "utf8", maxBuffer: 2 ** 28 });
+  const { version }: { version: string } = JSON.parse(here("package.json"));
+  const changes = parseChanges(readFileSync(file, "utf8"));
+  requireVersion(version, previous, changes);
+  process.stdout.write(releaseNotes(sectionOf(here("CHANGES.md"), version), changes, factsOf(then), factsOf(here)));
+}
