@@ -13,8 +13,14 @@ function Test-Certificate {
     if ((Read-Text $file) -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
         return $false
     }
-    $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
-    $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10)
+    try {
+        $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
+        $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10)
+    }
+    catch {
+        Write-Log "the kubelet's certificate cannot be read: $_"
+        $false
+    }
 }
 
 function Write-BootstrapKubeconfig {

@@ -87,16 +87,6 @@ Test 'a file is whole at each look, with a reader at work and over a folder of i
     Write-Text $path '{"round":1}'
     Assert-Equal (Read-Data $path).round 1
 }
-Test 'whatever is in a file of values, an object comes back or nothing' {
-    foreach ($text in '', '{', '{"a":1', 'garbage', ('{"a":' + [char] 0 + '}'), '[1]', 'null') {
-        [IO.File]::WriteAllText("$temp/torn.json", $text)
-        Assert-Equal (Read-Data "$temp/torn.json") $null
-    }
-    New-Folder "$temp/folder.json"
-    Assert-Equal (Read-Data "$temp/folder.json") $null
-    Assert-Equal (Read-Data "$temp/none.json") $null
-    Assert-Throws { Get-Machine "$temp/torn.json" } 'cannot be read$'
-}
 
 Test 'the lock is free again after the block, also after one that failed' {
     $done = @{ count = 0 }

@@ -254,16 +254,6 @@ Test 'facts of the node that are torn, and a token that is back, repeat the stag
     Invoke-Stage $machine ($machine.stages | Where-Object { $_.name -eq 'ready' }) $fake.boot | Out-Null
     Assert-Equal $fake.ran @('join', 'ready')
 }
-Test 'a count of reboots in any state counts from none, and ends no run' {
-    foreach ($torn in '', '1x', [string] [char] 0) {
-        Reset-Fake
-        $fake.reboot['os'] = 1
-        $machine = New-Machine
-        Write-Text "$($machine.paths.state)/reboots" $torn
-        Assert-Equal (Invoke-Run $machine) 3010
-        Assert-Equal (Read-Text "$($machine.paths.state)/reboots") '1'
-    }
-}
 Test 'what the user wants done on a Ready node is done without the lock, and its failure is tried again' {
     Reset-Fake
     $machine = New-Machine
