@@ -2,8 +2,18 @@ import assert from "node:assert/strict";
 import { afterEach, before, describe, it } from "mocha";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
-import { disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
+import {
+  bootedControlPlane,
+  disposeMachine,
+  entry,
+  identity,
+  joinSecret,
+  machine,
+  needsNamespaces,
+  secretPrefix,
+  spec,
+} from "./machine.ts";
+import type { Run, Sandbox } from "./sandbox.ts";
 
 /** What may be in a file's place after a power failure, a full disk or somebody's slip. */
 const ways: Readonly<Record<string, (here: Sandbox, file: string, content: string) => void>> = {
@@ -64,4 +74,67 @@ describe("files of a Linux machine that are torn", function () {
       });
     }
   }
+});
+
+describe("a disk of a Linux machine that is full", function () {
+  this.timeout(60_000);
+  before(needsNamespaces);
+  afterEach(disposeMachine);
+
+  /** Runs a command while a folder of the machine has not a byte left, and shows the files in it afterwards. */
+  const full = (here: Sandbox, folder: string, command: string): Run =>
+    here.run(
+      "bash",
+      "-c",
+      `cp -a ${folder} /store/kept; /bin/mount -t tmpfs -o size=256k tmpfs ${folder}; cp -a /store/kept/. ${folder}; cat /dev/zero >${folder}/fill
+${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -type f); do echo "$file: $(<"$file")"; done; exit $code`,
+    );
+
+  it("makes no renewal forget whose turn it is: it does not begin", () => {
+    const here = bootedControlPlane();
+    for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
+      here.write(`/etc/kubernetes/pki/${name}.crt`, here.read("/etc/kubernetes/pki/ca.crt"));
+    here.write("/var/lib/fenestra/done/x", "");
+    here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1, TURN_SECONDS: 1 });
+    const { code, output, calls } = full(here, "/var/lib/fenestra", "/opt/fenestra/renew-certificates.sh");
+    assert.notEqual(code, 0, output);
+    assert.match(output, /No space left on device/);
+    assert.doesNotMatch(output, /\.\/renewing/);
+    assert.deepEqual(
+      calls.filter((call) => /^(kubeadm|crictl)/.test(call)),
+      [],
+    );
+  });
+
+  it("tears no identity: the one of before stays", () => {
+    const here = machines.worker();
+    here.write("/var/lib/fenestra/identity.env", identity);
+    const { code, output } = full(here, "/var/lib/fenestra", "bash /opt/fenestra/stages/identity.sh");
+    assert.notEqual(code, 0, output);
+    assert.ok(output.includes(`./identity.env: ${identity.trimEnd()}`), output);
+  });
+
+  it("costs a drain nothing: the pods move, and the group is told once", () => {
+    const here = machines.worker();
+    here.set({ DRAIN_SECONDS: 5 });
+    here.write("/var/lib/fenestra/identity.env", identity);
+    here.write("/etc/kubernetes/kubelet.conf", "");
+    here.write("/run/fenestra/x", "");
+    here.write("/store/notice", "Terminated");
+    here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
+    const { output, calls } = full(here, "/run/fenestra", "/opt/fenestra/drain.sh");
+    assert.ok(
+      calls.some((made) => made.includes("/eviction")),
+      output,
+    );
+    assert.equal(calls.filter((made) => made.includes("CompleteLifecycleAction")).length, 1, output);
+  });
+
+  it("costs a bootstrap its log, not the node", () => {
+    const here = machines.worker();
+    here.write("/var/log/fenestra/x", "");
+    const { code, output } = full(here, "/var/log/fenestra", entry);
+    assert.equal(code, 0, output);
+    assert.match(output, /all stages are done/);
+  });
 });
