@@ -92,7 +92,7 @@ while (($#)); do
 done
 answer() {
   if [ "$status" != 200 ] && [ -z "$code" ]; then exit 22; fi
-  cat >"$output"
+  cat >"$output" || exit 23
   if [ -n "$code" ]; then printf %s "$status"; fi
 }
 file() { echo "$STORE/secrets/\${1//\\//_}"; }
