@@ -117,7 +117,7 @@ export async function init(given: Given, print: boolean, { out, err, ask }: Term
   else {
     withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));
     out(`${name} is written.\n`);
-    err(`Next: fenestra plan --stack ${stack}, then make rehearse STACK=${stack}, then pulumi stack init ${stack}\n`);
+    err(`Next: fenestra plan --stack ${stack}, then fenestra rehearse --stack ${stack}, then pulumi stack init ${stack}\n`);
   }
   return exitCodes.fine;
 }

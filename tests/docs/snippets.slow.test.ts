@@ -148,7 +148,7 @@ describe("snippets of the documentation", () => {
   });
 
   it("call fenestra with commands, options and stacks that exist", async () => {
-    const calls = commandsOf("cli/fenestra");
+    const calls = commandsOf("(?:fenestra/)?cli/fenestra");
     const inProse = documents().flatMap(({ file, prose }) =>
       [...prose.matchAll(/`(?:cli\/)?fenestra ([^`<]+)`/g)].map(([, rest = ""]) => ({
         at: file,
