@@ -79,34 +79,22 @@ export function parseEnvironmentFile(text: string): Readonly<Record<string, stri
   return variables;
 }
 
+/** Seconds of units of a systemd time span, by the beginnings of their names. */
+const spans: readonly (readonly [unit: RegExp, seconds: number])[] = [
+  [/^ms$/, 0.001],
+  [/^(s|sec|seconds?)?$/, 1],
+  [/^(m|min|minutes?)$/, 60],
+  [/^(h|hr|hours?)$/, 3600],
+  [/^(d|days?)$/, 86_400],
+  [/^(w|weeks?)$/, 604_800],
+];
+
 /** Seconds of a systemd time span such as `1h 30min`, `5s`, `90`. Throws for one that it does not know. */
 export function timeSpanSeconds(text: string): number {
-  const units: Readonly<Record<string, number>> = {
-    ms: 0.001,
-    s: 1,
-    sec: 1,
-    second: 1,
-    seconds: 1,
-    m: 60,
-    min: 60,
-    minute: 60,
-    minutes: 60,
-    h: 3600,
-    hr: 3600,
-    hour: 3600,
-    hours: 3600,
-    d: 86400,
-    day: 86400,
-    days: 86400,
-    w: 604800,
-    week: 604800,
-    weeks: 604800,
-  };
-  let total = 0;
-  for (const [, amount = "", unit = "s"] of text.matchAll(/([\d.]+)\s*([a-z]*)/g)) {
-    const factor = units[unit === "" ? "s" : unit];
-    if (factor === undefined) throw new RangeError(`${text} is not a time span`);
-    total += Number(amount) * factor;
-  }
-  return total;
+  const parts = [...text.matchAll(/([\d.]+)\s*([a-z]*)/g)].map(([, amount = "", unit = ""]) => {
+    const [, seconds] = spans.find(([pattern]) => pattern.test(unit)) ?? [];
+    if (seconds === undefined) throw new RangeError(`${text} is not a time span`);
+    return Number(amount) * seconds;
+  });
+  return parts.reduce((sum, part) => sum + part, 0);
 }

@@ -3,7 +3,7 @@ import type { V1Status } from "@kubernetes/client-node";
 import { metadataTargets } from "../../verify/checks/outside.ts";
 import { serviceNames, unknownNameProblem } from "../../verify/checks/services.ts";
 import { exitCode } from "../../verify/exec.ts";
-import { curl, reaches, staysSilent } from "../../verify/probe.ts";
+import { reaches, staysSilent } from "../../verify/probe.ts";
 import { ended, fakeStart } from "./network.ts";
 
 const url = "http://10.244.1.5:8080/hostname";
@@ -51,10 +51,6 @@ describe("probes of verify", () => {
     await assert.rejects(staysSilent(fakeStart([ended(0, "token")]), url), /got an answer from .*: token/);
     await assert.rejects(staysSilent(fakeStart([ended(127, "", "not found")]), url), /could not ask .* 127: not found/);
     await assert.rejects(staysSilent(fakeStart([new Error("no kubelet")]), url), /cannot run curl: no kubelet/);
-  });
-
-  it("ask by curl.exe on Windows", () => {
-    assert.deepEqual(curl("windows", url, ["-X", "PUT"]), ["curl.exe", "-sS", "--connect-timeout", "5", "-m", "10", "-X", "PUT", url]);
   });
 
   it("ask the metadata service as an attacker would, by cloud", () => {
