@@ -2,34 +2,47 @@ import { z } from "zod";
 import { configPrefix } from "./problem.ts";
 import { stackSchema } from "./schema.ts";
 
+const text = z.string().optional();
+const number = z.number().optional();
+
 /** The part of JSON Schema that zod writes for our schema and that we read again. */
-export interface JsonSchema {
-  readonly type?: string | undefined;
-  readonly description?: string | undefined;
-  readonly default?: unknown;
-  readonly enum?: readonly unknown[] | undefined;
-  readonly const?: unknown;
-  readonly anyOf?: readonly JsonSchema[] | undefined;
-  readonly pattern?: string | undefined;
+const jsonSchemaShape = z.looseObject({
+  type: text,
+  description: text,
+  default: z.unknown().optional(),
+  enum: z.array(z.unknown()).optional(),
+  const: z.unknown().optional(),
+  get anyOf() {
+    return z.array(jsonSchemaShape).optional();
+  },
+  pattern: text,
   /** Name of a well-known format, such as `uuid`. */
-  readonly format?: string | undefined;
+  format: text,
   /** What the pattern means, in words; editors show it too. */
-  readonly patternErrorMessage?: string | undefined;
-  readonly examples?: readonly unknown[] | undefined;
-  readonly minimum?: number | undefined;
-  readonly maximum?: number | undefined;
-  readonly exclusiveMinimum?: number | undefined;
-  readonly minLength?: number | undefined;
-  readonly maxLength?: number | undefined;
-  readonly minItems?: number | undefined;
-  readonly maxItems?: number | undefined;
-  readonly items?: JsonSchema | undefined;
-  readonly properties?: Readonly<Record<string, JsonSchema>> | undefined;
-  readonly required?: readonly string[] | undefined;
-  readonly additionalProperties?: JsonSchema | boolean | undefined;
+  patternErrorMessage: text,
+  examples: z.array(z.unknown()).optional(),
+  minimum: number,
+  maximum: number,
+  exclusiveMinimum: number,
+  minLength: number,
+  maxLength: number,
+  minItems: number,
+  maxItems: number,
+  get items() {
+    return jsonSchemaShape.optional();
+  },
+  get properties() {
+    return z.record(z.string(), jsonSchemaShape).optional();
+  },
+  required: z.array(z.string()).optional(),
+  get additionalProperties() {
+    return z.union([z.boolean(), jsonSchemaShape]).optional();
+  },
   /** A password, which a stack file has encrypted. */
-  readonly writeOnly?: boolean | undefined;
-}
+  writeOnly: z.boolean().optional(),
+});
+
+export type JsonSchema = z.output<typeof jsonSchemaShape>;
 
 /** JSON Schema of our part of a stack's config, keys without the project's prefix. */
 export function configJsonSchema(): JsonSchema {
@@ -37,35 +50,6 @@ export function configJsonSchema(): JsonSchema {
   // zod's result type is looser than what it writes for our schema; parsing it with our own schema verifies the shape.
   return jsonSchemaShape.parse(schema);
 }
-
-const optionalNumber = z.number().optional();
-
-const jsonSchemaShape: z.ZodType<JsonSchema> = z.lazy(() =>
-  z.looseObject({
-    type: z.string().optional(),
-    description: z.string().optional(),
-    default: z.unknown().optional(),
-    enum: z.array(z.unknown()).optional(),
-    const: z.unknown().optional(),
-    anyOf: z.array(jsonSchemaShape).optional(),
-    pattern: z.string().optional(),
-    format: z.string().optional(),
-    patternErrorMessage: z.string().optional(),
-    examples: z.array(z.unknown()).optional(),
-    minimum: optionalNumber,
-    maximum: optionalNumber,
-    exclusiveMinimum: optionalNumber,
-    minLength: optionalNumber,
-    maxLength: optionalNumber,
-    minItems: optionalNumber,
-    maxItems: optionalNumber,
-    items: jsonSchemaShape.optional(),
-    properties: z.record(z.string(), jsonSchemaShape).optional(),
-    required: z.array(z.string()).optional(),
-    additionalProperties: z.union([z.boolean(), jsonSchemaShape]).optional(),
-    writeOnly: z.boolean().optional(),
-  }),
-);
 
 /** JSON Schema of a whole stack file, for editors: `stacks/schema.json` is this, and a test keeps it current. */
 export function stackFileJsonSchema(): object {
