@@ -1,9 +1,9 @@
 import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
+import { checkList, chosenChecks } from "../verify/checkList.ts";
 import { clusterFacts } from "../verify/cluster.ts";
 import { type BalancerKind, balancerKinds } from "../verify/manifests.ts";
-import { chosenChecks, planChecks } from "../verify/plan.ts";
 import { greet, type VerifyOptions, verify } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
@@ -46,7 +46,7 @@ export const verifyCommand: Command = {
     const api = clusterOf(options.kubeconfig);
     const unreachable = await greet(api, terminal);
     if (unreachable) return exitCodes.findings;
-    const checks = planChecks(await clusterFacts(api, options));
+    const checks = checkList(await clusterFacts(api, options));
     const chosen = chosenChecks(checks, options.only, options.skip);
     if ("unknown" in chosen) {
       const kinds = [...new Set(checks.map(({ id }) => id.split("/")[0]))];

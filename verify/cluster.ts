@@ -7,9 +7,9 @@ import { exporterNamespace, windowsBuildLabel } from "../checks/facts.ts";
 import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
+import type { ClusterFacts } from "./checkList.ts";
 import { diskDriverOf, storageClassFor } from "./checks/storage.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
-import type { ClusterFacts } from "./plan.ts";
 
 /** Reads what decides which checks there are. */
 export async function clusterFacts(

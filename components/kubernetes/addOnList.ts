@@ -53,14 +53,14 @@ export function inOrder(entries: readonly AddOnEntry[]): readonly AddOnEntry[] {
   return entries;
 }
 
-export interface PlannedAddOn {
+export interface RenderedAddOn {
   readonly name: string;
   readonly entry: AddOnEntry;
   readonly manifests: readonly Manifest[];
 }
 
 /** The add-ons of a cluster in the order of creation. */
-export function inClusterPlan(spec: ClusterSpec, values: InClusterValues): readonly PlannedAddOn[] {
+export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly RenderedAddOn[] {
   const isOn = (setting: keyof typeof spec.addons): boolean => spec.addons[setting] !== undefined && spec.addons[setting] !== false;
   return addOnList
     .filter(({ settings }) => settings?.some(isOn) ?? true)

@@ -9,7 +9,7 @@ import type { PoolSpec } from "../model/pools.ts";
 import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
 import type { AddOnEntry, InClusterValues, PodNetworkManifests } from "./addOnEntry.ts";
-import { inClusterPlan, type PlannedAddOn } from "./addOnList.ts";
+import { addOnOrder, type RenderedAddOn } from "./addOnList.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { networking } from "./addOns/networking.ts";
@@ -110,14 +110,14 @@ export class InCluster extends pulumi.ComponentResource {
           ? undefined
           : new WebhookCertificate(`${name}-gmsa-webhook`, { host: gmsaWebhookHost }, { parent: this }),
     };
-    const plan = inClusterPlan(args.spec, values);
+    const plan = addOnOrder(args.spec, values);
     for (const planned of plan.filter(({ entry }) => entry.needsPools !== true)) this.#makeAddOn(planned, []);
     const nodes = this.#makePoolGates();
     for (const planned of plan.filter(({ entry }) => entry.needsPools === true)) this.#makeAddOn(planned, nodes);
     this.registerOutputs();
   }
 
-  #makeAddOn({ entry, manifests }: PlannedAddOn, nodes: readonly pulumi.Resource[]): void {
+  #makeAddOn({ entry, manifests }: RenderedAddOn, nodes: readonly pulumi.Resource[]): void {
     const { apiGate, api, clusterIdentifier, spec } = this.#args;
     const addOn = new AddOn(
       `${this.#name}-${entry.name}`,

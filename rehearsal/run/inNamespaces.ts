@@ -12,9 +12,9 @@ import { createProgress, type Progress } from "../host/progress.ts";
 import { overridesText } from "../machines/kubeletOverrides.ts";
 import { addOnFiles, obtainAddOnPrograms } from "../programs/addOns.ts";
 import { isStrict } from "../programs/atHand.ts";
-import { type Beside, forgetBeside, obtainBeside, untilAtHand } from "../programs/beside.ts";
 import type { Wanted } from "../programs/catalog.ts";
 import { type CheckerOptions, obtainCheckers } from "../programs/checkers/obtain.ts";
+import { type ConcurrentPrograms, forgetConcurrent, obtainConcurrently, untilAtHand } from "../programs/concurrent.ts";
 import { obtainContainerRuntime } from "../programs/containerRuntime.ts";
 import { obtainPrograms, type Programs } from "../programs/obtain.ts";
 import { type Effort, windowsProgramsAtHand } from "../programs/windowsPrograms.ts";
@@ -115,7 +115,7 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
     });
     return code === 0;
   } finally {
-    await forgetBeside(beside);
+    await forgetConcurrent(beside);
   }
 }
 
@@ -125,7 +125,7 @@ function effortFor({ full, everyAddOn, only, breakage, updateTo }: RehearsalSett
 }
 
 /** Obtains what is not needed before the control plane runs, while it comes up. */
-async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<Beside> {
+async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<ConcurrentPrograms> {
   const { cloud, wanted, updateTo, realAddOns } = settings;
   const wine = async () => {
     for (const release of [wanted, ...(updateTo === undefined ? [] : [updateTo])]) {
@@ -136,7 +136,7 @@ async function obtainLater(programs: Programs, settings: Resolved, progress: Pro
         );
     }
   };
-  return await obtainBeside([
+  return await obtainConcurrently([
     ["wine", wine],
     ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(cloud, progress) : undefined)],
     ["checkers", () => obtainCheckers(checkersOf(programs, settings, progress))],

@@ -1,6 +1,6 @@
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { inClusterPlan, type PlannedAddOn } from "../../components/kubernetes/addOnList.ts";
+import { addOnOrder, type RenderedAddOn } from "../../components/kubernetes/addOnList.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
 import { type AddOns, addOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
@@ -119,8 +119,8 @@ export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "r
 }
 
 /** The plan of a cluster with fakes for the outputs of a cloud. */
-export function planOf(spec: ClusterSpec): readonly PlannedAddOn[] {
-  return inClusterPlan(spec, {
+export function planOf(spec: ClusterSpec): readonly RenderedAddOn[] {
+  return addOnOrder(spec, {
     nodeEndpoint: "api.internal.test",
     podNetworkManifests,
     azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,

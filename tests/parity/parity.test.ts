@@ -4,7 +4,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { stackSchema } from "../../components/config/schema.ts";
-import { inClusterPlan } from "../../components/kubernetes/addOnList.ts";
+import { addOnOrder } from "../../components/kubernetes/addOnList.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { registryFacts } from "../../components/model/registryAccess.ts";
 import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
@@ -55,7 +55,7 @@ function components({ resources }: RecordedProgram): readonly string[] {
 
 /** Object of Kubernetes by kind and name. */
 const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
-  inClusterPlan(spec, {
+  addOnOrder(spec, {
     nodeEndpoint: "api.test",
     podNetworkManifests,
     azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
@@ -163,7 +163,7 @@ describe("parity of the clouds", () => {
 
   it("the same objects in the cluster, but for each cloud's own add-ons", () => {
     const names = (spec: ClusterSpec): readonly string[] =>
-      inClusterPlan(spec, {
+      addOnOrder(spec, {
         nodeEndpoint: "x",
         podNetworkManifests,
         azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,

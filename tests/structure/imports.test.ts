@@ -40,7 +40,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 /**
  * Who hands a pod network on: the spec, the entry of each cloud for its objects, and what knows all of them. Everyone else gets a value.
  */
-const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/plan.ts"];
+const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/checkList.ts"];
 
 /** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
 const pure = ["components/config", "components/model", "components/machine", "components/podNetworks", "components/spec"];
@@ -75,10 +75,10 @@ const judged = ["components/kubernetes", "components/machine", "components/model
 /** What they import all the same, with the reason. */
 const known: Readonly<Record<string, string>> = {
   "rehearsal/checks/podAddresses.ts: components/model/cidr.ts": "arithmetic",
+  "verify/checkList.ts: components/model/podAddressing.ts": "a cluster whose nodes tell no network has the default's limits",
+  "verify/checkList.ts: components/podNetworks/podNetworks.ts": "what is known not to work in a network, and where to look",
   "verify/manifests.ts: components/kubernetes/verifyImages.ts": "images to use, which the mirror has: none is expected of a cluster",
   "verify/nodes.ts: components/model/operatingSystems.ts": "names builds; which one a node must have is not judged by it",
-  "verify/plan.ts: components/model/podAddressing.ts": "a cluster whose nodes tell no network has the default's limits",
-  "verify/plan.ts: components/podNetworks/podNetworks.ts": "what is known not to work in a network, and where to look",
 };
 
 /** Files whose values, not types alone, a file imports. */

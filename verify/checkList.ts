@@ -74,7 +74,7 @@ function missingClass(name: string, build: string): VerifyCheck {
 }
 
 /** The checks for a cluster, in the order of the report: what others rest upon comes first. */
-export function planChecks(facts: ClusterFacts): readonly VerifyCheck[] {
+export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
   const network = podNetworkOf(facts.nodes);
   const controlPlane = controlPlaneGroup(facts.nodes);

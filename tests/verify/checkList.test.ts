@@ -3,9 +3,9 @@ import { fileURLToPath } from "node:url";
 import type { V1Node } from "@kubernetes/client-node";
 import fc from "fast-check";
 import { nodeFacts, nodeProblems } from "../../checks/cluster/nodes.ts";
+import { type ClusterFacts, checkList, chosenChecks } from "../../verify/checkList.ts";
 import { probePodManifest, probePodsOf, probeService } from "../../verify/manifests.ts";
 import { nodeGroups } from "../../verify/nodes.ts";
-import { type ClusterFacts, chosenChecks, planChecks } from "../../verify/plan.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 /** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
@@ -62,7 +62,7 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
 });
 /** How many checks of each kind run, and how many are skipped for which reason; the groups of nodes are left out. */
 function listing(facts: ClusterFacts): string {
-  const rows = planChecks(facts).map(({ id, skip }) => `${id.split("/")[0]}: ${skip?.replace(/^[\w, -]+: (?=simulated)/, "") ?? "runs"}`);
+  const rows = checkList(facts).map(({ id, skip }) => `${id.split("/")[0]}: ${skip?.replace(/^[\w, -]+: (?=simulated)/, "") ?? "runs"}`);
   return [...Map.groupBy(rows, (row) => row)].map(([row, { length }]) => `${length} ${row}\n`).join("");
 }
 
@@ -109,9 +109,9 @@ describe("plan of verify's checks", () => {
         const facts = cluster(
           drawn.map(({ name, build, simulated }) => node(name, { simulated, ...(build === undefined ? {} : { build }) })),
         );
-        const ids = planChecks(facts).map(({ id }) => id);
+        const ids = checkList(facts).map(({ id }) => id);
         assert.equal(new Set(ids).size, ids.length);
-        const wanted = planChecks(facts).flatMap(({ needs = [] }) => needs);
+        const wanted = checkList(facts).flatMap(({ needs = [] }) => needs);
         assert.deepEqual(
           wanted.filter((id) => !ids.includes(id)),
           [],
@@ -123,14 +123,14 @@ describe("plan of verify's checks", () => {
   });
 
   it("begins no check of pods that are not Ready", () => {
-    const needs = new Map(planChecks(cluster(mixed)).map((check) => [check.id, check.needs ?? []]));
+    const needs = new Map(checkList(cluster(mixed)).map((check) => [check.id, check.needs ?? []]));
     assert.deepEqual(needs.get("pod-to-pod/linux->windows-2022"), ["pods-ready/linux", "pods-ready/windows-2022"]);
     assert.deepEqual(needs.get("node-to-pod/control-plane->linux"), ["pods-ready/linux"]);
     assert.deepEqual(needs.get("workloads"), []);
   });
 
   it("fails when a Windows build has no RuntimeClass", async () => {
-    const checks = planChecks(cluster(mixed)).filter(({ id }) => id === "runtime-class/windows-2019");
+    const checks = checkList(cluster(mixed)).filter(({ id }) => id === "runtime-class/windows-2019");
     assert.equal(checks.length, 1);
     // It looks at nothing, so an empty context does.
     await assert.rejects(
@@ -140,7 +140,7 @@ describe("plan of verify's checks", () => {
   });
 
   it("chooses by whole id or kind, and names what there is not", () => {
-    const checks = planChecks(cluster(mixed));
+    const checks = checkList(cluster(mixed));
     const ids = (only: readonly string[]) => {
       const chosen = chosenChecks(checks, only);
       return "unknown" in chosen ? chosen : chosen.checks.map(({ id }) => id);
@@ -165,12 +165,12 @@ describe("what verify opens", () => {
   });
 
   it("can be left out, with the reason in the report", () => {
-    const skips = (checks: ReturnType<typeof planChecks>) =>
+    const skips = (checks: ReturnType<typeof checkList>) =>
       checks.flatMap(({ id, skip }) => (id.startsWith("load-balancer/") ? [skip] : []));
-    assert.deepEqual(new Set(skips(planChecks(cluster(mixed, { loadBalancer: "none" })))), new Set(["--load-balancer none"]));
-    const chosen = chosenChecks(planChecks(cluster(mixed)), [], ["load-balancer"]);
+    assert.deepEqual(new Set(skips(checkList(cluster(mixed, { loadBalancer: "none" })))), new Set(["--load-balancer none"]));
+    const chosen = chosenChecks(checkList(cluster(mixed)), [], ["load-balancer"]);
     assert.ok("checks" in chosen && new Set(skips(chosen.checks)).has("--skip"));
-    assert.deepEqual(chosenChecks(planChecks(cluster(mixed)), [], ["x"]), { unknown: ["x"] });
+    assert.deepEqual(chosenChecks(checkList(cluster(mixed)), [], ["x"]), { unknown: ["x"] });
   });
 });
 

@@ -9,7 +9,7 @@ import { RehearsalError } from "../host/errors.ts";
 export type LaterGroup = "wine" | "add-ons" | "checkers";
 
 /** Downloads and builds that continue while the cluster boots. */
-export interface Beside {
+export interface ConcurrentPrograms {
   /** Where the other process looks; for {@link untilAtHand}. */
   readonly folder: string;
   /** Resolves when every group is at hand or cannot be had. */
@@ -17,7 +17,9 @@ export interface Beside {
 }
 
 /** Obtains groups of programs one after the other and says of each, by a file, that it is at hand or why it cannot be had. */
-export async function obtainBeside(groups: readonly (readonly [group: LaterGroup, obtain: () => Promise<unknown>])[]): Promise<Beside> {
+export async function obtainConcurrently(
+  groups: readonly (readonly [group: LaterGroup, obtain: () => Promise<unknown>])[],
+): Promise<ConcurrentPrograms> {
   const folder = await mkdtemp(path.join(tmpdir(), "fenestra-programs-"));
   const obtainAll = async (): Promise<void> => {
     for (const [group, obtain] of groups) {
@@ -30,8 +32,8 @@ export async function obtainBeside(groups: readonly (readonly [group: LaterGroup
   return { folder, done: obtainAll() };
 }
 
-/** Removes what {@link obtainBeside} has made, once nobody looks any more. */
-export async function forgetBeside({ folder, done }: Beside): Promise<void> {
+/** Removes what {@link obtainConcurrently} has made, once nobody looks any more. */
+export async function forgetConcurrent({ folder, done }: ConcurrentPrograms): Promise<void> {
   await done;
   await rm(folder, { recursive: true, force: true });
 }
