@@ -62,7 +62,9 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     "try{$l=New-Object Threading.Mutex($false,'Global\\fenestra-run');$h=$l.WaitOne(600000)}catch{}",
     "foreach($f in $a.files.PSObject.Properties){",
     "New-Item -ItemType Directory -Force -Path (Split-Path -Parent $f.Name)|Out-Null",
-    "[IO.File]::WriteAllText($f.Name,$f.Value)",
+    // What the stage `join` has filled in stays: it fills from here.
+    "$n=$f.Name;if(Test-Path ($n+'.template')){$n+='.template'}",
+    "[IO.File]::WriteAllText($n,$f.Value)",
     "}",
     "if($l -and $h){$l.ReleaseMutex()}",
     // Before anything is fetched. containerd and curl.exe read this store.

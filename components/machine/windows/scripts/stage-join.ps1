@@ -69,6 +69,11 @@ if (-not $node.server) {
 }
 Write-Text $paths.node ($node | ConvertTo-Json -Compress)
 foreach ($path in ($Machine.stages | Where-Object { $_.name -eq 'join' }).fills) {
-    Write-Text $path (Expand-Text (Read-Text $path -Needed) $node)
+    # Kept apart as it came: what is in its place may be torn later, and user data that is run again must not put it under a running kubelet.
+    $text = Read-Text $path
+    if (-not (Test-Path -LiteralPath "$path.template") -or $text -cmatch '@(NODE_NAME|PROVIDER_ID|NODE_IP)@') {
+        Write-Text "$path.template" $text
+    }
+    Write-Text $path (Expand-Text (Read-Text "$path.template" -Needed) $node)
 }
 Write-Log "node $($node.name), address $($node.address), provider id $($node.providerId), API $($node.server)"

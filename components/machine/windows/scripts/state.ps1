@@ -14,7 +14,7 @@ function Get-BootId {
     $key.GetValue('id')
 }
 
-# Whether a stage has nothing left to do: same inputs, same boot where that matters, no placeholder left in its files.
+# Whether a stage has nothing left to do: same inputs, same boot where that matters, its files as it has filled them.
 function Test-StageDone {
     param([object] $Machine, [object] $Stage, [string] $BootId)
     $done = Read-Data "$($Machine.paths.state)/$($Stage.name).json"
@@ -32,7 +32,8 @@ function Test-StageDone {
         return $false
     }
     foreach ($path in $Stage.fills) {
-        if (-not (Test-Path -LiteralPath $path) -or (Select-String -Quiet -LiteralPath $path -Pattern '@[A-Z_]+@' -CaseSensitive)) {
+        $template = Read-Text "$path.template"
+        if (-not $template -or (Read-Text $path) -cne (Expand-Text $template (Read-Data $Machine.paths.node))) {
             return $false
         }
     }

@@ -82,9 +82,12 @@ Test 'access rights that cannot be set keep the token from the disk' {
     Assert-Throws { & "$scripts/stage-join.ps1" -Machine $machine } '^access rights of '
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
 }
-Test 'a repeat leaves filled files as they are' {
+Test 'a repeat leaves filled files as they are, and fills one again that is torn' {
     $machine = New-Case
     & "$scripts/stage-join.ps1" -Machine $machine
+    & "$scripts/stage-join.ps1" -Machine $machine
+    Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
+    Set-Content -Path "$($machine.folder)/kubelet.yaml" -Value ''
     & "$scripts/stage-join.ps1" -Machine $machine
     Assert-Equal (Get-Content -Raw "$($machine.folder)/kubelet.yaml").Trim() 'providerID: "aws:///eu-central-1a/i-0123456789abcdef0"'
 }

@@ -295,19 +295,24 @@ Test 'another fingerprint repeats a stage' {
     Invoke-Run $machine | Out-Null
     Assert-Equal $fake.ran @('network')
 }
-Test 'a placeholder that is back in a file repeats the stage that fills it' {
-    Reset-Fake
-    $machine = New-Machine
-    Invoke-Run $machine | Out-Null
-    $file = "$($machine.folder)/config.yaml"
-    $machine.stages[4].fills = @($file)
-    Set-Content -Path $file -Value 'providerID: aws:///a/i-1'
-    $fake.ran = @()
-    Invoke-Run $machine | Out-Null
-    Assert-Equal $fake.ran @()
-    Set-Content -Path $file -Value 'providerID: "@PROVIDER_ID@"'
-    Invoke-Run $machine | Out-Null
-    Assert-Equal $fake.ran @('join')
+foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROVIDER_ID@"') {
+    Test "a file that a stage has filled is filled again where it has '$torn'" {
+        Reset-Fake
+        $machine = New-Machine
+        Invoke-Run $machine | Out-Null
+        $file = "$($machine.folder)/config.yaml"
+        $machine.stages[4].fills = @($file)
+        Write-Text $machine.paths.node '{"server":"https://api:6443","name":"n","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
+        Write-Text "$file.template" 'providerID: "@PROVIDER_ID@"'
+        Write-Text $file 'providerID: "aws:///a/i-1"'
+        $fake.ran = @()
+        Invoke-Run $machine | Out-Null
+        Assert-Equal $fake.ran @()
+        [IO.File]::WriteAllText($file, $torn)
+        if ($torn -eq 'missing') { Remove-Item -LiteralPath $file }
+        Invoke-Run $machine | Out-Null
+        Assert-Equal $fake.ran @('join')
+    }
 }
 Test 'pauses grow, stay level and differ by a fifth at most' {
     $machine = New-Machine
