@@ -1,7 +1,7 @@
 # Repairs the pod network after a restart of HNS, which destroys the endpoints of running pods: the machine restarts.
 
-# The plug-in's state still names the endpoints and networks that HNS has lost, and it cannot be told (Azure/azure-container-networking: rehydration
-# is off). A boot clears both. HNS is known by its process, as AKS knows it (Azure/AgentBaker, hnsremediator.ps1).
+# The plug-in's state still names the endpoints and networks that HNS has lost, and it cannot be told (Azure/azure-container-networking:
+# rehydration is off). A boot clears both. HNS is known by its process, as AKS knows it (Azure/AgentBaker, hnsremediator.ps1).
 function Repair-PodNetwork {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     if (-not $Memory.calm) {

@@ -5,8 +5,8 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/pod.ps1"
 
-# What the plug-in remembers of the last boot names networks and addresses that are gone, and it notices no reboot (Azure/azure-container-networking
-# PR#4551): every pod would fail. HNS itself was cleared by the stage network.
+# What the plug-in remembers of the last boot names networks and addresses that are gone, and it notices no reboot
+# (Azure/azure-container-networking PR#4551): every pod would fail. HNS itself was cleared by the stage network.
 function Clear-State {
     param([string[]] $Files)
     Get-Process -Name azure-vnet* -ErrorAction SilentlyContinue | Stop-Process -Force
@@ -15,8 +15,9 @@ function Clear-State {
     }
 }
 
-# The first network moves the adapter into a virtual switch, which cuts every connection. The plug-in makes its own at the first pod; with this one
-# there before, that cuts nothing any more (Azure/AgentBaker, New-ExternalHnsNetwork). If a switch stayed behind, HNS refuses the adapter's name.
+# The first network moves the adapter into a virtual switch, which cuts every connection. The plug-in makes its own at the first pod; with
+# this one there before, that cuts nothing any more (Azure/AgentBaker, New-ExternalHnsNetwork). If a switch stayed behind, HNS refuses the
+# adapter's name.
 function New-FirstNetwork {
     param([object] $First)
     if (Get-HnsNetworkNamed $First.name) {
@@ -35,8 +36,8 @@ function New-FirstNetwork {
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
 }
 
-# The configuration comes last: with it the node is Ready. The stage network removes it at each boot, so a restart of this pod changes nothing
-# under the pods that run.
+# The configuration comes last: with it the node is Ready. The stage network removes it at each boot, so a restart of this pod changes
+# nothing under the pods that run.
 function Initialize-Network {
     param([object] $Machine)
     $network = $Machine.network

@@ -8,8 +8,8 @@ function Get-NetworkMark {
     "$BootId $($service.ProcessId) $($Network.ID)"
 }
 
-# Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go), nor do
-# those whose namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
+# Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go),
+# nor do those whose namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
 function Get-Sandboxes {
     param([object] $Machine)
     $crictl = '--runtime-endpoint', $Machine.kubeletEndpoint

@@ -75,8 +75,9 @@ group_ready() { :; }
 scheduled_events() { metadata --header 'Metadata: true' --max-time "$events_seconds" "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
 events_seconds=150
 
-# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails with 2 when nobody says. All
-# machines of a set receive all its events (Azure documentation, scheduled events, "Scope"), and each may approve any of them: EVENT_ID is this one's.
+# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails with 2 when nobody
+# says. All machines of a set receive all its events (Azure documentation, scheduled events, "Scope"), and each may approve any of them:
+# EVENT_ID is this one's.
 notice() {
   local events name words status=0
   events=$(scheduled_events) || status=2

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the stages of /etc/fenestra/stages.tsv in order: name, exit code, hash of what the stage depends on, `once` or `always`.
-# A stage completed for the same hash is skipped, so this can be run again at any point. A failed stage ends the run with its exit code; the unit
+# Runs the stages of /etc/fenestra/stages.tsv in order: name, exit code, hash of what the stage depends on, `once` or `always`. A stage
+# completed for the same hash is skipped, so this can be run again at any point. A failed stage ends the run with its exit code; the unit
 # then retries the run with growing pauses.
 set -euo pipefail
 

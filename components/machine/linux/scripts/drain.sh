@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Waits for the notice that this machine is about to be terminated or interrupted, and then evicts its pods, with the node's own permissions.
-# `kubectl drain` would request DaemonSets, which a node may not read. A machine that is back takes pods again, if it was this that kept them away.
+# Waits for the notice that this machine is about to be terminated or interrupted, and then evicts its pods, with the node's own
+# permissions. `kubectl drain` would request DaemonSets, which a node may not read. A machine that is back takes pods again, if it was this
+# that kept them away.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
@@ -101,7 +102,8 @@ joined() {
   [[ -e /etc/kubernetes/kubelet.conf && -n ${NODE_NAME:-} ]]
 }
 
-# What began with the same words is one notice, which is there until it is over. The first look is perhaps behind the restart that it was about.
+# What began with the same words is one notice, which is there until it is over. The first look is perhaps behind the restart that it was
+# about.
 begun=unknown
 while :; do
   status=0

@@ -18,7 +18,8 @@ used=$(numbers dbSizeInUse)
 full=0
 if [[ $alarms == *NOSPACE* ]]; then
   full=1
-  # The API server cannot do it: its compaction begins with a write (kubernetes: apiserver/pkg/storage/etcd3/compact.go). Another machine may have.
+  # The API server cannot do it: its compaction begins with a write (kubernetes: apiserver/pkg/storage/etcd3/compact.go). Another machine
+  # may have.
   local_etcd --command-timeout 300s compaction --physical "$(numbers revision)" >/dev/null 2>"$scratch/compaction" ||
     grep -q 'has been compacted' "$scratch/compaction" || die "old revisions cannot be removed: $(tail -n 1 "$scratch/compaction")"
   # The cluster stands still meanwhile, so a turn is no longer than a defragmentation may take.

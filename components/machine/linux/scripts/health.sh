@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Opens this machine's health port exactly while its own Node is Ready: the kubelet's port is open within a second of its start, whether it has
-# joined or not. A moment in which the node is not Ready, or nobody says, closes nothing.
+# Opens this machine's health port exactly while its own Node is Ready: the kubelet's port is open within a second of its start, whether it
+# has joined or not. A moment in which the node is not Ready, or nobody says, closes nothing.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 

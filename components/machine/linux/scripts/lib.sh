@@ -8,8 +8,8 @@ scratch=/run/fenestra
 install -d -m 0755 "$state" "$state/done" "$state/metrics"
 install -d -m 0700 "$scratch"
 
-# values <file> [NAME...]: the variables of a file of NAME=value lines, all or those named. It is read, not executed: of a torn one the whole lines
-# count, and the last has no end.
+# values <file> [NAME...]: the variables of a file of NAME=value lines, all or those named. It is read, not executed: of a torn one the
+# whole lines count, and the last has no end.
 values() {
   local name value
   while IFS='=' read -r name value; do
@@ -75,14 +75,15 @@ kube() {
 }
 KUBE_SECONDS=30
 
-# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in $answer: no file, since /run may be
-# full.
+# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in $answer: no file, since
+# /run may be full.
 node_ready() {
   answer=$(KUBE_SECONDS=5 kube kubelet get node "$NODE_NAME" \
     --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>&1) && [[ $answer == *True ]]
 }
 
-# tell_failed: writes on this machine's own Node which units have failed, where `fenestra verify` sees them; one that waits for its restart has too.
+# tell_failed: writes on this machine's own Node which units have failed, where `fenestra verify` sees them; one that waits for its restart
+# has too.
 tell_failed() {
   local failed
   failed=$(systemctl show --property Id,Result 'fenestra-*.service' |
@@ -182,9 +183,9 @@ secret_answer() {
   return 1
 }
 
-# blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what it has printed when a page
-# is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although more follow (Amazon S3 API Reference, ListObjectsV2;
-# Azure documentation, "Enumerating Blob Resources").
+# blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what it has printed when a
+# page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although more follow (Amazon S3 API Reference,
+# ListObjectsV2; Azure documentation, "Enumerating Blob Resources").
 blob_pages() {
   local status next='' page=$scratch/list
   while

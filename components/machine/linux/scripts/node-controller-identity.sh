@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# node-controller-identity.sh <folder>: issues the node controller's certificate for a week into its own folder, before each of its starts. The
-# controller sees neither the authority's key nor an administrator's kubeconfig.
+# node-controller-identity.sh <folder>: issues the node controller's certificate for a week into its own folder, before each of its starts.
+# The controller sees neither the authority's key nor an administrator's kubeconfig.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 

@@ -1,5 +1,5 @@
-# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline. kubectl drain would
-# request DaemonSets, which a node may not read.
+# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline. kubectl drain
+# would request DaemonSets, which a node may not read.
 param(
     # 0: pods may come again, if it was a drain that has kept them away.
     [int] $Seconds,

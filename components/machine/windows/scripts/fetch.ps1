@@ -58,9 +58,9 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 if (-not $Resume) {
-    # User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap. Nor may
-    # user data last until then: EC2Launch's task that starts the SSM agent comes after it, and tasks run one after another (EC2 User Guide,
-    # "EC2Launch v2 concepts"), so that nobody could look into a machine that fetches nothing.
+    # User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap.
+    # Nor may user data last until then: EC2Launch's task that starts the SSM agent comes after it, and tasks run one after another (EC2
+    # User Guide, "EC2Launch v2 concepts"), so that nobody could look into a machine that fetches nothing.
     Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume" 5
     Start-ScheduledTask -ErrorAction Stop -TaskName 'fenestra-fetch'
     exit 0

@@ -10,7 +10,8 @@ function Get-Machine {
     $data
 }
 
-# Text of a file; empty, or with -Needed an error, when it is missing, a folder, or in use, and when a power failure left NULs in place of its text.
+# Text of a file; empty, or with -Needed an error, when it is missing, a folder, or in use, and when a power failure left NULs in place of
+# its text.
 function Read-Text {
     param([string] $Path, [switch] $Needed)
     try {
@@ -93,7 +94,8 @@ function Start-Log {
     Set-Variable -Scope 1 -Name ConsolePort -Value "$($Machine.console)"
 }
 
-# Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without access to the machine.
+# Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without access to the
+# machine.
 function Write-Notice {
     param([string] $Message, [string] $Kind = 'Information')
     Write-Log $Message
@@ -126,7 +128,8 @@ function New-Folder {
     }
 }
 
-# UTF-8 without a byte order mark. A reader finds the old file or the new one, also after a power failure: it is on the disk before it has the name.
+# UTF-8 without a byte order mark. A reader finds the old file or the new one, also after a power failure: it is on the disk before it has
+# the name.
 function Write-Text {
     param([string] $Path, [string] $Text)
     New-Folder (Split-Path -Parent $Path)
@@ -142,7 +145,8 @@ function Write-Text {
     Move-File "$Path.new" $Path
 }
 
-# Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading that: it is tried for a second.
+# Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading that: it is tried for a
+# second.
 function Move-File {
     param([string] $From, [string] $To)
     if (Test-Path -LiteralPath $To -PathType Container) {

@@ -76,8 +76,8 @@ function Get-JoinSecret {
         $answer = Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter' | ConvertFrom-Json
         return $answer.Parameter.Value | ConvertFrom-Json
     }
-    # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a virtual
-    # machine"), which is longer than the pauses of six attempts.
+    # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a
+    # virtual machine"), which is longer than the pauses of six attempts.
     $token = Get-AzureMetadata "identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=$($Cloud.clientId)" 7
     $secret = Invoke-Web @{
         Uri     = "$($Cloud.joinVault.TrimEnd('/'))/secrets/$($Cloud.joinSecret)?api-version=7.4"

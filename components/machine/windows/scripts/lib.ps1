@@ -30,8 +30,8 @@ function Format-Argument {
     '"' + ($Text -replace '(\\*)"', '$1$1\"' -replace '(\\+)$', '$1$1') + '"'
 }
 
-# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so is one that has not ended in
-# time. No program is called in another way: `&` waits without a limit for all that the program has started.
+# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so is one that has not
+# ended in time. No program is called in another way: `&` waits without a limit for all that the program has started.
 function Invoke-Program {
     param(
         [string] $Path,

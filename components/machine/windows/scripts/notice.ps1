@@ -22,9 +22,9 @@ function Get-Interruption {
     }
 }
 
-# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing while it may stay, and where
-# nobody says, which $Silent then holds. Two attempts per request: an unreachable service must not take more time than a notice leaves, and the next
-# round asks again. What EC2 recommends to rebalance is the group's affair: it starts another machine first.
+# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing while it may stay,
+# and where nobody says, which $Silent then holds. Two attempts per request: an unreachable service must not take more time than a notice
+# leaves, and the next round asks again. What EC2 recommends to rebalance is the group's affair: it starts another machine first.
 function Get-Termination {
     param([object] $Machine, [hashtable] $Silent = @{})
     if ($Machine.cloud.kind -eq 'aws') {

@@ -1,7 +1,7 @@
 # Services: stopped and started within a limit; containerd and kubelet are held while a stage works, and restored when they fail.
 
-# Stops a service: asks, waits, then ends its process. `Stop-Service` has no limit while a service says that it is stopping, and does not end one
-# that ignores the request. A process that other services share stays.
+# Stops a service: asks, waits, then ends its process. `Stop-Service` has no limit while a service says that it is stopping, and does not
+# end one that ignores the request. A process that other services share stays.
 function Stop-Within {
     param([string] $Name, [int] $Seconds = 30)
     $service = Get-Service -Name $Name -ErrorAction SilentlyContinue

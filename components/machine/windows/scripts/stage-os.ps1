@@ -1,5 +1,5 @@
-# Operating system: features, and settings that a node can work without: registry, services, pagefile, ports, clock, Defender. Requests the one
-# reboot.
+# Operating system: features, and settings that a node can work without: registry, services, pagefile, ports, clock, Defender. Requests the
+# one reboot.
 param([object] $Machine)
 $os = $Machine.os
 

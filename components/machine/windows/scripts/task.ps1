@@ -11,8 +11,8 @@ function Register-StartTask {
         $triggers += New-ScheduledTaskTrigger -Once -At ([DateTime] '2020-01-01') -RepetitionInterval (New-TimeSpan -Minutes $Minutes)
     }
     $principal = New-ScheduledTaskPrincipal -UserId 'SYSTEM' -LogonType ServiceAccount -RunLevel Highest
-    # By default a task ends after three days, is killed on a machine that believes it runs on battery, and it and its children get less CPU and
-    # disk than the pods.
+    # By default a task ends after three days, is killed on a machine that believes it runs on battery, and it and its children get less CPU
+    # and disk than the pods.
     $settings = New-ScheduledTaskSettingsSet -ExecutionTimeLimit ([TimeSpan]::Zero) -AllowStartIfOnBatteries -DontStopIfGoingOnBatteries -Priority 4 -MultipleInstances IgnoreNew -RestartCount 99 -RestartInterval (New-TimeSpan -Minutes 1)
     Register-ScheduledTask -ErrorAction Stop -TaskName $Name -Action $action -Trigger $triggers -Principal $principal -Settings $settings -Force | Out-Null
 }

@@ -1,5 +1,5 @@
-# Watches the machine: routes and logs from the start, and once it is Ready services, kubelet, kube-proxy and the pod network. Repairs what fails,
-# and writes an event each time. Nothing here may wait without a limit: the scheduler starts a second one only when this one is gone.
+# Watches the machine: routes and logs from the start, and once it is Ready services, kubelet, kube-proxy and the pod network. Repairs what
+# fails, and writes an event each time. Nothing here may wait without a limit: the scheduler starts a second one only when this one is gone.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
@@ -82,8 +82,8 @@ function Repair-Hns {
     }
 }
 
-# The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has just asked for a restart of
-# Windows would count a second one.
+# The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has just asked for a
+# restart of Windows would count a second one.
 function Repair-Run {
     param([object] $Machine, [hashtable] $Memory)
     if (Test-Sick $Machine $Memory 'run' { throw 'not settled' }) {
@@ -95,8 +95,8 @@ function Repair-Run {
     }
 }
 
-# Programs keep their logs open for appending and do not rotate them (containerd/containerd#12888): copied and truncated. Where the disk has no room
-# for the copy, truncated all the same.
+# Programs keep their logs open for appending and do not rotate them (containerd/containerd#12888): copied and truncated. Where the disk has
+# no room for the copy, truncated all the same.
 function Limit-Log {
     param([string] $Path, [long] $Bytes)
     # Through its handle: the folder shows the size of an open file only once it is closed.
@@ -145,8 +145,8 @@ function Invoke-Repairs {
     })
 }
 
-# True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants done on a Ready node may take
-# as long as it likes.
+# True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants done on a Ready node
+# may take as long as it likes.
 function Test-Settled {
     param([object] $Machine, [string] $BootId)
     foreach ($stage in @($Machine.stages | Where-Object { $_.name -ne 'after' })) {

@@ -80,7 +80,8 @@ function Send-Web {
     }
 }
 
-# The text of an answer, asked for again while the service is not ready: credentials and role assignments appear some time after the machine.
+# The text of an answer, asked for again while the service is not ready: credentials and role assignments appear some time after the
+# machine.
 function Invoke-Web {
     param(
         [hashtable] $Request,

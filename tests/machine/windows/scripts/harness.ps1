@@ -10,7 +10,8 @@ foreach ($folder in 'machine/windows/scripts', "podNetworks/$podNetwork") {
     Get-ChildItem -Filter *.ps1 -LiteralPath "$source/$folder" | Copy-Item -Destination $scripts
 }
 Copy-Item -LiteralPath "$source/machine/secret-patterns.txt" -Destination $scripts
-# With COVERAGE, the lines of the scripts on which a statement begins, each with a breakpoint that counts. What a child process runs is not seen.
+# With COVERAGE, the lines of the scripts on which a statement begins, each with a breakpoint that counts. What a child process runs is not
+# seen.
 $breakpoints = @()
 if ($env:COVERAGE) {
     $isStatement = {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# CoreDNS and kube-proxy, once no API server is older: a proxy must not be newer than the server it talks to. An API server that does not respond
-# is not waited for, since it may be down for long, and comes back with this version.
+# CoreDNS and kube-proxy, once no API server is older: a proxy must not be newer than the server it talks to. An API server that does not
+# respond is not waited for, since it may be down for long, and comes back with this version.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

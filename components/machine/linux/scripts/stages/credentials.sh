@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Reads the logins for what this machine fetches, with its identity, and makes the files that hold them, for root alone. Runs at each boot: the
-# logins may have changed.
+# Reads the logins for what this machine fetches, with its identity, and makes the files that hold them, for root alone. Runs at each boot:
+# the logins may have changed.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Determines this machine's identity from the cloud. Runs at each boot: an image of a running machine must not keep the identity of its origin.
+# Determines this machine's identity from the cloud. Runs at each boot: an image of a running machine must not keep the identity of its
+# origin.
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 

@@ -17,7 +17,8 @@ if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
   printf '%s\n' "$text" | put 0644 /etc/fstab
 fi
 
-# A control-plane machine reaches the API on itself: an internal load balancer drops connections back to their sender (kubernetes/kubeadm#1685).
+# A control-plane machine reaches the API on itself: an internal load balancer drops connections back to their sender
+# (kubernetes/kubeadm#1685).
 if [[ -n ${MEMBER_ADDRESS:-} ]]; then
   # The whole text first: a part of it would take the file's place.
   text=$(sed '/ # fenestra$/d' /etc/hosts)

@@ -16,8 +16,8 @@ find_device() {
 }
 retry "$VOLUME_ATTEMPTS" 2 find_device || die "no data volume appeared at $ETCD_DEVICE"
 
-# Marks a volume that is being formatted, a mebibyte before its end, where mkfs.ext4 writes nothing (it wipes the last 128 KiB): formatting that was
-# cut off is begun again, by whatever machine has the volume then.
+# Marks a volume that is being formatted, a mebibyte before its end, where mkfs.ext4 writes nothing (it wipes the last 128 KiB): formatting
+# that was cut off is begun again, by whatever machine has the volume then.
 size=$(blockdev --getsize64 "$device")
 mark() { dd of="$device" bs=4096 seek="$((size / 4096 - 256))" count=1 conv=notrunc,fsync,sync status=none; }
 marked() { [[ $(dd if="$device" bs=4096 skip="$((size / 4096 - 256))" count=1 status=none | tr -d '\0') == fenestra-formats-this ]]; }
