@@ -33,9 +33,11 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
   return { spec, program, machines: [], leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
-/** What is found, without what every stack on Azure has. */
+/** What is found, without what every stack on Azure has, and every one with a pinned image for Windows on AWS. */
 const found = (given: FindingInput): readonly string[] =>
-  findings(given).flatMap(({ level, id, path }) => (id === "api-retires" ? [] : [`${level} ${id} ${path}`]));
+  findings(given).flatMap(({ level, id, path }) =>
+    ["api-retires", "pinned-windows-image"].includes(id) ? [] : [`${level} ${id} ${path}`],
+  );
 const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
 const key = (path: string): string => `config.fenestra:${path}`;
@@ -346,6 +348,20 @@ describe("findings", () => {
     assert.deepEqual(found(input({}, { machines: [machine(901)] })), ["warning user-data-size m"]);
     assert.deepEqual(found(input({}, { machines: [machine(1000)] })), ["warning user-data-size m"]);
     assert.deepEqual(found(input({}, { machines: [machine(1001)] })), ["error user-data-size m"]);
+  });
+
+  it("say that images of Amazon for Windows end, where one is pinned", () => {
+    const at = (image: string, os: string) =>
+      findings(
+        input({
+          pools: [
+            { name: "linux", os: "linux", image: "ami-0a1b2c3d4e5f60718" },
+            { name: "w", os, image },
+          ],
+        }),
+      ).flatMap(({ id, path }) => (id === "pinned-windows-image" ? [path] : []));
+    assert.deepEqual(at("ami-0a1b2c3d4e5f60719", "windows-2022"), [key("pools[1].image")]);
+    assert.deepEqual([...at("latest", "windows-2022"), ...at("ami-0a1b2c3d4e5f60719", "linux")], []);
   });
 
   it("name what is fetched without a digest, in production as an error", () => {

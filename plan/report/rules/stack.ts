@@ -169,6 +169,16 @@ export const stackRules: readonly Rule[] = [
       })),
   ({ spec }) =>
     spec.pools
+      .filter(({ os, image }) => os === "windows" && image.startsWith("ami-"))
+      .map(({ path }) => ({
+        id: "pinned-windows-image",
+        level: "note",
+        path: `${path}.image`,
+        message: "Amazon withdraws each of its Windows images after about three months; then the pool can start no machine any more.",
+        remedy: "Pin an image of your own account: yours, or a copy of Amazon's (aws ec2 copy-image).",
+      })),
+  ({ spec }) =>
+    spec.pools
       .filter(({ spot }) => spot && production(spec))
       .map(({ path }) => ({
         id: "spot-in-production",

@@ -63,11 +63,15 @@ function Repair-Kubelet {
     }
 }
 
-# A kube-proxy that runs but does not sync. Once stopped, the kubelet restarts it.
+# A kube-proxy that runs but does not sync. Once stopped, the kubelet restarts it. Without the pod network, which Azure CNI makes at a node's first pod,
+# it waits and has no health address (kubernetes/kubernetes, pkg/proxy/winkernel, getNetworkInfo).
 function Repair-Proxy {
     param([object] $Machine, [hashtable] $Memory)
     $running = @(Get-Process -Name kube-proxy -ErrorAction SilentlyContinue)
-    if ($running.Count -gt 0 -and (Test-Sick $Machine $Memory 'kube-proxy' { Test-Health $Machine.watch.proxyHealth })) {
+    if ($running.Count -eq 0 -or -not (Get-HnsNetworkNamed $Machine.network.name)) {
+        $Memory['kube-proxy'] = 0
+    }
+    elseif (Test-Sick $Machine $Memory 'kube-proxy' { Test-Health $Machine.watch.proxyHealth }) {
         Write-Notice 'kube-proxy does not answer; restarting it' 'Warning'
         $running | Stop-Process -Force
     }

@@ -209,13 +209,17 @@ Test 'a sandbox that does not stop is tried again, and no other is' {
     Assert-Equal $fakeNode.calls @('stopp a')
 }
 foreach ($sick in @(@{ name = 'kubelet'; calls = @('stop kubelet', 'start kubelet') }, @{ name = 'kube-proxy'; calls = @('end kube-proxy') })) {
-    Test "a $($sick.name) that does not answer is restarted after some rounds; a kube-proxy that does not run yet is no case" {
+    Test "a $($sick.name) that does not answer is restarted after some rounds; a kube-proxy that does not run or has no network yet is no case" {
         $memory = @{ lost = 0 }
         $fakeNode.healthy = $false
         $fakeNode.calls = @()
         $fakeNode.running = @()
         foreach ($round in @(1, 2, 3, 4)) { Repair-Proxy $fakeMachine $memory }
         $fakeNode.running = @($sick.name)
+        $network = $fakeNode.network
+        $fakeNode.network = ''
+        foreach ($round in @(1, 2, 3, 4)) { Repair-Proxy $fakeMachine $memory }
+        $fakeNode.network = $network
         foreach ($round in @(1, 2, 3)) {
             Assert-Equal $fakeNode.calls @()
             if ($sick.name -eq 'kubelet') {
