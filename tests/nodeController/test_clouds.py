@@ -3,20 +3,13 @@ import json
 import unittest
 import urllib.parse
 
-from support import stamp
+import support  # noqa: F401
+from clouds import ROOT, SET, SETTINGS, card, described, groups, instance, member, vm
 
 import aws
 import azure
 from machines import Listing, Machine, Pool, Trouble
 
-SETTINGS = {
-    "CLUSTER": "c",
-    "REGION": "eu-central-1",
-    "MEMBER_ADDRESSES": "10.0.9.1 10.0.9.2",
-    "CLIENT_ID": "client",
-    "SUBSCRIPTION": "s",
-    "RESOURCE_GROUP": "g",
-}
 WORKER, CONTROL, STRANGER = "i-0000000000000000a", "i-0000000000000000b", "i-0000000000000000c"
 
 
@@ -29,36 +22,6 @@ class Answers:
         self.asked.append((method, path, headers or {}, (body or b"").decode()))
         status, data, *more = self.answer(method, path, (body or b"").decode())
         return status, (more[0] if more else {}), data.encode()
-
-
-def instance(id, address, group="", state="running", platform=""):
-    tag = f"<item><key>aws:autoscaling:groupName</key><value>{group}</value></item>" if group else ""
-    return f"""<item><instanceId>{id}</instanceId><instanceState><code>16</code><name>{state}</name></instanceState>
-      <privateDnsName>{id}.eu-central-1.compute.internal</privateDnsName><launchTime>{stamp(1000)}</launchTime>{platform}
-      <placement><availabilityZone>eu-central-1a</availabilityZone></placement><privateIpAddress>{address}</privateIpAddress>
-      <tagSet><item><key>kubernetes.io/cluster/c</key><value>owned</value></item>{tag}</tagSet>
-      <networkInterfaceSet><item><privateIpAddress>{address}</privateIpAddress><privateIpAddressesSet>
-      <item><privateIpAddress>{address}</privateIpAddress><primary>true</primary></item></privateIpAddressesSet></item>
-      </networkInterfaceSet></item>"""
-
-
-def member(id, state="InService", zone="eu-central-1a", version="1"):
-    return f"""<member><InstanceId>{id}</InstanceId><AvailabilityZone>{zone}</AvailabilityZone><LifecycleState>{state}</LifecycleState>
-      <LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>{version}</Version></LaunchTemplate></member>"""
-
-
-def groups(members, name="c-linux", token=""):
-    return f"""<DescribeAutoScalingGroupsResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><DescribeAutoScalingGroupsResult>
-      <AutoScalingGroups><member><AutoScalingGroupName>{name}</AutoScalingGroupName><DesiredCapacity>2</DesiredCapacity>
-      <LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>2</Version></LaunchTemplate><InstanceMaintenancePolicy>
-      <MinHealthyPercentage>100</MinHealthyPercentage><MaxHealthyPercentage>134</MaxHealthyPercentage></InstanceMaintenancePolicy>
-      <Instances>{members}</Instances></member></AutoScalingGroups>{token}</DescribeAutoScalingGroupsResult>
-      </DescribeAutoScalingGroupsResponse>"""
-
-
-def described(*items, token=""):
-    reservations = "".join(f"<item><reservationId>r</reservationId><instancesSet>{each}</instancesSet></item>" for each in items)
-    return f'<DescribeInstancesResponse xmlns="x"><reservationSet>{reservations}</reservationSet>{token}</DescribeInstancesResponse>'
 
 
 def amazon(answer):
@@ -94,6 +57,12 @@ class Amazon(unittest.TestCase):
         self.assertEqual(worker, expected)
         self.assertEqual((control.id, control.pool), (CONTROL, ""))
         self.assertEqual(listing.pools["c-linux"], Pool("c-linux", 2, "lt-1:2", ("100", "134"), frozenset({WORKER})))
+
+    def test_five_members(self):
+        members = [instance(f"i-{number:017x}", f"10.0.9.{number}") for number in range(1, 7)]
+        empty = "<DescribeAutoScalingGroupsResponse/>"
+        cloud, _ = amazon(lambda form: (200, empty if form["Action"] == "DescribeAutoScalingGroups" else described(*members)))
+        self.assertEqual([each.id[-1] for each in cloud.list(0.0).machines], ["1", "2", "3", "4", "5"])
 
     def test_states(self):
         for ec2, phase, expected in [
@@ -154,26 +123,6 @@ class Amazon(unittest.TestCase):
         self.assertEqual((forms[0]["InstanceId"], forms[0]["ShouldDecrementDesiredCapacity"]), (WORKER, "false"))
         self.assertEqual((forms[2]["Preferences.MinHealthyPercentage"], forms[2]["Preferences.SkipMatching"]), ("100", "true"))
         self.assertEqual(pool, cloud.roll(pool))
-
-
-ROOT = "/subscriptions/s/resourceGroups/g/providers"
-SET = f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets/c-linux"
-
-
-def vm(id, name, state="Succeeded", number="10", **more):
-    properties = {
-        "vmId": f"vm-{number}",
-        "provisioningState": state,
-        "timeCreated": stamp(1000)[:-1] + ".1234567+00:00",
-        "osProfile": {"computerName": name},
-        "storageProfile": {"osDisk": {"osType": "Linux"}},
-        **more,
-    }
-    return {"id": id, "instanceId": number, "zones": ["2"], "properties": properties}
-
-
-def card(machine, address):
-    return {"properties": {"virtualMachine": {"id": machine}, "ipConfigurations": [{"properties": {"privateIPAddress": address}}]}}
 
 
 def microsoft(answer):

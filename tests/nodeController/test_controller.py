@@ -1,23 +1,24 @@
 # The whole controller against a world that lies, loses answers and changes leaders at random. What must hold is checked at each call.
+import base64
 import copy
+import hashlib
 import json
 import os
-import random
 import unittest
 
-from support import item, machine, stamp
+from support import item, machine
 
 import api
+import clouds
 import requests
 from controller import Controller
 from judge import HOUR
 from lease import Lease
-from machines import OVER, PRESENT, Listing, Node, Pool, Trouble
+from machines import OVER, PRESENT, Node, Trouble
 from status import MARKS, SETTINGS, STATUS, Board
 
 BEGIN = 3_000_000.0
 SETTING = {"notReadyAfter": 1200, "joinWithin": {"linux": 900, "windows": 2400}, "maxUnhealthy": 0.2, "perHour": 2}
-CHANGES = ("decide", "delete", "replace", "start_roll", "settle")
 
 
 class Clock:
@@ -31,16 +32,18 @@ class Clock:
         return BEGIN + self.at
 
 
-class World:
+class World(clouds.Fleet):
     # What there really is: cloud, cluster, and what was done to them.
     def __init__(self, seed, reuse):
-        self.random, self.clock, self.reuse = random.Random(seed), Clock(), reuse
-        self.machines, self.history, self.nodes, self.leases, self.requests, self.objects = {}, [], {}, {}, {}, {}
-        self.number, self.version, self.firsts, self.repairs, self.done, self.loss = 0, 0, {}, [], [], 0.0
+        super().__init__(seed, Clock(), reuse)
+        self.nodes, self.leases, self.requests, self.objects = {}, {}, {}, {}
+        self.version, self.firsts, self.repairs, self.done, self.asked, self.broken = 0, {}, [], [], set(), set()
+        self.certificates = {}
         self.objects[f"configmaps/{SETTINGS}"] = self.stored({"metadata": {}, "data": {"settings": json.dumps(SETTING)}})
+        self.capacity = 12
         for _ in range(12):
-            one = self.launch(made=BEGIN - 86400)
-            self.join(one)
+            self.join(self.launch(made=BEGIN - 86400))
+        self.join(self.member)
 
     def stored(self, item):
         self.version += 1
@@ -48,34 +51,38 @@ class World:
         item.setdefault("metadata", {})["resourceVersion"] = str(self.version)
         return item
 
-    def launch(self, made=None, name=None):
-        self.number += 1
-        one = machine(self.number, made=self.clock.wall() if made is None else made, zone="abc"[self.number % 3])
-        if self.reuse:
-            one = one._replace(id=f"vm-{self.number}", name=name or f"linux{self.number:06d}")
-            one = one._replace(names=frozenset({one.name}))
-        self.machines[one.id] = one
-        return one
-
     def join(self, one):
         self.version += 1
         self.nodes[one.name] = Node(one.name, f"uid-{self.version}", max(one.made, self.clock.wall()), True, self.clock.wall())
         if one.made < BEGIN:
             self.nodes[one.name] = self.nodes[one.name]._replace(made=one.made)
         self.leases[one.name] = self.clock.wall()
+        if one.pool:
+            self.joined(one.id)
 
     def ask(self, kind, one, at=None, **more):
         self.version += 1
+        if one.id in self.certificates:
+            more["extra"] = {requests.CREDENTIAL: [requests.HASH + hashlib.sha256(self.certificates[one.id]).hexdigest()]}
         made = item(kind, one.name, self.clock.wall() if at is None else at, self.version, **more)
+        made["asker"] = one.id
         self.requests[made["metadata"]["name"]] = made
+        self.asked.add((kind, one.id))
         return made["metadata"]["name"]
 
-    def end(self, id):
-        self.machines[id] = self.machines[id]._replace(state="leaving" if self.random.random() < 0.5 else "gone")
+    def boot(self, luck=1.0):
+        # Machines ask for their first certificates, and who has one joins; but for those whose template is broken.
+        for one in self.present():
+            if one.version in self.broken or one.name in self.nodes:
+                continue
+            if ("first", one.id) not in self.asked:
+                self.ask("first", one)
+            if one.id in self.firsts and self.random.random() < luck:
+                self.join(one)
 
     def truth(self, name):
         # Machines of that name that are there.
-        return [one for one in self.machines.values() if one.name == name and one.state not in OVER]
+        return [one for one in [*self.machines.values(), self.member] if one.name == name and one.state not in OVER]
 
 
 class Api:
@@ -90,6 +97,9 @@ class Api:
         result = apply()
         if lost < self.world.loss:
             raise Trouble("answer lost")
+        if self.world.loss and lost > 0.97:
+            # So long that another one may lead by now.
+            self.world.clock.at += 12
         return result
 
     def acting(self):
@@ -170,67 +180,38 @@ class Api:
             given = world.firsts.setdefault(there[-1].id, set())
             given.add(request.name)
             assert len(given) == 1, f"two first certificates of {request.node}"
+        else:
+            # Lists are behind, but not so far.
+            end = world.ends.get(stored["asker"], world.clock.wall())
+            assert world.clock.wall() - end < 360 or "extra" not in stored["spec"], f"{request.kind} with the certificate of a machine that is gone"
+        if request.kind != "serving":
+            # As the signer does.
+            own = world.certificates[there[-1].id if request.kind == "first" else stored["asker"]] = f"certificate {request.name}".encode()
+            text = f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(own).decode()}\n-----END CERTIFICATE-----\n"
+            stored["status"]["certificate"] = base64.b64encode(text.encode()).decode()
         if request.kind == "serving":
             own = set().union(*(one.addresses for one in there))
             assert set(request.addresses) <= own, "an address of another machine"
 
 
-class Cloud:
-    pause = 5.0
-
-    def __init__(self, world, controller):
-        self.world, self.controller, self.names_return, self.mode = world, controller, world.reuse, "right"
-
-    def list(self, at):
-        world = self.world
-        machines, problems = list(world.machines.values()), ()
-        if self.mode == "fails":
-            raise Trouble("the cloud is away")
-        if self.mode == "late" and world.history:
-            machines = world.history[0]
-        if self.mode == "zone":
-            machines, problems = [one for one in machines if one.zone != "a"], ("zone a",)
-        if self.mode == "omits":
-            machines = [one for one in machines if world.random.random() < 0.5]
-        if self.mode == "hides":
-            machines = [one for one in machines if one.id != min(world.machines)]
-        if self.mode == "empty":
-            machines = []
-        # What was terminated long ago is listed no more.
-        machines = [one for one in machines if one.state != "gone" or world.random.random() < 0.5]
-        wanted = sum(one.state not in OVER for one in world.machines.values())
-        return Listing(tuple(machines), {"c-linux": Pool("c-linux", wanted, "lt:1")}, problems, at)
-
-    def gone(self, name):
-        if self.mode == "fails":
-            raise Trouble("the cloud is away")
-        return not [one for one in self.world.machines.values() if one.name == name and one.state != "gone"]
-
-    def roll(self, pool):
-        return pool
-
-    def hold(self, machine, pool):
-        assert self.controller.lease.fresh()
-
-    def start_roll(self, pool):
-        raise AssertionError("nothing is old")
-
-    def settle(self, listing, owed, wall):
-        return owed
-
-    def replace(self, machine, pool):
-        world = self.world
-        assert self.controller.lease.fresh(), "a call of one that does not lead"
-        one = world.machines[machine.id]
-        node = world.nodes.get(one.name)
-        if node is not None and node.ready:
-            assert world.clock.wall() - node.since < 60, f"{one.name} is well"
-        world.repairs = [at for at in world.repairs if world.clock.wall() - at < HOUR] + [world.clock.wall()]
-        assert len(world.repairs) <= SETTING["perHour"], "too many repairs in an hour"
-        world.done.append(("replace", one.name))
-        if one.state not in OVER:
-            world.end(one.id)
-            world.launch()
+def changing(world, one, action, id):
+    # What must hold of each call that changes the cloud.
+    assert one.lease.fresh(), "a call of one that does not lead"
+    if action in ("RecordLifecycleActionHeartbeat", "PATCH"):
+        return
+    if action == "StartInstanceRefresh":
+        world.done.append(("roll", ""))
+        return
+    machine = world.machines.get(id)
+    assert machine is not None or world.reuse, "a machine that is in no group"
+    if machine is None or (action, id) in world.done:
+        return
+    node = world.nodes.get(machine.name)
+    if node is not None and node.ready and node.made >= machine.made:
+        assert world.clock.wall() - node.since < 60, f"{machine.name} is well"
+    world.repairs = [at for at in world.repairs if world.clock.wall() - at < HOUR] + [world.clock.wall()]
+    assert len(world.repairs) <= SETTING["perHour"], "too many repairs in an hour"
+    world.done += [("replace", machine.name), (action, id)]
 
 
 class Feed:
@@ -241,7 +222,7 @@ class Feed:
 
     def all(self):
         found = [requests.reduce(each) for each in self.world.requests.values() if each["metadata"]["name"] not in self.hidden]
-        return [each for each in found if not each.decided or each.given]
+        return [each for each in found if not each.decided or each.given or each.issued]
 
     def forget(self, request):
         pass
@@ -249,7 +230,8 @@ class Feed:
 
 def controller(world, identity):
     one = Controller.__new__(Controller)
-    api, cloud = Api(world, one), Cloud(world, one)
+    api = Api(world, one)
+    cloud = (clouds.microsoft if world.reuse else clouds.amazon)(world, lambda *call: changing(world, one, *call))
     lease = Lease(api, identity, world.clock)
     board = Board(api, world.clock, identity)
     one.__init__(api, cloud, Feed(world), lease, board, world.clock, lambda text: world.done.append(("log", text)))
@@ -262,16 +244,16 @@ def turn(world, one):
     except Trouble:
         pass
     one.step()
-    broken = [text for text in one.problems.values() if "Error" in text]
+    broken = [text for text in one.problems.values() if "Error: " in text]
     assert not broken, broken
 
 
-def settle(world, controllers, seconds):
-    world.loss = 0.0
-    for one in controllers:
-        one.cloud.mode = "right"
-    for _ in range(seconds // 6):
-        world.clock.at += 6
+def settle(world, controllers, seconds, every=6):
+    world.loss, world.mode = 0.0, "right"
+    for _ in range(seconds // every):
+        world.clock.at += every
+        world.tick()
+        world.boot()
         for node in world.nodes.values():
             if node.ready:
                 world.leases[node.name] = world.clock.wall()
@@ -287,16 +269,15 @@ class Whole(unittest.TestCase):
         for step in range(220):
             world.clock.at += pick.choice((1, 2, 5, 30, 120) if step % 20 == 0 else (1, 2, 3))
             world.loss = 0.1
-            world.history = [*world.history[-20:], list(world.machines.values())]
-            running = [one for one in world.machines.values() if one.state in PRESENT]
+            world.tick()
+            running = world.present()
             event = pick.random()
             if event < 0.05:
-                used = {each.name for each in world.machines.values() if each.state != "gone"}
-                free = {each.name for each in world.machines.values()} - used
-                one = world.launch(name=pick.choice([*sorted(free), None]))
-                world.ask("first", one)
+                world.capacity += 1
+                world.launch()
             elif event < 0.08 and running:
                 world.end(pick.choice(running).id)
+                world.capacity -= 1
             elif event < 0.12 and world.nodes:
                 name = pick.choice(sorted(world.nodes))
                 world.nodes[name] = world.nodes[name]._replace(ready=pick.random() < 0.5, since=world.clock.wall())
@@ -308,21 +289,20 @@ class Whole(unittest.TestCase):
                 world.ask(pick.choice(("first", "renewal")), pick.choice(running))
             elif event < 0.35:
                 world.ask("first", machine(900 + pick.randrange(90)))
-            elif event < 0.4:
+            elif event < 0.39:
+                # Somebody has kept the certificate of a machine that is gone.
+                gone = [one for one in world.machines.values() if one.state == "gone" and one.id in world.certificates]
+                if gone:
+                    world.ask("renewal", pick.choice(gone))
+            elif event < 0.43:
                 index = pick.randrange(3)
                 controllers[index] = controller(world, f"cp-{index}_{step}")
-            elif event < 0.5:
-                mode = pick.choice(("right", "late", "zone", "omits", "empty", "fails"))
-                for one in controllers:
-                    one.cloud.mode = mode
+            elif event < 0.53:
+                world.mode = pick.choice(clouds.MODES)
             for node in world.nodes.values():
                 if node.ready:
                     world.leases[node.name] = world.clock.wall()
-            for one in list(world.machines.values()):
-                # Who has a certificate joins.
-                if one.state in PRESENT and one.id in world.firsts and one.name not in world.nodes and pick.random() < 0.2:
-                    self.assertTrue(world.truth(one.name))
-                    world.join(one)
+            world.boot(0.2)
             for one in pick.sample(controllers, 3):
                 if pick.random() < 0.9:
                     turn(world, one)
@@ -333,15 +313,15 @@ class Whole(unittest.TestCase):
             with self.subTest(seed):
                 world, controllers = self.story(seed, bool(seed % 2))
                 settle(world, controllers, 1200)
-                for one in world.machines.values():
-                    if one.state in PRESENT:
-                        world.join(one)
+                while max(world.ends.values()) > world.clock.wall() - 600:
+                    settle(world, controllers, 600)
                 world.requests.clear()
                 settle(world, controllers, 120)
                 # In the end what is gone has no node.
                 status = world.objects[f"configmaps/{STATUS}"]["data"]["status"]
-                left = [name for name in world.nodes if all(one.state == "gone" for one in world.machines.values() if one.name == name)]
+                left = [name for name in world.nodes if not world.truth(name)]
                 self.assertTrue(not left or "they are not removed" in status, left)
+                self.assertEqual(len(world.present()), world.capacity)
                 before = [each for each in world.done if each[0] != "log"]
                 settle(world, controllers, 120)
                 self.assertEqual([each for each in world.done if each[0] != "log"], before, "a round without news changes nothing")
@@ -371,7 +351,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(world.requests[mine]["status"]["conditions"][0]["type"], "Approved")
         self.assertEqual([each for each in world.done if each[0] != "log"], [("FenestraApproved", mine)])
         report = json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"])
-        self.assertEqual(report["pools"]["c-linux"]["joining"], [one.name])
+        self.assertIn(f"{one.name} since 1970-02-04T17:20Z", report["pools"]["c-linux"]["joining"])
 
     def test_a_request_before_its_machine_is_listed_is_looked_at_again(self):
         world = World(2, False)
@@ -391,7 +371,7 @@ class Whole(unittest.TestCase):
         settle(world, [lead], 30)
         for _ in range(20):
             world.clock.at += 6
-            lead.cloud.mode = "hides"
+            world.mode = "hides"
             turn(world, lead)
         before = dict(world.nodes)
         for _ in range(150):
@@ -410,6 +390,7 @@ class Whole(unittest.TestCase):
         turn(world, lead)
         lead.api.decide = whole
         world.requests[mine]["status"] = {}
+        world.firsts.clear()
         settle(world, [lead], 6)
         self.assertEqual(world.requests[mine]["status"]["conditions"][0]["type"], "Approved")
 
@@ -426,7 +407,7 @@ class Whole(unittest.TestCase):
         del world.objects[f"configmaps/{MARKS}"]
         settle(world, [first, second], 60)
         self.assertEqual(len(world.repairs), 2)
-        name = sorted(world.nodes)[-1]
+        name = sorted(world.nodes)[-2]
         world.nodes[name] = world.nodes[name]._replace(ready=False, since=world.clock.wall() - 9000)
         settle(world, [second], 12)
         self.assertFalse(second.lease.fresh(), "a lease lasts fifteen seconds")
@@ -438,6 +419,63 @@ class Whole(unittest.TestCase):
         again = controller(world, "cp-1_2")
         settle(world, [again, first], 6)
         self.assertTrue(again.lease.fresh() and not first.lease.fresh(), "the same machine need not wait for itself")
+
+    def test_a_bad_payload_costs_a_batch_and_no_old_machine_and_a_good_one_after_it_rolls_without_help(self):
+        world = World(8, False)
+        lead = controller(world, "cp-0_1")
+        settle(world, [lead], 60)
+        old = {one.id for one in world.present()}
+        world.broken.add("lt-1:2")
+        world.update()
+        for _ in range(9 * 120):
+            settle(world, [lead], 30, 30)
+            there = {one.id for one in world.present()}
+            self.assertLessEqual(old, there, "one that works was taken away")
+            self.assertLessEqual(len(there), len(old) + 1, "more than a batch")
+        self.assertLess(world.number, 12 + 12, "machine after machine")
+        pool = json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"])["pools"]["c-linux"]
+        self.assertEqual((pool["ready"], pool["old"]), (12, 12))
+        self.assertIn("in service", pool["roll"]["why"])
+        self.assertLessEqual(2, len([each for each in world.done if each[0] == "roll"]), "it was started again")
+        world.update()
+        settle(world, [lead], 6 * 3600, 30)
+        self.assertEqual([one.version for one in world.present()], ["lt-1:3"] * 12)
+        self.assertEqual({one.name for one in world.present()} | {world.member.name}, set(world.nodes))
+        rolls = [each for each in world.done if each[0] == "roll"]
+        settle(world, [lead], 3600, 30)
+        self.assertEqual([each for each in world.done if each[0] == "roll"], rolls, "none without need")
+
+    def test_what_fails_for_one_machine_stops_none_of_the_others(self):
+        world = World(10, False)
+        lead, call = controller(world, "cp-0_1"), {}
+        first, second = sorted(world.nodes)[:2]
+        for name in (first, second):
+            world.nodes[name] = world.nodes[name]._replace(ready=False, since=world.clock.wall() - 9000)
+        whole = lead.cloud.replace
+        lead.cloud.replace = lambda one, pool: whole(one, pool) if one.name == second else lead.cloud.call("ec2", "DescribeInstances", **call)
+        call["InstanceId.1"] = "i-none"
+        settle(world, [lead], 600)
+        self.assertIn(("replace", second), world.done)
+
+    def test_a_size_is_restored_whatever_is_refused_or_lost(self):
+        for seed in range(12):
+            with self.subTest(seed):
+                world = World(seed, True)
+                lead = controller(world, "cp-0_1")
+                for name in sorted(world.nodes)[1:3]:
+                    world.nodes[name] = world.nodes[name]._replace(ready=False, since=world.clock.wall() - 9000)
+                for step in range(240):
+                    world.clock.at += 6
+                    world.loss, world.mode = 0.3, "throttled" if step % 40 > 35 else "right"
+                    world.tick()
+                    world.boot()
+                    turn(world, lead)
+                    # Somebody else writes a tag between a list and a change.
+                    world.etag += world.random.random() < 0.3
+                    self.assertLessEqual(world.capacity, 12, "a machine more than wanted")
+                settle(world, [lead], 1200)
+                self.assertEqual((world.capacity, len(world.present()), len(world.repairs)), (12, 12, 2))
+                self.assertEqual({one.name for one in world.present()} | {world.member.name}, set(world.nodes))
 
     def test_without_settings_nothing_is_repaired_and_certificates_are_given(self):
         world = World(5, False)

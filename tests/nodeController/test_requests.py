@@ -114,10 +114,10 @@ class Reading(unittest.TestCase):
 
 
 class Deciding(unittest.TestCase):
-    def decide(self, kind="first", at=NOW, now=NOW, of=OWN, given=False, node=False, **more):
+    def decide(self, kind="first", at=NOW, now=NOW, of=OWN, given=False, node=False, owner="", **more):
         if kind == "serving":
             more = MINE | more
-        return requests.decide(requests.reduce(item(kind, OWN.name, at, **more)), now, of, given, node)[0]
+        return requests.decide(requests.reduce(item(kind, OWN.name, at, **more)), now, of, given, node, owner)[0]
 
     def test_table(self):
         gone, stopped = OWN._replace(state="gone"), OWN._replace(state="held")
@@ -131,7 +131,7 @@ class Deciding(unittest.TestCase):
             ("wait", {"of": stopped}),
             ("wait", {"node": True}),
             ("wait", {"given": True}),
-            ("wait", {"at": NOW - 61}),
+            *[("wait", {"kind": kind, "at": NOW - 61}) for kind in ("first", "renewal", "serving")],
             ("wait", {"of": OWN._replace(made=NOW - 3601)}),
             ("deny", {"of": control}),
             ("deny", {"usages": ["client auth"]}),
@@ -149,6 +149,11 @@ class Deciding(unittest.TestCase):
             ("wait", {"kind": "serving", "addresses": ("10.0.0.1", "10.0.0.2")}),
             ("wait", {"kind": "serving", "of": OWN._replace(addresses=frozenset())}),
             ("wait", {"kind": "serving", "of": gone}),
+            # Its name belonged to another machine, whose certificate somebody has kept.
+            ("deny", {"kind": "renewal", "owner": "vm-0"}),
+            ("deny", {"kind": "serving", "owner": "vm-0"}),
+            ("approve", {"kind": "renewal", "owner": OWN.id}),
+            ("approve", {"owner": "vm-0"}),
         ]:
             with self.subTest(case):
                 self.assertEqual(self.decide(**case), expected)

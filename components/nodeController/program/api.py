@@ -156,7 +156,7 @@ class Feed:
 
     def take(self, into, item):
         request = requests.reduce(item)
-        if request.kind and (not request.decided or request.given):
+        if request.kind and (not request.decided or request.given or request.issued):
             into[request.name] = request
         else:
             into.pop(request.name, None)

@@ -230,7 +230,12 @@ class Aws:
     def hold(self, machine, pool):
         # Whether a machine that does not join goes is decided here, with limits, and not by the end of its hook.
         form = {"AutoScalingGroupName": pool.name, "LifecycleHookName": "join", "InstanceId": machine.id}
-        self.call("autoscaling", "RecordLifecycleActionHeartbeat", **form)
+        try:
+            self.call("autoscaling", "RecordLifecycleActionHeartbeat", **form)
+        except Trouble as error:
+            # It has joined since the list.
+            if "No active Lifecycle Action" not in str(error):
+                raise
 
     def start_roll(self, pool):
         least, most = pool.healthy

@@ -165,7 +165,7 @@ class Azure:
                 self.call("PATCH", f"{pool.path}?api-version={COMPUTE}", {"sku": {"capacity": debt["size"]}}, headers)
             except Trouble as error:
                 if error.status not in (409, 412, 429):
-                    raise
+                    self.log(f"the size of {name} is not restored: {error}")
         return left
 
     def hold(self, machine, pool):

@@ -1,6 +1,7 @@
 # The rounds of the controller. Everything is decided anew in each; what must outlive a leader is in the ConfigMap before it is done.
 import queue
 import threading
+from functools import partial
 
 import requests
 import rolls
@@ -11,6 +12,8 @@ from machines import Trouble
 # Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked again and again.
 ROUND, WRITERS, YOUNG = 30.0, 4, 120.0
 HEARTBEAT = 240.0
+# Seconds that a kubelet's certificate may last, and how many of them are remembered at most: the page has 1 MiB.
+CERTIFICATE, ISSUED = 31 * 86400, 6000
 # Reasons of waiting requests that the status shows.
 REASONS = 10
 NONE = (0.0, "")
@@ -65,8 +68,10 @@ class Controller:
     # Certificates
 
     def certificates(self):
-        pending = self.feed.all()
+        pending, issued = self.feed.all(), self.board.records.setdefault("issued", {})
         for request in pending:
+            if request.issued and self.cloud.names_return:
+                issued[request.issued[0]] = request.issued[1], int(request.made)
             if request.given and self.given.get(request.given, NONE)[0] < request.made:
                 self.given[request.given] = request.made, request.name
         pending = [each for each in pending if not each.decided]
@@ -83,7 +88,8 @@ class Controller:
         # The newest first: a kubelet that starts again has forgotten what it asked for.
         for request in sorted(pending, key=lambda each: (-each.made, each.name)):
             machine = machines.get(request.node)
-            verdict, why = requests.decide(request, now, machine, self.other(request, machine), request.node in self.nodes)
+            owner = issued.get(request.by, ("",))[0]
+            verdict, why = requests.decide(request, now, machine, self.other(request, machine), request.node in self.nodes, owner)
             if verdict == "wait":
                 self.waiting[request.name] = why
                 continue
@@ -115,7 +121,7 @@ class Controller:
                     return
                 try:
                     self.answer(request, verdict, why, machine)
-                except Trouble as error:
+                except Exception as error:
                     troubles.append(error)
 
         threads = [threading.Thread(target=run, daemon=True) for _ in range(min(WRITERS, len(todo)))]
@@ -164,6 +170,8 @@ class Controller:
             self.board.load()
         records = self.board.records
         records["repairs"] = [each for each in records.get("repairs", []) if wall - each["at"] < HOUR]
+        issued = sorted(records.get("issued", {}).items(), key=lambda each: -each[1][1])[:ISSUED]
+        records["issued"] = {certificate: each for certificate, each in issued if wall - each[1] < CERTIFICATE}
         world = World(
             listing,
             nodes,
@@ -190,13 +198,16 @@ class Controller:
                 self.record(action, conditions, listing, records, wall)
         self.may()
         self.board.save(self.report(listing, nodes, conditions, reasons))
-        for action in actions:
+        # What fails for one machine or pool stops none of the others.
+        troubles = []
+        for duty in [*(partial(self.act, each, listing) for each in actions), *(partial(self.start_roll, each) for each in starts)]:
             self.may()
-            self.act(action, listing)
-        for pool in starts:
-            self.may()
-            self.log(f"the roll of {pool.name} is started again: {self.rolls.get(pool.name, '')}")
-            self.cloud.start_roll(pool)
+            try:
+                duty()
+            except Trouble as error:
+                troubles.append(error)
+        if troubles:
+            raise troubles[0]
 
     def decide_rolls(self, listing, conditions, records, wall):
         late = [machine for machine, (what, _) in conditions.items() if what == "lost"]
@@ -246,6 +257,10 @@ class Controller:
             return
         status.event(self.api, self.clock, action.node, action.uid, "MachineReplaced", action.why)
         self.cloud.replace(action.machine, pool)
+
+    def start_roll(self, pool):
+        self.log(f"the roll of {pool.name} is started again: {self.rolls.get(pool.name, '')}")
+        self.cloud.start_roll(pool)
 
     def report(self, listing, nodes, conditions, reasons):
         report = {"pools": status.pools(listing, nodes, conditions, reasons, self.rolls, rolls.older)}

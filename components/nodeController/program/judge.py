@@ -61,9 +61,6 @@ def ghosts(world, memory):
     found = []
     for node in nodes.values():
         machine = machines.get(node.name)
-        if machine is not None and machine.state == "gone" and world.names_return:
-            # Another one may have its name by now, and not be in the list yet.
-            machine = None
         if machine is None and not doubtful and node.name not in world.never and world.wall - node.made > OLD_NODE:
             duration, rounds = memory.held(("absent", node.name, node.uid), world.at)
             if duration >= ABSENT_SECONDS and rounds >= ABSENT_ROUNDS:

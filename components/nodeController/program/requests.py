@@ -2,6 +2,7 @@
 import base64
 import binascii
 import calendar
+import hashlib
 import ipaddress
 import re
 import time
@@ -17,8 +18,10 @@ BOOTSTRAPPERS = "system:bootstrappers:fenestra:workers"
 NODE = re.compile(r"system:node:([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?)")
 NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
-# A first certificate names the machine that it was given to.
-GIVEN = re.compile(r"first certificate of [a-z0-9.-]{1,63}(?:, machine ([A-Za-z0-9-]{1,64}))?")
+# A certificate names the machine that it was given to.
+GIVEN = re.compile(r"(first certificate of|renewal for) ([a-z0-9.-]{1,63})(?:, machine ([A-Za-z0-9-]{1,64}))?")
+# How the API server names the certificate that a request was made with (since Kubernetes 1.32), and how much of its hash is kept.
+CREDENTIAL, HASH, HASH_LENGTH = "authentication.kubernetes.io/credential-id", "X509SHA256=", 20
 
 # Seconds: a kubelet gives up after a quarter of an hour and asks anew; a machine that has not asked in an hour is broken or stolen.
 ABANDONED = 930
@@ -37,6 +40,8 @@ class Request(NamedTuple):
     problem: str = ""  # why it can never be right
     decided: bool = False
     given: str = ""  # machine that this one was the first certificate of
+    by: str = ""  # the certificate that it was made with
+    issued: tuple = ()  # the certificate that came of it, and its machine
 
 
 def seconds(stamp):
@@ -59,10 +64,15 @@ def reduce(item):
     elif signer in SIGNERS and own and "system:nodes" in groups:
         kind, node = ("renewal" if signer == CLIENT else "serving"), own[1]
     base = Request(meta["name"], meta["uid"], meta["resourceVersion"], seconds(meta["creationTimestamp"]), kind, node)
+    for each in [*((spec.get("extra") or {}).get(CREDENTIAL) or ())]:
+        if each.startswith(HASH):
+            base = base._replace(by=each[len(HASH) :][:HASH_LENGTH])
     for each in conditions:
         given = GIVEN.fullmatch(each.get("message") or "")
         if each.get("type") == "Approved" and each.get("reason") == "FenestraApproved" and given:
-            base = base._replace(given=given[1] or each["message"].rsplit(" ", 1)[1])
+            certificate = fingerprint((item.get("status") or {}).get("certificate"))
+            first = (given[3] or given[2]) if given[1].startswith("first") else ""
+            base = base._replace(given=first, issued=(certificate, given[3]) if certificate and given[3] else ())
     if conditions or not kind or not NAME.fullmatch(meta["name"]):
         return base._replace(decided=bool(conditions))
     try:
@@ -86,6 +96,15 @@ def reduce(item):
     return base
 
 
+def fingerprint(certificate):
+    # Of a certificate in PEM, in base64 once more; "" without one.
+    try:
+        body = base64.b64decode(certificate or "").split(b"-----")[2]
+        return hashlib.sha256(base64.b64decode(body)).hexdigest()[:HASH_LENGTH]
+    except (IndexError, ValueError):
+        return ""
+
+
 def foreign(request, machine):
     # Names and addresses in a request that are not the machine's own.
     names = [name for name in request.dns if name.lower().rstrip(".") not in machine.names]
@@ -93,15 +112,20 @@ def foreign(request, machine):
     return names + [each for each in request.addresses if ipaddress.ip_address(each) not in own]
 
 
-def decide(request, now, machine, given, node):
+def decide(request, now, machine, given, node, owner=""):
     # approve, deny or wait, and why. `machine` is what the cloud has of that name, `given` whether another first certificate of it was
-    # given since it was started, `node` whether the cluster has a Node of that name. What may still become true is never denied.
+    # given since it was started, `node` whether the cluster has a Node of that name, `owner` the machine that the certificate was given to
+    # with which it was made, if that is known. What may still become true is never denied.
     if request.problem:
         return "deny", request.problem
     if now - request.made > ABANDONED:
         return "abandon", "nobody waits for it any more"
     if machine is None or machine.state not in PRESENT:
         return "wait", f"the cloud has no machine {request.node} that runs"
+    if request.made < machine.made:
+        return "wait", f"asked for before {request.node} was started"
+    if request.kind != "first" and owner not in ("", machine.id):
+        return "deny", f"made with a certificate of machine {owner}, which had the name of machine {machine.id}"
     if request.kind == "renewal":
         return "approve", f"renewal for {request.node}, machine {machine.id}"
     if request.kind == "serving":
@@ -111,8 +135,6 @@ def decide(request, now, machine, given, node):
         return "approve", f"serving certificate of {request.node}, machine {machine.id}"
     if machine.pool == "":
         return "deny", "a control-plane machine does not join"
-    if request.made < machine.made:
-        return "wait", f"asked for before {request.node} was started"
     if node:
         return "wait", f"there is a node {request.node}"
     if given:

@@ -4,15 +4,17 @@
 #   data.status   JSON, what there is:
 #     at, leader     seconds of the epoch of the last change of anything below, and who wrote it
 #     cloud          {problems: [...]}: why the list is not whole; then nothing is repaired that it does not show
-#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: names, SHOWN at most;
-#                    frozen: why nothing is repaired; roll: {state, why}
+#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: "NAME since TIME", SHOWN
+#                    at most; frozen: why nothing is repaired; roll: {state, since, why}
 #     requests       {waiting, denied, reasons}: undecided requests for certificates, those denied since the leader started, why some wait
-#   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that were started
+#   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that were started, and where
+#     names come back, which machine each certificate of the last month was given to
 #
 # ConfigMap kube-system/fenestra-node-controller, written by the program of the stack: data.settings, JSON
 #   {notReadyAfter, joinWithin: {linux, windows}: seconds, maxUnhealthy: 0..1, perHour}. Without it nothing is repaired.
 # ConfigMap kube-system/fenestra-marks, written by people: NODE (or `all`): "keep" or "keep until SECONDS OF THE EPOCH".
 import json
+import time
 
 from judge import SHOWN
 from lease import stamp
@@ -41,13 +43,23 @@ def settings_of(item):
     return found if found.not_ready_after >= 60 and 0 <= found.max_unhealthy <= 1 and min(found.join_within.values()) >= 60 else None
 
 
+def moment(at):
+    return time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime(at)) if at else ""
+
+
+def told(machine, kind, node):
+    # A machine's name, and since when it is so: since its start where it has no Node.
+    at = "" if kind == "leaving" else moment(node.since if node and not node.ready else machine.made)
+    return f"{machine.name} since {at}" if at else machine.name
+
+
 def pools(listing, nodes, conditions, reasons, rolls, older):
     found = {}
     for name, pool in sorted(listing.pools.items()):
         own = {machine: what for machine, (what, _) in conditions.items() if machine.pool == name}
         entry = {"wanted": pool.wanted, "ready": sum(what == "" for what in own.values()), "old": len(older(pool, own))}
         for kind in LISTS:
-            names = sorted(machine.name for machine, what in own.items() if what == kind)
+            names = sorted(told(machine, kind, nodes.get(machine.name)) for machine, what in own.items() if what == kind)
             if names:
                 entry[kind] = names[:SHOWN] + ([f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else [])
         frozen = [why for (pool_name, _), why in sorted(reasons.items(), key=str) if pool_name in (name, "")]
@@ -55,7 +67,8 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
             entry["frozen"] = "; ".join(frozen)
         state, why = pool.roll.get("state", ""), rolls.get(name, "")
         if state or why:
-            entry["roll"] = {key: value for key, value in (("state", state), ("why", why)) if value}
+            since = moment(pool.roll.get("started", 0))
+            entry["roll"] = {key: value for key, value in (("state", state), ("since", since), ("why", why)) if value}
         found[name] = entry
     return found
 

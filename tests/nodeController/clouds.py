@@ -1,0 +1,342 @@
+# Both clouds as the controller's own modules ask them, over one fleet of machines, with the faults that they have. Forms, states and refusals
+# are those of the Amazon EC2 API reference (DescribeInstances; Developer Guide, "Eventual consistency"), the Amazon EC2 Auto Scaling API
+# reference (DescribeAutoScalingGroups, DescribeInstanceRefreshes, StartInstanceRefresh, TerminateInstanceInAutoScalingGroup,
+# RecordLifecycleActionHeartbeat), and the Azure REST API (Virtual Machine Scale Sets: List All, Update, Delete Instances; Virtual Machine
+# Scale Set VMs: List, Get; Azure Resource Manager, "Throttling Resource Manager requests").
+import json
+import random
+import re
+import types
+import urllib.parse
+
+from support import machine, stamp
+
+import aws
+import azure
+from machines import OVER, PRESENT, Trouble
+
+SETTINGS = {
+    "CLUSTER": "c",
+    "REGION": "eu-central-1",
+    "MEMBER_ADDRESSES": "10.0.9.1 10.0.9.2 10.0.9.3 10.0.9.4 10.0.9.5",
+    "CLIENT_ID": "client",
+    "SUBSCRIPTION": "s",
+    "RESOURCE_GROUP": "g",
+}
+# Seconds: from the end of a machine until it is gone, until lists forget it, until an instance refresh without progress fails, and until a
+# launch hook without heartbeat abandons. How far lists are behind.
+ENDING, FORGOTTEN, FAILED, HOOK, LATE = 60, 3600, 3600, 900, 180
+PAGE = 5
+MODES = ("right", "late", "zone", "omits", "empty", "fails", "throttled")
+BASE36 = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def base36(number):
+    return base36(number // 36) + BASE36[number % 36] if number >= 36 else BASE36[number]
+
+
+class Fleet:
+    # The machines that there really are: one group of workers and a machine of the control plane.
+    def __init__(self, seed, clock, reuse):
+        self.seed, self.random, self.clock, self.reuse = seed, random.Random(seed), clock, reuse
+        self.machines, self.history, self.capacity, self.template, self.etag = {}, [], 0, 1, 1
+        self.number, self.mode, self.loss, self.refresh, self.ends, self.beats, self.calls = 0, "right", 0.0, None, {}, {}, []
+        self.member = machine(250, "", made=clock.wall() - 90000, addresses=frozenset({"10.0.9.1"}))
+        if reuse:
+            self.member = self.member._replace(id="vm-cp", name="c-cp-0", names=frozenset({"c-cp-0"}))
+
+    def present(self):
+        return [one for one in self.machines.values() if one.state in PRESENT]
+
+    def launch(self, made=None):
+        self.number += 1
+        now = self.clock.wall() if made is None else made
+        one = machine(self.number, made=now, zone="abc"[self.number % 3], version=f"lt-1:{self.template}", waits=not self.reuse and made is None)
+        if self.reuse:
+            # Numbers of instances come back, and names are made of them.
+            used = {each.path for each in self.machines.values() if each.state != "gone"}
+            free = sorted({each.path for each in self.machines.values()} - used)
+            path = self.random.choice(free) if free and self.random.random() < 0.7 else str(self.number)
+            name = "linux" + base36(int(path)).rjust(6, "0")
+            one = one._replace(id=f"vm-{self.number}", name=name, names=frozenset({name}), path=path, version="")
+        self.machines[one.id] = one
+        self.beats[one.id] = now + HOOK
+        return one
+
+    def end(self, id):
+        self.machines[id] = self.machines[id]._replace(state="leaving")
+        self.ends[id] = self.clock.wall() + ENDING
+
+    def joined(self, id):
+        self.machines[id] = self.machines[id]._replace(waits=False)
+
+    def tick(self):
+        now = self.clock.wall()
+        self.history = [*(each for each in self.history if each[0] > now - LATE), (now, list(self.machines.values()))]
+        for id, at in self.ends.items():
+            if now >= at and self.machines[id].state == "leaving":
+                self.machines[id] = self.machines[id]._replace(state="gone")
+        for one in self.present():
+            if one.waits and now >= self.beats[one.id]:
+                self.end(one.id)
+        if self.refresh is not None and self.refresh["status"] == "InProgress":
+            self.replace_old(now)
+        while len(self.present()) < self.capacity:
+            self.launch()
+
+    def replace_old(self, now):
+        # An instance refresh of 100 to 110 percent: the new ones first, an old one goes when one more than wanted is in service.
+        wanted = f"lt-1:{self.template}"
+        serving = [one for one in self.present() if not one.waits]
+        old = [one for one in serving if one.version != wanted]
+        if not old and all(one.version == wanted for one in self.present()):
+            self.refresh["status"] = "Successful"
+        elif len(serving) > self.capacity and old:
+            self.end(old[0].id)
+            self.refresh["since"] = now
+        elif now - self.refresh["since"] > FAILED:
+            self.refresh.update(status="Failed", reason="machines do not get in service")
+            for one in [each for each in self.present() if each.waits][: len(self.present()) - self.capacity]:
+                self.end(one.id)
+        elif len(self.present()) < self.capacity + max(1, self.capacity // 10):
+            self.launch()
+
+    def update(self):
+        # Another template; the roll that the update itself would start is lost.
+        self.template += 1
+        if self.refresh is not None and self.refresh["status"] == "InProgress":
+            self.refresh["status"] = "Cancelled"
+
+    def shown(self):
+        # What lists have of it at this moment.
+        luck = random.Random(f"{self.seed} {self.clock.at}")
+        found = self.history[0][1] if self.mode == "late" and self.history else list(self.machines.values())
+        if self.mode == "omits":
+            found = [one for one in found if luck.random() < 0.5]
+        if self.mode == "hides":
+            found = [one for one in found if one.id != min(self.machines)]
+        if self.mode == "empty":
+            found = []
+        now = self.clock.wall()
+        return [one for one in found if one.state != "gone" or now < self.ends.get(one.id, 0) + luck.random() * FORGOTTEN]
+
+    def faults(self, changing, apply):
+        # A call may be lost on the way there, or its answer on the way back. Reads fail as a whole in one mode only.
+        lost = self.random.random() if changing else 1.0
+        if self.mode == "fails" or lost < self.loss / 2:
+            raise Trouble("the cloud is away")
+        result = apply()
+        if lost < self.loss:
+            raise Trouble("the answer is lost")
+        return result
+
+
+def instance(id, address, group="", state="running", platform="", made=1000, zone="eu-central-1a"):
+    tag = f"<item><key>aws:autoscaling:groupName</key><value>{group}</value></item>" if group else ""
+    return f"""<item><instanceId>{id}</instanceId><instanceState><code>16</code><name>{state}</name></instanceState>
+      <privateDnsName>{id}.eu-central-1.compute.internal</privateDnsName><launchTime>{stamp(made)}</launchTime>{platform}
+      <placement><availabilityZone>{zone}</availabilityZone></placement><privateIpAddress>{address}</privateIpAddress>
+      <tagSet><item><key>kubernetes.io/cluster/c</key><value>owned</value></item>{tag}</tagSet>
+      <networkInterfaceSet><item><privateIpAddress>{address}</privateIpAddress><privateIpAddressesSet>
+      <item><privateIpAddress>{address}</privateIpAddress><primary>true</primary></item></privateIpAddressesSet></item>
+      </networkInterfaceSet></item>"""
+
+
+def member(id, state="InService", zone="eu-central-1a", version="1"):
+    return f"""<member><InstanceId>{id}</InstanceId><AvailabilityZone>{zone}</AvailabilityZone><LifecycleState>{state}</LifecycleState>
+      <LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>{version}</Version></LaunchTemplate></member>"""
+
+
+def groups(members, name="c-linux", token="", desired=2, version=2):
+    return f"""<DescribeAutoScalingGroupsResponse xmlns="http://autoscaling.amazonaws.com/doc/2011-01-01/"><DescribeAutoScalingGroupsResult>
+      <AutoScalingGroups><member><AutoScalingGroupName>{name}</AutoScalingGroupName><DesiredCapacity>{desired}</DesiredCapacity>
+      <LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>{version}</Version></LaunchTemplate><InstanceMaintenancePolicy>
+      <MinHealthyPercentage>100</MinHealthyPercentage><MaxHealthyPercentage>134</MaxHealthyPercentage></InstanceMaintenancePolicy>
+      <Instances>{members}</Instances></member></AutoScalingGroups>{token}</DescribeAutoScalingGroupsResult>
+      </DescribeAutoScalingGroupsResponse>"""
+
+
+def described(*items, token=""):
+    reservations = "".join(f"<item><reservationId>r</reservationId><instancesSet>{each}</instancesSet></item>" for each in items)
+    return f'<DescribeInstancesResponse xmlns="x"><reservationSet>{reservations}</reservationSet>{token}</DescribeInstancesResponse>'
+
+
+def refused(status, code, message=""):
+    return status, f"<Response><Errors><Error><Code>{code}</Code><Message>{message}</Message></Error></Errors></Response>"
+
+
+class Amazon:
+    def __init__(self, fleet, changing):
+        self.fleet, self.changing = fleet, changing
+
+    def ask(self, method, path, headers=None, body=None):
+        form = dict(urllib.parse.parse_qsl(body.decode()))
+        action = form["Action"]
+        changing = not action.startswith("Describe")
+        if changing:
+            self.changing(action, form.get("InstanceId"))
+        if self.fleet.mode == "throttled":
+            status, data = refused(400, "Throttling", "Rate exceeded")
+        else:
+            status, data = self.fleet.faults(changing, lambda: getattr(self, action)(form))
+        return status, {}, data.encode()
+
+    def DescribeAutoScalingGroups(self, form):
+        phase = {"leaving": "Terminating:Wait", "gone": "Terminated"}
+        members = [
+            member(one.id, phase.get(one.state, "Pending:Wait" if one.waits else "InService"), one.zone, one.version.split(":")[1])
+            for one in self.fleet.shown()
+            if one.state != "gone"
+        ]
+        return 200, groups("".join(members), desired=self.fleet.capacity, version=self.fleet.template)
+
+    def DescribeInstances(self, form):
+        fleet = self.fleet
+        wanted = [id for key, id in form.items() if key.startswith("InstanceId.")]
+        # By its id a machine is found but for a moment after its launch.
+        young = {one.id for one in fleet.machines.values()} - {one.id for one in fleet.history[0][1]} if fleet.mode == "late" else ()
+        shown = [one for one in (fleet.machines.values() if wanted else fleet.shown()) if one.id not in young]
+        known = {one.id: one for one in [*shown, fleet.member]}
+        if fleet.mode == "zone" and (not wanted or any(known[id].zone == "a" for id in wanted if id in known)):
+            return refused(503, "Unavailable", "an Availability Zone is experiencing a service disruption")
+        if not all(id in known for id in wanted):
+            return refused(400, "InvalidInstanceID.NotFound", "The instance ID does not exist")
+        found = [one for one in known.values() if not wanted or one.id in wanted]
+        begin = int(form.get("NextToken", 0))
+        token = f"<nextToken>{begin + PAGE}</nextToken>" if begin + PAGE < len(found) else ""
+        state = {"gone": "terminated", "leaving": "running"}
+        return 200, described(
+            *[
+                instance(one.id, min(one.addresses), one.pool, state.get(one.state, one.state), made=one.made, zone=one.zone)
+                for one in found[begin : begin + PAGE]
+            ],
+            token=token,
+        )
+
+    def DescribeInstanceRefreshes(self, form):
+        roll = self.fleet.refresh
+        if roll is None:
+            return 200, "<DescribeInstanceRefreshesResponse/>"
+        return 200, f"""<R><DescribeInstanceRefreshesResult><InstanceRefreshes><member><InstanceRefreshId>r</InstanceRefreshId>
+          <Status>{roll["status"]}</Status><StartTime>{stamp(roll["since"])}</StartTime><StatusReason>{roll.get("reason", "")}</StatusReason>
+          </member></InstanceRefreshes></DescribeInstanceRefreshesResult></R>"""
+
+    def StartInstanceRefresh(self, form):
+        if self.fleet.refresh is not None and self.fleet.refresh["status"] == "InProgress":
+            return refused(400, "InstanceRefreshInProgress", "An Instance Refresh is already in progress")
+        self.fleet.refresh = {"status": "InProgress", "since": self.fleet.clock.wall()}
+        return 200, "<R/>"
+
+    def TerminateInstanceInAutoScalingGroup(self, form):
+        one = self.fleet.machines.get(form["InstanceId"])
+        if one is None or one.state in OVER:
+            return refused(400, "ValidationError", "Instance Id not found - No managed instance found for instance ID")
+        self.fleet.end(one.id)
+        return 200, "<R/>"
+
+    def RecordLifecycleActionHeartbeat(self, form):
+        one = self.fleet.machines.get(form["InstanceId"])
+        if one is None or not one.waits or one.state in OVER:
+            return refused(400, "ValidationError", "No active Lifecycle Action found with instance ID")
+        self.fleet.beats[one.id] = self.fleet.clock.wall() + HOOK
+        return 200, "<R/>"
+
+
+ROOT = "/subscriptions/s/resourceGroups/g/providers"
+SET = f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets/c-linux"
+
+
+def vm(id, name, state="Succeeded", number="10", made=1000, zone="2", **more):
+    properties = {
+        "vmId": f"vm-{number}",
+        "provisioningState": state,
+        "timeCreated": stamp(made)[:-1] + ".1234567+00:00",
+        "osProfile": {"computerName": name},
+        "storageProfile": {"osDisk": {"osType": "Linux"}},
+        **more,
+    }
+    return {"id": id, "instanceId": number, "zones": [zone], "properties": properties}
+
+
+def card(machine, address):
+    return {"properties": {"virtualMachine": {"id": machine}, "ipConfigurations": [{"properties": {"privateIPAddress": address}}]}}
+
+
+class Microsoft:
+    def __init__(self, fleet, changing):
+        self.fleet, self.changing = fleet, changing
+
+    def ask(self, method, path, headers=None, body=None):
+        fleet, parts = self.fleet, urllib.parse.urlsplit(path)
+        changing = method != "GET"
+        content = json.loads(body) if body else {}
+        if changing:
+            ids = content.get("instanceIds", [None])
+            self.changing(method, next((one.id for one in fleet.present() if one.path == ids[0]), None))
+        if fleet.mode == "throttled":
+            return 429, {"Retry-After": "17"}, b'{"error": {"code": "TooManyRequests"}}'
+        query = dict(urllib.parse.parse_qsl(parts.query))
+        act = (lambda: self.change(method, headers, content)) if changing else (lambda: self.read(parts.path, query))
+        status, answer = fleet.faults(changing, act)
+        return status, {}, json.dumps(answer).encode()
+
+    def read(self, path, query):
+        fleet = self.fleet
+        shown = [one for one in fleet.shown() if one.state != "gone"]
+        if match := re.fullmatch(f"{SET}/virtualMachines/(\\d+)", path):
+            found = [self.item(one) for one in fleet.machines.values() if one.state != "gone" and one.path == match[1]]
+            return (200, found[-1]) if found else (404, {"error": {"code": "NotFound"}})
+        if fleet.mode == "zone" and path.startswith(f"{SET}/"):
+            return 500, {"error": {"code": "InternalServerError"}}
+        control = f"{ROOT}/Microsoft.Compute/virtualMachines/c-cp-0"
+        lists = {
+            f"{ROOT}/Microsoft.Compute/virtualMachineScaleSets": [
+                {"name": "c-linux", "sku": {"capacity": fleet.capacity}, "etag": str(fleet.etag)}
+            ],
+            f"{SET}/virtualMachines": [self.item(one) for one in shown],
+            f"{SET}/networkInterfaces": [card(f"{SET}/virtualMachines/{one.path}".upper(), min(one.addresses)) for one in shown],
+            f"{ROOT}/Microsoft.Compute/virtualMachines": [vm(control, "c-cp-0", number="cp")],
+            f"{ROOT}/Microsoft.Network/networkInterfaces": [card(control, "10.0.9.1")],
+        }
+        begin, more = int(query.get("$skiptoken", 0)), {}
+        if begin + PAGE < len(lists[path]):
+            more = {"nextLink": f"{azure.MANAGEMENT}{path}?api-version={query['api-version']}&$skiptoken={begin + PAGE}"}
+        return 200, {"value": lists[path][begin : begin + PAGE], **more}
+
+    def item(self, one):
+        made = vm(f"{SET}/virtualMachines/{one.path}", one.name.upper(), {"leaving": "Deleting"}.get(one.state, "Succeeded"), one.path)
+        made["properties"].update(vmId=one.id, timeCreated=stamp(one.made)[:-1] + ".1234567+00:00")
+        return {**made, "zones": [one.zone]}
+
+    def change(self, method, headers, content):
+        fleet = self.fleet
+        if headers.get("If-Match", str(fleet.etag)) != str(fleet.etag):
+            return 412, {"error": {"code": "PreconditionFailed"}}
+        if any(one.state == "leaving" for one in fleet.machines.values()) and fleet.random.random() < 0.5:
+            return 409, {"error": {"code": "Conflict"}}
+        if method == "PATCH":
+            fleet.capacity = content["sku"]["capacity"]
+        else:
+            found = [one for one in fleet.present() if one.path == content["instanceIds"][0]]
+            if not found:
+                return 400, {"error": {"code": "InstanceIdsListInstanceIdNotActiveVM"}}
+            fleet.end(found[0].id)
+            fleet.capacity -= 1
+        fleet.etag += 1
+        return 202, {}
+
+
+def amazon(fleet, changing, log=print):
+    # The controller's own module before that fake; `changing` is told of each call that changes something, and of which machine.
+    cloud, fake = aws.Aws(SETTINGS, log), Amazon(fleet, changing)
+    cloud.credentials = lambda now: ("key", "secret", "token")
+    cloud.webs = {"ec2": fake, "autoscaling": fake}
+    return cloud
+
+
+def microsoft(fleet, changing, log=print):
+    cloud = azure.Azure(SETTINGS, log)
+    azure.time = types.SimpleNamespace(monotonic=fleet.clock.own, time=fleet.clock.wall)
+    cloud.bearer = lambda: "token"
+    cloud.arm = Microsoft(fleet, changing)
+    return cloud
