@@ -4,26 +4,24 @@ import { parseArgs } from "node:util";
 import type { V1Node } from "@kubernetes/client-node";
 import { ifFound } from "../checks/cluster/api.ts";
 import { controlPlaneKey } from "../checks/facts.ts";
-import { machinesPage, pageLines } from "../components/gates/machinesPage.ts";
+import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
 import { snapshotPage } from "../verify/checks/snapshots.ts";
-import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 
 const help = `Usage: fenestra status --kubeconfig FILE [--watch]
 
 Shows how a running cluster is, and changes nothing: the machines of the control plane with their releases and last snapshots, what the node
-controller says of each pool (who joins, leaves, is sick or held, how a roll goes and why it stopped), and when certificates end.
+controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), what an update in progress
+waits for, and when certificates end, kubelets' own included.
 
   --kubeconfig FILE  a kubeconfig that may read Nodes and the ConfigMaps of kube-system; its current context is used
   --watch            show it again when something has changed, until Ctrl-C
 
 Exit code: 0 it was shown, 1 the cluster does not answer, 2 a mistake in the command line.
 `;
-
-/** Milliseconds between two looks. */
-const pause = 5_000;
 
 /** `fenestra status`. */
 export const statusCommand: Command = {
@@ -34,23 +32,38 @@ export const statusCommand: Command = {
     const { kubeconfig, watch } = parseArgs({ args: [...args], options }).values;
     if (kubeconfig === undefined) throw new UsageError("status needs --kubeconfig FILE");
     const api = clusterOf(kubeconfig);
-    for (let shown = ""; ; await setTimeout(pause)) {
-      const { text, failed } = await look(api);
-      if (failed && !watch) {
-        terminal.err(`fenestra: ${text}\n`);
-        return exitCodes.findings;
-      }
-      if (text !== shown) terminal.out(watch ? `--- ${new Date().toISOString()}\n${text}\n` : `${text}\n`);
-      if (!watch) return exitCodes.fine;
-      shown = text;
-    }
+    return await show(() => look(api), { watch, pauseMs: 5_000 }, terminal);
   },
 };
 
-async function look(api: ClusterApi): Promise<{ readonly text: string; readonly failed: boolean }> {
+/** What a look has found. */
+interface Look {
+  readonly text: string;
+  readonly failed: boolean;
+}
+
+/** Shows what a look finds, once or each time that it has changed. */
+export async function show(
+  once: () => Promise<Look>,
+  { watch, pauseMs }: { readonly watch: boolean; readonly pauseMs: number },
+  terminal: Terminal,
+): Promise<ExitCode> {
+  for (let shown = ""; ; await setTimeout(pauseMs)) {
+    const { text, failed } = await once();
+    if (failed && !watch) {
+      terminal.err(`fenestra: ${text}\n`);
+      return exitCodes.findings;
+    }
+    if (text !== shown) terminal.out(watch ? `--- ${new Date().toISOString()}\n${text}\n` : `${text}\n`);
+    if (!watch) return exitCodes.fine;
+    shown = text;
+  }
+}
+
+async function look(api: ClusterApi): Promise<Look> {
   try {
-    const [nodes, page, snapshots] = await Promise.all([
-      api.core.listNode({ labelSelector: controlPlaneKey }),
+    const [{ items: nodes }, page, snapshots] = await Promise.all([
+      api.core.listNode(),
       ifFound(api.core.readNamespacedConfigMap(machinesPage)),
       ifFound(api.core.readNamespacedConfigMap(snapshotPage)),
     ]);
@@ -58,11 +71,32 @@ async function look(api: ClusterApi): Promise<{ readonly text: string; readonly 
       "this kubeconfig": api.config.getCurrentUser()?.certData,
       "the cluster": api.config.getCurrentCluster()?.caData,
     };
-    const facts = { controlPlane: nodes.items, page: page?.data?.status ?? "", snapshots: snapshots?.data ?? {}, certificates };
+    const facts = {
+      controlPlane: nodes.filter(({ metadata }) => metadata?.labels?.[controlPlaneKey] !== undefined),
+      page: page?.data?.status ?? "",
+      snapshots: snapshots?.data ?? {},
+      certificates,
+      serving: await Promise.all(nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? ""))),
+    };
     return { text: statusText(facts, new Date()), failed: false };
   } catch (error) {
     return { text: `the API server ${api.server} does not answer as it should: ${messageOf(error)}`, failed: true };
   }
+}
+
+/** Kubelets that are asked for the end of their certificates. */
+const mostKubelets = 100;
+
+/** When a kubelet's serving certificate ends, by its own metrics; nothing while it does not say. */
+async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
+  const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch(() => "");
+  const seconds = Number(/^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics)?.[1] ?? Number.NaN);
+  return { name, seconds: Number.isFinite(seconds) ? seconds : undefined };
+}
+
+interface ServingEnd {
+  readonly name: string;
+  readonly seconds: number | undefined;
 }
 
 export interface StatusFacts {
@@ -71,10 +105,12 @@ export interface StatusFacts {
   readonly snapshots: Readonly<Record<string, string>>;
   /** Whose certificate to PEM, base64. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
+  /** Ends of kubelets' serving certificates. */
+  readonly serving: readonly ServingEnd[];
 }
 
 /** The text of a status. Pure. */
-export function statusText({ controlPlane, page, snapshots, certificates }: StatusFacts, now: Date): string {
+export function statusText({ controlPlane, page, snapshots, certificates, serving }: StatusFacts, now: Date): string {
   const machines = controlPlane.map(({ metadata, status }) => {
     const name = metadata?.name ?? "";
     const ready = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
@@ -85,5 +121,19 @@ export function statusText({ controlPlane, page, snapshots, certificates }: Stat
       ? []
       : [`certificate of ${whose}: until ${new X509Certificate(Buffer.from(base64, "base64")).validToDate.toISOString()}`],
   );
-  return [...machines, ...pageLines(page, now.getTime() / 1000), ...ends].join("\n");
+  const releases = new Set(controlPlane.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? ""));
+  const waits = [...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []), ...unfinishedPools(page)];
+  const known = serving.flatMap(({ name, seconds }) => (seconds === undefined ? [] : [{ name, seconds }]));
+  const [first] = known.toSorted((a, b) => a.seconds - b.seconds);
+  return [
+    ...machines,
+    ...pageLines(page, now.getTime() / 1000),
+    ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
+    ...ends,
+    ...(first === undefined
+      ? []
+      : [
+          `serving certificates of ${known.length} of ${serving.length} kubelets: the first ends ${new Date(now.getTime() + first.seconds * 1000).toISOString()}, of ${first.name}`,
+        ]),
+  ].join("\n");
 }

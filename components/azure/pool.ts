@@ -188,9 +188,9 @@ export class Pool extends pulumi.ComponentResource {
 
   /** The number of machines is decided by the autoscaler or by what replaces evicted machines, where there is one of these. */
   #autoscaled(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
-    const { pool, api } = this.#args;
+    const { pool, api, spec } = this.#args;
     if (pool.autoscale === undefined && !isCountKept(pool)) return {};
-    const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, api });
+    const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, group: groupName(spec.name, pool.name), api });
     return { ignoreChanges: ["sku.capacity"], hooks: { beforeUpdate: [guard] } };
   }
 

@@ -1,7 +1,19 @@
-import { field, list, parsed, text } from "./apiProbe.ts";
+import { type ApiClient, askApi, field, list, parsed, text } from "./apiProbe.ts";
 
 /** Where the node controller says how the machines are (components/nodeController/program/status.py), under the key `status`. */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
+
+/** The page as it is; empty before the controller's first round. */
+export async function readPage(api: ApiClient): Promise<string> {
+  const { namespace, name } = machinesPage;
+  const { body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
+  return text(field(field(parsed(body), "data"), "status"));
+}
+
+/** Machines that the cloud is to have in a group, whether they have joined or not; 0 where the page does not know it. */
+export function wantedOn(page: string, group: string): number {
+  return Number(field(field(field(page === "" ? undefined : parsed(page), "pools"), group), "wanted")) || 0;
+}
 
 const lists: readonly (readonly [key: string, words: string])[] = [
   ["joining", "on their way"],
@@ -40,6 +52,18 @@ export function pageLines(page: string, now: number, only?: string): readonly st
   return lines.map((line) => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300));
 }
 
+/**
+ * What an update in progress waits for at its pools' gates, a part each: pools with machines of an older template, or with others than wanted.
+ * Pure.
+ */
+export function unfinishedPools(page: string): readonly string[] {
+  const pools = field(page === "" ? undefined : parsed(page), "pools");
+  return Object.entries(typeof pools === "object" && pools !== null ? pools : {}).flatMap(([name, pool]) => {
+    const [wanted, ready, old] = ["wanted", "ready", "old"].map((key) => Number(field(pool, key)) || 0);
+    return ready === wanted && old === 0 ? [] : [name.replaceAll(/[^\x20-\x7e]+/g, " ")];
+  });
+}
+
 function poolLines(name: string, pool: unknown): readonly string[] {
   const number = (key: string): number => Number(field(pool, key)) || 0;
   const roll = field(pool, "roll");
@@ -49,7 +73,10 @@ function poolLines(name: string, pool: unknown): readonly string[] {
     return names.length === 0 ? [] : [`  ${words}: ${names.join(", ")}`];
   });
   const frozen = text(field(pool, "frozen"));
-  const told = [text(field(roll, "state")), text(field(roll, "why"))].filter((words) => words !== "");
+  const since = text(field(roll, "since"));
+  const told = [`${text(field(roll, "state"))}${since === "" ? "" : ` since ${since}`}`, text(field(roll, "why"))].filter(
+    (words) => words !== "",
+  );
   return [
     `${name}: ${number("ready")} of ${number("wanted")} Ready${old === 0 ? "" : `, ${old} with an older template`}`,
     ...machines,

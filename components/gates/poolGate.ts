@@ -2,8 +2,8 @@ import * as pulumi from "@pulumi/pulumi";
 import { groupSize } from "../model/poolGroups.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
-import { type ApiClient, askApi, field, parsed, text } from "./apiProbe.ts";
-import { machinesPage, pageLines } from "./machinesPage.ts";
+import type { ApiClient } from "./apiProbe.ts";
+import { pageLines, readPage } from "./machinesPage.ts";
 import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";
 import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
@@ -65,7 +65,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           ...problems.slice(0, mostLines),
           ...(problems.length > mostLines ? [`and ${problems.length - mostLines} more`] : []),
           "The node controller says:",
-          ...(await controllerLines(api, roll.group)).map((line) => `  ${line}`),
+          ...pageLines(await readPage(api), Date.now() / 1000, roll.group).map((line) => `  ${line}`),
           ...(old.length === 0 ? [] : [roll.oldHelp(old)]),
           ...(missing === 0 ? [] : [roll.joinHelp]),
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
@@ -80,9 +80,3 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
-
-async function controllerLines(api: ApiClient, group: string): Promise<readonly string[]> {
-  const { namespace, name } = machinesPage;
-  const { body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
-  return pageLines(text(field(field(parsed(body), "data"), "status")), Date.now() / 1000, group);
-}

@@ -6,6 +6,7 @@ import { NotYet } from "../../checks/poll.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck, VerifyContext } from "../../verify/check.ts";
 import { exporterCheck } from "../../verify/checks/exporters.ts";
+import { certificateProblems } from "../../verify/checks/nodes.ts";
 import { outboundCheck } from "../../verify/checks/outside.ts";
 import { nodeToPodCheck } from "../../verify/checks/pods.ts";
 import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
@@ -229,5 +230,29 @@ describe("checks of disks", () => {
     assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]), [
       "node n: disk.csi.azure.com is not registered",
     ]);
+  });
+});
+
+describe("requests for kubelets' certificates", () => {
+  const request = (name: string, at: number, conditions: readonly (readonly [string, string])[], certificate?: string) => ({
+    metadata: { name, creationTimestamp: new Date(at) },
+    spec: { request: "", signerName: "kubernetes.io/kubelet-serving", username: "system:node:n1" },
+    status: {
+      conditions: conditions.map(([type, reason]) => ({ type, reason, status: "True", message: "why" })),
+      ...(certificate === undefined ? {} : { certificate }),
+    },
+  });
+  const of = (...all: ReturnType<typeof request>[]) => certificateProblems(new Set(["n1"]), all);
+
+  it("are fine where the newest of a node has a certificate, and red where one was denied as no machine's", () => {
+    assert.deepEqual(of(request("new", 2, [["Approved", "FenestraApproved"]], "pem"), request("old", 1, [["Failed", ""]])), {
+      problems: [],
+      count: 1,
+    });
+    assert.deepEqual(of(request("late", 2, []), request("old", 1, [], "pem")).problems, ["system:node:n1: late has no certificate yet"]);
+    assert.deepEqual(certificateProblems(new Set(), [request("evil", 1, [["Denied", "FenestraDenied"]])]), {
+      problems: ["somebody made evil, which was denied: why"],
+      count: 0,
+    });
   });
 });

@@ -1,3 +1,4 @@
+import type { V1CertificateSigningRequest } from "@kubernetes/client-node";
 import { CheckSkipped, expect } from "../../checks/check.ts";
 import { nodesCheck } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
@@ -32,30 +33,42 @@ export function podsReadyCheck(group: NodeGroup): VerifyCheck {
 /** Signer of the certificates with which kubelets answer (kubernetes.io: "Certificate Signing Requests"). */
 const servingSigner = "kubernetes.io/kubelet-serving";
 
+/**
+ * What is wrong with requests for kubelets' certificates; how many nodes have a serving certificate. Pure.
+ *
+ * @param nodes names of the nodes that there are: one that is gone needs no certificate any more, whatever became of its request
+ */
+export function certificateProblems(nodes: ReadonlySet<string>, items: readonly V1CertificateSigningRequest[]) {
+  // The node controller denies only what no machine of the cluster asks for.
+  const hostile = items.flatMap(({ metadata, status }) =>
+    (status?.conditions ?? []).flatMap(({ reason, message }) =>
+      reason === "FenestraDenied" ? [`somebody made ${metadata?.name}, which was denied: ${message}`] : [],
+    ),
+  );
+  const age = ({ metadata }: V1CertificateSigningRequest): number => metadata?.creationTimestamp?.getTime() ?? 0;
+  const own = items.filter(({ spec }) => spec.signerName === servingSigner && nodes.has((spec.username ?? "").replace("system:node:", "")));
+  // Requests stay for an hour or a day after their end, and a node that was refused asks again: its newest counts.
+  const newest = new Map(own.toSorted((a, b) => age(a) - age(b)).map((request) => [request.spec.username ?? "", request]));
+  const bad = [...newest].flatMap(([user, { metadata, status }]) => {
+    const refusal = status?.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
+    if (refusal !== undefined) return [`${user}: ${metadata?.name} was ${refusal.type}: ${refusal.reason ?? ""} ${refusal.message ?? ""}`];
+    return status?.certificate === undefined ? [`${user}: ${metadata?.name} has no certificate yet`] : [];
+  });
+  return { problems: [...bad, ...hostile], count: newest.size };
+}
+
 /** Without a serving certificate a node has no logs, exec and metrics. */
 export const servingCertificatesCheck: VerifyCheck = {
   id: "serving-certificates",
-  title: "no node waits for its kubelet's serving certificate, and none was refused one",
+  title: "no node waits for its kubelet's serving certificate, and no request for a kubelet's certificate was denied",
   run: async ({ api, signal, note }) => {
     const approved = await until(
       "the serving certificates",
       async () => {
-        const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => `system:node:${metadata?.name}`));
-        // A node that is gone needs no certificate any more, whatever became of its request.
-        const requests = (await api.certificates.listCertificateSigningRequest()).items.filter(
-          ({ spec }) => spec.signerName === servingSigner && nodes.has(spec.username ?? ""),
-        );
-        // Requests stay for an hour or a day after their end, and a node that was refused asks again: its newest counts.
-        const newest = new Map<string, (typeof requests)[number]>();
-        for (const request of requests.toSorted((a, b) => age(a) - age(b))) newest.set(request.spec.username ?? "", request);
-        const bad = [...newest.entries()].flatMap(([user, { metadata, status }]) => {
-          const refusal = status?.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
-          if (refusal !== undefined)
-            return [`${user}: ${metadata?.name} was ${refusal.type}: ${refusal.reason ?? ""} ${refusal.message ?? ""}`];
-          return status?.certificate === undefined ? [`${user}: ${metadata?.name} has no certificate yet`] : [];
-        });
-        expectNone(bad);
-        return newest.size;
+        const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? ""));
+        const { problems, count } = certificateProblems(nodes, (await api.certificates.listCertificateSigningRequest()).items);
+        if (problems.length > 0) throw new NotYet(problems.join("; "));
+        return count;
       },
       {
         signal,
@@ -67,14 +80,6 @@ export const servingCertificatesCheck: VerifyCheck = {
     note(`${approved} nodes have one`);
   },
 };
-
-function expectNone(problems: readonly string[]): void {
-  if (problems.length > 0) throw new NotYet(problems.join("; "));
-}
-
-function age({ metadata }: { readonly metadata?: { readonly creationTimestamp?: Date } }): number {
-  return metadata?.creationTimestamp?.getTime() ?? 0;
-}
 
 /** Whether the metrics API has a value for memory. */
 function isMeasured(usage: { readonly memory: string } | undefined): boolean {
