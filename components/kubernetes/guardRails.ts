@@ -31,12 +31,12 @@ export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes
 }
 
 /** Admission policies inside the API server; no webhook that could be down. */
-export function guardRailManifests(spec: Pick<ClusterSpec, "facts" | "kubernetes" | "pools" | "windows">): readonly Manifest[] {
+export function guardRailManifests(spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">): readonly Manifest[] {
   return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, setsRuntimeClass(spec))];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
-function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "windows">): PolicyProof | undefined {
+function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
   return {
     policy: runtimeClassPolicyName,

@@ -3,8 +3,9 @@ import fc from "fast-check";
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { addOnList, inOrder } from "../../components/kubernetes/addOnList.ts";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
+import { imageReleases, tagPattern } from "../../components/kubernetes/guardRails/imageReleases.ts";
 import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
-import { classForImages, runtimeClassProbes, tagPattern } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
+import { classForImages, runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
@@ -39,18 +40,24 @@ describe("guard rails", () => {
   });
 
   it("tell each release by its own tags and by no other's", () => {
-    const tag = fc.constantFrom("ltsc2019", "ltsc2022", "ltsc2025");
-    const before = fc.constantFrom("mcr.microsoft.com/windows/servercore:", "x/y:windowsservercore-", "x:1.2.3-nano-");
-    const after = fc.constantFrom("", "-amd64", `@sha256:${"0".repeat(64)}`);
-    fc.assert(
-      fc.property(before, tag, after, (prefix, name, suffix) => {
-        const told = windowsReleases.filter((os) => new RegExp(tagPattern(os)).test(prefix + name + suffix));
-        assert.deepEqual(
-          told.map(({ imageTag }) => imageTag),
-          [name],
-        );
-      }),
-    );
+    const told = (image: string): string =>
+      imageReleases.flatMap((release) => (new RegExp(tagPattern(release)).test(image) ? [release.name] : [])).join();
+    const images: Readonly<Record<string, readonly string[]>> = {
+      "windows-2019": [
+        ...["x/y:windowsservercore-ltsc2019", "x/nanoserver:1809-amd64", "x:v1-windows-1809-amd64", "r/a:1.0-windowsservercore1809"],
+        ...["mcr.microsoft.com/dotnet/sdk:3.1-nanoserver-1809", "mcr.microsoft.com/windows/nanoserver:10.0.17763.5329"],
+      ],
+      "windows-2022": [
+        ...["fluent/fluent-bit:windows-2022-5.0.0", "mcr.microsoft.com/windows/nanoserver:10.0.20348.2340", "x:1.2.3-nano-ltsc2022"],
+        `mcr.microsoft.com/windows/servercore:ltsc2022@sha256:${"0".repeat(64)}`,
+      ],
+      "windows-2025": ["mcr.microsoft.com/windows/servercore:ltsc2025"],
+      "20H2": ["mcr.microsoft.com/windows/servercore:20H2", "x/nanoserver:20h2"],
+      "1909": ["mcr.microsoft.com/windows/nanoserver:1909"],
+      "1709": ["microsoft/windowsservercore:1709", "microsoft/iis:windowsservercore-1709"],
+      "": ["registry:1809/x:v1", "nanoserver:1809/x:v1", "shop/app:1909", "shop/app:2022", "shop/app:2004-rc", "agnhost:2.62", "x"],
+    };
+    for (const [release, own] of Object.entries(images)) for (const image of own) assert.equal(told(image), release, image);
   });
 
   it("pair images with builds as Windows can run them", () => {

@@ -65,11 +65,23 @@ export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, st
   plain: {},
   "os-name-required": { "fenestra.dev/windows-os-name": "required" },
   "host-process-allowed": { "fenestra.dev/host-process": "allowed" },
+  restricted: { "pod-security.kubernetes.io/enforce": "restricted" },
+  "memory-defaulted": { "fenestra.dev/memory-limits": "defaulted" },
   "control-plane-allowed": { "fenestra.dev/control-plane": "allowed" },
   "external-addresses-allowed": { "fenestra.dev/external-addresses": "allowed" },
 };
 
 const windows = { os: { name: "windows" } };
+const buildLabel = "node.kubernetes.io/windows-build";
+const build2019 = { [buildLabel]: "10.0.17763" };
+/** A required affinity for nodes with one of these values of a label. */
+const wanting = (key: string, values: readonly string[]) => ({
+  affinity: {
+    nodeAffinity: {
+      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values }] }] },
+    },
+  },
+});
 const limits = { resources: { limits: { memory: "1Gi" } } };
 const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [{ name: "main", image, ...limits, ...more }];
 const servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
@@ -82,7 +94,11 @@ const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName:
 
 const account = (options: Readonly<Record<string, string>>) => ({ securityContext: { windowsOptions: options } });
 const noAccount = "set {pod}.securityContext.windowsOptions.gmsaCredentialSpecName";
-const unknownBuild = "so it stays Pending: set {pod}.runtimeClassName to one of windows-2019, windows-2022";
+const restricted = { securityContext: { runAsNonRoot: true } };
+const unknownBuild = "any Windows node may get it, of the newest build first";
+const onWindows = { nodeSelector: { "kubernetes.io/os": "windows" } };
+const noPlace = "but nothing says so, and Linux nodes get the pod: set {pod}.nodeSelector";
+const otherBuild = "is for windows-2022, but its RuntimeClass, node selector or affinity chooses nodes of windows-2019";
 const noOsName = "set {pod}.os.name: windows";
 const row = (
   title: string,
@@ -100,19 +116,37 @@ export const podTable: readonly PodCase[] = [
   row("an image with the older name of 2019", { ...windows, containers: one("x/nanoserver:1809-amd64") }, "windows-2019"),
   row("a class that is set stays", { ...windows, runtimeClassName: "windows-2019", containers: one("x") }, "windows-2019"),
   row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
-  row("an image of a build without nodes", { ...windows, containers: one("x:ltsc2025") }, "none", [unknownBuild]),
-  row("images of two builds", { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] }, "none", [
-    unknownBuild,
+  row("an image for several builds", { ...onWindows, containers: one("mcr.microsoft.com/dotnet/aspnet:8.0") }, "none"),
+  row("an image of a build without nodes", { ...windows, containers: one("x:ltsc2025") }, "none", [
+    "no node of this cluster runs images of windows-2025",
+  ]),
+  row("images of two builds", { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] }, "refused", [
+    "are for windows-2019, windows-2022, and no node runs them together",
+  ]),
+  row("a build that it selects", { ...windows, nodeSelector: build2019, containers: one("x") }, "windows-2019"),
+  row("a build that its affinity wants", { ...windows, ...wanting(buildLabel, ["10.0.17763"]), containers: one("x") }, "windows-2019"),
+  row("an image of another build than it selects", { ...windows, nodeSelector: build2019, containers: one(servercore) }, "refused", [
+    otherBuild,
+  ]),
+  row("an image of another build than its class", { runtimeClassName: "windows-2019", containers: one(servercore) }, "refused", [
+    otherBuild,
   ]),
   row(
-    "a build that it selects itself counts more than its image",
-    { ...windows, nodeSelector: { "node.kubernetes.io/windows-build": "10.0.17763" }, containers: one(servercore) },
-    "windows-2019",
-  ),
-  row(
     "a build without nodes that it selects itself",
-    { ...windows, nodeSelector: { "node.kubernetes.io/windows-build": "10.0.26100" }, containers: one(servercore) },
+    { ...windows, nodeSelector: { [buildLabel]: "10.0.26100" }, containers: one(servercore) },
     "none",
+  ),
+  row("Windows that chooses Linux", { ...windows, nodeSelector: { "kubernetes.io/os": "linux" }, containers: one(servercore) }, "refused", [
+    "{pod}.nodeSelector chooses Linux, so no node fits",
+  ]),
+  row("a selector alone", { ...onWindows, containers: one(servercore) }, "windows-2022"),
+  row("the older label", { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) }, "windows-2022"),
+  row("an affinity alone", { ...wanting("kubernetes.io/os", ["windows"]), containers: one(servercore) }, "windows-2022"),
+  row("an affinity for both systems", { ...wanting("kubernetes.io/os", ["linux", "windows"]), containers: one("x") }, "none"),
+  row(
+    "its own tolerations, of which none fits",
+    { ...onWindows, tolerations: [{ key: "os", value: "Windows", effect: "NoSchedule" }], containers: one(servercore) },
+    "windows-2022",
   ),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
@@ -173,10 +207,49 @@ export const podTable: readonly PodCase[] = [
     "an HTTP probe on 2019",
     { ...windows, containers: one("x:ltsc2019", { readinessProbe: { httpGet: { port: 80 } } }) },
     "windows-2019",
-    ["use exec probes"],
+    ["HTTP hooks fail there: use exec"],
   ),
+  ...[{ livenessProbe: { grpc: { port: 80 } } }, { lifecycle: { preStop: { httpGet: { port: 80 } } } }].map((more) =>
+    row(`${Object.keys(more)[0]} over the network on 2019`, { ...windows, containers: one("x:ltsc2019", more) }, "windows-2019", [
+      "HTTP hooks fail there: use exec",
+    ]),
+  ),
+  ...[{ nfs: { server: "s", path: "/" } }, { image: { reference: "x" } }, { hostPath: { path: "/", type: "Socket" } }].map((volume) =>
+    row(
+      `a volume of ${Object.keys(volume)[0]}`,
+      { ...windows, containers: one(servercore), volumes: [{ name: "v", ...volume }] },
+      "windows-2022",
+      ["Windows mounts no volumes of the types nfs"],
+    ),
+  ),
+  row(
+    "a claim of its own without a class",
+    {
+      ...windows,
+      containers: one(servercore),
+      volumes: [
+        {
+          name: "v",
+          ephemeral: { volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } },
+        },
+      ],
+    },
+    "windows-2022",
+    ["set storageClassName: windows"],
+  ),
+  row("ports of the host that are taken", { hostNetwork: true, containers: one("x", { ports: [{ containerPort: 9100 }] }) }, "none", [
+    "9100 by the node-exporter of addons.exporters",
+  ]),
   row("an HTTP probe on 2022", { ...windows, containers: one(servercore, { readinessProbe: { httpGet: { port: 80 } } }) }, "windows-2022"),
-  row("a Windows image without os.name", { containers: one(servercore) }, "none", [noOsName]),
+  row("a Windows image without a place", { containers: one("microsoft/iis") }, "none", [noPlace]),
+  row(
+    "a Windows selector without os.name, restricted",
+    { ...onWindows, containers: one(servercore) },
+    "refused",
+    ["PodSecurity"],
+    "restricted",
+  ),
+  row("Windows that says so, restricted", { ...windows, ...restricted, containers: one(servercore) }, "windows-2022", [], "restricted"),
   row("a Windows image without os.name, opted in", { containers: one(servercore) }, "refused", [noOsName], "os-name-required"),
   row(
     "a Windows class without os.name, opted in",
@@ -256,6 +329,17 @@ export const podTable: readonly PodCase[] = [
   ),
   row("tolerating evictions only", { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") }, "none"),
   row(
+    "tolerating everything, on Windows alone",
+    { ...onWindows, tolerations: [{ operator: "Exists" }], containers: one(servercore) },
+    "windows-2022",
+  ),
+  row(
+    "tolerating everything and naming its node",
+    { nodeName: "n", tolerations: [{ operator: "Exists" }], containers: one("x") },
+    "refused",
+    ["name the taints that you mean in {pod}.tolerations", "--namespace kube-system"],
+  ),
+  row(
     "tolerating Windows",
     {
       tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }],
@@ -272,30 +356,33 @@ const placed = {
   nodeSelector: { "kubernetes.io/os": "windows" },
   tolerations: [{ key: "os", operator: "Exists" }],
 };
-const onWindows = (label: string, values: readonly string[]) => ({
-  affinity: {
-    nodeAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: {
-        nodeSelectorTerms: [{ matchExpressions: [{ key: label, operator: "In", values }] }],
-      },
-    },
-  },
-});
-const unplaced = "before a RuntimeClass adds anything: set {pod}.nodeSelector";
-const buildLabel = "node.kubernetes.io/windows-build";
+const unplaced = "before the API server adds anything: set {pod}.nodeSelector";
 
 /** Pods of DaemonSets: their templates must say themselves where they run. */
 export const daemonSetTable: readonly PodCase[] = [
-  row("a Linux pod", { containers: one("nginx") }, "none"),
-  row("placed by itself", { ...placed, containers: one("app:1.0") }, "none"),
-  row("without a selector", { ...placed, nodeSelector: {}, containers: one(servercore) }, "none", [unplaced]),
-  row("without a toleration", { ...placed, tolerations: [], containers: one(servercore) }, "none", [unplaced]),
+  row("an image of one build on both", { ...placed, containers: one(servercore) }, "refused", [
+    "is for windows-2022, but its template fits nodes of windows-2019, windows-2022",
+  ]),
   row(
-    "with an affinity",
-    { ...placed, nodeSelector: {}, ...onWindows("kubernetes.io/os", ["windows"]), containers: one(servercore) },
+    "an image of one build on certain nodes",
+    { ...placed, nodeSelector: { ...onWindows.nodeSelector, team: "web" }, containers: one(servercore) },
     "none",
   ),
-  row("a class on every build", { ...placed, runtimeClassName: "windows-2022", containers: one(servercore) }, "windows-2022", [
+  row(
+    "HostProcess without a toleration",
+    { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
+    "none",
+    [unplaced],
+    "kube-system",
+  ),
+  row("a Linux pod", { containers: one("nginx") }, "none"),
+  row("placed by itself", { ...placed, containers: one("app:1.0") }, "none"),
+  row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none", [unplaced]),
+  row("without a toleration", { ...placed, tolerations: [{ key: "os", value: "Windows" }], containers: one("x") }, "none", [
+    "(the value in small letters)",
+  ]),
+  row("with an affinity", { ...placed, nodeSelector: {}, ...wanting("kubernetes.io/os", ["windows"]), containers: one("x") }, "none"),
+  row("a class on every build", { ...placed, runtimeClassName: "windows-2022", containers: one("x") }, "windows-2022", [
     "leave {pod}.runtimeClassName out",
   ]),
   row(

@@ -36,7 +36,7 @@ interface TokenSettings {
   readonly args: readonly string[];
 }
 
-/** A real kube-apiserver with etcd and controller-manager on loopback, without nodes. */
+/** A real kube-apiserver with etcd and controller-manager on loopback, without nodes of its own. */
 export interface ApiServer {
   /** Runs kubectl as an administrator with this input. */
   kubectl(args: readonly string[], input?: string): Promise<KubectlResult>;
@@ -55,7 +55,7 @@ export interface ApiServer {
 }
 
 /** Ports below those that the kernel gives away (net.ipv4.ip_local_port_range), and unlike those that the programs have by themselves. */
-const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257 } as const;
+const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257, scheduler: 20_259 } as const;
 
 /** An address of loopback that nobody else has: tests of another process start the same programs. */
 function ownAddress(): string {
@@ -68,8 +68,14 @@ function ownAddress(): string {
  * @param suite `this` of a `before` hook.
  * @param authentication text of an AuthenticationConfiguration. Default: none.
  * @param flags more flags of the API server.
+ * @param schedules whether a scheduler places pods; Nodes that a test makes then stay Ready without a kubelet. Default: no.
  */
-export async function startApiServer(suite: Context, authentication?: string, flags: readonly string[] = []): Promise<ApiServer> {
+export async function startApiServer(
+  suite: Context,
+  authentication?: string,
+  flags: readonly string[] = [],
+  schedules = false,
+): Promise<ApiServer> {
   const programs = await obtainOrSkip(suite, (progress) => obtainPrograms({ progress }));
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
@@ -82,7 +88,7 @@ export async function startApiServer(suite: Context, authentication?: string, fl
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const { etcd, restart, send } = await startAll(programs, folder, children, authentication, flags);
+    const { etcd, restart, send } = await startAll(programs, folder, children, authentication, flags, schedules);
     const kubeconfig = path.join(folder, "kubeconfig");
     const kubectl: ApiServer["kubectl"] = (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
     return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart, stop };
@@ -98,6 +104,7 @@ async function startAll(
   children: ChildProcess[],
   authentication: string | undefined,
   flags: readonly string[],
+  schedules: boolean,
 ): Promise<{ readonly etcd: string; readonly restart: ApiServer["restart"]; readonly send: ApiServer["send"] }> {
   const host = ownAddress();
   const token = randomBytes(16).toString("hex");
@@ -172,14 +179,19 @@ async function startAll(
       () => store.exitCode !== null || server.exitCode !== null,
     );
   await ready();
-  start(programs["kube-controller-manager"], [
+  const client = [
     `--kubeconfig=${file("kubeconfig")}`,
-    `--service-account-private-key-file=${file("sa.key")}`,
-    "--use-service-account-credentials",
     "--leader-elect=false",
     `--bind-address=${host}`,
-    `--secure-port=${ports.controllers}`,
     `--cert-dir=${file("certificates")}`,
+  ];
+  if (schedules) start(programs["kube-scheduler"], [...client, `--secure-port=${ports.scheduler}`]);
+  start(programs["kube-controller-manager"], [
+    ...client,
+    `--service-account-private-key-file=${file("sa.key")}`,
+    "--use-service-account-credentials",
+    `--secure-port=${ports.controllers}`,
+    ...(schedules ? ["--controllers=*,-node-lifecycle-controller"] : []),
   ]);
   const restart: ApiServer["restart"] = async (tokens = settings, wait = true) => {
     const ended = new Promise((resolve) => server.once("exit", resolve));

@@ -2,7 +2,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { requireMinorFacts } from "../../model/releases.ts";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { saysWindows, text } from "../guardRails/cel.ts";
+import { meansWindows, text } from "../guardRails/cel.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
 /** Variables of the pods of service accounts, by `namespace/name`. */
@@ -54,7 +54,6 @@ export function workloadIdentityManifests(
   if (named.length === 0) return [];
   const { audience, fileVariable } = tokenFacts[cloud];
   const file = (os: keyof typeof identityFolders): string => text(`${identityFolders[os]}${separators[os]}token`);
-  const selector = "object.spec.nodeSelector";
   return [
     {
       apiVersion: "admissionregistration.k8s.io/v1",
@@ -78,7 +77,7 @@ export function workloadIdentityManifests(
           { name: "environments", expression: environments },
           {
             name: "windows",
-            expression: `${saysWindows("object.spec")} || (has(${selector}) && "kubernetes.io/os" in ${selector} && ${selector}["kubernetes.io/os"] == "windows")`,
+            expression: meansWindows("object.spec", []),
           },
           {
             name: "env",

@@ -1,3 +1,5 @@
+import { windowsTaint } from "../../model/pools.ts";
+
 /**
  * CEL pieces that more than one policy uses. Those with an argument `pod` are about the pod's spec, wherever it stands: `object.spec` in a
  * Pod.
@@ -16,6 +18,40 @@ export function texts(values: readonly string[]): string {
 /** Says that it is a Windows pod. */
 export function saysWindows(pod: string): string {
   return `has(${pod}.os) && ${pod}.os.name == "windows"`;
+}
+
+const osLabels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
+
+/** Terms of a pod's required node affinity, of which one must fit. */
+export function affinityTerms(pod: string): string {
+  return `${pod}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])`;
+}
+
+/** Chooses nodes of an operating system by its node selector. */
+export function selectsOs(pod: string, os: "linux" | "windows"): string {
+  return `has(${pod}.nodeSelector) && ${texts(osLabels)}.exists(l, l in ${pod}.nodeSelector && ${pod}.nodeSelector[l] == ${text(os)})`;
+}
+
+/** Chooses Windows nodes, by selector or required affinity. */
+export function choosesWindows(pod: string): string {
+  const term = `t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(osLabels)} && e.operator == "In" && e.?values.orValue([]) == ["windows"])`;
+  return `(${selectsOs(pod, "windows")}) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, ${term}))`;
+}
+
+/** Is meant for Windows: it says so, chooses Windows nodes, or names one of these RuntimeClasses. */
+export function meansWindows(pod: string, classes: readonly string[]): string {
+  return `(${saysWindows(pod)}) || ${choosesWindows(pod)} || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes)})`;
+}
+
+const { key, value, effect } = windowsTaint;
+
+/** Tolerates the taint of Windows nodes, by its key or with every other. */
+export function toleratesWindows(pod: string): string {
+  return [
+    `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,
+    `(!has(t.key) || t.key == "" || (t.key == ${text(key)} && ((has(t.operator) && t.operator == "Exists") || (has(t.value) && t.value == ${text(value)})))) &&`,
+    `(!has(t.effect) || t.effect in ["", ${text(effect)}]))`,
+  ].join(" ");
 }
 
 /** Every container that a pod is made with. */

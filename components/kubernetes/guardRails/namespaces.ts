@@ -10,6 +10,8 @@ export const namespaceLabels = {
   controlPlane: "fenestra.dev/control-plane",
   /** `required`: a pod for Windows must say `spec.os.name: windows`. */
   windowsOsName: "fenestra.dev/windows-os-name",
+  /** `defaulted`: a LimitRange gives containers a memory limit, so that workloads need not name theirs. */
+  memoryLimits: "fenestra.dev/memory-limits",
   /** `allowed`: Services may name addresses that Kubernetes or the cloud did not give them. */
   externalAddresses: "fenestra.dev/external-addresses",
 } as const;

@@ -5,7 +5,7 @@ import type { Binding, Policy, Validation, Variable } from "./policy.ts";
 interface Check {
   /** CEL that is true when all is well. */
   readonly expression: string;
-  /** What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object. */
+  /** What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object, `{x}` for the text `variables.x`. */
   readonly message: string;
 }
 
@@ -47,11 +47,14 @@ const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
 const specOf = (object: string): string =>
   byKind(`dyn(${object}).spec`, `dyn(${object}).spec.jobTemplate.spec.template.spec`, `dyn(${object}).spec.template.spec`);
 
-/** A message, or the expression that puts the path of the pod's spec into it. */
+/** A message, or the expression that puts texts into it; where that fails, they are left out. */
 function messageOf(message: string): Omit<Validation, "expression"> {
-  const parts = message.split("{pod}");
-  const plain = { message: parts.join("spec") };
-  return parts.length === 1 ? plain : { ...plain, messageExpression: parts.map(text).join(" + variables.path + ") };
+  const parts = message.split(/\{(\w+)\}/);
+  const plain = { message: message.replaceAll("{pod}", "spec").replaceAll(/\{\w+\}/g, "") };
+  const inText = (name: string): string => (name === "pod" ? "variables.path" : `variables.${name}`);
+  return parts.length === 1
+    ? plain
+    : { ...plain, messageExpression: parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part))).join(" + ") };
 }
 
 /** The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described. */

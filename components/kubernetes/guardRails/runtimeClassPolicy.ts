@@ -1,64 +1,78 @@
 import type { ClassProbe } from "../../gates/policyGate.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
-import { buildLabel } from "../../model/pools.ts";
+import { buildLabel, type RuntimeClassFacts, windowsTaint } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
-import { allContainers, isHostProcess, ofDaemonSet, saysWindows, text } from "./cel.ts";
-import { notSystem } from "./namespaces.ts";
+import { runtimeClassFacts } from "../runtimeClasses.ts";
+import {
+  affinityTerms,
+  allContainers,
+  choosesWindows,
+  isHostProcess,
+  meansWindows,
+  ofDaemonSet,
+  selectsOs,
+  text,
+  texts,
+  toleratesWindows,
+} from "./cel.ts";
+import { imageReleases, releasesExpression } from "./imageReleases.ts";
+import type { Variable } from "./policy.ts";
 
-/** Name of the policy that sets the RuntimeClass of Windows pods, and of its binding. */
+/** Name of the policy that places Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
 
-/** Expression for an image's tag of a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, and 1809, an older name of 2019. */
-export function tagPattern(os: WindowsFacts): string {
-  const tags = os.imageTag === "ltsc2019" ? "ltsc2019|1809" : os.imageTag;
-  return `[:-](${tags})([-@]|$)`;
+/** Releases whose images a node of this one runs in process isolation. */
+const runs = ({ name, runsImagesOf }: WindowsFacts): readonly string[] => [name, ...runsImagesOf];
+
+/** The RuntimeClass for images of a release in a cluster with these builds, oldest first; empty when no node can run them. */
+export function classForImages({ name }: Pick<WindowsFacts, "name">, builds: readonly WindowsFacts[]): string {
+  return builds.find((build) => runs(build).includes(name))?.name ?? "";
 }
 
-/** The RuntimeClass for images of a release in a cluster with these builds; empty when no node can run them. */
-export function classForImages(release: WindowsFacts, builds: readonly WindowsFacts[]): string {
-  const same = builds.find(({ name }) => name === release.name);
-  return (same ?? builds.find(({ runsImagesOf }) => runsImagesOf.includes(release.name)))?.name ?? "";
-}
-
-/**
- * The value that the policy sets, as CEL: the class of the build that the pod itself selects, since the API server refuses a pod whose
- * selector contradicts its class's; else that of the one release that the images' tags name; without such a tag the only build of the
- * cluster; else empty, and the pod is left alone.
- */
-function runtimeClassExpression(builds: readonly WindowsFacts[]): string {
-  const selected = builds.map(({ build, name }) => `variables.build == ${text(build)} ? ${text(name)} : `);
-  return `variables.build != "" ? (${selected.join("")}"") : ${classByImages(builds)}`;
-}
-
-function classByImages(builds: readonly WindowsFacts[]): string {
-  const [first, ...others] = builds;
-  const fallback = first !== undefined && others.length === 0 ? first.name : "";
-  const choices = windowsReleases.map(
-    (release) => `variables.releases[0] == ${text(release.name)} ? ${text(classForImages(release, builds))} : `,
-  );
-  return `variables.releases.size() == 0 ? ${text(fallback)} : variables.releases.size() > 1 ? "" : ${choices.join("")}""`;
-}
+/** Names of the builds, oldest first, for which this CEL is true. */
+const buildsWhere = (builds: readonly WindowsFacts[], test: (build: WindowsFacts) => string): string =>
+  `[${builds.map((build) => `${test(build)} ? ${text(build.name)} : ""`).join(", ")}].filter(b, b != "")`;
 
 /**
- * The variables that end in `runtimeClass`: the class that the policy sets on a pod that has none, empty for none.
+ * The variables that end in `runtimeClass`: the class of a pod that names none, empty for none.
  *
  * @param pod the pod's spec, as CEL
  */
-export function runtimeClassVariables(
-  builds: readonly WindowsFacts[],
-  pod: string,
-): readonly { readonly name: string; readonly expression: string }[] {
+export function windowsVariables(builds: readonly WindowsFacts[], pod: string): readonly Variable[] {
   const selector = `${pod}.nodeSelector`;
+  const names = texts(builds.map(({ name }) => name));
+  const affinity = (build: string): string =>
+    `${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).all(e, e.key != ${text(buildLabel)} || (e.operator == "In" && ${build} in e.?values.orValue([])) || (e.operator == "NotIn" && !(${build} in e.?values.orValue([]))) || e.operator == "Exists"))`;
   return [
-    {
-      name: "build",
-      expression: `has(${selector}) && ${text(buildLabel)} in ${selector} ? ${selector}[${text(buildLabel)}] : ""`,
-    },
-    // The policy comes before the API server's own validation, which says that an image is missing.
+    // The mutation comes before the API server's own validation, which says that an image is missing.
     { name: "images", expression: `(${allContainers(pod)}).map(c, has(c.image), c.image)` },
     { name: "releases", expression: releasesExpression },
-    { name: "runtimeClass", expression: runtimeClassExpression(builds) },
+    { name: "terms", expression: `${affinityTerms(pod)}.size()` },
+    { name: "class", expression: `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName : ""` },
+    // Builds that the pod itself allows, and those that run its images.
+    {
+      name: "chosen",
+      expression: buildsWhere(builds, ({ name, build }) =>
+        [
+          `(!has(${selector}) || !(${text(buildLabel)} in ${selector}) || ${selector}[${text(buildLabel)}] == ${text(build)})`,
+          `(variables.terms == 0 || ${affinity(text(build))})`,
+          `(variables.class == ${text(name)} || !(variables.class in ${names}))`,
+        ].join(" && "),
+      ),
+    },
+    // Of a class that is not ours, or of Hyper-V isolation, nobody here knows which images it runs.
+    { name: "ownClass", expression: `variables.class != "" && !(variables.class in ${names})` },
+    {
+      name: "able",
+      expression: buildsWhere(builds, (build) => `variables.ownClass || variables.releases.all(r, r in ${texts(runs(build))})`),
+    },
+    { name: "builds", expression: "variables.chosen.filter(b, b in variables.able)" },
+    {
+      name: "runtimeClass",
+      expression:
+        'variables.builds.size() == 1 || (variables.builds.size() > 1 && variables.releases.size() > 0) ? variables.builds[0] : ""',
+    },
   ];
 }
 
@@ -80,31 +94,97 @@ export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly Cl
   ];
 }
 
-/** Names of the releases that the images' tags name, as CEL. */
-const releasesExpression = `[${windowsReleases
-  .map((release) => `variables.images.exists(i, i.matches(${text(tagPattern(release))})) ? ${text(release.name)} : ""`)
-  .join(", ")}].filter(r, r != "")`;
+const add = (path: string, value: string): string => `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
 
-const setClass = '[JSONPatch{op: "add", path: "/spec/runtimeClassName", value: variables.runtimeClass}]';
+/** CEL of a value as a patch takes it: lists and maps of CEL have elements of one type each. */
+function literal(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map((each) => `dyn(${literal(each)})`).join(", ")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  return `{${Object.entries(value)
+    .map(([key, each]) => `${text(key)}: dyn(${literal(each)})`)
+    .join(", ")}}`;
+}
+
+/** The pod's toleration of the Windows taint, where it has none. */
+const tolerate = (): string => {
+  const toleration = literal({ ...windowsTaint, operator: "Equal" });
+  return `variables.tolerates ? [] : has(object.spec.tolerations) ? [${add('"/spec/tolerations/-"', toleration)}] : [${add('"/spec/tolerations"', `[${toleration}]`)}]`;
+};
 
 /**
- * Keeps a pod whose build is unknown off Linux nodes: the scheduler does not look at `spec.os`, so the pod would land there and be rejected
- * by the kubelet repeatedly. With this selector and without a toleration it stays Pending, with the reason.
+ * Labels that the pod's nodes must have, in place of a class: the scheduler does not look at `spec.os`, so the pod would land on Linux and be
+ * rejected by the kubelet repeatedly. One with images of a release that no node runs waits for such a node.
  */
-const holdBack = [
-  'variables.hasSelector ? [JSONPatch{op: "add", path: "/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os"), value: "windows"}]',
-  ': [JSONPatch{op: "add", path: "/spec/nodeSelector", value: {"kubernetes.io/os": "windows"}}]',
-].join(" ");
+const select = [
+  `has(object.spec.nodeSelector) || (variables.choosesOs && variables.lacking == "") ? [] : [${add('"/spec/nodeSelector"', "{}")}]`,
+  `variables.choosesOs ? [] : [${add('"/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os")', '"windows"')}]`,
+  `variables.lacking == "" ? [] : [${add(`"/spec/nodeSelector/" + jsonpatch.escapeKey(${text(buildLabel)})`, "variables.lacking")}]`,
+]
+  .map((part) => `(${part})`)
+  .join(" + ");
+
+/** Where nodes of several builds would do: the newest first. The pod's own order stays. */
+function prefer(builds: readonly WindowsFacts[]): string {
+  const terms = builds.slice(1).map(({ build }, index, { length }) => ({
+    weight: Math.round((100 * (index + 1)) / length),
+    preference: { matchExpressions: [{ key: buildLabel, operator: "In", values: [build] }] },
+  }));
+  const field = "preferredDuringSchedulingIgnoredDuringExecution";
+  const path = "/spec/affinity";
+  return [
+    `has(object.spec.affinity) ? [] : [${add(text(path), "{}")}]`,
+    `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
+    `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) && has(object.spec.affinity.nodeAffinity.${field}) ? [] : [${add(text(`${path}/nodeAffinity/${field}`), literal(terms))}]`,
+  ]
+    .map((part) => `(${part})`)
+    .join(" + ");
+}
 
 /**
- * Sets `runtimeClassName` on Windows pods that have none. The API server's RuntimeClass admission then runs again and merges the class's
- * node selector and toleration, so nothing is repeated here. It may run twice for one pod: the second time the field is set. A DaemonSet's
- * pod gets none: its controller has chosen the node by the template alone (kubernetes/kubernetes,
- * pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the class's selector would contradict a node whose build runs
- * images of an older one.
+ * What is missing of a pod that is made: the toleration; the class, whose selector the API server's RuntimeClass admission merges when it
+ * runs again, or else a selector and an order of builds. A DaemonSet's pod gets no class: its controller has chosen the node by the template
+ * alone (kubernetes/kubernetes, pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the class's selector would
+ * contradict a node whose build runs images of an older one. A HostProcess pod needs none: its image fits every build.
  */
-export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly Manifest[] {
+function placement(builds: readonly WindowsFacts[]): string {
+  const setClass = `[${add('"/spec/runtimeClassName"', "variables.runtimeClass")}]`;
+  const many = 'variables.free && variables.class == "" && variables.builds.size() > 1';
+  return [
+    tolerate(),
+    `variables.setsClass ? ${setClass} : variables.choosesLinux ? [] : ${select}`,
+    ...(builds.length > 1 ? [`!variables.setsClass && ${many} ? ${prefer(builds)} : []`] : []),
+  ]
+    .map((part) => `(${part})`)
+    .join(" + ");
+}
+
+/**
+ * What placement gave a pod, and an update would take away: `nodeSelector` and `tolerations` are atomic, so whoever applies a pod a second
+ * time with values of its own would be refused, because a pod's may not shrink.
+ */
+function restore(classes: readonly RuntimeClassFacts[]): string {
+  const ours = texts([...new Set(classes.flatMap(({ nodeSelector }) => Object.keys(nodeSelector)))]);
+  const selector = "object.spec.?nodeSelector.orValue({})";
+  const before = "oldObject.spec.?nodeSelector.orValue({})";
+  const lostOurs = `${selector}.all(k, k in ${before} && ${selector}[k] == ${before}[k]) && ${before}.all(k, k in ${selector} || k in ${ours})`;
+  return [
+    `${selector} != ${before} && ${lostOurs} ? [${add('"/spec/nodeSelector"', "oldObject.spec.nodeSelector")}] : []`,
+    `${toleratesWindows("oldObject.spec")} ? (${tolerate()}) : []`,
+  ]
+    .map((part) => `(${part})`)
+    .join(" + ");
+}
+
+/**
+ * Places Windows pods, in every namespace: those of the system need the toleration as well. Only fields that a pod leaves out are set. It
+ * may run twice for one pod: the second time nothing is missing.
+ */
+export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): readonly Manifest[] {
   const builds = spec.windows;
+  const pod = "object.spec";
+  const classes = runtimeClassFacts(spec);
+  const foreign = imageReleases.map(({ name, build }) => `${text(name)}: ${text(build)}`).join(", ");
+  const lacks = `variables.free && variables.class == "" && variables.releases.size() == 1 && variables.able.size() == 0 && variables.chosen.size() == ${builds.length}`;
   return [
     {
       apiVersion: "admissionregistration.k8s.io/v1",
@@ -112,30 +192,35 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windo
       metadata: { name: runtimeClassPolicyName },
       spec: {
         matchConstraints: {
-          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
+          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["pods"] }],
         },
         matchConditions: [
-          { name: "says-windows", expression: saysWindows("object.spec") },
-          { name: "has-no-class", expression: "!has(object.spec.runtimeClassName)" },
-          { name: "is-no-host-process", expression: `!(${isHostProcess("object.spec")})` },
+          {
+            name: "means-windows",
+            expression: meansWindows(
+              pod,
+              classes.map(({ name }) => name),
+            ),
+          },
         ],
         variables: [
-          ...runtimeClassVariables(builds, "object.spec"),
-          { name: "ofDaemonSet", expression: ofDaemonSet },
-          { name: "hasSelector", expression: "has(object.spec.nodeSelector)" },
+          ...windowsVariables(builds, pod),
+          { name: "tolerates", expression: toleratesWindows(pod) },
+          { name: "choosesOs", expression: choosesWindows(pod) },
+          { name: "choosesLinux", expression: selectsOs(pod, "linux") },
+          { name: "free", expression: `!(${ofDaemonSet}) && !(${isHostProcess(pod)})` },
           {
-            name: "saysOs",
-            expression: 'variables.hasSelector && "kubernetes.io/os" in object.spec.nodeSelector',
+            name: "setsClass",
+            expression: 'variables.free && variables.class == "" && variables.runtimeClass != "" && !variables.choosesLinux',
           },
+          { name: "lacking", expression: `${lacks} ? {${foreign}}[variables.releases[0]] : ""` },
         ],
         failurePolicy: "Fail",
         reinvocationPolicy: "IfNeeded",
         mutations: [
           {
             patchType: "JSONPatch",
-            jsonPatch: {
-              expression: `variables.runtimeClass != "" && !variables.ofDaemonSet ? ${setClass} : variables.saysOs ? [] : ${holdBack}`,
-            },
+            jsonPatch: { expression: `request.operation == "CREATE" ? (${placement(builds)}) : (${restore(classes)})` },
           },
         ],
       },
@@ -144,12 +229,7 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windo
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingAdmissionPolicyBinding",
       metadata: { name: runtimeClassPolicyName },
-      spec: {
-        policyName: runtimeClassPolicyName,
-        matchResources: {
-          namespaceSelector: { matchExpressions: [notSystem(spec)] },
-        },
-      },
+      spec: { policyName: runtimeClassPolicyName },
     },
   ];
 }

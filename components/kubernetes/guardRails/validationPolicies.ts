@@ -1,77 +1,13 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { windowsReleases } from "../../model/operatingSystems.ts";
+import { ports } from "../../model/ports.ts";
 import type { Manifest } from "../manifest.ts";
-import { runtimeClassFacts } from "../runtimeClasses.ts";
 import { controlPlaneKey } from "../workload.ts";
-import { allContainers, isHostProcess, ofDaemonSet, saysWindows, text, texts, usesAccount } from "./cel.ts";
+import { allContainers, isHostProcess, selectsOs, text, usesAccount } from "./cel.ts";
 import { namespaceLabels, notAllowed, notSystem } from "./namespaces.ts";
 import { type PodPolicy, pod, podPolicy } from "./podPolicy.ts";
-import { policyManifests } from "./policy.ts";
-import { runtimeClassVariables } from "./runtimeClassPolicy.ts";
+import { type Policy, policyManifests } from "./policy.ts";
 import { servicePolicy } from "./servicePolicy.ts";
-import { windowsLimits } from "./windowsLimits.ts";
-
-/** Tags of Microsoft's images: `ltsc2022` and so on. */
-const tags = `ltsc20(${windowsReleases.map(({ imageTag }) => imageTag.replace("ltsc20", "")).join("|")})`;
-
-/**
- * What Windows ignores or cannot do: the pod is admitted with a warning to the client.
- *
- * @param setsClass whether the cluster has the policy that sets the RuntimeClass: a workload's pods then need not name theirs.
- */
-function windowsLimitsPolicy(spec: Pick<ClusterSpec, "kubernetes" | "windows">, setsClass: boolean): PodPolicy {
-  const own = `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName`;
-  return {
-    name: "fenestra-windows-limits",
-    when: `${saysWindows(pod)} && !(${isHostProcess(pod)})`,
-    variables: [
-      { name: "containers", expression: allContainers(pod) },
-      { name: "ofDaemonSet", expression: ofDaemonSet },
-      ...(setsClass ? runtimeClassVariables(spec.windows, pod) : []),
-      { name: "class", expression: setsClass ? `${own} : variables.runtimeClass` : `${own} : ""` },
-    ],
-    checks: windowsLimits(spec),
-    operations: ["CREATE"],
-    bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],
-  };
-}
-
-/**
- * Pods that are meant for Windows but do not say so. The API server then validates them as Linux pods: fields that Windows refuses are
- * accepted, and the pod fails on the node instead.
- */
-function osNamePolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PodPolicy {
-  const classes = runtimeClassFacts(spec).map(({ name }) => name);
-  const wants = [
-    `(has(${pod}.nodeSelector) && "kubernetes.io/os" in ${pod}.nodeSelector && ${pod}.nodeSelector["kubernetes.io/os"] == "windows")`,
-    `(has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes)})`,
-    `(${allContainers(pod)}).exists(c, c.image.matches("${tags}|mcr[.]microsoft[.]com/windows|nanoserver|windowsservercore"))`,
-  ];
-  return {
-    name: "fenestra-windows-os-name",
-    when: wants.join(" || "),
-    checks: [
-      {
-        expression: saysWindows(pod),
-        message:
-          "this pod is meant for Windows by its image, node selector or RuntimeClass, but does not say so: set {pod}.os.name: windows, so that the API server refuses what Windows cannot do and the pod gets its RuntimeClass",
-      },
-    ],
-    operations: ["CREATE"],
-    bindings: [
-      {
-        suffix: "warn",
-        actions: ["Warn", "Audit"],
-        namespaces: [notSystem(spec), { key: namespaceLabels.windowsOsName, operator: "NotIn", values: ["required"] }],
-      },
-      {
-        suffix: "deny",
-        actions: ["Deny"],
-        namespaces: [{ key: namespaceLabels.windowsOsName, operator: "In", values: ["required"] }],
-      },
-    ],
-  };
-}
+import { windowsPolicies } from "./windowsPolicies.ts";
 
 /** A HostProcess pod is an administrator of the node. */
 const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
@@ -116,6 +52,10 @@ const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
 });
 
+/** Where charts that tolerate everything by default have their tolerations. */
+const chartValues =
+  "tolerations of prometheus-node-exporter and aws-node-termination-handler, prometheus-node-exporter.tolerations of kube-prometheus-stack";
+
 /** Tolerates the control plane's taint, by its key or by tolerating everything. */
 const toleratesControlPlane = [
   `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,
@@ -137,24 +77,84 @@ const stays = (field: string): string =>
 
 /**
  * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that machine's identity.
- * Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them unchanged is allowed.
+ * Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them unchanged is allowed. These machines run Linux, so
+ * what a selector sends to Windows never gets there.
  */
 const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-control-plane",
   when: `!(${isMirror})`,
-  checks: [
+  variables: [
+    { name: "wide", expression: `!(${stays("tolerations")}) && (${toleratesControlPlane}) && !(${selectsOs(pod, "windows")})` },
+    { name: "named", expression: `!(${stays("nodeName")}) && (${namesNode})` },
     {
-      expression: `(${stays("tolerations")}) || !(${toleratesControlPlane})`,
-      message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; name the taints that you mean in {pod}.tolerations, or have an administrator label this namespace`,
+      name: "why",
+      expression: `(variables.wide ? ${text(`pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "pods that name their node pass by its taints" : "")`,
     },
     {
-      expression: `(${stays("nodeName")}) || !(${namesNode})`,
-      message: `pods that name their node pass by its taints and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; in place of {pod}.nodeName use a node selector or affinity on kubernetes.io/hostname`,
+      name: "fix",
+      expression: `(variables.wide ? "name the taints that you mean in " + variables.path + ${text(`.tolerations (a value of charts: ${chartValues})`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "in place of " + variables.path + ".nodeName use a node selector or affinity on kubernetes.io/hostname, and for kubectl debug node --namespace kube-system" : "")`,
+    },
+  ],
+  checks: [
+    {
+      expression: "!variables.wide && !variables.named",
+      message: `{why}, and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; {fix}; or have an administrator label this namespace`,
     },
   ],
   operations: ["CREATE", "UPDATE"],
   bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] }],
 });
+
+/** Ports of the host that programs of the nodes have: a pod that asks for one waits for ever. */
+function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolicy {
+  const taken: readonly (readonly [port: number, by: string])[] = [
+    [ports.kubelet, "the kubelet"],
+    [ports.kubeProxyHealth, "kube-proxy"],
+    ...(spec.addons.exporters
+      ? ([
+          [ports.nodeExporter, "the node-exporter of addons.exporters"],
+          [ports.windowsExporter, "the windows-exporter of addons.exporters"],
+        ] as const)
+      : []),
+  ];
+  const port = `(has(p.hostPort) ? p.hostPort : has(${pod}.hostNetwork) && ${pod}.hostNetwork ? p.containerPort : 0)`;
+  return {
+    name: "fenestra-taken-ports",
+    when: "true",
+    variables: [
+      {
+        name: "taken",
+        expression: `[${taken.map(([number, by]) => `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, ${port} == ${number})) ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
+      },
+    ],
+    checks: [
+      {
+        expression: 'variables.taken == ""',
+        message:
+          "ports of the host that this pod asks for are taken on nodes, {taken}, so it stays Pending there: choose others (in charts of exporters service.port and service.targetPort), or leave theirs out",
+      },
+    ],
+    operations: ["CREATE"],
+    bindings: [{ suffix: "warn", actions: ["Warn", "Audit"], namespaces: [notSystem(spec)] }],
+  };
+}
+
+/** No pod network that can be chosen enforces them. */
+const networkPolicies: Policy = {
+  name: "fenestra-network-policies",
+  resourceRules: [
+    { apiGroups: ["networking.k8s.io"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["networkpolicies"] },
+  ],
+  variables: [],
+  validations: [
+    {
+      expression: "false",
+      message:
+        "nothing in this cluster enforces NetworkPolicies, so every pod still reaches every other: keep tenants in clusters of their own",
+    },
+  ],
+  bindings: [{ suffix: "warn", actions: ["Warn", "Audit"] }],
+};
 
 /**
  * The validating policies of a cluster; those about Windows only where it has Windows nodes.
@@ -162,13 +162,13 @@ const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy =>
  * @param setsClass whether the cluster has the policy that sets the RuntimeClass of Windows pods
  */
 export function validationPolicies(
-  spec: Pick<ClusterSpec, "facts" | "kubernetes" | "pools" | "windows">,
+  spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
   setsClass: boolean,
 ): readonly Manifest[] {
-  const windows = runtimeClassFacts(spec).length > 0;
   const policies = [
-    ...(windows ? [windowsLimitsPolicy(spec, setsClass), osNamePolicy(spec), hostProcessPolicy(spec), gmsaPolicy(spec)] : []),
+    ...(spec.windows.length > 0 ? [...windowsPolicies(spec, setsClass), hostProcessPolicy(spec), gmsaPolicy(spec)] : []),
     controlPlanePolicy(spec),
+    portsPolicy(spec),
   ];
-  return [...policies.map(podPolicy), servicePolicy(spec)].flatMap(policyManifests);
+  return [...policies.map(podPolicy), servicePolicy(spec), networkPolicies].flatMap(policyManifests);
 }

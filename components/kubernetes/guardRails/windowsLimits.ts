@@ -1,30 +1,45 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { buildLabel, windowsTaint } from "../../model/pools.ts";
 import { text, texts } from "./cel.ts";
+import { namespaceLabels } from "./namespaces.ts";
 
 /** One thing that Windows ignores or cannot do. */
 export interface WindowsLimit {
   /**
    * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its containers,
-   * `variables.class` is the RuntimeClass that it has or will be given, empty for none; `variables.ofDaemonSet` says whose pod it is.
+   * `variables.landsOn` the builds whose nodes may get it; `variables.ofDaemonSet` says whose pod it is.
    */
   readonly expression: string;
   /** What happens and the fix; `{pod}` stands for the path of the pod's spec. */
   readonly message: string;
 }
 
+/** A claim that a StatefulSet or a pod makes for itself names its class. */
+const unclassed = [
+  'object.kind != "StatefulSet" || dyn(object).spec.?volumeClaimTemplates.orValue([]).all(t, has(t.spec.storageClassName))',
+  "!has(variables.pod.volumes) || variables.pod.volumes.all(v, !has(v.ephemeral) || has(v.ephemeral.volumeClaimTemplate.spec.storageClassName))",
+]
+  .map((test) => `(${test})`)
+  .join(" && ");
+
 const noVolume = (test: string): string =>
   `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
 
-const probes = ["livenessProbe", "readinessProbe", "startupProbe"]
-  .map((probe) => `(has(c.${probe}) && (has(c.${probe}.httpGet) || has(c.${probe}.tcpSocket)))`)
+/** What a kubelet asks a container by its pod's address. */
+const probes = [
+  ...["livenessProbe", "readinessProbe", "startupProbe"].map((probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const),
+  ...["postStart", "preStop"].map((hook) => [`c.?lifecycle.?${hook}`, ["httpGet", "tcpSocket"]] as const),
+]
+  .flatMap(([path, kinds]) => kinds.map((kind) => `${path}.?${kind}.hasValue()`))
   .join(" || ");
+
+/** Volumes of types that a kubelet on Windows does not mount. */
+const noMount = ["nfs", "iscsi", "fc", "rbd", "cephfs", "image"];
 
 /**
  * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website: concepts/windows/intro.md,
  * "Compatibility and limitations"). What it refuses by itself is not repeated.
  */
-export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">): readonly WindowsLimit[] {
+export function windowsLimits(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "windows">): readonly WindowsLimit[] {
   const { windows: network } = spec.kubernetes.podNetwork;
   const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
   return [
@@ -35,6 +50,10 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
     {
       expression: noVolume('v.emptyDir.medium == "Memory"'),
       message: "Windows has no memory-backed emptyDir: the volume lies on the node's disk",
+    },
+    {
+      expression: `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, ${noMount.map((type) => `has(v.${type})`).join(" || ")} || (has(v.hostPath) && has(v.hostPath.type) && v.hostPath.type == "Socket"))`,
+      message: `Windows mounts no volumes of the types ${noMount.join(", ")} and no hostPath of type Socket: use a claim, of SMB in place of NFS`,
     },
     {
       expression: noVolume('v.emptyDir.medium.startsWith("HugePages")'),
@@ -72,58 +91,25 @@ export function windowsLimits(spec: Pick<ClusterSpec, "kubernetes" | "windows">)
       message: "Windows ignores mountPropagation",
     },
     {
-      expression: 'variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)',
-      message:
-        "a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace",
+      expression: `(namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod") || variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)`,
+      message: `a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace, and label that ${namespaceLabels.memoryLimits}: defaulted`,
     },
-    {
-      expression: `variables.ofDaemonSet || variables.class != "" || (has(variables.pod.nodeSelector) && ${text(buildLabel)} in variables.pod.nodeSelector)`,
-      message: `the Windows build of this pod cannot be told from its image, so it stays Pending: set {pod}.runtimeClassName to one of ${spec.windows
-        .map(({ name }) => name)
-        .join(", ")}`,
-    },
-    ...daemonSetLimits(spec.windows.length > 1),
+    ...(spec.addons.storage
+      ? [
+          {
+            expression: unclassed,
+            message:
+              "the default StorageClass linux makes file systems of Linux: set storageClassName: windows in every volumeClaimTemplate of this pod",
+          },
+        ]
+      : []),
     ...(deaf.length === 0
       ? []
       : [
           {
-            expression: `!(variables.class in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
-            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP and TCP probes fail there: use exec probes`,
+            expression: `!variables.landsOn.exists(b, b in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
+            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec${spec.windows.length > 1 ? ", or choose another build by {pod}.runtimeClassName" : ""}`,
           },
         ]),
-  ];
-}
-
-const affinity = "variables.pod.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution";
-
-/** CEL: the pod's own selector or affinity names one of these labels of nodes. */
-const chooses = (labels: readonly string[]): string =>
-  [
-    `(has(variables.pod.nodeSelector) && ${texts(labels)}.exists(l, l in variables.pod.nodeSelector))`,
-    `(has(variables.pod.affinity) && has(variables.pod.affinity.nodeAffinity) && has(${affinity}) && ${affinity}.nodeSelectorTerms.all(t, has(t.matchExpressions) && t.matchExpressions.exists(e, e.key in ${texts(labels)})))`,
-  ].join(" || ");
-
-const { key, value, effect } = windowsTaint;
-const toleratesWindows = [
-  "has(variables.pod.tolerations) && variables.pod.tolerations.exists(t,",
-  `(!has(t.key) || t.key == "" || (t.key == ${text(key)} && (!has(t.value) || t.value in ["", ${text(value)}]))) &&`,
-  `(!has(t.effect) || t.effect in ["", ${text(effect)}]))`,
-].join(" ");
-
-/** What a DaemonSet cannot leave to a RuntimeClass, which acts on its pods after their nodes were chosen (kubernetes/kubernetes#111590). */
-function daemonSetLimits(severalBuilds: boolean): readonly WindowsLimit[] {
-  return [
-    {
-      expression: `!variables.ofDaemonSet || ((${chooses(["kubernetes.io/os", buildLabel])}) && ${toleratesWindows})`,
-      message: `which nodes get a pod of a DaemonSet is decided by its template alone, before a RuntimeClass adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
-    },
-    ...(severalBuilds
-      ? [
-          {
-            expression: `!variables.ofDaemonSet || !has(variables.pod.runtimeClassName) || ${chooses([buildLabel])}`,
-            message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
-          },
-        ]
-      : []),
   ];
 }

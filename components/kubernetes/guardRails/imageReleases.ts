@@ -1,0 +1,60 @@
+import { windowsReleases } from "../../model/operatingSystems.ts";
+import { text } from "./cel.ts";
+
+/** A release of Windows that images are made for, whether or not a pool can run it. */
+interface ImageRelease {
+  readonly name: string;
+  readonly build: string;
+  /** How tags say it by themselves. */
+  readonly tags: readonly string[];
+  /** How tags say it beside a word for Windows; alone they may be a date or a version. */
+  readonly versions: readonly string[];
+}
+
+/** Releases without a pool (learn.microsoft.com: "Windows container version compatibility"). */
+const others = [
+  ["windows-2016", "14393", ["ltsc2016", "sac2016"], ["2016", "1607"]],
+  ["1709", "16299", [], ["1709"]],
+  ["1803", "17134", [], ["1803"]],
+  ["1903", "18362", [], ["1903"]],
+  ["1909", "18363", [], ["1909"]],
+  ["2004", "19041", [], ["2004"]],
+  ["20H2", "19042", ["20[Hh]2"], []],
+  ["23H2", "25398", ["23[Hh]2"], []],
+] as const;
+
+/** Every release whose images are recognised. 1809 is an older name of 2019. */
+export const imageReleases: readonly ImageRelease[] = [
+  ...windowsReleases.map(({ name, build, imageTag }) => {
+    const year = name.replace("windows-", "");
+    return { name, build, tags: [imageTag], versions: [year, ...(year === "2019" ? ["1809"] : [])] };
+  }),
+  ...others.map(([name, build, tags, versions]) => ({ name, build: `10.0.${build}`, tags, versions })),
+];
+
+/**
+ * Expression for an image whose tag names a release: `:ltsc2022`, `:windowsservercore-ltsc2022`, `:windows-2022-5.0.0`,
+ * `:3.1-nanoserver-1809`, `:10.0.20348.2340`.
+ */
+export function tagPattern({ build, tags, versions }: Pick<ImageRelease, "build" | "tags" | "versions">): string {
+  const own = [...tags, `${build.replaceAll(".", "[.]")}([.][0-9]+)?`, ...versions.map((version) => `windows(server)?-?${version}`)];
+  const beside = versions.map((version) => `(servercore|nanoserver|microsoft[.]com/windows)([^@]*[:-])?${version}`);
+  return `(${[`[:-](${own.join("|")})`, ...beside].join("|")})([-_@]|$)`;
+}
+
+/** CEL: names of the releases that the images in `variables.images` name, each once. */
+export const releasesExpression = `[${imageReleases
+  .map((release) => `variables.images.exists(i, i.matches(${text(tagPattern(release))})) ? ${text(release.name)} : ""`)
+  .join(", ")}].filter(r, r != "")`;
+
+/**
+ * Images that exist for several releases under one tag: whichever node runs the pod takes its own. Where their tag names a release
+ * nevertheless, it counts.
+ */
+export const multiPlatform =
+  "^(mcr[.]microsoft[.]com/(dotnet/|powershell|oss/)|registry[.]k8s[.]io/(pause|e2e-test-images/)|(docker[.]io/(library/)?)?(golang|mongo|eclipse-temurin|hello-world)[:@])";
+
+/** Images that are for Windows alone, whatever their tag. */
+export const windowsOnly = `mcr[.]microsoft[.]com/(windows|dotnet/framework)|(^|/)microsoft/(iis|aspnet|dotnet-framework|windowsservercore|nanoserver)|nanoserver|windowsservercore|ltsc20(16|${windowsReleases
+  .map(({ imageTag }) => imageTag.replace("ltsc20", ""))
+  .join("|")})`;

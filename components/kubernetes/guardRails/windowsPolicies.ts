@@ -1,0 +1,208 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { buildLabel, windowsTaint } from "../../model/pools.ts";
+import { runtimeClassFacts } from "../runtimeClasses.ts";
+import {
+  affinityTerms,
+  allContainers,
+  choosesWindows,
+  isHostProcess,
+  meansWindows,
+  ofDaemonSet,
+  saysWindows,
+  selectsOs,
+  text,
+  texts,
+  toleratesWindows,
+} from "./cel.ts";
+import { multiPlatform, windowsOnly } from "./imageReleases.ts";
+import { namespaceLabels, notSystem } from "./namespaces.ts";
+import { type PodPolicy, pod } from "./podPolicy.ts";
+import type { Requirement } from "./policy.ts";
+import { windowsVariables } from "./runtimeClassPolicy.ts";
+import { windowsLimits } from "./windowsLimits.ts";
+
+type Spec = Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">;
+
+const joined = (name: string): string => `variables.${name}.join(", ")`;
+const warns = ["Warn", "Audit"] as const;
+const isFor = (spec: Spec): string =>
+  meansWindows(
+    pod,
+    runtimeClassFacts(spec).map(({ name }) => name),
+  );
+
+/**
+ * The policies on Windows pods.
+ *
+ * @param setsClass whether the cluster has the policy that places them
+ */
+export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
+  return [placementPolicy(spec), limitsPolicy(spec, setsClass), daemonSetPolicy(spec), imagePolicy(spec), osNamePolicy(spec)];
+}
+
+/** Labels by which alone nobody can have meant certain pools. */
+const general = ["kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch", buildLabel];
+
+/** What can run on no node, whatever happens: refused, since it would wait or fail without a word. */
+function placementPolicy(spec: Spec): PodPolicy {
+  const numbers = spec.windows.map(({ name, build }) => `${build} for ${name}`).join(", ");
+  return {
+    name: "fenestra-windows-placement",
+    when: `(${isFor(spec)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
+    variables: [
+      ...windowsVariables(spec.windows, pod),
+      { name: "images_for", expression: joined("releases") },
+      { name: "nodes_of", expression: joined("chosen") },
+      {
+        name: "anywhere",
+        expression: `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, k in ${texts(general)})) && ${affinityTerms(pod)}.all(t, !has(t.matchFields) && t.?matchExpressions.orValue([]).all(e, e.key in ${texts(general)}))`,
+      },
+    ],
+    checks: [
+      {
+        expression: `!(${saysWindows(pod)}) || !(${selectsOs(pod, "linux")})`,
+        message: "{pod}.os.name says Windows and {pod}.nodeSelector chooses Linux, so no node fits: leave one of them out",
+      },
+      {
+        expression: "variables.releases.size() < 2 || variables.able.size() > 0",
+        message: "the images of this pod are for {images_for}, and no node runs them together: use images of one release",
+      },
+      {
+        expression: "variables.chosen.size() == 0 || variables.able.size() == 0 || variables.builds.size() > 0",
+        message: `the image of this pod is for {images_for}, but its RuntimeClass, node selector or affinity chooses nodes of {nodes_of}, which cannot run it: choose the image for {nodes_of}, or leave {pod}.runtimeClassName and the label ${buildLabel} out`,
+      },
+      {
+        expression:
+          'object.kind != "DaemonSet" || !variables.anywhere || variables.able.size() == 0 || variables.chosen.all(b, b in variables.able)',
+        message: `the image of this DaemonSet is for {images_for}, but its template fits nodes of {nodes_of}: choose the build in {pod}.nodeSelector by ${buildLabel} (${numbers})`,
+      },
+    ],
+    operations: ["CREATE"],
+    bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
+  };
+}
+
+/** What Windows ignores or cannot do, and what cannot be told: the pod is admitted with a warning to the client. */
+function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
+  const names = spec.windows.map(({ name }) => name).join(", ");
+  const { key, value, effect } = windowsTaint;
+  return {
+    name: "fenestra-windows-limits",
+    when: `(${isFor(spec)}) && !(${isHostProcess(pod)})`,
+    variables: [
+      { name: "containers", expression: allContainers(pod) },
+      { name: "ofDaemonSet", expression: ofDaemonSet },
+      ...windowsVariables(spec.windows, pod),
+      {
+        name: "landsOn",
+        expression: 'variables.ofDaemonSet || variables.runtimeClass == "" ? variables.builds : [variables.runtimeClass]',
+      },
+      { name: "images_for", expression: joined("releases") },
+      { name: "fits", expression: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass` },
+    ],
+    checks: [
+      {
+        expression: "variables.releases.size() != 1 || variables.able.size() > 0",
+        message: `no node of this cluster runs images of {images_for}, so this pod waits for one: use an image for one of ${names}`,
+      },
+      setsClass
+        ? {
+            expression: `variables.ofDaemonSet || variables.class != "" || variables.releases.size() > 0 || variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
+            message: `the Windows build of this pod cannot be told from its image, so any Windows node may get it, of the newest build first: if the image is for one build, set {pod}.runtimeClassName to one of ${names}`,
+          }
+        : {
+            expression: `variables.ofDaemonSet || variables.class != "" || ((${choosesWindows(pod)}) && (${toleratesWindows(pod)}))`,
+            message: `this release of Kubernetes adds nothing to pods, so this one stays Pending: set {pod}.runtimeClassName to {fits}, or {pod}.nodeSelector to kubernetes.io/os: windows and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
+          },
+      ...windowsLimits(spec),
+    ],
+    operations: ["CREATE"],
+    bindings: [{ suffix: "warn", actions: [...warns], namespaces: [notSystem(spec)] }],
+  };
+}
+
+/**
+ * What a DaemonSet cannot leave to the API server, which changes its pods after their nodes were chosen (kubernetes/kubernetes#111590). It is
+ * told in every namespace: those of the system are where such things belong.
+ */
+function daemonSetPolicy(spec: Spec): PodPolicy {
+  const { key, value, effect } = windowsTaint;
+  const choosesBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)})))`;
+  return {
+    name: "fenestra-windows-daemon-sets",
+    when: `object.kind == "DaemonSet" && (${isFor(spec)})`,
+    checks: [
+      {
+        expression: `(${choosesWindows(pod)} || ${choosesBuild}) && (${toleratesWindows(pod)})`,
+        message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations (the value in small letters)`,
+      },
+      ...(spec.windows.length > 1
+        ? [
+            {
+              expression: `!has(${pod}.runtimeClassName) || ${choosesBuild}`,
+              message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
+            },
+          ]
+        : []),
+    ],
+    operations: ["CREATE"],
+    bindings: [{ suffix: "warn", actions: [...warns] }],
+  };
+}
+
+const hasWindowsImage = `(${allContainers(pod)}).exists(c, has(c.image) && c.image.matches(${text(windowsOnly)}))`;
+
+/** Images for Windows in pods that nothing sends there. */
+function imagePolicy(spec: Spec): PodPolicy {
+  return {
+    name: "fenestra-windows-images",
+    when: `${hasWindowsImage} && !(${isFor(spec)})`,
+    checks: [
+      {
+        expression: "false",
+        message:
+          "an image of this pod is for Windows, but nothing says so, and Linux nodes get the pod: set {pod}.nodeSelector to kubernetes.io/os: windows",
+      },
+    ],
+    operations: ["CREATE"],
+    bindings: [
+      {
+        suffix: "warn",
+        actions: [...warns],
+        namespaces: [notSystem(spec), { key: namespaceLabels.windowsOsName, operator: "NotIn", values: ["required"] }],
+      },
+    ],
+  };
+}
+
+/**
+ * Pods that are meant for Windows but do not say so. The API server validates them as Linux pods: fields that Windows refuses are accepted
+ * and without effect, and PodSecurity `restricted` asks for those of Linux.
+ */
+function osNamePolicy(spec: Spec): PodPolicy {
+  const required: Requirement = { key: namespaceLabels.windowsOsName, operator: "In", values: ["required"] };
+  return {
+    name: "fenestra-windows-os-name",
+    when: `(${isFor(spec)}) || ${hasWindowsImage}`,
+    checks: [
+      {
+        expression: saysWindows(pod),
+        message:
+          "this pod is meant for Windows by its image, node selector, affinity or RuntimeClass, but does not say so: set {pod}.os.name: windows, so that the API server refuses what Windows cannot do, and PodSecurity asks for nothing that only Linux has",
+      },
+    ],
+    operations: ["CREATE"],
+    bindings: [
+      {
+        suffix: "warn",
+        actions: [...warns],
+        namespaces: [
+          notSystem(spec),
+          { ...required, operator: "NotIn" },
+          { key: "pod-security.kubernetes.io/enforce", operator: "In", values: ["restricted"] },
+        ],
+      },
+      { suffix: "deny", actions: ["Deny"], namespaces: [required] },
+    ],
+  };
+}
