@@ -80,7 +80,7 @@ export function acceptanceChecks(
       plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
       ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true })),
       // A pod for Windows in a stack of one build gets that build.
-      ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod] : []),
+      ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod(policyGate !== undefined)] : []),
     ),
     refusedFieldsCheck,
     ...guardRailChecks([...builds.keys()], mutates),

@@ -34,7 +34,8 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       about: "an image that names no release",
       spec: windows,
       image: "registry.example.test/app:1.0",
-      ...(several ? { runtimeClass: null, warned: /cannot be told from its image/ } : { runtimeClass: mutates ? (only ?? null) : null }),
+      runtimeClass: mutates && !several ? (only ?? null) : null,
+      ...(mutates && !several ? {} : { warned: mutates ? /cannot be told from its image/ : /adds nothing to pods/ }),
     },
     {
       about: "a RuntimeClass of its own",
@@ -57,10 +58,10 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       warned: /no memory-backed emptyDir/,
     },
     {
-      about: "a Windows image without spec.os.name",
+      about: "a Windows image in a pod for any node",
       spec: {},
       image: `${servercore}:ltsc2022`,
-      warned: /set spec\.os\.name: windows/,
+      warned: /nothing says so/,
     },
     {
       about: "a HostProcess pod in an ordinary namespace",

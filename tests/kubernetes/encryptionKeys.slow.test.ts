@@ -88,7 +88,7 @@ describe("the key of Secrets", function () {
 
   before(async function () {
     writeFileSync(configuration, configurationOf(["key1"]));
-    api = await startApiServer(this, undefined, [`--encryption-provider-config=${configuration}`]);
+    api = await startApiServer(this, { flags: [`--encryption-provider-config=${configuration}`] });
     await made("old");
   });
   after(async () => {

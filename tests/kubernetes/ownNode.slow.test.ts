@@ -62,7 +62,7 @@ describe("identities of a worker on a real API server", function () {
   };
 
   before(async function () {
-    api = await startApiServer(this, undefined, ["--enable-admission-plugins=NodeRestriction"]);
+    api = await startApiServer(this, { flags: ["--enable-admission-plugins=NodeRestriction"] });
     const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))].filter((name) => name !== "kube-system");
     const rights = [rule("", ["nodes"], ["get", "patch", "update"]), rule("", ["nodes/status"], ["get", "patch"])];
     await made(namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })));

@@ -301,8 +301,8 @@ export const podTable: readonly PodCase[] = [
       `${Object.keys(options)[0]} of an init container`,
       {
         ...windows,
-        containers: one(servercore),
-        initContainers: [{ ...one(servercore, account(options))[0], name: "first" }],
+        containers: one("x"),
+        initContainers: [{ ...one("x", account(options))[0], name: "first" }],
       },
       "refused",
       [noAccount],

@@ -55,7 +55,7 @@ describe("people who sign in", function () {
       },
     ];
     const spec = specOf("aws-dev", { access: JSON.stringify({ signIn }) });
-    api = await startApiServer(this, authenticationConfiguration(spec.signIn));
+    api = await startApiServer(this, { authentication: authenticationConfiguration(spec.signIn) });
     const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: signInManifests(spec) });
     assert.equal((await api.kubectl(["apply", "--server-side", "-f", "-"], objects)).code, 0);
   });

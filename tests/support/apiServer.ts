@@ -62,21 +62,28 @@ function ownAddress(): string {
   return `127.${[...randomBytes(3)].map((byte) => 1 + (byte % 254)).join(".")}`;
 }
 
+/** How the programs are started. */
+interface ApiServerOptions {
+  /** Text of an AuthenticationConfiguration. Default: none. */
+  readonly authentication?: string | undefined;
+  /** More flags of the API server. */
+  readonly flags?: readonly string[];
+  /** Whether a scheduler places pods; Nodes that a test makes then stay Ready without a kubelet. Default: no. */
+  readonly schedules?: boolean;
+  /** Minor of Kubernetes. Default: the one that is pinned for rehearsals. */
+  readonly minor?: string | undefined;
+}
+
 /**
  * Starts the programs; obtains them first, as {@link obtainOrSkip} does.
  *
  * @param suite `this` of a `before` hook.
- * @param authentication text of an AuthenticationConfiguration. Default: none.
- * @param flags more flags of the API server.
- * @param schedules whether a scheduler places pods; Nodes that a test makes then stay Ready without a kubelet. Default: no.
  */
-export async function startApiServer(
-  suite: Context,
-  authentication?: string,
-  flags: readonly string[] = [],
-  schedules = false,
-): Promise<ApiServer> {
-  const programs = await obtainOrSkip(suite, (progress) => obtainPrograms({ progress }));
+export async function startApiServer(suite: Context, options: ApiServerOptions = {}): Promise<ApiServer> {
+  const { minor } = options;
+  const programs = await obtainOrSkip(suite, (progress) =>
+    obtainPrograms(minor === undefined ? { progress } : { progress, wanted: { minor } }),
+  );
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
   const stop = async (): Promise<void> => {
@@ -88,7 +95,7 @@ export async function startApiServer(
     rmSync(folder, { recursive: true, force: true });
   };
   try {
-    const { etcd, restart, send } = await startAll(programs, folder, children, authentication, flags, schedules);
+    const { etcd, restart, send } = await startAll(programs, folder, children, options);
     const kubeconfig = path.join(folder, "kubeconfig");
     const kubectl: ApiServer["kubectl"] = (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
     return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart, stop };
@@ -102,9 +109,7 @@ async function startAll(
   programs: Programs,
   folder: string,
   children: ChildProcess[],
-  authentication: string | undefined,
-  flags: readonly string[],
-  schedules: boolean,
+  { authentication, flags = [], schedules = false }: ApiServerOptions,
 ): Promise<{ readonly etcd: string; readonly restart: ApiServer["restart"]; readonly send: ApiServer["send"] }> {
   const host = ownAddress();
   const token = randomBytes(16).toString("hex");

@@ -148,11 +148,11 @@ function prefer(builds: readonly WindowsFacts[]): string {
  */
 function placement(builds: readonly WindowsFacts[]): string {
   const setClass = `[${add('"/spec/runtimeClassName"', "variables.runtimeClass")}]`;
-  const many = 'variables.free && variables.class == "" && variables.builds.size() > 1';
+  const several = 'variables.free && variables.class == "" && variables.builds.size() > 1';
   return [
     tolerate(),
     `variables.setsClass ? ${setClass} : variables.choosesLinux ? [] : ${select}`,
-    ...(builds.length > 1 ? [`!variables.setsClass && ${many} ? ${prefer(builds)} : []`] : []),
+    ...(builds.length > 1 ? [`variables.release == "" && ${several} ? ${prefer(builds)} : []`] : []),
   ]
     .map((part) => `(${part})`)
     .join(" + ");
@@ -184,7 +184,8 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools
   const pod = "object.spec";
   const classes = runtimeClassFacts(spec);
   const foreign = imageReleases.map(({ name, build }) => `${text(name)}: ${text(build)}`).join(", ");
-  const lacks = `variables.free && variables.class == "" && variables.releases.size() == 1 && variables.able.size() == 0 && variables.chosen.size() == ${builds.length}`;
+  const undecided = 'variables.free && variables.class == ""';
+  const lacks = `variables.releases.size() == 1 && variables.able.size() == 0 && variables.chosen.size() == ${builds.length}`;
   return [
     {
       apiVersion: "admissionregistration.k8s.io/v1",
@@ -209,11 +210,15 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools
           { name: "choosesOs", expression: choosesWindows(pod) },
           { name: "choosesLinux", expression: selectsOs(pod, "linux") },
           { name: "free", expression: `!(${ofDaemonSet}) && !(${isHostProcess(pod)})` },
+          // RuntimeClass admission compares each toleration with each: with thousands of them it would not end in time.
+          { name: "many", expression: `has(${pod}.tolerations) && ${pod}.tolerations.size() > 1000` },
+          { name: "fits", expression: `${undecided} && variables.runtimeClass != "" && !variables.choosesLinux` },
+          { name: "setsClass", expression: "variables.fits && !variables.many" },
           {
-            name: "setsClass",
-            expression: 'variables.free && variables.class == "" && variables.runtimeClass != "" && !variables.choosesLinux',
+            name: "release",
+            expression: `variables.fits ? variables.runtimeClass : ${undecided} && ${lacks} ? variables.releases[0] : ""`,
           },
-          { name: "lacking", expression: `${lacks} ? {${foreign}}[variables.releases[0]] : ""` },
+          { name: "lacking", expression: `variables.release == "" ? "" : {${foreign}}[variables.release]` },
         ],
         failurePolicy: "Fail",
         reinvocationPolicy: "IfNeeded",

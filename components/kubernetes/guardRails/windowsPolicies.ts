@@ -37,7 +37,7 @@ const isFor = (spec: Spec): string =>
  * @param setsClass whether the cluster has the policy that places them
  */
 export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
-  return [placementPolicy(spec), limitsPolicy(spec, setsClass), daemonSetPolicy(spec), imagePolicy(spec), osNamePolicy(spec)];
+  return [placementPolicy(spec), limitsPolicy(spec, setsClass), nodesPolicy(spec, setsClass), imagePolicy(spec), osNamePolicy(spec)];
 }
 
 /** Labels by which alone nobody can have meant certain pools. */
@@ -85,7 +85,6 @@ function placementPolicy(spec: Spec): PodPolicy {
 /** What Windows ignores or cannot do, and what cannot be told: the pod is admitted with a warning to the client. */
 function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   const names = spec.windows.map(({ name }) => name).join(", ");
-  const { key, value, effect } = windowsTaint;
   return {
     name: "fenestra-windows-limits",
     when: `(${isFor(spec)}) && !(${isHostProcess(pod)})`,
@@ -98,22 +97,20 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
         expression: 'variables.ofDaemonSet || variables.runtimeClass == "" ? variables.builds : [variables.runtimeClass]',
       },
       { name: "images_for", expression: joined("releases") },
-      { name: "fits", expression: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass` },
     ],
     checks: [
       {
         expression: "variables.releases.size() != 1 || variables.able.size() > 0",
         message: `no node of this cluster runs images of {images_for}, so this pod waits for one: use an image for one of ${names}`,
       },
-      setsClass
-        ? {
-            expression: `variables.ofDaemonSet || variables.class != "" || variables.releases.size() > 0 || variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
-            message: `the Windows build of this pod cannot be told from its image, so any Windows node may get it, of the newest build first: if the image is for one build, set {pod}.runtimeClassName to one of ${names}`,
-          }
-        : {
-            expression: `variables.ofDaemonSet || variables.class != "" || ((${choosesWindows(pod)}) && (${toleratesWindows(pod)}))`,
-            message: `this release of Kubernetes adds nothing to pods, so this one stays Pending: set {pod}.runtimeClassName to {fits}, or {pod}.nodeSelector to kubernetes.io/os: windows and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
-          },
+      ...(setsClass
+        ? [
+            {
+              expression: `variables.ofDaemonSet || variables.class != "" || variables.releases.size() > 0 || variables.builds.size() < 2 || variables.images.all(i, i.matches(${text(multiPlatform)}))`,
+              message: `the Windows build of this pod cannot be told from its image, so any Windows node may get it, of the newest build first: if the image is for one build, set {pod}.runtimeClassName to one of ${names}`,
+            },
+          ]
+        : []),
       ...windowsLimits(spec),
     ],
     operations: ["CREATE"],
@@ -122,29 +119,36 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
 }
 
 /**
- * What a DaemonSet cannot leave to the API server, which changes its pods after their nodes were chosen (kubernetes/kubernetes#111590). It is
- * told in every namespace: those of the system are where such things belong.
+ * What a pod cannot leave to the API server: none where it changes no pods, and a DaemonSet's, which it changes after their nodes were chosen
+ * (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into those of the system.
  */
-function daemonSetPolicy(spec: Spec): PodPolicy {
+function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   const { key, value, effect } = windowsTaint;
+  const names = spec.windows.map(({ name }) => name).join(", ");
   const choosesBuild = `(has(${pod}.nodeSelector) && ${text(buildLabel)} in ${pod}.nodeSelector) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(buildLabel)})))`;
+  const isDaemonSet = 'object.kind == "DaemonSet"';
+  const checks = [
+    {
+      expression: `!(${isDaemonSet}) || ((${choosesWindows(pod)} || ${choosesBuild}) && (${toleratesWindows(pod)}))`,
+      message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations (the value in small letters)`,
+    },
+    {
+      expression: `!(${isDaemonSet}) || !has(${pod}.runtimeClassName) || ${choosesBuild}`,
+      message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
+    },
+    {
+      expression: `${ofDaemonSet} || has(${pod}.runtimeClassName) || ((${choosesWindows(pod)}) && (${toleratesWindows(pod)}))`,
+      message: `this release of Kubernetes adds nothing to pods, so this one stays Pending: set {pod}.runtimeClassName to {fits}, or {pod}.nodeSelector to kubernetes.io/os: windows and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
+    },
+  ];
   return {
-    name: "fenestra-windows-daemon-sets",
-    when: `object.kind == "DaemonSet" && (${isFor(spec)})`,
-    checks: [
-      {
-        expression: `(${choosesWindows(pod)} || ${choosesBuild}) && (${toleratesWindows(pod)})`,
-        message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations (the value in small letters)`,
-      },
-      ...(spec.windows.length > 1
-        ? [
-            {
-              expression: `!has(${pod}.runtimeClassName) || ${choosesBuild}`,
-              message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
-            },
-          ]
-        : []),
+    name: "fenestra-windows-nodes",
+    when: isFor(spec),
+    variables: [
+      ...windowsVariables(spec.windows, pod),
+      { name: "fits", expression: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass` },
     ],
+    checks: checks.filter((_, index) => (index === 1 ? spec.windows.length > 1 : index === 0 || !setsClass)),
     operations: ["CREATE"],
     bindings: [{ suffix: "warn", actions: [...warns] }],
   };

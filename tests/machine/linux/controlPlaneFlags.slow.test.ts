@@ -104,7 +104,7 @@ describe("flags and files of the control plane", () => {
         return `--${name}=${path.join(folder, name)}`;
       });
       const given = Object.entries(controlPlane.extraArgs.apiServer).map(([name, value]) => `--${name}=${value}`);
-      api = await startApiServer(this, undefined, [...flags, ...given, `--audit-log-path=${folder}/audit.log`]);
+      api = await startApiServer(this, { flags: [...flags, ...given, `--audit-log-path=${folder}/audit.log`] });
     });
     after(async () => {
       await api?.stop();

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import { CorpusCluster, differences, share, shareInReadme } from "./corpusRun.ts";
+
+for (const [minor, version] of [
+  ["1.35", "1.35.1"],
+  ["1.37", "1.37.1"],
+] as const)
+  describe(`published workloads on Kubernetes ${minor}`, function () {
+    // The first run on a machine builds the programs.
+    this.timeout(60 * 60_000);
+    let cluster: CorpusCluster;
+
+    before(async function () {
+      cluster = await CorpusCluster.start(this, minor);
+    });
+    after(async () => {
+      // Undefined when the start itself failed.
+      await cluster?.api.stop();
+    });
+
+    it("are placed, warned of and refused as the table says", async () => {
+      await cluster.guard(version);
+      const outcomes = await cluster.run("night");
+      assert.deepEqual(differences(outcomes, minor !== "1.35"), []);
+      assert.equal(shareInReadme(minor), share(outcomes));
+    });
+  });

@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { until } from "../support/apiServer.ts";
+import { corpus } from "./corpus.ts";
+import { CorpusCluster, differences, share, shareInReadme } from "./corpusRun.ts";
+
+const win = { "kubernetes.io/os": "windows" };
+const container = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
+const object = (apiVersion: string, kind: string, name: string, spec: object) =>
+  JSON.stringify({ apiVersion, kind, metadata: { name, namespace: "corpus" }, spec });
+const pod = (name: string, spec: object) => object("v1", "Pod", name, { containers: [container], ...spec });
+const workload = (kind: string, name: string, spec: object) =>
+  object("apps/v1", kind, name, {
+    selector: { matchLabels: { app: name } },
+    template: { metadata: { labels: { app: name } }, spec: { containers: [container], ...spec } },
+  });
+
+/** What GitOps applies again and again. */
+const repeated: Readonly<Record<string, string>> = {
+  "a pod with tolerations and a selector": pod("both", { nodeSelector: win, tolerations: [{ key: "team", operator: "Exists" }] }),
+  "a pod with an affinity and an image for any build": pod("any", {
+    nodeSelector: { ...win, "kubernetes.io/arch": "amd64" },
+    containers: [{ ...container, image: "mcr.microsoft.com/dotnet/aspnet:8.0" }],
+    affinity: {
+      nodeAffinity: {
+        preferredDuringSchedulingIgnoredDuringExecution: [
+          { weight: 1, preference: { matchExpressions: [{ key: "a", operator: "Exists" }] } },
+        ],
+      },
+    },
+  }),
+  "a pod that waits for a release": pod("later", { nodeSelector: win, containers: [{ ...container, image: "x:ltsc2025" }] }),
+  "a Deployment": workload("Deployment", "web", { nodeSelector: win }),
+  "a DaemonSet": workload("DaemonSet", "agent", {
+    nodeSelector: win,
+    containers: [{ ...container, image: "x" }],
+    tolerations: [{ key: "os", operator: "Exists" }],
+  }),
+};
+
+describe("published workloads, on a real API server with its scheduler", function () {
+  this.timeout(30 * 60_000);
+  let cluster: CorpusCluster;
+
+  before(async function () {
+    cluster = await CorpusCluster.start(this);
+  });
+  after(async () => {
+    // Undefined when the start itself failed.
+    await cluster?.api.stop();
+  });
+
+  for (const [minor, version] of [
+    ["1.36", "1.36.4"],
+    ["1.35", "1.35.1"],
+  ] as const)
+    it(`are placed, warned of and refused as the table says, under the policies of ${minor}`, async () => {
+      assert.ok(corpus.length >= 60, `${corpus.length} shapes`);
+      await cluster.guard(version);
+      const outcomes = await cluster.run(`r${minor.replace(".", "-")}`);
+      assert.deepEqual(differences(outcomes, minor !== "1.35"), []);
+      console.log(`      ${share(outcomes)} published Windows workloads run as they are`);
+      assert.equal(shareInReadme(minor), share(outcomes));
+    });
+
+  describe("with the policies that change pods", () => {
+    before(() => cluster.guard("1.36.4"));
+
+    for (const [title, text] of Object.entries(repeated))
+      for (const how of [["--server-side"], []])
+        it(`${title} can be applied a second time${how.length === 0 ? " by a client" : ""}, and shows no difference`, async () => {
+          const apply = (...args: readonly string[]) => cluster.api.kubectl([...args, ...how, "-f", "-"], text);
+          const first = await apply("apply");
+          assert.equal(first.code, 0, first.stderr);
+          // Until the controllers have written their first status.
+          await until("no difference", async () => (await apply("diff")).code === 0);
+          const second = await apply("apply");
+          assert.equal(second.code, 0, second.stderr);
+          await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
+        });
+
+    it("prefer the newest build where any would do, and leave the pod's own order", async () => {
+      const made = async (name: string) =>
+        JSON.parse((await cluster.api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], repeated[name])).stdout);
+      const { spec } = JSON.parse(repeated["a pod with an affinity and an image for any build"] ?? "");
+      const { affinity } = (await made("a pod with an affinity and an image for any build")).spec;
+      assert.deepEqual(affinity, spec.affinity);
+      const plain = pod("plain", { nodeSelector: win, containers: [{ ...container, image: "x" }] });
+      const { stdout } = await cluster.api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], plain);
+      assert.deepEqual(JSON.parse(stdout).spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution, [
+        {
+          weight: 100,
+          preference: { matchExpressions: [{ key: "node.kubernetes.io/windows-build", operator: "In", values: ["10.0.20348"] }] },
+        },
+      ]);
+    });
+
+    for (const [system, more] of [
+      ["Linux", {}],
+      ["Windows", { nodeSelector: win }],
+    ] as const)
+      it(`stay within the limits of cost for a pod of ${system} with 9,000 tolerations and 50 containers`, async () => {
+        const tolerations = Array.from({ length: 9000 }, (_, index) => ({
+          key: `team-${index}`,
+          operator: "Exists",
+          effect: "NoSchedule",
+        }));
+        const containers = Array.from({ length: 50 }, (_, index) => ({
+          ...container,
+          name: `c${index}`,
+          image: `registry.example.test/a/path/of/an/app-${index}:ltsc2022`,
+        }));
+        for (const [path, body] of [
+          ["api/v1/namespaces/corpus/pods", pod("wide", { ...more, tolerations, containers })],
+          ["apis/apps/v1/namespaces/corpus/deployments", workload("Deployment", "wide", { ...more, tolerations, containers })],
+        ] as const) {
+          const answer = await cluster.api.send("POST", `/${path}?dryRun=All`, body);
+          assert.ok(answer.taken, answer.body.slice(0, 500));
+          if (!path.endsWith("pods")) continue;
+          // The build without the class, which the API server could not merge in time.
+          const { nodeSelector, runtimeClassName } = JSON.parse(answer.body).spec;
+          const build = { ...win, "node.kubernetes.io/windows-build": "10.0.20348" };
+          assert.deepEqual([nodeSelector, runtimeClassName], [system === "Linux" ? undefined : build, undefined]);
+        }
+      });
+  });
+});

@@ -1,0 +1,232 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { guardRailFindings } from "../../components/kubernetes/guardRails.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { corpus, type Shape } from "./corpus.ts";
+import { podHomes } from "./podTable.ts";
+import { planOf } from "./switches.ts";
+
+/** What came of a shape. */
+interface Outcome {
+  readonly place: string;
+  /** What its author was told. */
+  readonly told: readonly string[];
+  readonly pods: readonly Pod[];
+}
+
+interface Toleration {
+  readonly key?: string;
+}
+
+interface Pod {
+  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
+  readonly spec: {
+    readonly nodeName?: string;
+    readonly nodeSelector?: Readonly<Record<string, string>>;
+    readonly tolerations?: readonly Toleration[];
+    readonly affinity?: object;
+    readonly runtimeClassName?: string;
+  };
+  readonly status?: { readonly conditions?: readonly { readonly type: string; readonly status: string }[] };
+}
+
+const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
+const node = (name: string, system: string, labels: object, taints: readonly object[]) => ({
+  apiVersion: "v1",
+  kind: "Node",
+  metadata: {
+    name,
+    labels: {
+      "kubernetes.io/os": system,
+      "beta.kubernetes.io/os": system,
+      "kubernetes.io/arch": "amd64",
+      "kubernetes.io/hostname": name,
+      ...labels,
+    },
+  },
+  spec: { taints },
+});
+const build = "node.kubernetes.io/windows-build";
+const nodes = [
+  node("control", "linux", {}, [{ key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" }]),
+  node("linux-1", "linux", {}, []),
+  node("linux-2", "linux", {}, []),
+  node("2019", "windows", { [build]: "10.0.17763" }, [windowsTaint]),
+  node("2022", "windows", { [build]: "10.0.20348" }, [windowsTaint]),
+];
+const claimed = { namespace: "corpus", name: "data" };
+const space = (name: string, labels = {}) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
+const volume = { accessModes: ["ReadWriteMany"], storageClassName: "" };
+const around = [
+  space("corpus"),
+  space("hosts", { "fenestra.dev/host-process": "allowed" }),
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolume",
+    metadata: { name: "data" },
+    spec: { ...volume, capacity: { storage: "1Gi" }, hostPath: { path: "/data" }, claimRef: claimed },
+  },
+  { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: claimed, spec: { ...volume, resources: { requests: { storage: "1Gi" } } } },
+];
+const list = (items: readonly unknown[]): string => JSON.stringify({ apiVersion: "v1", kind: "List", items });
+
+/** The cluster's description, of a release of this minor. */
+const specOf = (version: string): ClusterSpec => {
+  const spec = exampleSpec("aws-dev");
+  return { ...spec, kubernetes: { ...spec.kubernetes, version }, addons: { ...spec.addons, exporters: true } };
+};
+
+/** A cluster of an API server, controllers and a scheduler, for the corpus. */
+export class CorpusCluster {
+  readonly #api: ApiServer;
+
+  private constructor(api: ApiServer) {
+    this.#api = api;
+  }
+
+  static async start(suite: Mocha.Context, minor?: string): Promise<CorpusCluster> {
+    const api = await startApiServer(suite, { schedules: true, minor });
+    const cluster = new CorpusCluster(api);
+    await cluster.apply([...nodes, ...around]);
+    const room = { cpu: "64", memory: "256Gi", pods: "250" };
+    const status = { capacity: room, allocatable: room, conditions: [{ type: "Ready", status: "True", reason: "Test", message: "" }] };
+    for (const { metadata, spec } of nodes) {
+      // Admission has added the taint of a node that is not ready, which the controller that would remove it is not there for.
+      await api.kubectl(["patch", "node", metadata.name, "-p", JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } })]);
+      await api.kubectl(["patch", "node", metadata.name, "--subresource=status", "-p", JSON.stringify({ status })]);
+    }
+    return cluster;
+  }
+
+  get api(): ApiServer {
+    return this.#api;
+  }
+
+  async apply(objects: readonly unknown[]): Promise<void> {
+    const { code, stderr } = await this.#api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], list(objects));
+    assert.equal(code, 0, stderr);
+  }
+
+  /** Puts the guard rails of a release in the place of those that are there, and waits until they count. */
+  async guard(version: string): Promise<void> {
+    const spec = specOf(version);
+    const kinds = ["mutating", "validating"].flatMap((kind) => [`${kind}admissionpolicy`, `${kind}admissionpolicybinding`]);
+    for (const kind of kinds) await this.#api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
+    const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
+    await this.apply(wanted.flatMap(({ manifests }) => manifests));
+    const sets = guardRailFindings(spec).length === 0;
+    const probes = corpus.filter(({ place, says }) => place === "refused" || place === "2022" || (says ?? "").startsWith("9100"));
+    await until("the guard rails to count", async () => {
+      const answers = await Promise.all(probes.map((shape) => this.#send(shape, "probe", "?dryRun=All", "Pod")));
+      return answers.every(({ taken, body, warnings }, index) => {
+        if (!taken) return probes[index]?.place === "refused";
+        return probes[index]?.place === "2022"
+          ? sets === body.includes('"runtimeClassName":"windows-2022"') && warnings.length > 0
+          : warnings.length > 0;
+      });
+    });
+  }
+
+  #send(shape: Shape, name: string, query = "", kind = shape.kind) {
+    const home = podHomes[kind];
+    const object = home.object(shape.spec);
+    const text = JSON.stringify(object).replaceAll('"app":"probe"', `"app":"${name}"`);
+    const group = object.apiVersion === "v1" ? "api/v1" : `apis/${object.apiVersion}`;
+    const path = `/${group}/namespaces/${shape.namespace}/${kind.toLowerCase()}s${query}`;
+    const metadata = { name, labels: { app: name } };
+    return this.#api.send("POST", path, JSON.stringify({ ...JSON.parse(text), metadata }));
+  }
+
+  /** Makes every shape, waits until the controllers and the scheduler have decided, and removes them. */
+  async run(prefix: string): Promise<readonly Outcome[]> {
+    const names = corpus.map((_, index) => `${prefix}-${index}`);
+    const answers = await Promise.all(corpus.map((shape, index) => this.#send(shape, names[index] ?? "")));
+    let outcomes: readonly (Outcome | undefined)[] = [];
+    await until(
+      "every shape to be decided",
+      async () => {
+        const pods: readonly Pod[] = JSON.parse((await this.#api.kubectl(["get", "pods", "-A", "-o", "json"])).stdout).items;
+        const sets = JSON.parse((await this.#api.kubectl(["get", "daemonsets", "-A", "-o", "json"])).stdout).items;
+        outcomes = corpus.map((shape, index): Outcome | undefined => {
+          const { taken, body, warnings } = answers[index] ?? assert.fail();
+          if (!taken) return { place: "refused", told: [JSON.parse(body).message], pods: [] };
+          const own = pods.filter(({ metadata }) => metadata.labels?.app === names[index]);
+          const told = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
+          const set = sets.find(({ metadata }: { metadata: { name: string } }) => metadata.name === names[index]);
+          const wanted = shape.kind === "DaemonSet" ? set?.status.observedGeneration && set.status.desiredNumberScheduled : 1;
+          if (own.length !== wanted) return undefined;
+          return own.every(isDecided) ? { place: placeOf(shape, own), told, pods: own } : undefined;
+        });
+        return outcomes.every((outcome) => outcome !== undefined);
+      },
+      () => corpus.flatMap(({ address }, index) => (outcomes[index] === undefined ? [address] : [])).join("\n"),
+    );
+    const kinds = "deployments,daemonsets,statefulsets,jobs,pods";
+    const own = `app in (${names.join(",")})`;
+    await this.#api.kubectl(["delete", kinds, "-A", "-l", own, "--cascade=background", "--wait=false", "--force", "--grace-period=0"]);
+    return outcomes.flatMap((outcome) => outcome ?? []);
+  }
+}
+
+const isDecided = ({ spec, status }: Pod): boolean =>
+  spec.nodeName !== undefined ||
+  status?.conditions?.some(({ type, status: value }) => type === "PodScheduled" && value === "False") === true;
+
+function placeOf({ kind }: Shape, pods: readonly Pod[]): string {
+  const places = new Set(pods.map(({ spec }) => spec.nodeName?.replace(/-\d$/, "") ?? "waits"));
+  return kind === "DaemonSet" && pods.length === 0 ? "nowhere" : [...places].toSorted().join(" ");
+}
+
+/** What differs from the table, in words. */
+export function differences(outcomes: readonly Outcome[], sets: boolean): readonly string[] {
+  return corpus.flatMap((shape, index) => {
+    const { place, told, pods } = outcomes[index] ?? assert.fail();
+    const wanted = sets ? shape.place : shape.before;
+    const says = !sets && wanted === "waits" && shape.place !== "waits" ? "adds nothing to pods" : shape.says;
+    const fits = place === wanted || (wanted === "windows" && /^20(19|22)$/.test(place));
+    return [
+      ...(fits ? [] : [`is ${place}, wanted ${wanted}`]),
+      ...(says === undefined ? told : told.some((each) => each.includes(says)) ? [] : [`does not say: ${says}`, ...told]),
+      ...pods.flatMap((pod) => overwritten(shape, pod)),
+    ].map((problem) => `${shape.address}: ${problem}`);
+  });
+}
+
+/** What a pod lost of its template; on Linux, also what it got. */
+function overwritten({ spec, kind }: Shape, { spec: pod }: Pod): readonly string[] {
+  const template: Pod["spec"] = spec;
+  const linux = /^(linux|control)/.test(pod.nodeName ?? "");
+  const own = (tolerations: readonly Toleration[] = []) =>
+    tolerations.filter(({ key }) => !key?.startsWith("node.kubernetes.io/")).map((each) => JSON.stringify(Object.entries(each).toSorted()));
+  const [before, after] = [own(template.tolerations), own(pod.tolerations)];
+  const selector = Object.entries(template.nodeSelector ?? {});
+  return [
+    ...selector.filter(([key, value]) => pod.nodeSelector?.[key] !== value).map(([key]) => `lost the selector ${key}`),
+    ...before.filter((each) => !after.includes(each)).map((each) => `lost the toleration ${each}`),
+    ...(template.runtimeClassName === undefined || template.runtimeClassName === pod.runtimeClassName ? [] : ["lost its class"]),
+    ...(linux &&
+    (after.length !== before.length || Object.keys(pod.nodeSelector ?? {}).length !== selector.length || pod.runtimeClassName !== undefined)
+      ? ["was changed on Linux"]
+      : []),
+    ...(linux && kind !== "DaemonSet" && JSON.stringify(pod.affinity) !== JSON.stringify(template.affinity)
+      ? ["got an affinity on Linux"]
+      : []),
+  ];
+}
+
+/** How many of the published Windows workloads with a selector alone run as they are, in words. */
+export function share(outcomes: readonly Outcome[]): string {
+  const published = corpus.flatMap(({ published }, index) =>
+    published === undefined ? [] : [{ published, place: outcomes[index]?.place ?? "" }],
+  );
+  const running = published.filter(({ published, place }) => published === "runs" && /^20(19|22)$/.test(place));
+  return `${running.length} of ${published.length}`;
+}
+
+/** The share as README tells it for a minor. */
+export function shareInReadme(minor: string): string | undefined {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  return new RegExp(`\\|[^|]*\\b${minor.replace(".", "[.]")}\\b[^|]*\\| (\\d+ of \\d+)`).exec(readme)?.[1];
+}
