@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { parse } from "yaml";
+import { parseAllDocuments } from "yaml";
 import { main, usage } from "../../cli/main.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
@@ -91,7 +91,12 @@ describe("snippets of the documentation", () => {
   });
 
   it("hold YAML and JSON that can be read", () => {
-    for (const { at, text } of ofLanguage("yaml")) assert.doesNotThrow(() => parse(text), at);
+    for (const { at, text } of ofLanguage("yaml"))
+      assert.deepEqual(
+        parseAllDocuments(text).flatMap(({ errors }) => errors),
+        [],
+        at,
+      );
     for (const { at, text } of ofLanguage("json")) assert.doesNotThrow(() => JSON.parse(text), at);
     const others = ofLanguage("yaml").filter(({ text }) => !/^config:/m.test(text));
     for (const { at, text } of others) assert.match(text, /^apiVersion: .+\nkind: /, at);
