@@ -305,6 +305,39 @@ describe("in-cluster objects on a real API server", function () {
       }
     });
 
+    it("warn of claims without a class, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
+      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
+      const set = podHomes.StatefulSet.object({
+        ...spec,
+        containers: [{ ...spec.containers[0], resources: { limits: { memory: "1Gi" } } }],
+      });
+      const claims = (storageClassName?: string) => [
+        {
+          metadata: { name: "data" },
+          spec: { storageClassName, accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } },
+        },
+      ];
+      const sets = (storageClassName?: string) => ({
+        ...set,
+        spec: { ...Object(set.spec), volumeClaimTemplates: claims(storageClassName) },
+      });
+      const rules = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", spec: { podSelector: {} } };
+      const deployment = podHomes.Deployment.object(spec);
+      for (const [kinds, namespace, object, warning] of [
+        ["statefulsets", "plain", sets(), /set storageClassName: windows/],
+        ["statefulsets", "plain", sets("windows"), undefined],
+        ["networkpolicies", "kube-system", rules, /nothing in this cluster enforces NetworkPolicies/],
+        ["deployments", "plain", deployment, /set resources\.limits\.memory/],
+        ["deployments", "memory-defaulted", deployment, undefined],
+        ["pods", "memory-defaulted", podHomes.Pod.object(spec), /set resources\.limits\.memory/],
+      ] as const) {
+        const text = JSON.stringify({ ...object, metadata: { name: "probe", namespace } });
+        const { warnings, body } = await api.send("POST", tried(String(Object(object).apiVersion), namespace, kinds), text);
+        assert.equal(warnings.length, warning === undefined ? 0 : 1, `${kinds}: ${warnings.join("\n")}${body}`);
+        if (warning !== undefined) assert.match(warnings.join(), warning);
+      }
+    });
+
     it("leave a workload alone whose pods stay as they are, and look again when they change", async () => {
       const labelled = (label: string) => api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
       const row = podTable.find(({ title }) => title === "HostProcess");
