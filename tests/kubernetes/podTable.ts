@@ -116,7 +116,6 @@ export const podTable: readonly PodCase[] = [
   row("an image with the older name of 2019", { ...windows, containers: one("x/nanoserver:1809-amd64") }, "windows-2019"),
   row("a class that is set stays", { ...windows, runtimeClassName: "windows-2019", containers: one("x") }, "windows-2019"),
   row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
-  row("an image for several builds", { ...onWindows, containers: one("mcr.microsoft.com/dotnet/aspnet:8.0") }, "none"),
   row("an image of a build without nodes", { ...windows, containers: one("x:ltsc2025") }, "none", [
     "no node of this cluster runs images of windows-2025",
   ]),
@@ -139,15 +138,7 @@ export const podTable: readonly PodCase[] = [
   row("Windows that chooses Linux", { ...windows, nodeSelector: { "kubernetes.io/os": "linux" }, containers: one(servercore) }, "refused", [
     "{pod}.nodeSelector chooses Linux, so no node fits",
   ]),
-  row("a selector alone", { ...onWindows, containers: one(servercore) }, "windows-2022"),
-  row("the older label", { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) }, "windows-2022"),
-  row("an affinity alone", { ...wanting("kubernetes.io/os", ["windows"]), containers: one(servercore) }, "windows-2022"),
   row("an affinity for both systems", { ...wanting("kubernetes.io/os", ["linux", "windows"]), containers: one("x") }, "none"),
-  row(
-    "its own tolerations, of which none fits",
-    { ...onWindows, tolerations: [{ key: "os", value: "Windows", effect: "NoSchedule" }], containers: one(servercore) },
-    "windows-2022",
-  ),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
     "set resources.limits.memory on every container",
