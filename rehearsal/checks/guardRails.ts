@@ -1,7 +1,6 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { runtimeClassPolicyCheck } from "../../checks/cluster/placement.ts";
-import { controlPlaneKey } from "../../checks/facts.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
@@ -52,18 +51,6 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       warned: /ignores hostNetwork/,
     },
     {
-      about: "a memory-backed emptyDir",
-      spec: { ...windows, volumes: [{ name: "fast", emptyDir: { medium: "Memory" } }] },
-      image: `${servercore}:ltsc${only?.slice(-4) ?? ""}`,
-      warned: /no memory-backed emptyDir/,
-    },
-    {
-      about: "a Windows image in a pod for any node",
-      spec: {},
-      image: `${servercore}:ltsc2022`,
-      warned: /nothing says so/,
-    },
-    {
       about: "a HostProcess pod in an ordinary namespace",
       namespace: free,
       spec: {
@@ -75,51 +62,14 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       refused: /HostProcess pods have every right on their node/,
     },
     {
-      about: "a HostProcess pod in a namespace of the system",
-      namespace: "kube-system",
-      spec: {
-        ...windows,
-        hostNetwork: true,
-        securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
-      },
-      image: `${servercore}:ltsc2022`,
-    },
-    {
-      about: "a gMSA account of an init container, which the webhook does not look at",
-      spec: {
-        ...windows,
-        initContainers: [
-          {
-            name: "first",
-            image: "registry.example.test/app:1.0",
-            ...limits,
-            securityContext: { windowsOptions: { gmsaCredentialSpec: "{}" } },
-          },
-        ],
-      },
-      image: `${servercore}:ltsc2022`,
-      refused: /gMSA account of an init or ephemeral container/,
-    },
-    {
       about: "a pod with a folder of its host where no namespace allows it",
       spec: { volumes: [{ name: "root", hostPath: { path: "/" } }] },
       refused: /violates PodSecurity "baseline:/,
     },
     {
-      about: "a pod that tolerates the control plane's taint",
-      spec: {
-        tolerations: [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }],
-      },
-      refused: /could act as a control-plane machine/,
-    },
-    {
       about: "a pod that tolerates everything",
       spec: { tolerations: [{ operator: "Exists" }] },
       refused: /could act as a control-plane machine/,
-    },
-    {
-      about: "a pod that tolerates the Windows taint only",
-      spec: { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }] },
     },
   ];
 }

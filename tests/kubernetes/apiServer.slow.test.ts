@@ -285,26 +285,6 @@ describe("in-cluster objects on a real API server", function () {
         for (const row of rows) if (home.kind !== "Pod" && (home.kind !== "DaemonSet" || row.answer === "refused")) await judge(row, home);
     });
 
-    it("stay within the API server's cost limits for a pod of a hundred containers", async () => {
-      const limits = { resources: { limits: { memory: "1Mi" } } };
-      const mounts = Array.from({ length: 20 }, (_, index) => ({ name: "e", mountPath: `C:\\e${index}` }));
-      const spec = {
-        os: { name: "windows" },
-        containers: Array.from({ length: 100 }, (_, index) => ({
-          name: `c${index}`,
-          image: `registry.example.test/a/rather/long/path/of/an/image/app-${index}:ltsc2022`,
-          volumeMounts: mounts,
-          ...limits,
-        })),
-        volumes: [{ name: "e", emptyDir: {} }],
-      };
-      for (const home of [podHomes.Pod, podHomes.Deployment]) {
-        const { taken, body, warnings } = await create("plain", spec, home);
-        assert.deepEqual([taken, warnings], [true, []], body);
-        if (home.kind === "Pod") assert.equal(JSON.parse(body).spec.runtimeClassName, "windows-2022");
-      }
-    });
-
     it("warn of claims without a class, of NetworkPolicies, and of memory only where no LimitRange is said to give it", async () => {
       const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
       const set = podHomes.StatefulSet.object({

@@ -71,10 +71,10 @@ describe("published workloads, on a real API server with its scheduler", functio
           const apply = (...args: readonly string[]) => cluster.api.kubectl([...args, ...how, "-f", "-"], text);
           const first = await apply("apply");
           assert.equal(first.code, 0, first.stderr);
-          // Until the controllers have written their first status.
-          await until("no difference", async () => (await apply("diff")).code === 0);
           const second = await apply("apply");
           assert.equal(second.code, 0, second.stderr);
+          // Until the controllers have written their first status.
+          await until("no difference", async () => (await apply("diff")).code === 0);
           await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
         });
 
@@ -108,10 +108,12 @@ describe("published workloads, on a real API server with its scheduler", functio
           ...container,
           name: `c${index}`,
           image: `registry.example.test/a/path/of/an/app-${index}:ltsc2022`,
+          volumeMounts: Array.from({ length: 20 }, (__, mount) => ({ name: "e", mountPath: `C:\\e${mount}` })),
         }));
+        const volumes = [{ name: "e", emptyDir: {} }];
         for (const [path, body] of [
-          ["api/v1/namespaces/corpus/pods", pod("wide", { ...more, tolerations, containers })],
-          ["apis/apps/v1/namespaces/corpus/deployments", workload("Deployment", "wide", { ...more, tolerations, containers })],
+          ["api/v1/namespaces/corpus/pods", pod("wide", { ...more, tolerations, containers, volumes })],
+          ["apis/apps/v1/namespaces/corpus/deployments", workload("Deployment", "wide", { ...more, tolerations, containers, volumes })],
         ] as const) {
           const answer = await cluster.api.send("POST", `/${path}?dryRun=All`, body);
           assert.ok(answer.taken, answer.body.slice(0, 500));

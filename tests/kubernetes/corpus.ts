@@ -46,6 +46,7 @@ const pods: Readonly<Record<string, object>> = {
   "tolerate-all": tolerations({ operator: "Exists" }),
   all: { tolerations: [{ operator: "Exists" }] },
   claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },
+  folder: { volumes: [{ name: "foo", hostPath: { path: "C:\\etc\\foo" } }] },
   network: { hostNetwork: true },
   host: { hostNetwork: true, securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } } },
   user: { securityContext: { runAsNonRoot: true, windowsOptions: { hostProcess: false, runAsUserName: "ContainerUser" } } },

@@ -1,7 +1,11 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { guardRailFindings } from "../../components/kubernetes/guardRails.ts";
+import { admissionConfiguration } from "../../components/machine/linux/controlPlaneFiles.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { defaultRelease } from "../../components/model/releases.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { corpus, type Shape } from "./corpus.ts";
@@ -61,7 +65,7 @@ const space = (name: string, labels = {}) => ({ apiVersion: "v1", kind: "Namespa
 const volume = { accessModes: ["ReadWriteMany"], storageClassName: "" };
 const around = [
   space("corpus"),
-  space("hosts", { "fenestra.dev/host-process": "allowed" }),
+  space("hosts", { "fenestra.dev/host-process": "allowed", "pod-security.kubernetes.io/enforce": "privileged" }),
   {
     apiVersion: "v1",
     kind: "PersistentVolume",
@@ -87,7 +91,11 @@ export class CorpusCluster {
   }
 
   static async start(suite: Mocha.Context, minor?: string): Promise<CorpusCluster> {
-    const api = await startApiServer(suite, { schedules: true, minor });
+    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-corpus-"));
+    const admission = path.join(folder, "admission.yaml");
+    writeFileSync(admission, admissionConfiguration(specOf(defaultRelease)));
+    const api = await startApiServer(suite, { schedules: true, minor, flags: [`--admission-control-config-file=${admission}`] });
+    rmSync(folder, { recursive: true });
     const cluster = new CorpusCluster(api);
     await cluster.apply([...nodes, ...around]);
     const room = { cpu: "64", memory: "256Gi", pods: "250" };
