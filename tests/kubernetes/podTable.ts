@@ -138,6 +138,7 @@ export const podTable: readonly PodCase[] = [
   row("Windows that chooses Linux", { ...windows, nodeSelector: { "kubernetes.io/os": "linux" }, containers: one(servercore) }, "refused", [
     "{pod}.nodeSelector chooses Linux, so no node fits",
   ]),
+  row("the older label", { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) }, "windows-2022"),
   row("an affinity for both systems", { ...wanting("kubernetes.io/os", ["linux", "windows"]), containers: one("x") }, "none"),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
