@@ -225,9 +225,9 @@ describe("in-cluster objects on a real API server", function () {
       const nodes = Object.entries(builds).map(([name, build]) => ({
         apiVersion: "v1",
         kind: "Node",
-        metadata: { name, labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build } },
+        metadata: { name, labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build, team: "web" } },
       }));
-      const row = daemonSetTable.find(({ title }) => title === "with an affinity");
+      const row = daemonSetTable.find(({ title }) => title === "an image of one build on certain nodes");
       assert.ok(row !== undefined);
       const set = objectIn(podHomes.DaemonSet, "plain", row.spec, "agent");
       assert.equal((await api.kubectl(["create", "-f", "-"], list([...nodes.map(sent), set]))).code, 0);
@@ -236,7 +236,7 @@ describe("in-cluster objects on a real API server", function () {
       await until("a pod for each node", async () => (await made()).length === nodes.length);
       for (const { spec } of await made()) {
         assert.equal(spec.runtimeClassName, undefined);
-        assert.deepEqual(spec.nodeSelector, { "kubernetes.io/os": "windows" });
+        assert.deepEqual(spec.nodeSelector, row.spec.nodeSelector);
       }
       await api.kubectl(["delete", "-f", "-", "--cascade=foreground"], list([set, ...nodes.map(sent)]));
     });

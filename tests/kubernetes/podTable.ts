@@ -266,7 +266,7 @@ export const podTable: readonly PodCase[] = [
   ]),
   row(
     "HostProcess where it is allowed",
-    { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
+    { ...hostProcess, securityContext: hostProcessOptions, containers: one(servercore) },
     "none",
     [],
     "host-process-allowed",
