@@ -108,6 +108,18 @@ const row = (
   namespace = "plain",
 ): PodCase => ({ title, namespace, spec, answer, says });
 
+/** A pod for Windows 2022 with more, and what is said of it. */
+const limit = (title: string, more: object, says: readonly string[], container = {}): PodCase =>
+  row(title, { ...windows, containers: one(servercore, container), ...more }, "windows-2022", says);
+const web = { httpGet: { port: 80 } };
+const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+const plain = { containers: one("nginx") };
+const exists = { operator: "Exists", effect: "NoSchedule" };
+const all = { tolerations: [{ operator: "Exists" }] };
+const hosts = { ...hostProcess, securityContext: hostProcessOptions };
+const optedIn = (title: string, spec: PodCase["spec"]): PodCase =>
+  row(`${title}, opted in`, spec, "refused", [noOsName], "os-name-required");
+
 /** The table. */
 export const podTable: readonly PodCase[] = [
   row("a Linux pod", { containers: one("nginx") }, "none"),
@@ -144,140 +156,52 @@ export const podTable: readonly PodCase[] = [
   row("no memory limit", { ...windows, containers: [{ name: "main", image: servercore }] }, "windows-2022", [
     "set resources.limits.memory on every container",
   ]),
-  row("the host's network", { ...windows, hostNetwork: true, containers: one(servercore) }, "windows-2022", [
-    "Windows ignores hostNetwork",
-  ]),
-  row(
-    "an emptyDir in memory",
-    { ...windows, containers: one(servercore), volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] },
-    "windows-2022",
-    ["no memory-backed emptyDir"],
-  ),
-  row(
+  limit("the host's network", { hostNetwork: true }, ["Windows ignores hostNetwork"]),
+  limit("an emptyDir in memory", { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] }, ["no memory-backed emptyDir"]),
+  limit(
     "huge pages",
-    {
-      ...windows,
-      containers: [{ name: "main", image: servercore, resources: { limits: { memory: "1Gi", "hugepages-2Mi": "4Mi" } } }],
-      volumes: [{ name: "h", emptyDir: { medium: "HugePages" } }],
-    },
-    "windows-2022",
+    { volumes: [{ name: "h", emptyDir: { medium: "HugePages" } }] },
     ["use an emptyDir without medium", "no node offers them"],
+    { resources: { limits: { memory: "1Gi", "hugepages-2Mi": "4Mi" } } },
   ),
-  row(
-    "a block device",
-    {
-      ...windows,
-      containers: one(servercore, { volumeDevices: [{ name: "d", devicePath: "/dev/x" }] }),
-      volumes: [{ name: "d", persistentVolumeClaim: { claimName: "x" } }],
-    },
-    "windows-2022",
-    ["cannot attach block devices"],
-  ),
-  row(
-    "mount propagation",
-    {
-      ...windows,
-      containers: one(servercore, {
-        volumeMounts: [{ name: "e", mountPath: "C:\\e", mountPropagation: "HostToContainer" }],
-      }),
-      volumes: [{ name: "e", emptyDir: {} }],
-    },
-    "windows-2022",
-    ["ignores mountPropagation"],
-  ),
-  row("a host port", { ...windows, containers: one(servercore, { ports: [{ containerPort: 80, hostPort: 8080 }] }) }, "windows-2022", [
-    "makes no host ports",
-  ]),
-  row("a port", { ...windows, containers: one(servercore, { ports: [{ containerPort: 80 }] }) }, "windows-2022"),
-  row("the node's resolver", { ...windows, dnsPolicy: "Default", containers: one(servercore) }, "windows-2022", [
-    "set {pod}.dnsPolicy to None",
-  ]),
-  row("names by the host's network", { ...windows, dnsPolicy: "ClusterFirstWithHostNet", containers: one(servercore) }, "windows-2022", [
-    "dnsPolicy ClusterFirstWithHostNet means nothing there",
-  ]),
-  row(
-    "an HTTP probe on 2019",
-    { ...windows, containers: one("x:ltsc2019", { readinessProbe: { httpGet: { port: 80 } } }) },
-    "windows-2019",
-    ["HTTP hooks fail there: use exec"],
-  ),
-  ...[{ livenessProbe: { grpc: { port: 80 } } }, { lifecycle: { preStop: { httpGet: { port: 80 } } } }].map((more) =>
+  limit("a block device", { volumes: [{ name: "d", persistentVolumeClaim: { claimName: "x" } }] }, ["cannot attach block devices"], {
+    volumeDevices: [{ name: "d", devicePath: "/dev/x" }],
+  }),
+  limit("mount propagation", { volumes: [{ name: "e", emptyDir: {} }] }, ["ignores mountPropagation"], {
+    volumeMounts: [{ name: "e", mountPath: "C:\\e", mountPropagation: "HostToContainer" }],
+  }),
+  limit("a host port", {}, ["makes no host ports"], { ports: [{ containerPort: 80, hostPort: 8080 }] }),
+  limit("a port", {}, [], { ports: [{ containerPort: 80 }] }),
+  limit("the node's resolver", { dnsPolicy: "Default" }, ["set {pod}.dnsPolicy to None"]),
+  limit("names by the host's network", { dnsPolicy: "ClusterFirstWithHostNet" }, ["dnsPolicy ClusterFirstWithHostNet means nothing there"]),
+  ...[{ readinessProbe: web }, { livenessProbe: { grpc: { port: 80 } } }, { lifecycle: { preStop: web } }].map((more) =>
     row(`${Object.keys(more)[0]} over the network on 2019`, { ...windows, containers: one("x:ltsc2019", more) }, "windows-2019", [
       "HTTP hooks fail there: use exec",
     ]),
   ),
+  limit("an HTTP probe on 2022", {}, [], { readinessProbe: web }),
   ...[{ nfs: { server: "s", path: "/" } }, { image: { reference: "x" } }, { hostPath: { path: "/", type: "Socket" } }].map((volume) =>
-    row(
-      `a volume of ${Object.keys(volume)[0]}`,
-      { ...windows, containers: one(servercore), volumes: [{ name: "v", ...volume }] },
-      "windows-2022",
-      ["Windows mounts no volumes of the types nfs"],
-    ),
+    limit(`a volume of ${Object.keys(volume)[0]}`, { volumes: [{ name: "v", ...volume }] }, ["Windows mounts no volumes of the types nfs"]),
   ),
-  row(
-    "a claim of its own without a class",
-    {
-      ...windows,
-      containers: one(servercore),
-      volumes: [
-        {
-          name: "v",
-          ephemeral: { volumeClaimTemplate: { spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } },
-        },
-      ],
-    },
-    "windows-2022",
-    ["set storageClassName: windows"],
-  ),
+  limit("a claim of its own without a class", { volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: claim } } }] }, [
+    "set storageClassName: windows",
+  ]),
   row("ports of the host that are taken", { hostNetwork: true, containers: one("x", { ports: [{ containerPort: 9100 }] }) }, "none", [
     "9100 by the node-exporter of addons.exporters",
   ]),
-  row("an HTTP probe on 2022", { ...windows, containers: one(servercore, { readinessProbe: { httpGet: { port: 80 } } }) }, "windows-2022"),
   row("a Windows image without a place", { containers: one("microsoft/iis") }, "none", [noPlace]),
-  row(
-    "a Windows selector without os.name, restricted",
-    { ...onWindows, containers: one(servercore) },
-    "refused",
-    ["PodSecurity"],
-    "restricted",
-  ),
+  row("a Windows selector, restricted", { ...onWindows, containers: one(servercore) }, "refused", ["PodSecurity"], "restricted"),
   row("Windows that says so, restricted", { ...windows, ...restricted, containers: one(servercore) }, "windows-2022", [], "restricted"),
-  row("a Windows image without os.name, opted in", { containers: one(servercore) }, "refused", [noOsName], "os-name-required"),
-  row(
-    "a Windows class without os.name, opted in",
-    { runtimeClassName: "windows-2022", containers: one("x") },
-    "refused",
-    [noOsName],
-    "os-name-required",
-  ),
-  row(
-    "a Windows selector without os.name, opted in",
-    { nodeSelector: { "kubernetes.io/os": "windows" }, containers: one("x") },
-    "refused",
-    [noOsName],
-    "os-name-required",
-  ),
+  optedIn("a Windows image", { containers: one(servercore) }),
+  optedIn("a Windows class", { runtimeClassName: "windows-2022", containers: one("x") }),
+  optedIn("a Windows selector", { ...onWindows, containers: one("x") }),
   row("a Linux pod, opted in", { containers: one("nginx") }, "none", [], "os-name-required"),
-  row("HostProcess", { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") }, "refused", [
-    "fenestra.dev/host-process: allowed",
-  ]),
+  row("HostProcess", { ...hosts, containers: one("x") }, "refused", ["fenestra.dev/host-process: allowed"]),
   row("HostProcess in one container", { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) }, "refused", [
     "fenestra.dev/host-process: allowed",
   ]),
-  row(
-    "HostProcess where it is allowed",
-    { ...hostProcess, securityContext: hostProcessOptions, containers: one(servercore) },
-    "none",
-    [],
-    "host-process-allowed",
-  ),
-  row(
-    "HostProcess of the system",
-    { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
-    "none",
-    [],
-    "kube-system",
-  ),
+  row("HostProcess where it is allowed", { ...hosts, containers: one(servercore) }, "none", [], "host-process-allowed"),
+  row("HostProcess of the system", { ...hosts, containers: one("x") }, "none", [], "kube-system"),
   row(
     "a gMSA account of the pod and of a container",
     {
@@ -300,45 +224,18 @@ export const podTable: readonly PodCase[] = [
       [noAccount],
     ),
   ),
-  row("tolerating everything", { tolerations: [{ operator: "Exists" }], containers: one("nginx") }, "refused", [
+  row("tolerating everything", { ...all, containers: one("nginx") }, "refused", ["fenestra.dev/control-plane: allowed"]),
+  row("tolerating the control plane", { tolerations: [{ ...exists, key: "node-role.kubernetes.io/control-plane" }], ...plain }, "refused", [
     "fenestra.dev/control-plane: allowed",
   ]),
-  row(
-    "tolerating the control plane",
-    {
-      tolerations: [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }],
-      containers: one("nginx"),
-    },
-    "refused",
-    ["fenestra.dev/control-plane: allowed"],
-  ),
-  row(
-    "tolerating the control plane where it is allowed",
-    { tolerations: [{ operator: "Exists" }], containers: one("nginx") },
-    "none",
-    [],
-    "control-plane-allowed",
-  ),
+  row("tolerating the control plane where it is allowed", { ...all, ...plain }, "none", [], "control-plane-allowed"),
   row("tolerating evictions only", { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") }, "none"),
-  row(
-    "tolerating everything, on Windows alone",
-    { ...onWindows, tolerations: [{ operator: "Exists" }], containers: one(servercore) },
-    "windows-2022",
-  ),
-  row(
-    "tolerating everything and naming its node",
-    { nodeName: "n", tolerations: [{ operator: "Exists" }], containers: one("x") },
-    "refused",
-    ["name the taints that you mean in {pod}.tolerations", "--namespace kube-system"],
-  ),
-  row(
-    "tolerating Windows",
-    {
-      tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }],
-      containers: one("nginx"),
-    },
-    "none",
-  ),
+  row("tolerating everything, on Windows alone", { ...onWindows, ...all, containers: one(servercore) }, "windows-2022"),
+  row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "refused", [
+    "name the taints that you mean in {pod}.tolerations",
+    "--namespace kube-system",
+  ]),
+  row("tolerating Windows", { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }], ...plain }, "none"),
   row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", ["name their node pass by its taints"]),
   row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
 ];
@@ -360,13 +257,7 @@ export const daemonSetTable: readonly PodCase[] = [
     { ...placed, nodeSelector: { ...onWindows.nodeSelector, team: "web" }, containers: one(servercore) },
     "none",
   ),
-  row(
-    "HostProcess without a toleration",
-    { ...hostProcess, securityContext: hostProcessOptions, containers: one("x") },
-    "none",
-    [unplaced],
-    "kube-system",
-  ),
+  row("HostProcess without a toleration", { ...hosts, containers: one("x") }, "none", [unplaced], "kube-system"),
   row("a Linux pod", { containers: one("nginx") }, "none"),
   row("placed by itself", { ...placed, containers: one("app:1.0") }, "none"),
   row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none", [unplaced]),
