@@ -101,6 +101,15 @@ describe("CSI drivers", () => {
     );
   });
 
+  it("get no right to any secret while no share is named", () => {
+    const spec = { ...everything.spec, addons: { ...everything.spec.addons, smb: { shares: [] } } };
+    const rules = manifest(manifestsOf(spec), "Role", "csi-smb-controller").rules ?? [];
+    assert.deepEqual(
+      rules.map(({ resources }) => resources),
+      [["leases"]],
+    );
+  });
+
   it("put the SMB plug-in on tainted Windows nodes, and no attacher or resizer beside its controller", () => {
     const pod = podSpec(manifest(all, "DaemonSet", "csi-smb-node-windows"));
     assert.deepEqual(pod?.nodeSelector, { "kubernetes.io/os": "windows" });

@@ -76,6 +76,21 @@ describe("log collectors", () => {
       assert.deepEqual(limits, expected, title);
     }
   });
+
+  it("start again when their configuration changes, and take headers from Secrets", () => {
+    const spec = exampleSpec("aws-dev");
+    const variablesOf = (settings: LogSettings) => {
+      const made = manifestsOf({ ...spec, addons: { ...spec.addons, logs: settings } });
+      const set = manifest(made, "DaemonSet", "log-collector");
+      return podSpec(set)?.containers[0]?.env ?? [];
+    };
+    const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(variablesOf);
+    const hash = (env: typeof before) => env?.find(({ name }) => name === "CONFIGURATION")?.value;
+    assert.notEqual(hash(before), hash(after));
+    assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, {
+      secretKeyRef: { name: "token", key: "value" },
+    });
+  });
 });
 
 /** Components of OpenTelemetry's collector contrib that a configuration may name; another one would keep it from starting. */

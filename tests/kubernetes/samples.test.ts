@@ -11,7 +11,7 @@ import { reservations } from "../../components/model/reservations.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, manifest, manifestsOf, withPools } from "./switches.ts";
+import { combinations, gmsa, manifest, manifestsOf, planOf, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 
@@ -206,5 +206,9 @@ describe("samples", () => {
     const joined = { ...aws, addons: { ...aws.addons, gmsa: { credentialSpecs: credentialSpecs.slice(1) } } };
     assert.deepEqual(year(joined), ["gmsa-2019", "gmsa-2022"]);
     assert.equal(podSpec(manifest(manifestsOf(joined), "Deployment", "gmsa-2022"))?.nodeSelector, undefined);
+  });
+
+  it("are left out in production", () => {
+    assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples"));
   });
 });
