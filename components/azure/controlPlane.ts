@@ -1,36 +1,15 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { controlPlaneChain, type GateBefore } from "../gates/controlPlaneChain.ts";
-import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
-import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
-import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
-import { ControlPlaneMachine, type MachineAccess } from "./controlPlaneMachine.ts";
-import type { ResourceGroupContext } from "./resourceGroup.ts";
-import type { MachineGroup } from "./security.ts";
+import { ControlPlaneMachine, type ControlPlaneMachineArgs } from "./controlPlaneMachine.ts";
 
-export interface ControlPlaneArgs {
-  readonly spec: ControlPlaneSettings;
-  readonly resourceGroup: ResourceGroupContext;
-  /** Names of the API; they go into the certificates. */
-  readonly endpoint: pulumi.Input<ApiEndpoint>;
+/** What each machine gets, and what their chain needs besides. */
+export interface ControlPlaneArgs extends Omit<ControlPlaneMachineArgs, "member" | "subnetId" | "gate"> {
   /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */
   readonly subnetIds: readonly pulumi.Input<string>[];
-  readonly group: MachineGroup;
-  /** Backend pools of the API's load balancers. */
-  readonly poolIds: readonly pulumi.Input<string>[];
-  /** Resource id of the identity. */
-  readonly identityId: pulumi.Input<string>;
-  /** Where secrets and snapshots are, and by which identity. */
-  readonly access: MachineAccess;
-  /** Public half of the key that Azure requires on every Linux machine. */
-  readonly sshKey: pulumi.Input<string>;
-  /** How tokens of service accounts are issued and checked; `undefined` for kubeadm's way. */
-  readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
-  /** What must exist before a machine boots: secrets, rights, routes to the outside. */
-  readonly after: readonly pulumi.Resource[];
   /** What must exist before the API can be reached: load balancers and the name. */
   readonly reachable: readonly pulumi.Resource[];
 }
