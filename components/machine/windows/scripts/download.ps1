@@ -57,9 +57,9 @@ function Invoke-Round {
     }
 }
 
-# Installs or unpacks a file, atomically for a program: its pod may look for it at any time.
+# Installs or unpacks a file, atomically for a program, which is then no longer among the downloads: its pod may look for it at any time.
 function Install-Artifact {
-    param([object] $Artifact, [string] $Path)
+    param([object] $Artifact, [string] $Path, [string] $Expected)
     New-Folder $Artifact.folder
     if ($Artifact.unpack) {
         # Pods' shims outlive containerd, and a running program cannot be overwritten.
@@ -70,12 +70,11 @@ function Install-Artifact {
         return
     }
     $destination = "$($Artifact.folder)/$($Artifact.name)"
-    if ((Get-Digest $destination 'SHA256') -eq (Get-Digest $Path 'SHA256')) {
+    if (-not (Test-Path -LiteralPath $Path) -or (Get-Digest $destination $Artifact.algorithm) -eq $Expected) {
         return
     }
-    Copy-Item -Force -LiteralPath $Path -Destination "$destination.new"
     Stop-Program $destination
-    Move-File "$destination.new" $destination
+    Move-File $Path $destination
 }
 
 # Stops processes that run from a file: a running program cannot be replaced. The kubelet restarts the pod of flanneld or kube-proxy.
@@ -90,6 +89,14 @@ function Stop-Program {
     }
 }
 
+# Whether the right file is among the downloads, or in its place already.
+function Test-Fetched {
+    param([hashtable] $Item)
+    $artifact = $Item.artifact
+    $there = (Get-Digest $Item.path $artifact.algorithm) -eq $Item.expected
+    $there -or (-not $artifact.unpack -and (Get-Digest "$($artifact.folder)/$($artifact.name)" $artifact.algorithm) -eq $Item.expected)
+}
+
 # Fetches the artifacts of one stage and, when all are verified, installs them. Safe to repeat: verified files are not fetched again.
 function Install-Artifacts {
     param([object] $Machine, [string] $Stage)
@@ -99,7 +106,7 @@ function Install-Artifacts {
     $items = @(foreach ($artifact in $artifacts) {
         @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl; process = $null }
     })
-    $wanted = @($items | Where-Object { (Get-Digest $_.path $_.artifact.algorithm) -ne $_.expected })
+    $wanted = @($items | Where-Object { -not (Test-Fetched $_) })
     $sources = 1
     foreach ($item in $items) {
         $sources = [Math]::Max($sources, @($item.artifact.urls).Count)
@@ -112,6 +119,6 @@ function Install-Artifacts {
         throw "not downloaded: $(($wanted | ForEach-Object { $_.artifact.name }) -join ', ')"
     }
     foreach ($item in $items) {
-        Install-Artifact $item.artifact $item.path
+        Install-Artifact $item.artifact $item.path $item.expected
     }
 }

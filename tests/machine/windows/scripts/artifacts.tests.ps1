@@ -178,8 +178,11 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     Assert-Equal $fakeDone.ended @([IO.Path]::GetFullPath($path))
     Assert-Equal (Get-Content -Raw $path) 'right'
     $fakeDone.ended = @()
+    $fakeDone.fetched = @()
     & "$scripts/stage-artifacts.ps1" -Machine $machine
-    Assert-Equal $fakeDone.ended.Count 0
+    Assert-Equal @($fakeDone.ended.Count, $fakeDone.fetched.Count) @(0, 0)
+    # On the disk once.
+    Assert-Equal @(Get-ChildItem -File -LiteralPath $machine.paths.downloads) @()
 }
 Test 'programs of an archive that run, like the shims of pods, are ended before it is unpacked' {
     $machine = New-Case
