@@ -194,6 +194,8 @@ describe("restoring a snapshot", function () {
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), stopped && data === "old" ? [] : all);
       assert.equal(here.read(log), data);
       assert.equal(here.has("/var/lib/fenestra/restore"), false);
+      // A member that has begun is not exchanged once more.
+      assert.equal(here.list(volume).filter((name) => name.startsWith("before-restore.")).length, data === "old" ? 0 : 1);
       assert.deepEqual(
         again.calls.filter((call) => call === "systemctl start kubelet.service"),
         ["systemctl start kubelet.service", ...(data === "old" ? [] : ["systemctl start kubelet.service"])],
