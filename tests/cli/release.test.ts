@@ -26,6 +26,7 @@ describe("the number of a release", () => {
     ["lost data or an address", changed({ lost: 1 }), "major"],
     ["a change that the guard refuses", changed({ refused: 1 }), "major"],
     ["a stack file that is refused", bareChange("s", "failed"), "major"],
+    ["a stack that nobody could compare", bareChange("s", "unknown"), "major"],
   ] as const)
     it(`is at least a ${level} for ${what}`, () => {
       assert.equal(levelOf([bareChange("t", "same"), change, bareChange("u", "same")]), level);

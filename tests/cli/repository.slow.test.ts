@@ -205,6 +205,15 @@ describe("a repository of one's own", function () {
     assert.ok(textOf(".github/workflows/deploy.yml").includes(`deploy.yml@${commit} # v9.10.0\n`));
     assert.deepEqual(git(user, "diff", "--name-only", "--staged").split("\n").length, 5);
     git(user, "commit", "--quiet", "--message", "four");
+    // The workflow that is called must be of the commit that is pinned.
+    for (const [sha, status] of [
+      [commit, 0],
+      ["", 0],
+      [git(program, "rev-parse", "v9.0.0^{commit}"), 1],
+    ] as const) {
+      const step = { cwd: user, env: { ...env, PROGRAM: "fenestra", WORKFLOW_SHA: sha }, encoding: "utf8" } as const;
+      assert.equal(spawnSync("fenestra/ci/same-version.sh", step).status, status, sha);
+    }
     // As a job of a pull request has it: the commit before, and only the newest of the submodule.
     const shallow = path.join(folder, "shallow");
     git(folder, "clone", "--quiet", "--depth", "2", `file://${user}`, shallow);

@@ -187,11 +187,18 @@ describe("the scripts of the workflows", function () {
       job("report", "failure", undefined),
     ];
 
-    it("as an issue for each stack that differs or could not be compared", () => {
-      assert.deepEqual(report(all, []), [
-        ["POST", "repos/o/r/issues", "Drift in aws-prod"],
-        ["POST", "repos/o/r/issues", "Drift in azure-dev"],
-      ]);
+    it("as an issue for each stack that differs or could not be compared, by its name alone where the workflow is called", () => {
+      for (const caller of ["", "drift / "])
+        assert.deepEqual(
+          report(
+            [...all, job("stacks", "success", undefined)].map((each) => ({ ...each, name: caller + each.name })),
+            [],
+          ),
+          [
+            ["POST", "repos/o/r/issues", "Drift in aws-prod"],
+            ["POST", "repos/o/r/issues", "Drift in azure-dev"],
+          ],
+        );
     });
 
     it("in the issue that is open already, and close it when all is well", () => {
