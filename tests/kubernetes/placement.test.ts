@@ -24,32 +24,5 @@ describe("placement of pods", () => {
         assert.equal(os, windows ? "windows" : "linux", `${manifest.kind} ${manifest.metadata.name}`);
       }
     });
-
-    it(`${title}: a Windows pod that is no HostProcess pod names one RuntimeClass, and its image is of that build`, () => {
-      for (const manifest of workloads) {
-        const pod = podSpec(manifest);
-        if (pod?.os?.name !== "windows" || pod.securityContext?.windowsOptions?.hostProcess === true) continue;
-        const runtime = runtimeClassFacts(spec).find(({ name }) => name === pod.runtimeClassName);
-        assert.ok(runtime !== undefined, `${manifest.metadata.name} names no RuntimeClass of the cluster`);
-        assert.equal(
-          selectorOf(manifest, spec)["node.kubernetes.io/windows-build"],
-          runtime.nodeSelector["node.kubernetes.io/windows-build"],
-        );
-        const year = runtime.name.replace("windows-", "");
-        for (const { image } of [...pod.containers, ...(pod.initContainers ?? [])])
-          assert.match(String(image), new RegExp(`[:-]ltsc${year}(@sha256:[0-9a-f]{64})?$`));
-      }
-    });
-
-    it(`${title}: every Windows container states what it takes`, () => {
-      for (const manifest of workloads) {
-        const pod = podSpec(manifest);
-        if (pod?.os?.name !== "windows") continue;
-        for (const { resources } of pod.containers) {
-          assert.ok(resources?.requests?.cpu !== undefined && resources.requests.memory !== undefined, manifest.metadata.name);
-          assert.ok(resources.limits?.memory !== undefined, `${manifest.metadata.name} has a container without memory limit`);
-        }
-      }
-    });
   }
 });
