@@ -12,6 +12,7 @@ import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
+import { payloadOf, paths as registryPaths } from "./registryAccess.ts";
 import { fileOf, onePerSystem, specAt } from "./windows/examples.ts";
 
 const clouds = ["aws", "azure"] as const;
@@ -126,6 +127,18 @@ export function readConfigs(releases: readonly string[]): void {
         }
       }
     });
+
+    for (const version of releases)
+      for (const cloud of clouds)
+        for (const os of ["linux", "windows"] as const)
+          it(`of the plug-in for registries on ${cloud} and ${os} have no problem at ${version}, and would have one`, async () => {
+            const text = fileOf(payloadOf(cloud, os), registryPaths[os].config);
+            const read = (given: string) => problems({ id: "credentials", kind: "kubelet", os, minor: minorOf(version), text: given });
+            assert.deepEqual(await read(text), []);
+            assert.deepEqual(await read(text.replace("matchImages", "matchImage")), ['unknown field "providers[0].matchImage"']);
+            const [found = ""] = await read(text.replace(/^ *defaultCacheDuration: .*\n/m, ""));
+            assert.match(found, /defaultCacheDuration: Required value/);
+          });
 
     /** Problems of a file of the AWS examples after a change, which must change something. */
     const changed = async (

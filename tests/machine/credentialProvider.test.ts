@@ -1,50 +1,11 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { workerPolicy } from "../../components/aws/policies.ts";
-import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
-import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { allows } from "../../plan/fakes/iam.ts";
-import type { Checkers } from "../../rehearsal/testkit/programs.ts";
-import { checkConfigs } from "../../rehearsal/testkit/readers.ts";
-import { checkersOrSkip } from "../support/checkers.ts";
 import { ofType, runSpec, specOf } from "../support/mocks.ts";
-import { exampleAccess, fileOf } from "./windows/examples.ts";
-
-const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
-const registry =
-  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
-const access = {
-  aws: { resources: [repository] },
-  azure: { resources: [registry] },
-} as const;
-
-const specs = {
-  aws: specOf("aws-prod", { registryAccess: JSON.stringify(access.aws) }),
-  azure: specOf("azure-prod", { registryAccess: JSON.stringify(access.azure) }),
-};
-
-/** What a worker of a system gets. */
-function payloadOf(cloud: "aws" | "azure", os: "linux" | "windows", spec: ClusterSpec = specs[cloud]): MachinePayload {
-  const pool = spec.pools.find((each) => each.os === os) ?? assert.fail(`no pool of ${os}`);
-  const access = { ...exampleAccess(cloud, spec.name, pool.name), tenantId: "tenant" };
-  return pool.os === "linux" ? linuxWorkerPayload({ spec, pool, access }) : windowsWorkerPayload({ spec, pool, access });
-}
-
-const paths = {
-  linux: {
-    config: "/etc/fenestra/credential-providers.yaml",
-    bin: "/usr/local/libexec/fenestra/credential-providers",
-    cloud: "/etc/fenestra/registry-cloud.json",
-  },
-  windows: {
-    config: "C:\\etc\\kubernetes\\credential-providers.yaml",
-    bin: "C:\\fenestra\\credential-providers",
-    cloud: "C:\\etc\\kubernetes\\registry-cloud.json",
-  },
-};
+import { paths, payloadOf, registry, repository, specs } from "./registryAccess.ts";
+import { fileOf } from "./windows/examples.ts";
 
 /** The kubelet's flags for images. */
 function flagsOf(payload: MachinePayload): readonly string[] {
@@ -166,29 +127,5 @@ describe("pulls from the cloud's own registries", () => {
       specs.azure.pools.map(({ name }) => `azure-prod-pool-${name}-identity-pull-0`).toSorted(),
     );
     for (const { inputs } of pulls) assert.equal(inputs.scope, registry);
-  });
-
-  describe("as the kubelet reads their configuration", () => {
-    let checkers: Checkers;
-    before(async function () {
-      checkers = await checkersOrSkip(this, [minorOf(defaultRelease)]);
-    });
-    const problems = async (text: string, os: "linux" | "windows"): Promise<readonly string[]> => {
-      const lists = [...checkers.kubelet.keys()].map(async (minor) => {
-        const request = { id: "credentials", kind: "kubelet", os, minor, text } as const;
-        return (await checkConfigs(checkers, [request])).get(request.id) ?? assert.fail("no answer");
-      });
-      return [...new Set((await Promise.all(lists)).flat())];
-    };
-
-    for (const cloud of ["aws", "azure"] as const)
-      for (const os of ["linux", "windows"] as const)
-        it(`have no problem on ${cloud} and ${os}, and would have one`, async () => {
-          const text = fileOf(payloadOf(cloud, os), paths[os].config);
-          assert.deepEqual(await problems(text, os), []);
-          assert.deepEqual(await problems(text.replace("matchImages", "matchImage"), os), ['unknown field "providers[0].matchImage"']);
-          const [found = ""] = await problems(text.replace(/^ *defaultCacheDuration: .*\n/m, ""), os);
-          assert.match(found, /defaultCacheDuration: Required value/);
-        });
   });
 });
