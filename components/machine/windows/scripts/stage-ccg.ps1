@@ -78,6 +78,11 @@ function Set-RegistryValue {
         $value = ConvertTo-Descriptor $value
         $type = 'Binary'
     }
+    # Where a key is part of Windows, which lets nobody write it, its value is this one already (kubernetes-sigs/image-builder#1576).
+    $there = Get-ItemProperty -LiteralPath $Entry.path -ErrorAction SilentlyContinue
+    if ($there -and $null -ne $there.$name -and $type -ne 'Binary' -and "$($there.$name)" -eq "$value") {
+        return
+    }
     New-ItemProperty -Force -LiteralPath $Entry.path -Name $name -PropertyType $type -Value $value | Out-Null
 }
 

@@ -28,6 +28,10 @@ function New-Item {
     }
     $fakeDone.made += $Path
 }
+function Get-ItemProperty {
+    param([Parameter()] [string] $LiteralPath)
+    if ($LiteralPath -eq 'HKLM:\Windows') { New-Object PSObject -Property @{ '(default)' = 'text' } }
+}
 function New-ItemProperty {
     param([string] $LiteralPath, [string] $Name, [string] $PropertyType, [object] $Value, [switch] $Force)
     $fakeDone.written += "$LiteralPath|$Name|$PropertyType|$Value"
@@ -63,6 +67,14 @@ function New-Plugin {
     }
 }
 
+Test 'leaves a value of Windows alone that is right already, and writes one that is missing or another' {
+    New-Plugin | Out-Null
+    Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'text' }
+    Assert-Equal $fakeDone.written @()
+    Set-RegistryValue @{ path = 'HKLM:\Windows'; name = ''; type = 'String'; value = 'other' }
+    Set-RegistryValue @{ path = 'HKLM:\Windows'; name = 'DllSurrogate'; type = 'String'; value = '' }
+    Assert-Equal $fakeDone.written @('HKLM:\Windows|(default)|String|other', 'HKLM:\Windows|DllSurrogate|String|')
+}
 Test 'puts the library in place, wherever the archive has it, and registers it' {
     $plugin = New-Plugin
     Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
