@@ -27,7 +27,7 @@ const nameServerBudget: Manifest = {
  * kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "kubernetes" | "windows">,
   { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [

@@ -91,10 +91,16 @@ const ownNode: Policy = {
   bindings: [{ suffix: "deny", actions: ["Deny"] }],
 };
 
-/** Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and Services. */
-const noBalancers = ({ kubernetes: { podsPerNode, podCidr, serviceCidr } }: Pick<ClusterSpec, "kubernetes">): readonly string[] => [
+type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane">;
+
+/**
+ * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and Services, machines of
+ * the control plane. Those of workers change, and are in the network of internal load balancers.
+ */
+const noBalancers = ({ kubernetes: { podsPerNode, podCidr, serviceCidr }, controlPlane: { members } }: Addresses): readonly string[] => [
   ...["127.0.0.0/8", "169.254.0.0/16", "168.63.129.16/32"],
   serviceCidr,
+  ...members.map(({ address }) => `${address}/32`),
   // Pods with addresses of the machines' interfaces are in the network of internal load balancers.
   ...(podsPerNode === undefined ? [podCidr] : []),
 ];
@@ -102,7 +108,7 @@ const noBalancers = ({ kubernetes: { podsPerNode, podCidr, serviceCidr } }: Pick
 /**
  * Every kube-proxy, the control plane's too, diverts what its machine sends to an address in a Service's status, whoever wrote it there.
  */
-const serviceStatus = (spec: Pick<ClusterSpec, "kubernetes">): Policy => ({
+const serviceStatus = (spec: Addresses): Policy => ({
   name: "fenestra-service-status",
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["services/status"] }],
   variables: [],
@@ -116,6 +122,6 @@ const serviceStatus = (spec: Pick<ClusterSpec, "kubernetes">): Policy => ({
 });
 
 /** What keeps the identities of a worker to it. It cannot be switched off: without it root on one worker is root on all. */
-export function nodeIdentityPolicies(spec: Pick<ClusterSpec, "kubernetes">) {
+export function nodeIdentityPolicies(spec: Addresses) {
   return [ownNode, serviceStatus(spec)].flatMap(policyManifests);
 }
