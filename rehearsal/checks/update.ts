@@ -93,8 +93,11 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       id: "update: control plane",
       title: `all three machines run ${releaseOf(to)}, and the pods of a workload have seen nothing of it`,
       run: async (context) => {
+        const { note } = context;
         const before = await watch.pods();
         update = await updates.begin(to);
+        // Another version of the program may leave the control plane as it is.
+        if (sameRelease && !begun().steps.includes(step("-control-plane-api"))) return note("it stays");
         await begun().run(cluster, lab, step("-control-plane-api"));
         await lab.untilHealthy();
         await expectReleases(context, lab, [to, to, to]);
@@ -141,7 +144,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       title: "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
       run: async ({ cloud, note }) => {
         const { longestMs, failed, looks, fewest, tooNew } = watch.seen;
-        expect(looks >= cloud.machines.length, `${looks} looks while ${cloud.machines.length} machines were replaced`);
+        expect(sameRelease || looks >= cloud.machines.length, `${looks} looks while ${cloud.machines.length} machines were replaced`);
         expect(longestMs < outageLimitMs, `no write succeeded for ${(longestMs / 1000).toFixed(1)} s`);
         expect(fewest >= 1, `${fewest} copies of the workload were ready`);
         expectEqual(tooNew, [], "workers with a kubelet newer than a control-plane machine");
