@@ -96,6 +96,15 @@ Test 'leaves a library alone that is the same already: it may be in use' {
     Assert-Equal (Get-Item -LiteralPath $plugin.data.target).LastWriteTimeUtc $before
 }
 
+Test 'gives a library that is another one, and may be in use, another name' {
+    $plugin = New-Plugin
+    Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
+    Set-Content -NoNewline -Path $plugin.data.target -Value 'old'
+    $was = (Get-Digest $plugin.data.target 'SHA256').Substring(0, 8)
+    Install-Plugin $plugin.data $plugin.folder
+    Assert-Equal @($plugin.data.target, "$($plugin.data.target).$was" | ForEach-Object { Get-Content -Raw -LiteralPath $_ }) @('library', 'old')
+}
+
 Test 'goes on without event texts, and says so' {
     $plugin = New-Plugin
     Set-Content -NoNewline -Path "$($plugin.folder)/CCGPlugin/plugin.dll" -Value 'library'
