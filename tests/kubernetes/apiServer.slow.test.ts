@@ -290,7 +290,11 @@ describe("in-cluster objects on a real API server", function () {
         const all = manifestsOf(spec);
         const namespaces = all.filter(({ kind }) => kind === "Namespace").map(sent);
         assert.equal((await apply(list(namespaces), "--force-conflicts")).code, 0);
-        const { code, stderr } = await apply(list(all.filter((each) => podSpec(each) !== undefined).map(sent)), "--dry-run=server");
+        const { code, stderr } = await apply(
+          list(all.filter((each) => podSpec(each) !== undefined).map(sent)),
+          "--dry-run=server",
+          "--force-conflicts",
+        );
         assert.deepEqual(
           [code, stderr.split("\n").filter((line) => line.includes("ValidatingAdmissionPolicy"))],
           [0, []],
