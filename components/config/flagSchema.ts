@@ -159,5 +159,4 @@ export const kubeletSchema = z.strictObject({
 
 export type ExtraArgs = z.output<typeof extraArgsSchema>;
 export type AuditPolicy = z.output<typeof auditPolicySchema>;
-export type Admission = z.output<typeof admissionSchema>;
 export type KubeletSettings = z.output<typeof kubeletSchema>;

@@ -1,4 +1,4 @@
-import type { Admission, AuditPolicy, ExtraArgs } from "../config/flagSchema.ts";
+import type { ExtraArgs } from "../config/flagSchema.ts";
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
 import type { AddOns } from "./addOns.ts";
 import type { AddressPlan, ControlPlaneMember } from "./addressPlan.ts";
@@ -26,21 +26,13 @@ interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
 }
 
-interface ControlPlaneSpec {
+/** The control plane's settings as they are, but for those that have another form here. */
+interface ControlPlaneSpec extends Readonly<Omit<StackConfig["controlPlane"], "replicas" | "size" | "backup" | "extraArgs">> {
   readonly members: readonly ControlPlaneMember[];
   readonly size: MachineSize;
-  /** `latest` or a pinned image. */
-  readonly image: string;
-  readonly osDiskGb: number;
-  readonly etcdDiskGb: number;
-  readonly osDisk: StackConfig["controlPlane"]["osDisk"];
-  readonly etcdDisk: StackConfig["controlPlane"]["etcdDisk"];
   /** Snapshots of etcd: hours between those of a machine, and days that each is kept. */
   readonly backup: { readonly everyHours: number; readonly keepDays: number };
   readonly extraArgs: ExtraArgs;
-  /** An audit policy in place of Fenestra's. */
-  readonly auditPolicy: AuditPolicy | undefined;
-  readonly admission: Admission | undefined;
 }
 
 /** One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never in an Output. */
