@@ -6,7 +6,7 @@ import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
 import { changesFile, changesJson, type Status } from "./changes/stackChange.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
 import { findProject, programEntry, stacksOf } from "./project.ts";
@@ -19,6 +19,7 @@ Plans every stack as it is here and as it was at REF, and says which of them cha
   --stack-dir DIR    folder with the stack files, in place of the project's
   --install          install the packages of REF with npm ci when its package-lock.json is another one; needs the network
   --out DIR          write what became of every stack to DIR/${changesFile}, and the whole plan of each that is new or changed to DIR/STACK
+  --fail-on lost-data  exit with ${exitCodes.lostData} where nothing is wrong, but an update loses data, addresses or their protection
   --json             print that file in place of the list
 
 Exit code 1: a stack cannot be planned, its change is refused, or its plan has a finding of the level error.
@@ -39,10 +40,13 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
       "stack-dir": { type: "string" },
       install: { type: "boolean", default: false },
       out: { type: "string" },
+      "fail-on": { type: "string" },
       json: { type: "boolean", default: false },
     },
   });
   if (values.since === undefined) throw new UsageError("changes needs --since REF");
+  if (![undefined, lostData].includes(values["fail-on"]))
+    throw new UsageError(`--fail-on ${values["fail-on"]} is not known; allowed: ${lostData}`);
   const compared = await compareSince(values.since, values.install, values["stack-dir"]);
   const text = changesJson(compared.map(({ change }) => change));
   if (values.out !== undefined) writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
@@ -51,7 +55,9 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
     ({ change, plan }) => change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
   )
     ? exitCodes.findings
-    : exitCodes.fine;
+    : values["fail-on"] !== undefined && compared.some(({ change }) => (change.overview?.lost ?? 0) > 0)
+      ? exitCodes.lostData
+      : exitCodes.fine;
 }
 
 async function compareSince(ref: string, install: boolean, stackDir: string | undefined): Promise<readonly ComparedStack[]> {
@@ -61,7 +67,10 @@ async function compareSince(ref: string, install: boolean, stackDir: string | un
   try {
     return await compareStacks(
       { stacks: base.stacks, plan: async (stack) => base.plan(stack) },
-      { stacks: stackNames(folder), plan: async (stack) => makePlan({ stack, config: readStackFile(stack, folder), entry: programEntry }) },
+      {
+        stacks: stackNames(folder),
+        plan: async (stack, account) => makePlan({ stack, config: readStackFile(stack, folder), entry: programEntry, account }),
+      },
     );
   } finally {
     base.close();

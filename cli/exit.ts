@@ -6,7 +6,12 @@ export const exitCodes = {
   findings: 1,
   /** The command line or the stack file is wrong. */
   badConfig: 2,
+  /** With `--fail-on lost-data`: nothing is wrong, but an update loses data, addresses or their protection. */
+  lostData: 3,
 } as const;
+
+/** Value of `--fail-on` for that. */
+export const lostData = "lost-data";
 
 /** One of `exitCodes`. */
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];

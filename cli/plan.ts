@@ -12,7 +12,7 @@ import { type Level, levels, reaches } from "../plan/report/findings.ts";
 import { planJson } from "../plan/report/json.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
 import { programEntry } from "./project.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
@@ -27,7 +27,8 @@ ${stackHelp(19)}
   --out DIR          write plan.md, plan.html, plan.json and every file of every machine to DIR
   --diff BASE        say what changes against BASE, in place of the summary: the plan.json of an earlier run, or a commit, branch or tag of
                      this repository with the same package-lock.json
-  --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note
+  --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note;
+                     lost-data: also with ${exitCodes.lostData} where the change of --diff loses data, addresses or their protection
   --as-of DATE       judge what is out of support as of this day (2026-11-30); without it nothing is said of it
 
 Values that only the cloud knows are fakes of the same form and length.
@@ -63,7 +64,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
     },
   });
   const { stack, config } = readStack("plan needs --stack NAME", values);
-  const failOn = levelOf(values["fail-on"]);
+  const failOn = values["fail-on"] === lostData ? "error" : levelOf(values["fail-on"]);
   const asOf = dateOf(values["as-of"]);
   const base = values.diff === undefined ? undefined : readBase(values.diff, stack, values["stack-dir"]);
   const plan = await makePlan({
@@ -71,6 +72,7 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
     config,
     entry: programEntry,
     asOf,
+    ...(base === undefined ? {} : { account: base.cluster.accountId }),
   });
   const diff = base === undefined ? undefined : diffPlans(base, plan);
   if (values.out !== undefined) {
@@ -82,7 +84,8 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
   if (diff === undefined) out(values.json ? planJson(plan) : planSummary(plan));
   else out(values.json ? `${JSON.stringify(diff, null, 2)}\n` : diffText(diff, paint));
   err(`planned in ${seconds(performance.now() - started)} s, ${seconds(performance.now())} s since the start\n`);
-  return reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0 ? exitCodes.findings : exitCodes.fine;
+  if (reaches(plan.findings, failOn) || (diff?.refused.length ?? 0) > 0) return exitCodes.findings;
+  return values["fail-on"] === lostData && (diff?.lost.length ?? 0) > 0 ? exitCodes.lostData : exitCodes.fine;
 }
 
 /** Colours where a person reads, by the rules that Node has for it: a terminal, NO_COLOR, FORCE_COLOR. */
@@ -123,7 +126,7 @@ function seconds(milliseconds: number): string {
 
 function levelOf(text: string): Level {
   const level = levels.find((known) => known === text);
-  if (level === undefined) throw new UsageError(`--fail-on ${text} is not a level; allowed: ${levels.join(", ")}`);
+  if (level === undefined) throw new UsageError(`--fail-on ${text} is not a level; allowed: ${[...levels, lostData].join(", ")}`);
   return level;
 }
 

@@ -143,6 +143,11 @@ export const planSchema = z
       })
       .readonly()
       .describe("Addresses."),
+    settings: z
+      .record(z.string(), z.unknown())
+      .readonly()
+      .exactOptional()
+      .describe("The stack file by its keys, without what may be a secret."),
     choices: texts
       .exactOptional()
       .describe("What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default."),

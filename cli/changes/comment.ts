@@ -67,8 +67,8 @@ interface Part {
   readonly text: string;
 }
 
-/** Most lines of values that are shown without a click. */
-const openLines = 40;
+/** Most lines that are shown without a click. */
+const openLines = 60;
 
 /** What a reviewer decides by is unfolded: why there is no plan, what is refused and lost, the nodes, and the values if they are few. */
 function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
@@ -78,7 +78,7 @@ function partsOf({ stack, reason, nodes, values, findings, files, summary }: Sta
   const parts: readonly Part[] = [
     of("why", reason, "text", true),
     of("nodes", nodes, "diff", true),
-    of("resources and values", values, "diff", values.split("\n").length <= openLines),
+    of("resources and values", values, "diff", `${nodes}\n${values}`.split("\n").length <= openLines),
     of("findings", findings, "diff"),
     of("files of the machines", files, "diff"),
     of("the plan", summary, "text"),

@@ -1,9 +1,10 @@
 import { ConfigError } from "../../components/config/problem.ts";
 import { UserDataError } from "../../plan/decode/machine.ts";
-import { readBasePlan } from "../../plan/diff/base.ts";
+import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change, Operation } from "../../plan/diff/operations.ts";
-import { billedChangeLines, fileLines, findingLines, lostLines, nodeLines, refusedLines, resourceLines } from "../../plan/diff/text.ts";
+import { decisive, fileLines, findingLines, nodeLines, nodeName, resourceLines } from "../../plan/diff/text.ts";
+import { losesMachines } from "../../plan/diff/verdict.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { ProgramError } from "../../plan/program/runProgram.ts";
 import { ShapeError } from "../../plan/program/sameResources.ts";
@@ -15,7 +16,7 @@ import { bareChange, type Overview, type StackChange } from "./stackChange.ts";
 export interface Version<T> {
   readonly stacks: readonly string[];
   /** Plans a stack of it. Throws what a plan throws. */
-  readonly plan: (stack: string) => Promise<T>;
+  readonly plan: (stack: string, account?: string | null) => Promise<T>;
 }
 
 export interface ComparedStack {
@@ -54,10 +55,16 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   if (before.text === planJson(plan)) return { change: bareChange(stack, "same"), plan };
   const old = readBasePlan(before.text);
   if (typeof old === "string") return unknown(old);
-  const diff = diffPlans(old, plan);
+  const diff = diffPlans(old, await inAccountOf(old, stack, plan, now));
   // Another version may write the same plan in another form.
   if (isEmpty(diff)) return { change: bareChange(stack, "same"), plan };
   return { change: { ...changed(stack, diff), summary }, plan };
+}
+
+/** The plan with the ids and ARNs of the older one's account, for a stack file that names another one or no longer none. */
+async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Version<Plan>): Promise<Plan> {
+  if (old.cluster.accountId === plan.cluster.accountId) return plan;
+  return now.plan(stack, old.cluster.accountId);
 }
 
 function changed(stack: string, diff: PlanDiff): StackChange {
@@ -69,7 +76,7 @@ function changed(stack: string, diff: PlanDiff): StackChange {
   return {
     ...bareChange(stack, "changed"),
     overview: overviewOf(diff),
-    nodes: text(refusedLines(diff.refused), lostLines(diff), nodeLines(diff.nodes), billedChangeLines(diff)),
+    nodes: text(...decisive(diff)),
     values: text(resourceLines(diff.resources)),
     findings: text(findingLines(diff)),
     files: text(...diff.files.map(fileLines)),
@@ -78,21 +85,23 @@ function changed(stack: string, diff: PlanDiff): StackChange {
 
 function added(stack: string, plan: Plan): StackChange {
   const nodes = plan.machines.map(({ name, role, count }): NodeChange => {
-    return { name, role, change: "added", because: [], count: [0, count] };
+    return { name, role, change: "added", because: [], count: [0, count], atATime: 1 };
   });
   const resources = plan.resources
     .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
     .map(({ urn, type, name }): Operation => ({ urn, type, name, change: "added", because: [], inputs: [] }));
-  const diff = { refused: [], resources, nodes, files: [], billed: [], findings: { new: plan.findings, gone: [] } };
+  const diff = { settings: [], lost: [], refused: [], resources, nodes, files: [], billed: [], findings: { new: plan.findings, gone: [] } };
   return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
 }
 
-function overviewOf({ refused, resources, nodes, findings }: PlanDiff): Overview {
+function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Overview {
   const count = (...of: readonly Change[]): number => resources.filter(({ change }) => of.includes(change)).length;
   const rows = (controlPlane: boolean) =>
     nodes
       .filter(({ role }) => (role === "control-plane") === controlPlane)
-      .map(({ name, change }) => ({ name: shortName(name), fate: change }));
+      .map(
+        (node) => ({ name: nodeName(node.name), fate: node.change === "changed" && losesMachines(node) ? "loses" : node.change }) as const,
+      );
   return {
     controlPlane: rows(true),
     pools: rows(false),
@@ -101,15 +110,10 @@ function overviewOf({ refused, resources, nodes, findings }: PlanDiff): Overview
     changed: count("changed", "rolled", "refused"),
     replaced: count("replaced", "may-be-replaced"),
     refused: refused.length,
-    lost: resources.filter(({ data }) => data !== undefined).length,
+    lost: lost.length,
     newFindings: findings.new.length,
     goneFindings: findings.gone.length,
   };
-}
-
-/** Name of a pool in the name of its group: `win2022` of `aws-dev-pool-win2022-group`. */
-function shortName(name: string): string {
-  return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }
 
 /** The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and is thrown on. */

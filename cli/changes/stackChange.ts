@@ -8,7 +8,7 @@ export const statuses = ["failed", "changed", "unknown", "added", "removed", "sa
 export type Status = (typeof statuses)[number];
 
 /** What happens to machines, as the table says it. */
-const nodeFates = ["refused", "replaced", "may-be-replaced", "removed", "rolled", "changed", "added", "stays"] as const;
+const nodeFates = ["refused", "replaced", "may-be-replaced", "removed", "loses", "rolled", "changed", "added", "stays"] as const;
 
 /** One of `nodeFates`. */
 export type NodeFate = (typeof nodeFates)[number];

@@ -14,6 +14,7 @@ const fates: Readonly<Record<NodeFate, string>> = {
   replaced: "**replaced**",
   "may-be-replaced": "may be replaced",
   removed: "removed",
+  loses: "**loses machines**",
   rolled: "rolled one by one",
   changed: "in place",
   added: "new",

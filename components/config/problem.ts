@@ -55,9 +55,14 @@ function lastKey(path: string): string {
 /** Settings of which nothing is shown, not even under a mistyped key. */
 const secretSetting = /^config\.fenestra:(?:proxy|registry)Credentials\b/;
 
+/** Whether the name of a key or its setting marks its value as a secret. */
+export function hidesValue(path: string): boolean {
+  return secretName.test(lastKey(path)) || secretSetting.test(path);
+}
+
 /** A problem as the lines shown to the user. The value is omitted when the key's name or the setting marks it as a secret. */
 export function showProblem(problem: Problem): string {
-  const secret = secretName.test(lastKey(problem.path)) || secretSetting.test(problem.path);
+  const secret = hidesValue(problem.path);
   const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);
   return [
     `${problem.path}: ${problem.message}`,

@@ -47,6 +47,8 @@ const clusterState = z.object({
   issuer: z.string().optional(),
   name: z.string().optional(),
   cloud: z.string().optional(),
+  /** Account or subscription; not stored where the stack file names none. */
+  accountId: z.string().optional(),
 });
 export type ClusterState = z.infer<typeof clusterState>;
 
@@ -67,13 +69,24 @@ export function stateOf({
   serviceAccountKeys,
   secretsEncryption,
   workloadIdentity,
+  accountId,
 }: Pick<
   ClusterSpec,
-  "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "serviceAccountKeys" | "secretsEncryption" | "workloadIdentity"
+  | "name"
+  | "cloud"
+  | "kubernetes"
+  | "controlPlane"
+  | "network"
+  | "region"
+  | "serviceAccountKeys"
+  | "secretsEncryption"
+  | "workloadIdentity"
+  | "accountId"
 >) {
   return {
     name,
     cloud,
+    ...(accountId === undefined ? {} : { accountId }),
     version: kubernetes.version,
     replicas: controlPlane.members.length,
     region,
@@ -154,6 +167,7 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
 function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
     ...fixed("cloud", from.cloud, to.cloud, "it would be another cluster, and this one would be deleted"),
+    ...fixed("accountId", from.accountId, to.accountId, "everything would be made again in the other one, and stay in this one"),
     ...fixed("name", from.name, to.name, "every resource has it in its own name and would be replaced"),
     ...fixed("region", from.region, to.region, "every resource would be replaced, with empty disks"),
     ...fixed("network.cidr", from.cidr, to.cidr, "the members of etcd are known by their addresses"),

@@ -6,7 +6,9 @@ const baseSchema = z.looseObject({
   // What an older version lacks is optional here.
   version: z.int().min(1).max(planVersion),
   stack: z.string(),
-  cluster: z.looseObject({ name: z.string(), cloud: z.string(), kubernetes: z.string() }),
+  cluster: z.looseObject({ name: z.string(), cloud: z.string(), kubernetes: z.string(), accountId: z.string().nullable().default(null) }),
+  settings: z.record(z.string(), z.unknown()).optional(),
+  pools: z.array(z.looseObject({ name: z.string() })).optional(),
   controlPlane: z.looseObject({ members: z.array(z.unknown()) }),
   resources: z.array(
     z.looseObject({

@@ -5,7 +5,7 @@ import { type BilledChange, billedChanges } from "../billed.ts";
 import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
 import type { BasePlan } from "./base.ts";
-import { changedLeaves, type LeafChange } from "./leaves.ts";
+import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 import { diffLines, type LineChange } from "./lines.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
 
@@ -15,6 +15,8 @@ export interface NodeChange {
   readonly change: Change | "stays";
   readonly because: readonly string[];
   readonly count: readonly [before: number, now: number];
+  /** How many of them a roll takes at a time. */
+  readonly atATime: number;
   /** Whether the disk of the control-plane machine is lost with it. */
   readonly data?: string;
 }
@@ -28,6 +30,10 @@ export interface FileChange {
 }
 
 export interface PlanDiff {
+  /** What somebody changed in the stack file; empty where the older plan does not say. */
+  readonly settings: readonly LeafChange[];
+  /** What is gone for good: data, addresses, and the protection of both. */
+  readonly lost: readonly { readonly name: string; readonly what: string }[];
   /** What the update refuses, or the cloud does. */
   readonly refused: readonly Problem[];
   /** Custom resources that do not stay as they are; gates of the program are left out. */
@@ -40,42 +46,61 @@ export interface PlanDiff {
 }
 
 /** Whether nothing changes at all. */
-export function isEmpty({ refused, resources, nodes, files, findings }: PlanDiff): boolean {
-  const parts = [refused, resources, files, findings.new, findings.gone, nodes.filter(({ change }) => change !== "stays")];
+export function isEmpty({ refused, lost, resources, nodes, files, findings }: PlanDiff): boolean {
+  const parts = [refused, lost, resources, files, findings.new, findings.gone, nodes.filter(({ change }) => change !== "stays")];
   return parts.every((part) => part.length === 0);
 }
 
 /** What changes from an older plan to this one. Pure. */
 export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
   const operations = findOperations(base, plan.resources);
-  const key = ({ id, level, path }: Finding): string => `${id} ${level} ${path}`;
-  const [before, after] = [base, plan].map(({ findings }) => new Set(findings.map(key)));
+  const key =
+    (pools: readonly { readonly name: string }[]) =>
+    ({ id, level, path }: Finding): string =>
+      // A pool less moves the others up.
+      `${id} ${level} ${path.replace(/\bpools\[(\d+)\]/, (place, index) => `pools ${pools[index]?.name ?? place}`)}`;
+  const [keyBefore, keyNow] = [key(base.pools ?? []), key(plan.pools)];
+  const [before, after] = [new Set(base.findings.map(keyBefore)), new Set(plan.findings.map(keyNow))];
   return {
     refused: [
       ...plannedProblems(stateOf(base), stateOf(plan)),
       ...refusedByCloud(operations),
       ...protectedProblems(base, plan, operations),
     ],
+    settings: base.settings === undefined || plan.settings === undefined ? [] : changedLeaves(base.settings, plan.settings),
+    lost: lostOf(base, plan, operations),
     resources: operations.filter(({ type }) => type !== "pulumi:index:Stash"),
     nodes: nodeChanges(base, plan, operations),
     files: fileChanges(base, plan),
     billed: base.billed === undefined ? [] : billedChanges(base.billed, plan.billed),
     findings: {
-      new: plan.findings.filter((finding) => !before?.has(key(finding))),
-      gone: base.findings.filter((finding) => !after?.has(key(finding))),
+      new: plan.findings.filter((finding) => !before.has(keyNow(finding))),
+      gone: base.findings.filter((finding) => !after.has(keyBefore(finding))),
     },
   };
 }
 
-const kept = z.object({ inputs: z.object({ input: z.unknown() }) });
+const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });
 
 /** What the program keeps of a cluster in its guard, whose name had the cluster's before: a comparison refuses what an update would. */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
-  const { name, cloud, kubernetes: version } = cluster;
+  const { name, cloud, kubernetes: version, accountId } = cluster;
   const guards = [stackGuardName, `${name}-guard`];
   const guard = resources.find((each) => each.type === "pulumi:index:Stash" && guards.includes(each.name));
-  const state = readState(kept.safeParse(guard).data?.inputs.input);
-  return { version, replicas: controlPlane.members.length, ...state, name, cloud };
+  const state = readState(guardInput.safeParse(guard).data?.inputs.input);
+  return { version, replicas: controlPlane.members.length, ...state, name, cloud, ...(accountId === null ? {} : { accountId }) };
+}
+
+function lostOf(base: BasePlan, plan: Plan, operations: readonly Operation[]): PlanDiff["lost"] {
+  const data = operations.flatMap(({ name, data, change }) =>
+    data === undefined ? [] : [{ name, what: `${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}` }],
+  );
+  const kept = new Set(plan.resources.filter(({ options }) => options.protect === true).map(({ urn }) => urn));
+  const now = new Set(plan.resources.map(({ urn }) => urn));
+  const bared = base.resources.filter(({ urn, options }) => options.protect === true && now.has(urn) && !kept.has(urn));
+  if (bared.length === 0) return data;
+  const names = bared.map(({ name }) => name).sort();
+  return [...data, { name: "protection", what: `may be deleted from now on: ${names.join(", ")}` }];
 }
 
 function refusedByCloud(operations: readonly Operation[]): readonly Problem[] {
@@ -124,10 +149,27 @@ function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[
       role: now?.role ?? old?.role ?? "linux",
       change: operation?.change ?? withoutOperation(old, now),
       because: operation?.because ?? [],
-      count: [old?.count ?? 0, now?.count ?? 0],
+      count: [old?.count ?? 0, old === undefined ? (now?.count ?? 0) : kept(plan, name, old.count, now?.count ?? 0)],
+      atATime: atATime(plan.resources.find(({ urn }) => urn === operation?.urn)?.inputs, now?.count ?? 0),
       ...(disk?.data === undefined ? {} : { data: disk.data }),
     };
   });
+}
+
+/** An update leaves a group that scales by itself as it is, within its bounds. */
+function kept({ pools, cluster }: Plan, group: string, before: number, now: number): number {
+  const bounds = pools.find(({ name }) => group === `${cluster.name}-pool-${name}-group`)?.autoscale;
+  return bounds === undefined || bounds === null ? now : Math.min(Math.max(before, bounds.min), bounds.max);
+}
+
+/** Machines of a group that its own settings let a roll take at a time. */
+function atATime(inputs: unknown, count: number): number {
+  const percent = [
+    Number(valueAt(inputs, "upgradePolicy.rollingUpgradePolicy.maxBatchInstancePercent")),
+    Number(valueAt(inputs, "instanceRefresh.preferences.maxHealthyPercentage")) -
+      Number(valueAt(inputs, "instanceRefresh.preferences.minHealthyPercentage")),
+  ].find((each) => each > 0);
+  return Math.max(1, Math.floor((count * (percent ?? 0)) / 100));
 }
 
 type Machine = BasePlan["machines"][number] | PlanMachine;

@@ -34,6 +34,7 @@ interface Draft {
   change: Change | undefined;
   readonly because: Set<string>;
   readonly inputs: readonly LeafChange[];
+  readonly forgotten: string | undefined;
   /** Inputs that change because of what they refer to. */
   readonly carried: Set<string>;
 }
@@ -60,10 +61,10 @@ function removed({ urn, type, name, inputs, options }: BaseResource): Operation 
   return { urn, type, name, change: "removed", because: [], inputs: [], ...(data === undefined ? {} : { data }) };
 }
 
-function finished({ resource, change, because, inputs }: Draft): readonly Operation[] {
+function finished({ resource, change, because, inputs, forgotten }: Draft): readonly Operation[] {
   if (change === undefined) return [];
   const { urn, type, name } = resource;
-  const data = change === "replaced" || change === "may-be-replaced" ? dataOf(type, resource.inputs) : undefined;
+  const data = change === "replaced" || change === "may-be-replaced" ? dataOf(type, resource.inputs) : forgotten;
   return [{ urn, type, name, change, because: [...because], inputs, ...(data === undefined ? {} : { data }) }];
 }
 
@@ -80,6 +81,7 @@ function own(old: BaseResource | undefined, resource: PlanResource): Draft {
     change,
     because: new Set(because),
     inputs,
+    forgotten: old === undefined ? undefined : replacementRow(resource.type)?.forgets?.(old.inputs, resource.inputs),
     carried: new Set(),
   });
   if (old === undefined) return draft("added", [], []);

@@ -2,6 +2,7 @@ import { type Problem, showProblem } from "../../components/config/problem.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import { showChange } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
+import { losesMachines, verdict } from "./verdict.ts";
 
 /** The word for what happens, as the reader sees it. */
 export const changeWords: Readonly<Record<Change | "stays", string>> = {
@@ -35,35 +36,50 @@ const plain: Paint = (_, text) => text;
 /** A comparison as text for the terminal. */
 export function diffText(diff: PlanDiff, paint: Paint = plain): string {
   if (isEmpty(diff)) return "Nothing changes.\n";
-  const parts = [
-    refusedLines(diff.refused).map((line) => paint("red", line)),
-    lostLines(diff).map((line) => paint("red", line)),
-    nodeLines(diff.nodes, paint),
-    billedChangeLines(diff),
-    resourceLines(diff.resources, paint),
-    findingLines(diff),
-    diff.files.flatMap(fileLines),
-  ];
+  const parts = [...decisive(diff, paint), resourceLines(diff.resources, paint), findingLines(diff), diff.files.flatMap(fileLines)];
   return `${parts
     .filter((part) => part.length > 0)
     .map((part) => part.join("\n"))
     .join("\n\n")}\n`;
 }
 
+/** What a reviewer decides by, as paragraphs: what somebody changed first, then what comes of it. */
+export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readonly string[])[] {
+  const red = (line: string): string => paint("red", line);
+  return [
+    verdictLines(diff),
+    settingLines(diff),
+    refusedLines(diff.refused).map(red),
+    lostLines(diff).map(red),
+    nodeLines(diff.nodes, paint),
+    billedChangeLines(diff),
+  ];
+}
+
+/** The verdict, where the refusal does not say it already. */
+function verdictLines(diff: PlanDiff): readonly string[] {
+  return diff.refused.length > 0 ? [] : [verdict(diff)];
+}
+
 /** What is refused, each with what to do. */
-export function refusedLines(refused: readonly Problem[]): readonly string[] {
+function refusedLines(refused: readonly Problem[]): readonly string[] {
   if (refused.length === 0) return [];
   return ["REFUSED: this update will not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
 }
 
-/** Resources whose data would be lost. */
-export function lostLines({ resources }: PlanDiff): readonly string[] {
-  const lost = resources.filter(({ data }) => data !== undefined);
-  if (lost.length === 0) return [];
-  return [
-    "DATA IS LOST",
-    ...lost.map(({ name, change, data }) => `- ${name}: ${data}${change === "may-be-replaced" ? ", if it is replaced" : ""}`),
-  ];
+/** What is gone for good. */
+export function lostLines({ lost }: Pick<PlanDiff, "lost">): readonly string[] {
+  return lost.length === 0 ? [] : ["DATA IS LOST", ...lost.map(({ name, what }) => `- ${name}: ${what}`)];
+}
+
+/** What somebody changed in the stack file. */
+function settingLines({ settings }: Pick<PlanDiff, "settings">): readonly string[] {
+  return settings.length === 0 ? [] : ["Stack file", ...settings.map((leaf) => `~ ${showChange(leaf)}`)];
+}
+
+/** `win2022` of `aws-dev-pool-win2022-group`: machines go by the names of their pools. */
+export function nodeName(name: string): string {
+  return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }
 
 const colours = {
@@ -85,20 +101,30 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
     ...nodes.map((node) => {
       const { change, name, because } = node;
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
-      return painted(change, `${changeMarks[change]} ${name}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`, paint);
+      const mark = losesMachines(node) ? "-" : changeMarks[change];
+      return painted(
+        mark === "-" ? "removed" : change,
+        `${mark} ${nodeName(name)}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`,
+        paint,
+      );
     }),
   ];
 }
 
-function machinesOf({ count: [before, now] }: NodeChange): string {
+function machinesOf({ change, count: [before, now] }: NodeChange): string {
   const most = Math.max(before, now);
-  if (before !== now && before !== 0 && now !== 0) return `, ${before} -> ${now} machines`;
+  if (before !== now && change !== "added" && change !== "removed") return `, ${before} -> ${now}`;
   return most === 1 ? "" : `, ${most === 0 ? "no" : most} machines`;
 }
 
 /** What happens to the machines of one kind among `all`, in words. */
-export function nodeWords({ change, role, data }: NodeChange, all: readonly NodeChange[]): string {
+export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string {
+  const { change, role, data, count } = node;
   const word = changeWords[change];
+  const fewer = count[0] - count[1];
+  const machines = `${Math.abs(fewer)} machine${Math.abs(fewer) === 1 ? "" : "s"}`;
+  if (losesMachines(node)) return change === "changed" ? `loses ${machines}` : `${word}, loses ${machines}`;
+  if (change === "changed" && fewer < 0) return `gets ${machines}`;
   if (change !== "replaced") return word;
   if (role !== "control-plane") return `${word}, all at once`;
   const members = all.filter((each) => each.role === "control-plane" && each.change !== "added");
@@ -139,7 +165,7 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
 }
 
 /** What is billed in another number. */
-export function billedChangeLines({ billed }: PlanDiff): readonly string[] {
+function billedChangeLines({ billed }: PlanDiff): readonly string[] {
   if (billed.length === 0) return [];
   return ["Billed by time", ...billed.map(({ what, before, now }) => `~ ${what}: ${before} -> ${now}`)];
 }

@@ -13,11 +13,14 @@ import { tlsResource } from "./tls.ts";
 /** Account and subscription of a simulated cloud when the stack names none: the number of AWS's own documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;
 
-/** Where a stack's config puts it. */
-export function placeOf(config: Readonly<Record<string, string>>): SimulatedPlace {
+/** Where a stack's config puts it, in another account if one is given: null is that of documentation. */
+export function placeOf(
+  config: Readonly<Record<string, string>>,
+  account: string | null | undefined = config["fenestra:accountId"],
+): SimulatedPlace {
   const cloud = config["fenestra:cloud"] === "azure" ? "azure" : "aws";
   const region = config["fenestra:region"] ?? (cloud === "aws" ? "eu-central-1" : "westeurope");
-  const accountId = config["fenestra:accountId"] ?? documentationAccounts[cloud];
+  const accountId = account ?? documentationAccounts[cloud];
   return { region, accountId, existing: existingOf(config["fenestra:network"], region, accountId) };
 }
 

@@ -20,7 +20,8 @@ export function withoutExamples(config: Readonly<Record<string, string>>): Reado
         .replaceAll(/\b(?:192\.0|198\.51|203\.0)\.(2|100|113)\.(\d)/g, "198.18.$1.$2")
         .replaceAll("ami-0123456789abc", "ami-0fedcba987654")
         .replaceAll(".012345678", ".876543210")
-        .replaceAll(/\bexample\.(?:com|net|org)\b/g, "example.test"),
+        .replaceAll(/\bexample\.(?:com|net|org)\b/g, "example.test")
+        .replaceAll(/(?<=[a-z0-9-])\.example(?![a-z0-9-]|\.[a-z0-9])/gi, ".test"),
     ]),
   );
 }

@@ -1,4 +1,4 @@
-import { loses, type ReplacementRow, row } from "./row.ts";
+import { loses, older, type ReplacementRow, row } from "./row.ts";
 
 /** First address of an interface: it is replaced when the new list lacks it. */
 const loses0 = (old: unknown, now: unknown): boolean => Array.isArray(old) && Array.isArray(now) && !now.includes(old[0]);
@@ -19,13 +19,16 @@ const rule = row("ec2/vpc_security_group_ingress_rule.go", ["securityGroupId", "
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),
   "aws:autoscaling/lifecycleHook:LifecycleHook": row("autoscaling/lifecycle_hook.go", ["name"]),
-  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], { data: "the logs in it" }),
+  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], {
+    data: "the logs in it",
+    forgets: older("retentionInDays", "logs"),
+  }),
   "aws:cloudwatch/logStream:LogStream": row("logs/stream.go", ["name", "logGroupName"], { data: "the logs in it" }),
   "aws:ebs/volume:Volume": row("ec2/ebs_volume.go", ["availabilityZone", "encrypted", "kmsKeyId", "snapshotId"], {
     data: "what lies on the volume",
   }),
   "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": row("ec2/vpc_default_security_group.go", ["vpcId"]),
-  "aws:ec2/eip:Eip": row("ec2/ec2_eip.go", ["domain"]),
+  "aws:ec2/eip:Eip": row("ec2/ec2_eip.go", ["domain"], { data: "its public address" }),
   "aws:ec2/instance:Instance": row("ec2/ec2_instance.go", ["launchTemplate.id", "primaryNetworkInterface.networkInterfaceId"]),
   "aws:ec2/internetGateway:InternetGateway": row("ec2/vpc_internet_gateway.go", []),
   "aws:ec2/launchTemplate:LaunchTemplate": row("ec2/ec2_launch_template.go", ["name"]),
@@ -62,7 +65,9 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:lb/targetGroupAttachment:TargetGroupAttachment": row("elbv2/target_group_attachment.go", ["targetGroupArn", "targetId", "port"]),
   "aws:route53/record:Record": row("route53/record.go", ["zoneId", "name"]),
   "aws:s3/bucket:Bucket": row("s3/bucket.go", ["bucket"], { data: "the objects in the bucket" }),
-  "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": row("s3/bucket_lifecycle_configuration.go", ["bucket"]),
+  "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": row("s3/bucket_lifecycle_configuration.go", ["bucket"], {
+    forgets: older("days", "snapshots of etcd"),
+  }),
   "aws:s3/bucketObjectv2:BucketObjectv2": row("s3/object.go", ["bucket", "key"]),
   "aws:s3/bucketPolicy:BucketPolicy": row("s3/bucket_policy.go", ["bucket"]),
   "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": row("s3/bucket_public_access_block.go", ["bucket"]),

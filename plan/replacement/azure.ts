@@ -1,4 +1,4 @@
-import { any, loses, type ReplacementRow, row } from "./row.ts";
+import { any, loses, older, type ReplacementRow, row } from "./row.ts";
 
 /** Every resource is known by its path: a changed part of it is another resource. Last of `parts` is the own name. */
 const path = (...parts: readonly string[]): readonly string[] => ["resourceGroupName", ...parts];
@@ -49,7 +49,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:network:PublicIPAddress": row(
     pan,
     path("publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
-    { refuses: { zones: any } },
+    { refuses: { zones: any }, data: "its public address" },
   ),
   "azure-native:network:SecurityRule": row(pan, path("networkSecurityGroupName", "securityRuleName")),
   "azure-native:network:Subnet": row(
@@ -75,7 +75,9 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     data: "the blobs in the container",
   }),
   "azure-native:storage:BlobServiceProperties": row(pan, path("accountName", "blobServicesName")),
-  "azure-native:storage:ManagementPolicy": row(pan, path("accountName", "managementPolicyName")),
+  "azure-native:storage:ManagementPolicy": row(pan, path("accountName", "managementPolicyName"), {
+    forgets: older("daysAfterModificationGreaterThan", "snapshots of etcd"),
+  }),
   "azure-native:storage:StorageAccount": row(azr("storage/storage_account_resource.go"), path("accountName", "location", "isHnsEnabled"), {
     refuses: { sku: any, kind: any },
     data: "the blobs in the account",

@@ -20,6 +20,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
 const data: Readonly<Record<string, string>> = {
   "core/v1:Namespace": "everything in the namespace",
   "core/v1:PersistentVolumeClaim": "what lies on its volume",
+  "storage.k8s.io/v1:CSIDriver": "the way to mount volumes of this driver",
   "apiextensions.k8s.io/v1:CustomResourceDefinition": "all objects of this kind",
 };
 

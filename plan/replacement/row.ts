@@ -8,7 +8,10 @@ export interface ReplacementRow {
   readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
   /** Inputs that an update in place sends only where they change themselves, with what the cloud takes otherwise. */
   readonly resets?: Readonly<Record<string, string>>;
+  /** What is gone for good with the resource, in words. */
   readonly data?: string;
+  /** What is gone for good with an update in place, by the inputs before and now, in words. */
+  readonly forgets?: (old: unknown, now: unknown) => string | undefined;
   /** Where it is decided: file below the folder of the table's source. */
   readonly source: string;
 }
@@ -16,6 +19,13 @@ export interface ReplacementRow {
 /** A row. */
 export function row(source: string, replaces: readonly string[], more: Omit<ReplacementRow, "source" | "replaces"> = {}): ReplacementRow {
   return { source, replaces, ...more };
+}
+
+/** Of a retention that gets shorter: everything older, soon and for good. `key` holds its days, wherever in the inputs. */
+export function older(key: string, what: string): NonNullable<ReplacementRow["forgets"]> {
+  const least = (inputs: unknown): number =>
+    Math.min(...[...JSON.stringify(inputs ?? null).matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, days]) => Number(days)));
+  return (old, now) => (least(now) < least(old) ? `${what} older than ${least(now)} days` : undefined);
 }
 
 export const any = (): boolean => true;

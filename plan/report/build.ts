@@ -11,6 +11,7 @@ import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
 import { choicesInWords } from "./choices.ts";
 import { findings } from "./findings.ts";
+import { settingsOf } from "./settings.ts";
 
 export interface PlanInput {
   readonly stack: string;
@@ -23,13 +24,15 @@ export interface PlanInput {
   readonly asOf: string | undefined;
   /** Keys of the stack file whose values are encrypted, and so fakes here. Default: none. */
   readonly encrypted?: readonly string[];
+  /** The stack file, as Pulumi hands it to a program. */
+  readonly config?: Readonly<Record<string, string>>;
 }
 
 /** Names under which user data, and the objects that belong to it, go to a cloud. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** The plan of a recorded program. Pure: the same program gives the same plan. */
-export function buildPlan({ stack, spec, program, machines, objects, asOf, encrypted = [] }: PlanInput): Plan {
+export function buildPlan({ stack, spec, program, machines, objects, asOf, encrypted = [], config }: PlanInput): Plan {
   const kinds = machineKinds(machines, spec, objects);
   const controlPlane = spec.controlPlane;
   const choices = choicesInWords(spec);
@@ -59,6 +62,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
       ...(spec.privateAccess === undefined ? {} : { privateAccess: spec.privateAccess }),
       publicAccess: spec.publicAccess ?? null,
     },
+    ...(config === undefined ? {} : { settings: settingsOf(config) }),
     ...(choices.length === 0 ? {} : { choices }),
     controlPlane: {
       size: controlPlane.size.name,

@@ -16,6 +16,8 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
+  /** Account of the simulated cloud in place of the stack file's: that of a plan to compare with, or each ARN and id would differ. */
+  readonly account?: string | null | undefined;
 }
 
 /**
@@ -25,18 +27,18 @@ export interface PlanRequest {
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError when the program
  * fails.
  */
-export async function makePlan({ stack, config, entry, asOf }: PlanRequest): Promise<Plan> {
+export async function makePlan({ stack, config, entry, asOf, account }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
-  const simulate = simulatedCloud(placeOf(config), "fake");
+  const simulate = simulatedCloud(placeOf(config, account), "fake");
   const run = { entry, stack, config, simulate };
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
   requireSameResources(preview, program);
-  return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config) });
+  return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config });
 }
 
 /** The plan of a run with simulated outputs. */
-export function planOfRun({ stack, spec, program, asOf, encrypted = [] }: Omit<PlanInput, "machines" | "objects">): Plan {
+export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }: Omit<PlanInput, "machines" | "objects">): Plan {
   return buildPlan({
     stack,
     spec,
@@ -45,5 +47,6 @@ export function planOfRun({ stack, spec, program, asOf, encrypted = [] }: Omit<P
     objects: ({ role }) => awsObjects(program, role),
     asOf,
     encrypted,
+    ...(config === undefined ? {} : { config }),
   });
 }

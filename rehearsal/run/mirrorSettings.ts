@@ -1,4 +1,5 @@
 import type { StackConfig } from "../../components/config/schema.ts";
+import { contains, parseCidr } from "../../components/model/cidr.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import type { KeyAndCertificate } from "../../plan/fakes/certificates.ts";
 import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
@@ -13,7 +14,7 @@ export async function mirrorSettings(
   authority: KeyAndCertificate | undefined,
   change: Breakage["mirror"],
 ): Promise<MirrorSettings | undefined> {
-  const { httpProxy, proxyCredentials, registryCredentials = {}, mirror, access } = stackConfig;
+  const { httpProxy, noProxy = [], proxyCredentials, registryCredentials = {}, mirror, access } = stackConfig;
   const { artifacts } = mirror;
   if (artifacts === undefined) {
     if (change === undefined) return undefined;
@@ -23,13 +24,23 @@ export async function mirrorSettings(
   const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
   return {
     artifacts,
-    httpProxy,
+    // Machines then ask the mirror themselves, and nothing is left that the proxy leads to.
+    httpProxy: withoutProxy(new URL(artifacts).hostname, noProxy) ? undefined : httpProxy,
     proxyLogin: basicLogin(proxyCredentials),
     mirrorLogin: basicLogin(registryCredentials[new URL(artifacts).host]),
     authority,
     issuers,
     list: change?.(list) ?? list,
   };
+}
+
+/** Whether an exception covers a host: its name, or a domain above it (curl(1), `--noproxy`; golang.org/x/net/http/httpproxy). */
+export function withoutProxy(host: string, exceptions: readonly string[]): boolean {
+  const inRange = (text: string): boolean => {
+    const [range, address] = [parseCidr(text), parseCidr(`${host}/32`)];
+    return range !== undefined && address !== undefined && contains(range, address);
+  };
+  return exceptions.some((each) => each === host || inRange(each) || host.endsWith(each.startsWith(".") ? each : `.${each}`));
 }
 
 /** A login in the form in which basic authentication has it. */

@@ -60,8 +60,8 @@ describe("the stacks that change", function () {
     });
     const [first, second] = await compareStacks(texts(["aws-dev", "azure-dev"], bigger), now("aws-dev", "azure-dev"));
     assert.equal(first?.change.status, "changed");
-    assert.match(first?.change.nodes ?? "", /^~ aws-dev-pool-win2022-group: rolls one by one, 2 machines/m);
-    assert.match(first?.change.nodes ?? "", /^ {2}aws-dev-pool-linux-group: stays, 2 machines$/m);
+    assert.match(first?.change.nodes ?? "", /^~ win2022: rolls one by one, 2 machines/m);
+    assert.match(first?.change.nodes ?? "", /^ {2}linux: stays, 2 machines$/m);
     assert.match(first?.change.summary ?? "", /^aws-dev: Kubernetes \d/);
     assert.equal(first?.plan, aws);
     assert.equal(second?.change.status, "same");

@@ -3,7 +3,8 @@ import path from "node:path";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
-import { changeWords } from "../../plan/diff/text.ts";
+import { changeWords, decisive, nodeName, nodeWords } from "../../plan/diff/text.ts";
+import { losesMachines } from "../../plan/diff/verdict.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";
 import { readDocument, root } from "../docs/documents.ts";
@@ -14,6 +15,12 @@ import { type Case, cases, configs } from "./changedConfigs.ts";
 
 const short = (type: string): string => type.split(":").at(-1) ?? "";
 
+/** Types of what is lost, and `protection`. */
+function lostTypes({ resources, lost }: PlanDiff): readonly string[] {
+  const types = resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type));
+  return [...new Set([...types, ...lost.flatMap(({ name }) => (name === "protection" ? [name] : []))])].sort();
+}
+
 /** What a comparison says, in the words of the table: nodes in their order, then what is replaced, refused and lost. */
 function wordsOf(diff: PlanDiff): Required<Case["expected"]> {
   const types = (change: Change): string =>
@@ -21,24 +28,26 @@ function wordsOf(diff: PlanDiff): Required<Case["expected"]> {
   return {
     nodes: diff.nodes
       .filter(({ change }) => change !== "stays")
-      .map(({ name, change }) => `${name.replace(/^c-(pool-)?/, "").replace(/-(group|set|instance)$/, "")} ${changeWords[change]}`)
+      .map(
+        (node) => `${nodeName(node.name).replace(/^c-|-instance$/g, "")} ${nodeWords(node, []).replace(/, (keeps|all at once|ITS).*/, "")}`,
+      )
       .join(", "),
     replaced: types("replaced"),
     maybe: types("may-be-replaced"),
     refused: diff.refused.map(({ path }) => path.replace("config.fenestra:", "")).join(" "),
-    lost: [...new Set(diff.resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type)))].sort().join(" "),
+    lost: lostTypes(diff).join(" "),
   };
 }
 
 /** What a comparison says of the pools, of the control plane, and of data: cells of docs/changes.md. */
-function cellsOf({ refused, nodes, resources }: PlanDiff): readonly string[] {
+function cellsOf(diff: PlanDiff): readonly string[] {
+  const { refused, nodes } = diff;
   const parts = [false, true].map((controlPlane) => {
     const own = nodes.filter(({ role, change }) => (role === "control-plane") === controlPlane && change !== "stays");
-    const words = [...new Set(own.map(({ change }) => changeWords[change]))].join(", ");
+    const words = [...new Set(own.map((node) => (losesMachines(node) ? "loses machines" : changeWords[node.change])))].join(", ");
     return refused.length > 0 ? changeWords.refused : words || changeWords.stays;
   });
-  const lost = resources.filter(({ data }) => data !== undefined).map(({ type }) => short(type));
-  return [...parts, refused.length > 0 ? "" : [...new Set(lost)].sort().join(", ")];
+  return [...parts, refused.length > 0 ? "" : lostTypes(diff).join(", ")];
 }
 
 describe("a changed stack file", function () {
@@ -60,7 +69,8 @@ describe("a changed stack file", function () {
   for (const { what, cloud, from, to, expected } of cases)
     it(`${cloud}: ${what}`, async () => {
       const before = { ...configs[cloud], ...from };
-      const plan = await planOf("s", configTexts({ ...before, ...to }));
+      const old = await base(before);
+      const plan = await planOf("s", configTexts({ ...before, ...to }), old.cluster.accountId);
       for (const { type, custom } of plan.resources) if (custom) types.add(type);
       const none = { nodes: "", replaced: "", maybe: "", refused: "", lost: "" };
       const sorted = (words: object, mark: string): object =>
@@ -73,7 +83,8 @@ describe("a changed stack file", function () {
               .join(", "),
           ]),
         );
-      const diff = diffPlans(await base(before), plan);
+      const diff = diffPlans(old, plan);
+      assert.ok(decisive(diff).flat().length < 60, "a comment shows so many lines without a click");
       table.set(what, { ...table.get(what), [cloud]: cellsOf(diff) });
       assert.deepEqual(sorted(wordsOf(diff), " "), sorted({ ...none, ...expected }, " "));
     });

@@ -93,6 +93,12 @@ const azureAll = [
   "UserAssignedIdentity Vault VirtualMachine VirtualMachineScaleSet VirtualNetwork VirtualNetworkLink",
 ].join(" ");
 
+const threeAndTwo =
+  "control-plane-0 is replaced, control-plane-1 is replaced, control-plane-2 is replaced, control-plane-3 is new, control-plane-4 is new";
+const collected = (retentionDays: number): Changed => ({
+  access: { ...access, serviceAccountKeys: ["rsa-1"], workloadIdentity: {} },
+  addons: { logs: { cloudwatch: { retentionDays } } },
+});
 const pool = (change: Changed): Changed => ({ pools: [linux, { ...win, ...change }] });
 const both = (expected: Expected): readonly [Expected, Expected] => [expected, expected];
 const claim = "PersistentVolumeClaim";
@@ -107,8 +113,67 @@ const all = "control-plane-0 is replaced, linux rolls one by one, win rolls one 
  * creation), "Resize, detach disks", and "PropertyChangeNotAllowed"; a resource group and a network cannot move to another region.
  */
 const rows: readonly Row[] = [
-  ["`pools[].count`, more", {}, pool({ count: 5 }), on("win changes in place"), on("win changes in place")],
-  ["`pools[].count`, fewer", {}, pool({ count: 1 }), on("win changes in place"), on("win changes in place")],
+  ["`pools[].count`, more", {}, pool({ count: 5 }), ...both(on("win gets 3 machines"))],
+  ["`pools[].count`, fewer", {}, pool({ count: 1 }), ...both(on("win loses 1 machine"))],
+  ["`pools[].count`, none", {}, pool({ count: 0 }), ...both(on("win loses 2 machines"))],
+  ["`pools[].count`, from none", pool({ count: 0 }), pool({ count: 5 }), ...both(on("win gets 5 machines"))],
+  // Everything is where it was; the account is only guarded from now on.
+  ["`accountId`, named", {}, { accountId: "ACCOUNT" }, ...both(nothing)],
+  ["`accountId`, another one", { accountId: "ACCOUNT" }, { accountId: "ANOTHER" }, ...both({ refused: "accountId" })],
+  // S3 and Azure Storage: a rule holds for objects that are there already (AmazonS3 User Guide, "Setting a lifecycle configuration").
+  [
+    "`controlPlane.backup.keepDays`, shorter",
+    { controlPlane: { etcdDiskGb: 40, backup: { keepDays: 30 } } },
+    { controlPlane: { etcdDiskGb: 40, backup: { keepDays: 1 } } },
+    { lost: "BucketLifecycleConfiguration" },
+    { lost: "ManagementPolicy" },
+  ],
+  ["`addons.logs.cloudwatch.retentionDays`, shorter", collected(90), collected(1), { lost: "LogGroup" }, undefined],
+  [
+    "`environment`, no longer production",
+    { environment: "production" },
+    { environment: "development" },
+    // A tag says it, and snapshots are kept for fewer days.
+    on("control-plane-0 changes in place, linux rolls one by one, win rolls one by one", {
+      lost: "BucketLifecycleConfiguration protection",
+    }),
+    on("control-plane-0 changes in place, linux changes in place, win changes in place", { lost: "ManagementPolicy protection" }),
+  ],
+  // Addresses that are given back are somebody else's next; partners may know them.
+  [
+    "`network.nat`, one for all zones",
+    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], nat: "perZone" } },
+    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"] } },
+    { lost: "Eip" },
+    { lost: "PublicIPAddress" },
+  ],
+  ["`addons.storage`, without", {}, { addons: { storage: false } }, ...both({ lost: `CSIDriver ${claim}` })],
+  ["`addons.smb`, without", { addons: { smb: {} } }, { addons: {} }, ...both({ lost: "CSIDriver" })],
+  ["`network.dns`", {}, { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], dns: { servers: ["10.0.0.4"] } } }, ...both(nothing)],
+  [
+    "`pools[].autoscale`, from a fixed count to none",
+    {},
+    pool({ count: undefined, autoscale: { min: 0, max: 4 } }),
+    ...both(on("win changes in place")),
+  ],
+  ["`pools[].image`, of a gallery", {}, pool({ image: "GALLERY" }), undefined, replacedSet],
+  ["`encryptionAtHost`", {}, { encryptionAtHost: true }, undefined, on(all, azureMachine)],
+  [
+    "`access.public`, without",
+    {},
+    { access: {} },
+    on("control-plane-0 is replaced", awsMachine),
+    on("control-plane-0 is replaced", { ...azureMachine, lost: "PublicIPAddress" }),
+  ],
+  ["`access.dns.zone`", {}, { access: { ...access, dns: { name: "api.shop.example.com", zone: "ZONEOF" } } }, ...member],
+  [
+    "`controlPlane.replicas`, 3 to 5",
+    { controlPlane: { etcdDiskGb: 40, replicas: 3 } },
+    { controlPlane: { etcdDiskGb: 40, replicas: 5 } },
+    on(threeAndTwo, awsMachine),
+    on(threeAndTwo, azureMachine),
+  ],
+  ["`repair`", {}, { repair: { perHour: 1 } }, ...both(nothing)],
   ["`pools[].size`", {}, pool({ size: "SIZE" }), rolls, rolls],
   ["`pools[].image`", {}, pool({ image: "IMAGE" }), rolls, rolls],
   ["`pools[].diskGb`", {}, pool({ diskGb: 200 }), rolls, rolls],
@@ -309,12 +374,12 @@ const rows: readonly Row[] = [
     on(all, {
       refused: "network.zones",
       replaced: `${awsNetwork} Volume`,
-      lost: "Volume",
+      lost: "Eip Volume",
     }),
     on(all, {
       refused: `network.zones ${azureSubnets}`,
       replaced: "Disk VirtualMachine",
-      lost: "Disk",
+      lost: "Disk PublicIPAddress",
     }),
   ],
   [
@@ -349,12 +414,12 @@ const rows: readonly Row[] = [
     { region: "REGION", network: { cidr: "10.0.0.0/16", zones: ["THERE1", "THERE2"] } },
     on("control-plane-0 is replaced, linux is replaced, win is replaced", {
       refused: "region network.zones",
-      lost: "Bucket Key Volume",
+      lost: "Bucket Eip Key Volume",
       replaced: awsRegional,
     }),
     on("control-plane-0 is replaced, linux is replaced, win is replaced", {
       refused: "region",
-      lost: "BlobContainer Disk ResourceGroup StorageAccount Vault",
+      lost: "BlobContainer Disk PublicIPAddress ResourceGroup StorageAccount Vault",
       replaced: azureAll,
     }),
   ],
@@ -362,13 +427,13 @@ const rows: readonly Row[] = [
     "`name`",
     {},
     { name: "d" },
-    on("control-plane-0 is removed, d-control-plane-0 is new, d-pool-linux is new, d-pool-win is new, linux is removed, win is removed", {
+    on("control-plane-0 is removed, d-control-plane-0 is new, linux is new, linux is removed, win is new, win is removed", {
       refused: "name",
-      lost: "Bucket Key Namespace PersistentVolumeClaim RandomBytes Volume",
+      lost: "Bucket CSIDriver Eip Key Namespace PersistentVolumeClaim RandomBytes Volume",
     }),
-    on("control-plane-0 is removed, d-control-plane-0 is new, d-pool-linux is new, d-pool-win is new, linux is removed, win is removed", {
+    on("control-plane-0 is removed, d-control-plane-0 is new, linux is new, linux is removed, win is new, win is removed", {
       refused: "name",
-      lost: "BlobContainer Disk Namespace PersistentVolumeClaim RandomBytes ResourceGroup StorageAccount Vault",
+      lost: "BlobContainer CSIDriver Disk Namespace PersistentVolumeClaim PublicIPAddress RandomBytes ResourceGroup StorageAccount Vault",
     }),
   ],
 ];
@@ -377,6 +442,9 @@ const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGrou
 
 const values = {
   aws: {
+    ACCOUNT: "210987654321",
+    ANOTHER: "999999999999",
+    ZONEOF: "Z0123456789ABCDEFGHIJ",
     SIZE: "m7i.2xlarge",
     IMAGE: "ami-0a1b2c3d4e5f60719",
     LINUX: "ami-0a1b2c3d4e5f60718",
@@ -394,6 +462,10 @@ const values = {
     RIGHTS: { namespace: "shop", name: "orders", policies: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] },
   },
   azure: {
+    ACCOUNT: "01234567-89ab-cdef-0123-456789abcdef",
+    ANOTHER: "11234567-89ab-cdef-0123-456789abcdef",
+    ZONEOF: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnsZones/shop.example.com",
+    GALLERY: `${shared}.Compute/galleries/own/images/windows`,
     SIZE: "Standard_D8s_v5",
     IMAGE: "20348.5499.260809",
     LINUX: "24.04.202610010",

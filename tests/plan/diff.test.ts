@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
-import { diffPlans } from "../../plan/diff/compare.ts";
+import { diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
 import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
 import { diffLines } from "../../plan/diff/lines.ts";
 import { diffText } from "../../plan/diff/text.ts";
+import { verdict } from "../../plan/diff/verdict.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
 
 const machine = (name: string, content: string): PlanMachine => ({
@@ -18,6 +19,11 @@ const machine = (name: string, content: string): PlanMachine => ({
   entry: "/run.sh",
   files: [{ path: "/run.sh", mode: "0755", bytes: content.length, sha256: "", content }],
 });
+
+const somePool: Plan["pools"][number] = {
+  ...{ name: "x", path: "pools[0]", os: "linux", build: null, size: "", vcpus: 2, memoryGib: 8, zones: [], count: 1, autoscale: null },
+  ...{ image: "", diskGb: 50, spot: false, labels: {}, taints: [], runtimeClass: null },
+};
 
 const resource = (name: string, inputs: unknown, options: PlanResource["options"] = {}, type = "t"): PlanResource => ({
   urn: `urn:${name}`,
@@ -138,6 +144,44 @@ kept /run.sh
 -    2  two
 +    2  2
 `,
+    );
+  });
+
+  it("ends in a verdict: machines, how long it takes about, and whether the API stays up", () => {
+    const node = (
+      name: string,
+      role: NodeChange["role"],
+      change: NodeChange["change"],
+      count: NodeChange["count"],
+      atATime = 1,
+    ): NodeChange => {
+      return { name, role, change, count, atATime, because: [] };
+    };
+    const members = [0, 1, 2].map((index) => node(`cp-${index}`, "control-plane", "replaced", [1, 1]));
+    const of = (...nodes: readonly NodeChange[]) => verdict({ refused: [], lost: [], nodes });
+    const stays = node("linux", "linux", "stays", [3, 3]);
+    assert.equal(of(stays), "safe: no machine is replaced");
+    assert.equal(of(...members, stays), "3 machines of the control plane replaced one by one, about 25 min, the API stays up");
+    assert.equal(of(...members.slice(0, 1)), "1 machine of the control plane replaced, about 10 min, the API is down meanwhile");
+    const windows = node("win", "windows", "rolled", [40, 40], 4);
+    assert.equal(of(windows, node("linux", "linux", "rolled", [3, 3])), "43 machines of pools replaced, about 3 h, the API stays up");
+    assert.equal(of(node("win", "windows", "changed", [5, 2]), node("x", "linux", "removed", [1, 0])), "4 machines of pools removed");
+    assert.equal(verdict({ refused: [], lost: [{ name: "a", what: "b" }], nodes: [] }), "DATA IS LOST");
+  });
+
+  it("says what somebody changed, whose protection goes, and knows findings by the names of pools", () => {
+    const finding = (index: number) =>
+      ({ id: "f", level: "note", path: `pools[${index}]`, message: "", remedy: "", acknowledged: null }) as const;
+    const before = { ...plan([resource("a", {}, { protect: true })], []), settings: { pools: [{ name: "x" }, { name: "y" }] } };
+    const after = { ...plan([resource("a", {})], []), settings: { pools: [{ name: "y" }] } };
+    const [old, now] = [base({ ...before, findings: [finding(1)] }), { ...after, findings: [finding(0)] }];
+    const [x, y] = ["x", "y"].map((name) => ({ ...somePool, name }));
+    assert.ok(x && y);
+    const diff = diffPlans({ ...old, pools: [x, y] }, { ...now, pools: [y] });
+    assert.deepEqual([diff.findings.new, diff.findings.gone], [[], []]);
+    assert.match(
+      diffText(diff),
+      /^DATA IS LOST\n\nStack file\n~ pools\[x\]: .* -> nothing\n\nDATA IS LOST\n- protection: may be deleted from now on: a\n/,
     );
   });
 

@@ -40,9 +40,11 @@ export async function withMocks(
 }
 
 /** The whole program with these config values. */
-export const runConfig = memo((stack: string, config: Readonly<Record<string, string>>, mode: OutputMode): Promise<Recorded> => {
-  return runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config), "fake") });
-});
+export const runConfig = memo(
+  (stack: string, config: Readonly<Record<string, string>>, mode: OutputMode, account?: string | null): Promise<Recorded> => {
+    return runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") });
+  },
+);
 
 /** The whole program of a stack file with some config values replaced: scalars as text, structures as JSON text. */
 export function runStack(

@@ -12,7 +12,7 @@ export function configTexts(values: Readonly<Record<string, unknown>>): Readonly
 }
 
 /** The plan of these config values, by one run of the program in place of two. */
-export const planOf = memo(async (stack: string, config: Readonly<Record<string, string>>): Promise<Plan> => {
-  const { program } = await runConfig(stack, config, "known-outputs");
-  return planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined });
+export const planOf = memo(async (stack: string, config: Readonly<Record<string, string>>, account?: string | null): Promise<Plan> => {
+  const { program } = await runConfig(stack, config, "known-outputs", ...(account === undefined ? [] : [account]));
+  return planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined, config });
 });

@@ -3,7 +3,8 @@ import type { BasePlan } from "../../diff/base.ts";
 import type { NodeChange, PlanDiff } from "../../diff/compare.ts";
 import { isEmpty } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
-import { changeWords, countsInWords, fileLines, findingLines, lostLines, nodeWords } from "../../diff/text.ts";
+import { changeWords, countsInWords, fileLines, findingLines, lostLines, nodeName, nodeWords } from "../../diff/text.ts";
+import { losesMachines, verdict } from "../../diff/verdict.ts";
 import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
 import { code, folded, scrolling, table } from "./elements.ts";
@@ -36,6 +37,8 @@ export function changes(comparison: Comparison): string {
   if (isEmpty(diff)) return "<p>Nothing changes.</p>";
   const before = olderPlan(comparison);
   return [
+    `<p><b>${escapeHtml(verdict(diff))}</b></p>`,
+    diff.settings.length === 0 ? "" : `<h3>Stack file</h3>${diff.settings.map((leaf) => code(showChange(leaf))).join("<br>")}`,
     callout("This update is refused", diff.refused.map(showProblem)),
     callout(
       "Data is lost",
@@ -78,8 +81,10 @@ function node(row: NodeChange, all: readonly NodeChange[]): readonly string[] {
   const [was, now] = count;
   const word = nodeWords(row, all);
   return [
-    escapeHtml(name),
-    change === "stays" ? word : `<b class="${change === "added" || change === "changed" ? "note" : "warning"}">${word}</b>`,
+    escapeHtml(nodeName(name)),
+    change === "stays"
+      ? word
+      : `<b class="${losesMachines(row) || change === "removed" ? "error" : change === "added" || change === "changed" ? "note" : "warning"}">${word}</b>`,
     was === now ? String(now) : `${was} → ${now}`,
     escapeHtml([...because, ...(data === undefined ? [] : [data])].join("; ")),
   ];
