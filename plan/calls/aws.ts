@@ -204,6 +204,7 @@ const rows: Readonly<Record<string, Row>> = {
   "s3/bucketPolicy:BucketPolicy": settingOf("BucketPolicy", "s3:DeleteBucketPolicy"),
   "s3/bucketPublicAccessBlock:BucketPublicAccessBlock": settingOf("BucketPublicAccessBlock"),
   "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": settingOf("EncryptionConfiguration"),
+  "s3/bucketVersioning:BucketVersioning": settingOf("BucketVersioning"),
   "ssm/parameter:Parameter": [
     "ssm:PutParameter ssm:AddTagsToResource kms:Encrypt",
     "ssm:GetParameter kms:Decrypt ssm:DescribeParameters ssm:ListTagsForResource",
