@@ -60,7 +60,7 @@ export interface CloudSimulation {
   /** What a machine finds in the object store by its identity. */
   readonly objects: (machine: SimulatedMachine) => ObjectStore;
   /** Reads a secret by the identity of a machine through the simulated endpoints, as its scripts would. Throws when refused. */
-  readonly readSecret: (machine: SimulatedMachine, name: string) => Promise<string>;
+  readonly readSecret: (machine: SimulatedMachine, name: string, clientId?: string) => Promise<string>;
   /** Every call that machines made. */
   readonly calls: readonly CloudCall[];
   /** Action of the call by which machines read a secret. */

@@ -166,7 +166,7 @@ export class Cluster {
       machine,
       hardware: hardwareOf(machine),
       identity,
-      readSecret: (name: string) => cloud.readSecret(machine, name),
+      readSecret: (name: string, clientId?: string) => cloud.readSecret(machine, name, clientId),
       pinnedImages,
       wine: typeof wine === "string" ? undefined : wine,
       kubelet: programs.kubelet.path,

@@ -17,7 +17,7 @@ const machineSchema = z.looseObject({
   kubelet: z.looseObject({ arguments: z.array(z.string()) }),
   cloud: z.discriminatedUnion("kind", [
     z.looseObject({ kind: z.literal("aws"), joinSecret: z.string() }),
-    z.looseObject({ kind: z.literal("azure"), joinVault: z.string(), joinSecret: z.string() }),
+    z.looseObject({ kind: z.literal("azure"), clientId: z.string(), joinVault: z.string(), joinSecret: z.string() }),
   ]),
   paths: z.looseObject({ bootstrapKubeconfig: z.string(), kubeconfigTemplate: z.string(), clusterCa: z.string() }),
   stages: z.array(z.looseObject({ name: z.string(), fills: z.array(z.string()).optional() })),
@@ -58,7 +58,7 @@ export interface WindowsIdentity {
   readonly hardware: Hardware;
   readonly identity: BootIdentity;
   /** Reads a secret by the machine's identity. */
-  readonly readSecret: (name: string) => Promise<string>;
+  readonly readSecret: (name: string, clientId?: string) => Promise<string>;
   readonly pinnedImages: PinnedImages;
 }
 
@@ -79,11 +79,17 @@ export interface JoinedPayload {
 export async function joinPayload(payload: DecodedUserData, { machine, identity, readSecret }: WindowsIdentity): Promise<JoinedPayload> {
   const { kubelet, paths, cloud, stages } = machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
   const joinSecret = cloud.kind === "aws" ? cloud.joinSecret : `${cloud.joinVault}/secrets/${cloud.joinSecret}`;
-  const secret = await waitFor(`${machine.name} to find a fresh join secret`, async () => freshSecret(await readSecret(joinSecret)), {
-    // The other half is for the kubelet.
-    timeoutMs: limitsMs.machine / 2,
-    intervalMs: 500,
-  });
+  // A machine with accounts of Active Directory has another identity beside its own.
+  const clientId = cloud.kind === "aws" ? undefined : cloud.clientId;
+  const secret = await waitFor(
+    `${machine.name} to find a fresh join secret`,
+    async () => freshSecret(await readSecret(joinSecret, clientId)),
+    {
+      // The other half is for the kubelet.
+      timeoutMs: limitsMs.machine / 2,
+      intervalMs: 500,
+    },
+  );
   const values: Readonly<Record<string, string>> = {
     "@NODE_NAME@": identity.nodeName,
     "@PROVIDER_ID@": identity.providerId,

@@ -121,7 +121,10 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       };
     },
     objects: () => () => undefined,
-    readSecret: (machine, name) => readSecret(machine, name, identitiesOf(hostOf(machine)), { metadata, endpoints }),
+    readSecret: (machine, name, as) => {
+      const identities = identitiesOf(hostOf(machine)).filter(({ clientId }) => as === undefined || clientId === as);
+      return readSecret(machine, name, identities, { metadata, endpoints });
+    },
     calls: cloud.calls,
     readAction: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
     nodeTemplates: resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSet").flatMap(({ inputs }) =>
