@@ -204,7 +204,7 @@ describe("Azure CNI", () => {
 
   it("frees the addresses before anything of a Linux machine is reached by one, and makes a Windows node Ready last", () => {
     const stages = withPodNetwork(linuxWorkerStages, azureCni).map(({ name }) => name);
-    assert.deepEqual(stages.slice(0, 4), ["identity", "os", "pod-network", "artifacts"]);
+    assert.deepEqual(stages.slice(0, 5), ["identity", "timers", "os", "pod-network", "artifacts"]);
     const script = readWindowsScript("start-kube-proxy.ps1", azureCni);
     const steps = ["Clear-State $Machine", "New-FirstNetwork $Machine", "Repair-Routes", "Write-Text $network.conflist"];
     const places = steps.map((step) => script.indexOf(step));
