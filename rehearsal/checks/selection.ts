@@ -18,6 +18,7 @@ import { fileChecks } from "./files.ts";
 import { identityChecks } from "./identity.ts";
 import { lateJoinCheck } from "./joining.ts";
 import { mirrorChecks } from "./mirror.ts";
+import { replacementChecks } from "./replacements.ts";
 import { trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
 import { windowsDrainCheck } from "./windowsDrain.ts";
@@ -130,7 +131,7 @@ function changing(parts: ListParts): readonly RehearsalCheck[] {
     ...(hasWindows(parts) ? [windowsDrainCheck(options.wine, cluster)] : []),
     ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, stackConfig)),
     ...(worker === undefined || !hasSamples(stackConfig) ? [] : identityChecks(stackConfig, program, cluster)),
-    ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker)]),
+    ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker), ...replacementChecks(cluster, worker)]),
   ];
 }
 

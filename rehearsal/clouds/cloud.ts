@@ -1,6 +1,6 @@
 import type { Cidr } from "../../components/model/cidr.ts";
 import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
-import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
+import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { HealthRules } from "../host/loadBalancer.ts";
 import type { BootIdentity } from "../machines/windowsNode.ts";
@@ -44,6 +44,10 @@ export interface CloudSimulation {
   readonly terminate: (machine: SimulatedMachine) => void;
   /** Announces to a machine of a group that it is going to be terminated. @returns whether it has said by now that it may go */
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
+  /** Whether a machine of the control plane had the cloud end that one. */
+  readonly isToGo: (machine: SimulatedMachine) => boolean;
+  /** How many machines a group is to have now. */
+  readonly sizeOf: (group: SimulatedGroup) => number;
   /** The instance metadata service at 169.254.169.254. */
   readonly metadata: EndpointHandler;
   /** Another address at which the platform answers machines over HTTP; `undefined` where there is none. */

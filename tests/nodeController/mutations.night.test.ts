@@ -54,7 +54,6 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["lease", "controller", "now - self.changed < DURATION", "False"],
   ["lease", "controller", 'ours = holder.split("_")[0] in', "ours = holder in"],
   ["api", "controller", "if self.requests.get(request.name) is request:", "if request.name in self.requests:"],
-  ["lease", "controller", "            self.renewed = None\n            return", "            return"],
   ["status", "controller", "        self.item = None\n        if item", "        if item"],
   ["status", "controller", "if shown == self.shown and", "if False and"],
   ["rolls", "judge", "if stuck:", "if False:"],

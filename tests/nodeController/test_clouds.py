@@ -145,8 +145,12 @@ def listed(method, path, body):
         f"{ROOT}/Microsoft.Compute/virtualMachines": [
             vm(control, "c-cp-4", number="4"),
             vm(f"{ROOT}/Microsoft.Compute/virtualMachines/bastion", "bastion", number="9"),
+            vm(f"{ROOT}/Microsoft.Compute/virtualMachines/other", "c-cp-9", number="8"),
         ],
-        f"{ROOT}/Microsoft.Network/networkInterfaces": [card(control, "10.0.9.2")],
+        f"{ROOT}/Microsoft.Network/networkInterfaces": [
+            card(control, "10.0.9.2"),
+            card(f"{ROOT}/Microsoft.Compute/virtualMachines/other", "10.0.0.9"),
+        ],
     }
     return 200, json.dumps({"value": pages[path]})
 

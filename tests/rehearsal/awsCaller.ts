@@ -44,6 +44,7 @@ const rights: Readonly<Record<string, readonly (readonly [action: string, resour
     ["s3:DeleteObject", "arn:aws:s3:::snapshots/a/1"],
     ["s3:ListBucket", "arn:aws:s3:::snapshots"],
     ["ec2:DescribeInstances", "*"],
+    ["autoscaling:TerminateInstanceInAutoScalingGroup", groupArn],
   ],
   worker: [
     ["ssm:GetParameter", parameterArn],
@@ -75,6 +76,10 @@ export function start() {
     objects: new Map(),
     lifecycle: new LifecycleActions(),
     calls: [],
+    ended: [],
+    end: (ended) => {
+      ended.lifecycleState = "Terminated";
+    },
     groups: () => [],
     groupArn: (name) => (name === "dev-linux" ? groupArn : ""),
   };

@@ -48,6 +48,7 @@ describe("the simulated AWS refuses", () => {
     ["403", "i-worker", object("GET", "/")],
     ["403", "i-cp", object("PUT", "/b/1", "x")],
     ["403", "i-worker", describeInstances()],
+    ["403", "i-worker", { service: "autoscaling", body: "Action=TerminateInstanceInAutoScalingGroup&InstanceId=i-worker" }],
     ["400 The filter 'instance' is invalid", "i-cp", describeInstances({ instance: "i-worker" })],
   ];
   for (const [index, [refusal, by, call, from]] of calls.entries())

@@ -77,6 +77,26 @@ describe("the simulated Azure refuses", () => {
       assert.equal(codes(await caller.call(method, url, await caller.token(audience), more)), refusal);
     });
 
+  it("a change of a scale set for an older one, beside another one, of no machine, and a worker's", async () => {
+    const { controlPlane, worker } = start();
+    const token = await controlPlane.token(management);
+    const change = async (method: string, tail: string, body: object, headers = {}, by = token) =>
+      codes(
+        await controlPlane.call(method, `${sets}${instance.replace("/virtualMachines", "")}${tail}${api}`, by, {
+          body: JSON.stringify(body),
+          headers,
+        }),
+      );
+    const [one, size] = [{ instanceIds: ["1"] }, { sku: { capacity: 3 } }];
+    assert.equal(await change("PATCH", "", size, { "if-match": '"2"' }), "412 PreconditionFailed");
+    assert.equal(await change("POST", "/delete", { instanceIds: ["7"] }), "400 InstanceIdsListInstanceIdNotActiveVM");
+    assert.equal(await change("PATCH", "", size, {}, await worker.token(management)), "403 AuthorizationFailed");
+    assert.match(await change("PATCH", "", size, { "if-match": '"1"' }), /^202/);
+    assert.match(await change("POST", "/delete", one), /^202/);
+    assert.equal(await change("PATCH", "", size, { "if-match": '"3"' }), "409 Conflict");
+    assert.match(String((await controlPlane.call("GET", `${sets}${api}`, token)).body), /"sku":{"capacity":2},"etag":"\\"3\\""/);
+  });
+
   it("a made-up token and none", async () => {
     for (const token of ["eyJ.made.up", undefined]) assert.equal((await start().controlPlane.call("GET", at(caUrl), token)).status, 401);
   });

@@ -33,6 +33,10 @@ export interface AwsCloud {
   readonly lifecycle: LifecycleActions;
   /** Every call, in order. */
   readonly calls: CloudCall[];
+  /** Machines that were terminated; lists have them for an hour. */
+  readonly ended: readonly AwsMachine[];
+  /** Ends an instance of a group as the group does: its hooks wait, and when it is gone another one comes. */
+  readonly end: (machine: AwsMachine) => void;
   readonly groups: () => readonly AwsGroup[];
   /** ARN of an Auto Scaling group. */
   readonly groupArn: (name: string) => string;
@@ -139,17 +143,43 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   const denied = { status: 403, body: "<Code>AccessDenied</Code>" };
   if (action === "DescribeAutoScalingGroups" || action === "DescribeInstanceRefreshes") {
     if (!allowed(cloud, machine, [[`autoscaling:${action}`, "*"]])) return denied;
-    return action === "DescribeAutoScalingGroups" ? describeGroups(cloud.groups(), [...cloud.machines()], form) : noRefreshes;
+    return action === "DescribeAutoScalingGroups"
+      ? describeGroups(cloud.groups(), [...cloud.machines()], cloud.lifecycle, form)
+      : noRefreshes;
   }
+  if (action === "TerminateInstanceInAutoScalingGroup") return terminate(cloud, machine, form);
   if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat") return failure("InvalidAction", action);
-  if (!allowed(cloud, machine, [[`autoscaling:${action}`, cloud.groupArn(group)]])) return denied;
+  if (!mayChange(cloud, machine, action, group)) return denied;
   const problem = cloud.lifecycle.act(form);
-  if (problem !== undefined)
-    return {
-      status: 400,
-      body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>`,
-    };
-  return { status: 200, body: `<${action}Response/>` };
+  return problem === undefined ? { status: 200, body: `<${action}Response/>` } : invalid(problem);
+}
+
+/** Whether the role may change a group; its conditions see the group's tags. */
+function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string): boolean {
+  const tags = cloud.groups().find((group) => group.name === name)?.tags ?? new Map<string, string>();
+  const context = Object.fromEntries([...tags].map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
+  return allowed(cloud, by, [[`autoscaling:${action}`, cloud.groupArn(name), context]]);
+}
+
+/** A ValidationError (Amazon EC2 Auto Scaling API reference, "Common errors"). */
+function invalid(problem: string): EndpointAnswer {
+  return {
+    status: 400,
+    body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>`,
+  };
+}
+
+/** TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are asked of its group. */
+function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): EndpointAnswer {
+  const id = form.get("InstanceId") ?? "";
+  const target = [...cloud.machines()].find((machine) => machine.id === id);
+  if (!mayChange(cloud, by, "TerminateInstanceInAutoScalingGroup", target?.group ?? ""))
+    return { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (form.get("ShouldDecrementDesiredCapacity") !== "false") return invalid("no simulation of a group that gets smaller");
+  if (target?.group === undefined || target.lifecycleState !== "InService")
+    return invalid("Instance Id not found - No managed instance found for instance ID");
+  cloud.end(target);
+  return { status: 200, body: "<TerminateInstanceInAutoScalingGroupResponse/>" };
 }
 
 function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
@@ -159,7 +189,7 @@ function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest)
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
   if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [[`ec2:${action}`, "*"]])) return computeError(403, "UnauthorizedOperation");
-  return trial ? computeError(412, "DryRunOperation") : describeInstances(seen(cloud.machines()), form);
+  return trial ? computeError(412, "DryRunOperation") : describeInstances([...seen(cloud.machines()), ...cloud.ended], form);
 }
 
 /** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */

@@ -41,12 +41,28 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     lifecycle.launch(machine);
     byAddress.set(machine.privateIp, asAwsMachine(machine));
   };
+  const ended: AwsMachine[] = [];
   const terminate = (machine: SimulatedMachine): void => {
+    const gone = byAddress.get(machine.privateIp);
+    if (gone !== undefined) ended.push({ ...gone, terminated: true });
     machines.splice(machines.indexOf(machine), 1);
     lifecycle.forget(machine);
     byAddress.delete(machine.privateIp);
   };
+  const asked = new Set<string>();
+  const announceEnd = (id: string): void => {
+    const machine = machines.find((each) => each.id === id);
+    const told = byAddress.get(machine?.privateIp ?? "");
+    if (machine === undefined || told === undefined) return;
+    told.lifecycleState = "Terminated";
+    lifecycle.terminate(machine);
+  };
   const endpoints = awsApi({
+    ended,
+    end: ({ id }) => {
+      asked.add(id);
+      announceEnd(id);
+    },
     region,
     machineAt: (address) => byAddress.get(address),
     machines: () => byAddress.values(),
@@ -86,11 +102,12 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     launch,
     terminate,
     announceEnd: (machine) => {
-      const told = byAddress.get(machine.privateIp);
-      if (told !== undefined) told.lifecycleState = "Terminated";
-      lifecycle.terminate(machine);
+      announceEnd(machine.id);
       return () => !lifecycle.waits(machine);
     },
+    isToGo: ({ id }) => asked.has(id),
+    // A group makes another one for each that it loses.
+    sizeOf: ({ desired }) => desired,
     metadata: awsMetadata((address) => byAddress.get(address)),
     // Amazon's resolver answers at the network's base plus two (AWS: "DHCP option sets in Amazon VPC").
     nameServer: (network) => addressAt(network, 2),

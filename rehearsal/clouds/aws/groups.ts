@@ -1,6 +1,7 @@
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer } from "../server.ts";
 import { escapeXml } from "./instances.ts";
+import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 
 /** An Auto Scaling group of the program. */
@@ -11,7 +12,12 @@ export interface AwsGroup {
 }
 
 /** DescribeAutoScalingGroups with a filter by one tag, in pages (Amazon EC2 Auto Scaling API reference, version 2011-01-01). */
-export function describeGroups(groups: readonly AwsGroup[], machines: readonly AwsMachine[], form: URLSearchParams): EndpointAnswer {
+export function describeGroups(
+  groups: readonly AwsGroup[],
+  machines: readonly AwsMachine[],
+  lifecycle: LifecycleActions,
+  form: URLSearchParams,
+): EndpointAnswer {
   const key = form.get("Filters.member.1.Name")?.replace(/^tag:/, "") ?? "";
   const value = form.get("Filters.member.1.Values.member.1") ?? "";
   const found = new Map(groups.filter(({ tags }) => tags.get(key) === value).map((group) => [group.name, group]));
@@ -19,7 +25,7 @@ export function describeGroups(groups: readonly AwsGroup[], machines: readonly A
   if (page === undefined) return { status: 400, body: "<Error><Code>InvalidNextToken</Code></Error>" };
   const members = page.names.map((name) => {
     const own = machines.filter(({ group }) => group === name);
-    return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template}<Instances>${own.map(member).join("")}</Instances></member>`;
+    return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template}<Instances>${own.map((machine) => member(machine, lifecycle.waits(machine))).join("")}</Instances></member>`;
   });
   const next = page.next === "" ? "" : `<NextToken>${page.next}</NextToken>`;
   return answer("DescribeAutoScalingGroups", `<AutoScalingGroups>${members.join("")}</AutoScalingGroups>${next}`);
@@ -28,8 +34,9 @@ export function describeGroups(groups: readonly AwsGroup[], machines: readonly A
 /** All machines of the rehearsal are of the newest template: what rolls do is not simulated. */
 const template = "<LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>1</Version></LaunchTemplate>";
 
-function member({ id, zone, lifecycleState }: AwsMachine): string {
-  const state = `<LifecycleState>${lifecycleState === "Terminated" ? "Terminating:Wait" : "InService"}</LifecycleState>`;
+function member({ id, zone, lifecycleState }: AwsMachine, waits: boolean): string {
+  const phase = lifecycleState === "Terminated" ? "Terminating:Wait" : waits ? "Pending:Wait" : "InService";
+  const state = `<LifecycleState>${phase}</LifecycleState>`;
   return `<member><InstanceId>${id}</InstanceId><AvailabilityZone>${zone}</AvailabilityZone>${state}${template}</member>`;
 }
 

@@ -44,16 +44,20 @@ export function seen(machines: Iterable<AwsMachine>): readonly AwsMachine[] {
 }
 
 function instanceItem(machine: AwsMachine): string {
-  const { id, launched, address, zone, tags, windows } = machine;
+  const { id, launched, address, zone, tags, windows, terminated = false } = machine;
   const tagSet = Object.entries(tags).map(([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`);
   const card = `<privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
-    `<item><instanceId>${id}</instanceId><instanceState><code>16</code><name>running</name></instanceState>`,
+    `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${stateOf(machine)}</name></instanceState>`,
     `<privateDnsName>${privateDnsName(machine)}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
     `<placement><availabilityZone>${zone}</availabilityZone></placement>${windows ? "<platform>windows</platform>" : ""}`,
     `<privateIpAddress>${address}</privateIpAddress><tagSet>${tagSet.join("")}</tagSet>`,
     `<networkInterfaceSet><item>${card}</item></networkInterfaceSet></item>`,
   ].join("");
+}
+
+function stateOf({ terminated = false }: AwsMachine): "running" | "terminated" {
+  return terminated ? "terminated" : "running";
 }
 
 /** Text in an XML document. */
@@ -77,8 +81,7 @@ function filtersOf(form: URLSearchParams): readonly Filter[] {
 /** What a filter looks at; `undefined` for a filter that is not simulated. */
 function readerOf(filter: string): ((machine: AwsMachine) => string | undefined) | undefined {
   if (filter === "instance-id") return ({ id }) => id;
-  // Every machine of the rehearsal runs.
-  if (filter === "instance-state-name") return () => "running";
+  if (filter === "instance-state-name") return stateOf;
   return filter.startsWith("tag:") ? ({ tags }) => tags[filter.slice("tag:".length)] : undefined;
 }
 

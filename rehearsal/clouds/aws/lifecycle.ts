@@ -41,7 +41,7 @@ export class LifecycleActions {
   }
 
   /** Whether a machine waits at a hook. */
-  waits({ id }: SimulatedMachine): boolean {
+  waits({ id }: Pick<SimulatedMachine, "id">): boolean {
     return (this.#waiting.get(id) ?? []).length > 0;
   }
 

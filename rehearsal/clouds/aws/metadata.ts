@@ -20,6 +20,8 @@ export interface AwsMachine {
   readonly launched: Date;
   /** State of its life in the Auto Scaling group: `InService`, `Terminated`; none outside of a group. */
   lifecycleState: string | undefined;
+  /** Whether it is gone. Default false. */
+  readonly terminated?: boolean;
 }
 
 /** Random credentials as an instance role has them. */

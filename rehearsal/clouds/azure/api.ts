@@ -4,6 +4,7 @@ import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server
 import { azureError } from "./answers.ts";
 import { blobStore } from "./blobs.ts";
 import { listPage, machineOf } from "./lists.ts";
+import { changeSet } from "./sets.ts";
 import type { AzureCaller, AzureCloud } from "./state.ts";
 import { keyVault } from "./vault.ts";
 
@@ -51,6 +52,8 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
     return azureError(400, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required.");
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
+  const change = changeSet(cloud, by, path, request);
+  if (change !== undefined) return change;
   const page = request.method === "GET" ? listPage(cloud, by, path, query) : undefined;
   return page ?? azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
 }

@@ -22,6 +22,7 @@ import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureAddresses } from "./addresses.ts";
 import { azureApi, managementHost } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
+import { setOf } from "./lists.ts";
 import { type AzureIdentity, azureMetadata, type ScheduledEvents } from "./metadata.ts";
 import type { AzureCloud, StoredValue } from "./state.ts";
 import { TokenIssuer } from "./tokens.ts";
@@ -51,7 +52,18 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     tokens,
     events,
   });
-  const cloud = cloudOf(program, hosts, tokens);
+  const announceEnd = (machine: SimulatedMachine): (() => boolean) => {
+    const { name = "" } = machine.group ?? {};
+    const event = { EventId: uuid(machine.urn, machine.id, "end"), EventType: "Terminate" as const };
+    const others = events.get(name) ?? [];
+    events.set(name, [...others, { ...event, Resources: [hostOf(machine).resourceName] }]);
+    return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
+  };
+  const asked = new Set<string>();
+  const cloud = cloudOf(program, hosts, tokens, (host) => {
+    asked.add(host.machine.id);
+    announceEnd(host.machine);
+  });
   const endpoints = azureApi(cloud);
   const launch = (host: AzureHost): void => {
     machines.push(host.machine);
@@ -91,12 +103,11 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       launch(host);
     },
     terminate,
-    announceEnd: (machine) => {
-      const { name = "" } = machine.group ?? {};
-      const event = { EventId: uuid(machine.urn, machine.id, "end"), EventType: "Terminate" as const };
-      const others = events.get(name) ?? [];
-      events.set(name, [...others, { ...event, Resources: [hostOf(machine).resourceName] }]);
-      return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
+    announceEnd,
+    isToGo: ({ id }) => asked.has(id),
+    sizeOf: ({ name, desired }) => {
+      const host = [...hosts.values()].find(({ machine }) => machine.group?.name === name);
+      return host === undefined ? desired : setOf(cloud, host.resourceId.replace(/\/virtualMachines\/\d+$/i, "")).capacity;
     },
     metadata,
     nameServer: () => platformAddress,
@@ -139,7 +150,13 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
   };
 }
 
-function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>, tokens: TokenIssuer): AzureCloud {
+function cloudOf(
+  program: RecordedProgram,
+  hosts: ReadonlyMap<string, AzureHost>,
+  tokens: TokenIssuer,
+  announce: (host: AzureHost) => void,
+): AzureCloud {
+  const deleting = new Set<string>();
   const made = new Map<string, Date>();
   const madeAt = ({ resourceId }: AzureHost): Date => {
     const time = made.get(resourceId) ?? new Date();
@@ -156,6 +173,12 @@ function cloudOf(program: RecordedProgram, hosts: ReadonlyMap<string, AzureHost>
   return {
     hostAt: (address) => hosts.get(address),
     hosts: () => hosts.values(),
+    sets: new Map(),
+    deleting,
+    end: (host) => {
+      deleting.add(host.resourceId.toLowerCase());
+      announce(host);
+    },
     madeAt,
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),

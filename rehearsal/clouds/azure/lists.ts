@@ -17,7 +17,7 @@ export function machineOf(cloud: AzureCloud, host: AzureHost): object {
       vmId: uuid(host.machine.urn, host.resourceId, "vm"),
       osProfile: { computerName: host.computerName },
       storageProfile: { osDisk: { osType: host.os === "windows" ? "Windows" : "Linux" } },
-      provisioningState: "Succeeded",
+      provisioningState: cloud.deleting.has(host.resourceId.toLowerCase()) ? "Deleting" : "Succeeded",
       // Seven digits of a second and an offset, as the resource manager writes times.
       timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
     },
@@ -39,6 +39,11 @@ function cardOf(host: AzureHost): object {
 const setPath = /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+)/i;
 const ofSet = (host: AzureHost): string | undefined => setPath.exec(host.resourceId)?.[1];
 
+/** Size and version of a scale set. */
+export function setOf(cloud: AzureCloud, id: string): { readonly capacity: number; readonly etag: number } {
+  return cloud.sets.get(id.toLowerCase()) ?? { capacity: [...cloud.hosts()].filter((host) => same(ofSet(host), id)).length, etag: 1 };
+}
+
 /** Lists: what each path has, the action that reads it, and the versions of the API that know it. */
 const lists: readonly {
   readonly path: RegExp;
@@ -48,12 +53,13 @@ const lists: readonly {
   {
     path: /\/Microsoft\.Compute\/virtualMachineScaleSets$/i,
     action: "Microsoft.Compute/virtualMachineScaleSets/read",
-    items: (hosts) =>
+    items: (hosts, cloud) =>
       new Map(
         hosts.flatMap((host): readonly [string, object][] => {
           const id = ofSet(host);
-          const capacity = hosts.filter((other) => ofSet(other) === id).length;
-          return id === undefined ? [] : [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: '"1"' }]];
+          if (id === undefined) return [];
+          const { capacity, etag } = setOf(cloud, id);
+          return [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"` }]];
         }),
       ),
   },

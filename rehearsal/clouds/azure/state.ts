@@ -15,6 +15,12 @@ export interface AzureCloud {
   readonly hostAt: (address: string) => AzureHost | undefined;
   /** All machines that there are now. */
   readonly hosts: () => Iterable<AzureHost>;
+  /** Scale sets by id in lower case: size and version, since the first change of it. */
+  readonly sets: Map<string, { readonly capacity: number; readonly etag: number }>;
+  /** Machines that are being deleted, by id in lower case. */
+  readonly deleting: Set<string>;
+  /** Begins to delete an instance of a scale set: it is told, and gone some time later. */
+  readonly end: (host: AzureHost) => void;
   /** When a machine was made. */
   readonly madeAt: (host: AzureHost) => Date;
   readonly tokens: TokenIssuer;
