@@ -10,6 +10,7 @@ import { buildPrograms, linkerFlags } from "./build.ts";
 import { defaultCache, goArch, seconds, withWorkFolder } from "./cache.ts";
 import {
   catalog,
+  fits,
   ofMinor,
   type Pins,
   type ProgramName,
@@ -21,6 +22,7 @@ import {
 } from "./catalog.ts";
 import { containerRuntime, kubeletChecker, toolsFolder as ownTools } from "./containerRuntime.ts";
 import { type DownloadBases, type DownloadLimits, download, downloadOf, NotReachable, officialBases } from "./download.ts";
+import { programOnPath } from "./onPath.ts";
 import { repoBuilds } from "./repoPrograms.ts";
 
 /** A program that is there to be run. */
@@ -30,7 +32,7 @@ interface Program {
   /** Its version without `v`. */
   readonly version: string;
   /** Where it came from in this call; `cache` when an earlier call downloaded or built it. */
-  readonly origin: "download" | "built" | "cache";
+  readonly origin: "path" | "download" | "built" | "cache";
   /** Release whose source it is, where it only has the number of its version. */
   readonly source?: string;
 }
@@ -81,8 +83,8 @@ interface Search {
 }
 
 /**
- * Finds the control-plane programs: in the cache, else by the official download with its checksum, else built from the Go module that pins
- * them.
+ * Finds the control-plane programs: on PATH when the minor version fits, else in the cache, else by the official download with its
+ * checksum, else built from the Go module that pins them.
  * @throws RehearsalError when a checksum differs, when a build fails, or when there is no way left
  */
 export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {
@@ -109,10 +111,11 @@ async function find(names: readonly ProgramName[], search: Search): Promise<Read
     found.set(name, program);
     search.progress.line(`${name} ${program.version}: ${how}`);
   };
+  const atHand = await Promise.all(names.map(async (name) => ({ name, program: await alreadyThere(name, search) })));
   const cached: string[] = [];
-  for (const name of names) {
-    const program = [programOf(name, search, "cache"), builtProgram(name, search, "cache")].find(({ path }) => existsSync(path));
-    if (program === undefined) continue;
+  for (const { name, program } of atHand) {
+    if (program?.origin === "path") report(name, program, `on PATH, ${program.path}`);
+    if (program?.origin !== "cache") continue;
     found.set(name, program);
     cached.push(`${name} ${program.version}`);
   }
@@ -148,6 +151,19 @@ async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wan
     source,
     heartbeatMs: options.heartbeatMs ?? 15_000,
   };
+}
+
+async function alreadyThere(name: ProgramName, search: Search): Promise<Program | undefined> {
+  const wanted = search.pins.versions[catalog[name].project];
+  const onPath = await programOnPath(name, search.path);
+  if (onPath?.version !== undefined && fits(onPath.version, wanted)) {
+    return { path: onPath.path, version: onPath.version, origin: "path" };
+  }
+  if (onPath !== undefined) {
+    const version = onPath.version ?? "of unknown version";
+    search.progress.line(`${name}: ${onPath.path} is ${version}, wanted is ${minorOf(wanted)}: not used`);
+  }
+  return [programOf(name, search, "cache"), builtProgram(name, search, "cache")].find(({ path }) => existsSync(path));
 }
 
 type Report = (name: ProgramName, program: Program, how: string) => void;
@@ -212,10 +228,16 @@ function builtProgram(name: ProgramName, search: Search, origin: Program["origin
 }
 
 function goMissing(pins: Pins): RehearsalError {
-  return new GoMissing("The programs of the rehearsal cannot be downloaded, and Go, which would build them, is not on PATH.", [
-    `install Go ${minorOf(pins.go)} or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)`,
-    "or let this machine reach https://dl.k8s.io and https://github.com",
-  ]);
+  const { kubernetes, etcd, kwok } = pins.versions;
+  const wanted = `Kubernetes ${minorOf(kubernetes)}, etcd ${minorOf(etcd)}, kwok ${minorOf(kwok)}`;
+  return new GoMissing(
+    "The programs of the rehearsal are neither on PATH nor can they be downloaded, and Go, which would build them, is not on PATH.",
+    [
+      `install Go ${minorOf(pins.go)} or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)`,
+      "or let this machine reach https://dl.k8s.io and https://github.com",
+      `or put the programs on PATH: ${wanted}`,
+    ],
+  );
 }
 
 function programsOf(found: ReadonlyMap<ProgramName, Program>): Programs {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "../../components/aws/controllerPolicies.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
 import { controlPlanePolicy, scriptsArn, workerPolicy } from "../../components/aws/policies.ts";
-import { type PolicyDocument, type PolicyScope, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
+import { type PolicyDocument, type PolicyScope, partition, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 
 const scope: PolicyScope = {
@@ -107,6 +107,10 @@ describe("every policy", () => {
       autoscalerPolicy(long),
     ])
       assert.ok(JSON.stringify(document).length < 6144, `${JSON.stringify(document).length} characters`);
+  });
+
+  it("names the partition of its region", () => {
+    assert.deepEqual(["eu-central-1", "cn-north-1", "us-gov-west-1"].map(partition), ["aws", "aws-cn", "aws-us-gov"]);
   });
 });
 

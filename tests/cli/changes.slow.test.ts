@@ -224,6 +224,10 @@ aws-dev: Kubernetes 1.36.3
     }
   });
 
+  it("would be caught when it did", () => {
+    assert.match(outside("```text\n```\n@octocat\n"), /octocat/);
+  });
+
   it("shows no character that is not seen, or that turns the line around", () => {
     const comment = changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);
     assert.match(comment, /a\uFFFDb\uFFFDc\uFFFDd\uFFFD\[31me\uFFFD\tf/);
@@ -260,6 +264,15 @@ aws-dev: Kubernetes 1.36.3
       }),
       { numRuns: 60 },
     );
+  });
+
+  it("gives short texts whole, and long ones the room that is left, cut at a line", () => {
+    const long = "0123456789\n".repeat(20_000);
+    const short = change({ stack: "aws-prod", values: "short\n", summary: "" });
+    const comment = changesComment([change({ files: long, summary: long }), short], source);
+    assert.match(comment, /\nshort\n````/);
+    assert.equal(comment.match(/\n0123456789\n\.\.\. the rest is with the run\n````/g)?.length, 2);
+    assert.ok(Buffer.byteLength(comment) > commentLimit - 60);
   });
 
   it("reads the file that the plan wrote, and no other", () => {

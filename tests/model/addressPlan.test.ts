@@ -28,6 +28,12 @@ describe("address plan", () => {
     });
   });
 
+  it("divides the smallest network, a /22", () => {
+    assert.deepEqual(addressPlan("10.0.4.0/22", ["a"]).zones, [
+      { zone: "a", private: "10.0.4.0/24", public: "10.0.7.0/28", controlPlane: "10.0.7.128/28" },
+    ]);
+  });
+
   it("gives ranges without a common address, inside the network, a /28 at least", () => {
     fc.assert(
       fc.property(networks, zoneCount, (network, zones) => {
@@ -83,5 +89,9 @@ describe("address plan", () => {
         assert.deepEqual(controlPlaneMembers(plan, 3).slice(0, 1), controlPlaneMembers(plan, 1));
       }),
     );
+  });
+
+  it("needs a zone", () => {
+    assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/);
   });
 });

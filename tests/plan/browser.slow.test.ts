@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -168,4 +168,13 @@ describe("the page of a plan in a browser", function () {
         await view.send("Emulation.clearDeviceMetricsOverride");
         await view.send("Emulation.setEmulatedMedia", { features: [] });
       });
+
+  it("would not pass with an error in its script", async () => {
+    assert.ok(browser);
+    const file = path.join(folder, "wrong.html");
+    writeFileSync(file, "<script>console.error('a'); missing();</script>");
+    browser.errors.length = 0;
+    await browser.open(pathToFileURL(file).href);
+    assert.equal(browser.errors.length, 2);
+  });
 });

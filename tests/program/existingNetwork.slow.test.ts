@@ -8,7 +8,7 @@ import { type PropertyMap, unknown } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
-import { type Recorded, resource, runStack, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
+import { ofType, type Recorded, resource, runStack, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
 import { requestFor } from "../support/recording.ts";
 import { stackConfig } from "../support/stacks.ts";
 
@@ -233,5 +233,18 @@ describe("an existing network", () => {
     );
     const vnet = resource(azure, "azure-native:network:VirtualNetwork", "azure-dev-network-vnet");
     assert.deepEqual(vnet.inputs.dhcpOptions, { dnsServers: ["10.0.9.4"] });
+  });
+
+  it("gives its ids to other programs, and the second range to the rules", async () => {
+    const recorded = await runAll("aws");
+    const { network } = JSON.parse(JSON.stringify(recorded.program.outputs.resources));
+    assert.deepEqual(network.subnets["eu-central-1b"], {
+      private: "subnet-0a00000000000000b",
+      controlPlane: "subnet-0c00000000000000b",
+      public: "subnet-0b00000000000000b",
+    });
+    const rules = ofType(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
+    const ranges = [...rules].filter(([name]) => name.includes("api-internal-from")).map(([, { inputs }]) => inputs.cidrIpv4);
+    assert.deepEqual(ranges, ["10.50.0.0/20", "100.64.0.0/24"]);
   });
 });

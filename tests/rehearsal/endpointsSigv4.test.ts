@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
+import fc from "fast-check";
 import { type AwsCredentials, type SignedRequest, sign, signatureProblem } from "../../rehearsal/clouds/aws/sigv4.ts";
 
 interface Vector {
@@ -90,6 +91,12 @@ describe("Signature Version 4", () => {
 });
 
 describe("a signature", () => {
+  it("is accepted as our machines make it, up to five minutes off", () => {
+    assert.equal(problem(signed()), undefined);
+    assert.equal(problem(signed(), now + 300_000), undefined);
+    assert.equal(problem(signed(), now - 300_000), undefined);
+  });
+
   const other = { accessKeyId: "AKIDOTHER", secretAccessKey: secret, sessionToken };
   it("is refused for another key, secret or session", () => {
     const as = (changed: Partial<AwsCredentials>) => signatureProblem(signed(), { ...credentials, ...changed }, "ssm", "us-east-1", now);
@@ -126,5 +133,19 @@ describe("a signature", () => {
     assert.equal(toS3({ "x-amz-content-sha256": hash }), undefined);
     assert.equal(toS3({ "x-amz-content-sha256": hash }, "other"), "XAmzContentSHA256Mismatch");
     assert.equal(toS3({ "x-amz-content-sha256": "UNSIGNED-PAYLOAD" }, "other"), undefined);
+  });
+
+  it("is refused when anything that it covers has changed", () => {
+    const mismatch = "SignatureDoesNotMatch";
+    assert.equal(problem(signed({ method: "PUT" })), mismatch);
+    assert.equal(problem(signed({ url: "/other" })), mismatch);
+    assert.equal(problem(signed({ url: "/?a=b" })), mismatch);
+    assert.equal(problem(signed({ headers: { "x-amz-target": "AmazonSSM.PutParameter" } })), mismatch);
+    fc.assert(
+      fc.property(fc.string(), (text) => {
+        const body = Buffer.from(text);
+        assert.equal(problem(signed({ body })), body.equals(signed().body) ? undefined : mismatch);
+      }),
+    );
   });
 });

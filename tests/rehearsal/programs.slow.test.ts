@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -214,6 +214,44 @@ describe("obtainPrograms", () => {
     assert.ok(lines.includes("tools: still building after T s"), lines.join("\n"));
   });
 
+  it("uses programs on PATH whose minor version fits and names those that do not", async () => {
+    const bases = await serve();
+    publish();
+    const put = (name: string, output: string) =>
+      writeFileSync(join(folder, "bin", name), `#!/bin/sh\necho "${output}"\n`, { mode: 0o755 });
+    put("kube-apiserver", "Kubernetes v1.36.9");
+    put("kubeadm", "v1.36.0-rc.1");
+    put("kubectl", "Client Version: v1.35.4\nKustomize Version: v5.7.1");
+    put("etcd", "etcd Version: 3.6.2\nGit SHA: abc\nGo Version: go1.24.1");
+    put("etcdctl", "etcdctl version: 3.5.21\nAPI version: 3.5");
+    put("kwok", "kwok version v0.8.1 go1.25.0 (linux/amd64)");
+    put("kube-scheduler", "cannot say");
+    put("etcdutl", "etcdutl version: 3.6.16");
+    chmodSync(join(folder, "bin", "etcdutl"), 0o644);
+    const programs = await obtain({ bases });
+    assert.deepEqual(summary(programs), [
+      "kube-apiserver 1.36.9 path",
+      "kube-controller-manager 1.36.3 download",
+      "kube-scheduler 1.36.3 download",
+      "kubeadm 1.36.0 path",
+      "kubectl 1.36.3 download",
+      "kubelet 1.36.3 download",
+      "etcd 3.6.2 path",
+      "etcdctl 3.6.16 download",
+      "etcdutl 3.6.16 download",
+      "kwok 0.8.1 path",
+    ]);
+    assert.equal(programs.kwok.path, join(folder, "bin", "kwok"));
+    assert.deepEqual(
+      lines.filter((line) => line.includes("not used")),
+      [
+        "kube-scheduler: FOLDER/bin/kube-scheduler is of unknown version, wanted is 1.36: not used",
+        "kubectl: FOLDER/bin/kubectl is 1.35.4, wanted is 1.36: not used",
+        "etcdctl: FOLDER/bin/etcdctl is 3.5.21, wanted is 3.6: not used",
+      ].sort((a, b) => lines.indexOf(a) - lines.indexOf(b)),
+    );
+  });
+
   it("says what is needed when Go is missing", async () => {
     const bases = await serve();
     await assert.rejects(obtain({ bases }), (error: Error) => {
@@ -222,6 +260,7 @@ describe("obtainPrograms", () => {
       assert.deepEqual(error.remedies, [
         "install Go 1.26 or newer (https://go.dev/dl; since 1.21 an older Go fetches the wanted one by itself)",
         "or let this machine reach https://dl.k8s.io and https://github.com",
+        "or put the programs on PATH: Kubernetes 1.36, etcd 3.6, kwok 0.8",
       ]);
       return true;
     });

@@ -140,6 +140,25 @@ for (const user of scenarioUsers) {
       };
       await Promise.all([kill("unshare"), kill("node")]);
     });
+
+    it("passes SIGINT on once and returns the code of the orderly end", async () => {
+      const { child, witness, ended } = await startAndWait("orderly", user);
+      child.kill("SIGINT");
+      assert.deepEqual(await ended, [41, null]);
+      assert.deepEqual(traces(witness), nothing);
+    });
+
+    it("kills everything at the second signal, and after the time for an orderly end", async () => {
+      const stop = async (signals: number, graceMs: number) => {
+        const { child, witness, ended } = await startAndWait("hang", user, graceMs);
+        child.kill("SIGTERM");
+        await sleep(50);
+        if (signals === 2) child.kill("SIGTERM");
+        assert.deepEqual(await ended, [137, null]);
+        assert.deepEqual(await tracesAfterwards(witness), nothing);
+      };
+      await Promise.all([stop(2, 600_000), stop(1, 200)]);
+    });
   });
 }
 

@@ -15,6 +15,7 @@ import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/proc
 const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = {
   exit,
   hang,
+  orderly,
   roots,
 };
 
@@ -34,6 +35,20 @@ async function hang(inside: Inside): Promise<unknown> {
   process.on("SIGTERM", () => undefined);
   setInterval(() => undefined, 1000);
   return { ...witness("self", machine.pid), enter };
+}
+
+/** Ends in order on a signal. */
+async function orderly(): Promise<unknown> {
+  let signals = 0;
+  const timer = setInterval(() => undefined, 1000);
+  process.on("SIGINT", () => {
+    signals += 1;
+    setTimeout(() => {
+      clearInterval(timer);
+      process.exitCode = 40 + signals;
+    }, 50);
+  });
+  return witness("self");
 }
 
 /** The namespaces of processes, and a moment at which they exist, in seconds since the host's start. */

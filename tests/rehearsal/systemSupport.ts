@@ -7,7 +7,7 @@ import type { Func } from "mocha";
 import { skip } from "../support/skip.ts";
 
 /** The scenarios of systemScenario.ts. */
-export type Scenario = "exit" | "hang" | "roots";
+export type Scenario = "exit" | "hang" | "orderly" | "roots";
 
 /** Who runs a scenario. */
 export interface ScenarioUser {
