@@ -78,9 +78,11 @@ export interface JoinedPayload {
  */
 export async function joinPayload(payload: DecodedUserData, { machine, identity, readSecret }: WindowsIdentity): Promise<JoinedPayload> {
   const { kubelet, paths, cloud, stages } = machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
-  const joinSecret = cloud.kind === "aws" ? cloud.joinSecret : `${cloud.joinVault}/secrets/${cloud.joinSecret}`;
-  // A machine with accounts of Active Directory has another identity beside its own.
-  const clientId = cloud.kind === "aws" ? undefined : cloud.clientId;
+  // A machine with accounts of Active Directory has another identity beside its own in Azure.
+  const { joinSecret, clientId } =
+    cloud.kind === "aws"
+      ? { joinSecret: cloud.joinSecret, clientId: undefined }
+      : { joinSecret: `${cloud.joinVault}/secrets/${cloud.joinSecret}`, clientId: cloud.clientId };
   const secret = await waitFor(
     `${machine.name} to find a fresh join secret`,
     async () => freshSecret(await readSecret(joinSecret, clientId)),
