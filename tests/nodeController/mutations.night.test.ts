@@ -24,6 +24,7 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["judge", "judge", "or (machine.pool, None) in reasons", "or False"],
   ["judge", "judge", "or machine.id in asked", "or False"],
   ["judge", "judge", "duration > ZOMBIE_SECONDS", "duration >= 0"],
+  ["judge", "judge", "or machine.id in memory.joined", ""],
   ["judge", "judge", 'and duration > SEEN_SECONDS:\n        return "sick", f"its', 'and True:\n        return "sick", f"its'],
   ["requests", "requests", "if request.made < machine.made:", "if False:"],
   ["requests", "requests", "if given:", "if False:"],

@@ -117,6 +117,13 @@ class Repairs(unittest.TestCase):
             with self.subTest(what):
                 self.assertEqual(got, expected)
 
+    def test_a_machine_whose_node_was_deleted_has_time_to_make_another(self):
+        for seconds, expected in ((270, []), (360, [("replace", FLEET[0].name)])):
+            memory = Memory()
+            judge(world(FLEET, WELL, -30.0), memory)
+            got = [verbs(each) for each in rounds(FLEET, WELL[1:], seconds, memory=memory)]
+            self.assertEqual((got[-1], any(got[:-2])), (expected, False))
+
     def test_brakes(self):
         def sick(count, fleet=FLEET):
             return [node(each, index >= count, NOW - 1300) for index, each in enumerate(fleet)]

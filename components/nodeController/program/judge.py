@@ -29,6 +29,8 @@ class Memory:
     def __init__(self):
         self.since, self.rounds, self.now = {}, {}, set()
         self.had_machines = False
+        # Ids of machines whose Node this leader has seen: a deleted Node takes its Lease along, so one that lost it tells so by nothing else.
+        self.joined = set()
 
     def begin(self):
         self.now = set()
@@ -89,12 +91,14 @@ def condition(world, memory, machine):
         renewed = world.leases.get(machine.name)
         alive = renewed is not None and world.wall - renewed < FRESH_LEASE
         duration, _ = memory.held(("nodeless", machine.id), world.at)
-        if alive:
+        if alive or machine.id in memory.joined:
             late = duration > ZOMBIE_SECONDS and age > within
-            return ("zombie", "its kubelet runs, but it has no Node") if late else ("joining", "")
+            why = "its kubelet runs, but it has no Node" if alive else "its Node was deleted, and it has made no other"
+            return ("zombie", why) if late else ("joining", "")
         if age > within and duration > 0:
             return "lost", f"it has not joined in {int(within)} s"
         return "joining", ""
+    memory.joined.add(machine.id)
     if node.ready:
         return "", ""
     duration, _ = memory.held(("unready", machine.id, node.uid), world.at)
