@@ -32,7 +32,7 @@ describe("authorities of one's own", () => {
         const stages = fileOf(packed, "/etc/fenestra/stages.tsv")
           .split("\n")
           .map((line) => line.split("\t")[0]);
-        assert.deepEqual(stages.slice(0, 3), cloud === "aws" ? ["trust", "scripts", "identity"] : ["trust", "identity", "os"]);
+        assert.deepEqual(stages.slice(0, 2), cloud === "aws" ? ["trust", "scripts"] : ["trust", "identity"]);
       });
     }
 
