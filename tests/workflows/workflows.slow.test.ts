@@ -72,6 +72,12 @@ describe("the workflows", () => {
       assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.stacks.outputs.stacks) }}`);
   });
 
+  it("that repositories call run the program where the caller has it", () => {
+    const called = workflows.filter(({ on }) => "workflow_call" in on).map(({ file }) => file);
+    assert.equal(called.length, 4);
+    for (const file of called) assert.doesNotMatch(texts[file] ?? "", /(?<![\w/])(cli|ci)\//, file);
+  });
+
   it("put no text of an event into a script, where it would run", () => {
     assert.ok(steps.some(({ run }) => run !== undefined));
     for (const { at, run } of steps) assert.doesNotMatch(run ?? "", /\$\{\{/, at);
