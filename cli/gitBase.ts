@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -114,17 +114,10 @@ function addPinned(
   const inTree = path.relative(tree, folder);
   const [, type, id = ""] = git(tree, ["ls-tree", commit, "--", inTree]).split(/[ \t]/);
   if (type !== "commit") throw new UsageError(`${named}: ${inTree} is no program and no submodule there`);
-  try {
-    git(program, ["cat-file", "-e", `${id}^{commit}`]);
-  } catch {
-    try {
-      git(program, ["fetch", "--quiet", "--depth", "1", "origin", id]);
-    } catch {
-      const where = path.relative(repository, program);
-      throw new UsageError(
-        `${named}: it pins the version ${id}, which is not here and could not be fetched: git -C ${where} fetch origin ${id}`,
-      );
-    }
+  const works = (...args: readonly string[]) => spawnSync("git", ["-C", program, ...args]).status === 0;
+  if (!works("cat-file", "-e", `${id}^{commit}`) && !works("fetch", "--quiet", "--depth", "1", "origin", id)) {
+    const retry = `git -C ${path.relative(repository, program)} fetch origin ${id}`;
+    throw new UsageError(`${named}: it pins the version ${id}, which is not here and could not be fetched: ${retry}`);
   }
   git(program, ["worktree", "add", "--detach", "--quiet", folder, id]);
 }
@@ -189,7 +182,7 @@ export function git(repository: string, args: readonly string[]): string {
 }
 
 /**
- * Installs the packages of an older version.
+ * Installs the packages of a version.
  *
  * @throws UsageError when npm fails
  */
@@ -201,6 +194,6 @@ export function npmCi(folder: string): void {
     });
   } catch (error) {
     const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
-    throw new UsageError(`npm ci failed in a checkout of the older version: ${line}`);
+    throw new UsageError(`npm ci failed in ${folder}: ${line}`);
   }
 }

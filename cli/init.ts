@@ -72,9 +72,6 @@ export const initCommand: Command = {
   },
 };
 
-/** Where the program is in a repository that this command makes of a clone. */
-const submodule = "fenestra";
-
 /**
  * Makes the files of a repository, around the program as a submodule or of a clone.
  *
@@ -82,22 +79,20 @@ const submodule = "fenestra";
  */
 async function makeRepository(url: string | undefined, workflows: string | undefined, { out, err }: Terminal): Promise<ExitCode> {
   const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
-  if (url === undefined && top === "")
-    throw new UsageError("--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra");
-  if (url !== undefined && top !== "") throw new UsageError("--from-clone is for a clone, and this is a submodule; allowed: --repository");
-  const root = url === undefined ? top : programFolder;
-  const folder = url === undefined ? path.relative(root, programFolder) : submodule;
-  const pinned = pinnedIn(programFolder);
-  const lines =
-    url === undefined
-      ? writeFiles(root, repositoryFiles(folder, programFolder, { ...pinned, repository: workflows ?? pinned.repository }))
-      : fromClone(root, url, folder, workflows);
-  out(lines.map((line) => `${line}\n`).join(""));
-  err(
-    url === undefined
-      ? `Next: ${folder}/cli/fenestra init --stack NAME, then git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`
-      : `Next: git commit, then ${folder}/cli/fenestra changes --since HEAD^1, which must say "no change" of each stack\n`,
-  );
+  const say = (lines: readonly string[]) => out(lines.map((line) => `${line}\n`).join(""));
+  if (url === undefined) {
+    if (top === "")
+      throw new UsageError("--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra");
+    const folder = path.relative(top, programFolder);
+    say(writeFiles(top, repositoryFiles(folder, programFolder, pinnedIn(programFolder, workflows))));
+    err(
+      `Next: ${folder}/cli/fenestra init --stack NAME, git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`,
+    );
+  } else {
+    if (top !== "") throw new UsageError("--from-clone is for a clone, and this is a submodule; allowed: --repository");
+    say(fromClone(programFolder, url, "fenestra", workflows));
+    err('Next: git commit, then fenestra/cli/fenestra changes --since HEAD^1, which must say "no change" of each stack\n');
+  }
   return exitCodes.fine;
 }
 

@@ -28,8 +28,8 @@ export interface Project {
  * @throws UsageError where the program is a submodule and no project names it: the program's own stack files are examples there
  */
 export function findProject(from = process.cwd()): Project {
-  const found = above(realpathSync(from)) ?? above(path.dirname(programFolder)) ?? above(programFolder);
-  if (found === undefined || (found.own && isSubmodule() && !isInside(programFolder, realpathSync(from))))
+  const found = projectOrNone(from);
+  if (found === undefined)
     throw new UsageError(
       `no Pulumi.yaml above ${from} has this program as its main; allowed: a folder of a repository that has one. fenestra init --repository makes it`,
     );
@@ -37,13 +37,9 @@ export function findProject(from = process.cwd()): Project {
 }
 
 /** As {@link findProject}, for what can do without. */
-export function projectOrNone(from?: string): Project | undefined {
-  try {
-    return findProject(from);
-  } catch (error) {
-    if (!(error instanceof UsageError)) throw error;
-    return undefined;
-  }
+export function projectOrNone(from = process.cwd()): Project | undefined {
+  const found = above(realpathSync(from)) ?? above(path.dirname(programFolder)) ?? above(programFolder);
+  return found?.own && isSubmodule() && !isInside(programFolder, realpathSync(from)) ? undefined : found;
 }
 
 /** What somebody should know who takes the answers of a command for those about another repository or version. */
@@ -88,10 +84,11 @@ function isSubmodule(): boolean {
   return existsSync(file) && statSync(file).isFile() && readFileSync(file, "utf8").includes("/modules/");
 }
 
+type Package = { readonly version?: unknown } & { readonly [flag in "optional" | "devOptional" | "peer"]?: boolean };
+
 /** Packages of a lock file by their folders, without the version of the program itself, which each release changes. */
-export function packagesOf(lock: string): Readonly<Record<string, unknown>> {
-  const { packages = {} }: { packages?: Record<string, object> } = JSON.parse(lock);
-  const { "": own, ...others } = packages;
+export function packagesOf(lock: string): Readonly<Record<string, Package>> {
+  const { packages: { "": own, ...others } = {} }: { packages?: Record<string, Package> } = JSON.parse(lock);
   return { ...others, "": { ...own, version: undefined } };
 }
 
@@ -113,11 +110,9 @@ export function isCurrent(folder: string): boolean {
   const wanted = packagesOf(readFileSync(path.join(folder, "package-lock.json"), "utf8"));
   const { "": _, ...there } = packagesOf(readFileSync(installed, "utf8"));
   return (
-    Object.entries(there).every(([name, found]) => versionOf(found) === versionOf(wanted[name])) &&
-    Object.entries(wanted).every(([name, asked]) => name === "" || there[name] !== undefined || isOptional(asked))
+    Object.entries(there).every(([name, { version }]) => version === wanted[name]?.version) &&
+    Object.entries(wanted).every(
+      ([name, { optional, devOptional, peer }]) => there[name] ?? (name === "" || optional || devOptional || peer),
+    )
   );
 }
-
-const versionOf = (found: unknown): unknown => (typeof found === "object" && found !== null ? Reflect.get(found, "version") : undefined);
-const isOptional = (found: unknown): boolean =>
-  typeof found === "object" && found !== null && ["optional", "devOptional", "peer"].some((key) => Reflect.get(found, key) === true);

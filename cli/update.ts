@@ -1,9 +1,9 @@
-import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync, writeFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { globSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
-import { git } from "./gitBase.ts";
+import { git, npmCi } from "./gitBase.ts";
 import { findProject, isCurrent, programFolder } from "./project.ts";
 import { isRelease, pinnedIn, withVersion } from "./repository/files.ts";
 
@@ -39,23 +39,12 @@ Nothing is committed, and nothing in a cloud is touched. git restore --staged an
     out(`${path.relative(root, programFolder)} is at ${tag}, and so are the workflows that are called.\n`);
     if (!isCurrent(programFolder)) {
       err("installing the packages of that release\n");
-      execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-        cwd: programFolder,
-        stdio: ["ignore", "ignore", "inherit"],
-      });
+      npmCi(programFolder);
     }
-    const command = path.join(programFolder, "cli/main.ts");
     // What is loaded here is the version before.
-    const changes = existsSync(command)
-      ? spawnSync(process.execPath, [command, "changes", "--since", "HEAD", "--install"], {
-          cwd: root,
-          encoding: "utf8",
-          maxBuffer: 2 ** 28,
-        })
-      : { stdout: "", stderr: "", status: exitCodes.fine };
-    out(changes.stdout);
-    err(changes.stderr);
+    const changes = [path.join(programFolder, "cli/main.ts"), "changes", "--since", "HEAD", "--install"];
+    const { status } = spawnSync(process.execPath, changes, { cwd: root, stdio: ["ignore", "inherit", "inherit"] });
     out(`Next: git commit -m "Fenestra ${tag}", and a pull request.\n`);
-    return changes.status === exitCodes.fine ? exitCodes.fine : exitCodes.findings;
+    return status === exitCodes.fine ? exitCodes.fine : exitCodes.findings;
   },
 };

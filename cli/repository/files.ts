@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { parse, stringify } from "yaml";
 import { git } from "../gitBase.ts";
 
 /** A file of a user's repository, by its path in it. */
@@ -14,58 +15,37 @@ export interface Pinned {
   readonly tag: string | undefined;
 }
 
-/** What the workflows of this program are called by. `{}` of them needs no more than the caller's name says. */
-const callers: Readonly<Record<string, string>> = {
-  preview: `on:
-  pull_request:
-jobs:
-  preview:
-    permissions: { contents: read, id-token: write, pull-requests: write }
-    uses: @USES
-    with: { program: @PROGRAM }
-`,
-  "preview-comment": `on:
-  workflow_run:
-    workflows: [preview]
-    types: [completed]
-jobs:
-  comment:
-    permissions: { actions: read, contents: read, pull-requests: write }
-    uses: @USES
-    with: { program: @PROGRAM }
-`,
-  deploy: `on:
-  push:
-    branches: [main]
-  workflow_dispatch:
-    inputs:
-      stack: { description: "Stack to deploy, or all", type: string, default: all }
-jobs:
-  deploy:
-    permissions: { contents: read, id-token: write }
-    uses: @USES
-    with: { program: @PROGRAM, stack: "\${{ inputs.stack || 'all' }}" }
-`,
-  drift: `on:
-  schedule:
-    - cron: "17 3 * * *"
-  workflow_dispatch:
-jobs:
-  drift:
-    permissions: { actions: read, contents: read, id-token: write, issues: write }
-    uses: @USES
-    with: { program: @PROGRAM }
-`,
-};
+/** Workflows of this program that a repository calls. */
+const callable = ["preview", "preview-comment", "deploy", "drift"];
+
+type Rights = Readonly<Record<string, string>>;
+interface Workflow {
+  readonly on: { readonly workflow_call: { readonly inputs: Readonly<Record<string, { readonly default?: string }>> } };
+  readonly permissions: Rights;
+  readonly jobs: Readonly<Record<string, { readonly permissions?: Rights }>>;
+}
+
+/** What calls a workflow, by its text: upon the same events, with the rights of all its jobs. */
+function caller(name: string, text: string, program: string, pinned: Pinned): string {
+  const { on, permissions, jobs }: Workflow = parse(text);
+  const { workflow_call: called, ...events } = on;
+  const rights = [permissions, ...Object.values(jobs).map((job) => job.permissions ?? {})].flatMap((some) => Object.entries(some));
+  const inputs = Object.entries(called.inputs).map(([key, { default: other }]) => [key, `\${{ inputs.${key} || '${other}' }}`]);
+  const job = {
+    // In this order "write" of one job stands over "read" of another.
+    permissions: Object.fromEntries(rights.toSorted()),
+    uses: `${pinned.repository}/.github/workflows/${name}.yml@main`,
+    with: { ...Object.fromEntries(inputs), program },
+  };
+  return withVersion(stringify({ name, on: events, jobs: { [name]: job } }, { lineWidth: 0, nullStr: "" }), pinned);
+}
 
 /** A line that calls one of these workflows, up to the version. */
-const usesLine = new RegExp(`(uses: (\\S+)/\\.github/workflows/(?:${Object.keys(callers).join("|")})\\.yml@)\\S+(?: # \\S+)?`, "g");
-
-const version = ({ commit, tag }: Pinned): string => (tag === undefined ? commit : `${commit} # ${tag}`);
+const usesLine = new RegExp(`(uses: (\\S+)/\\.github/workflows/(?:${callable.join("|")})\\.yml@)\\S+(?: # \\S+)?`, "g");
 
 /** A workflow whose calls of this program's workflows are at another version. */
-export function withVersion(text: string, pinned: Pinned): string {
-  return text.replaceAll(usesLine, (_, before: string) => `${before}${version(pinned)}`);
+export function withVersion(text: string, { commit, tag }: Pinned): string {
+  return text.replaceAll(usesLine, (_, before: string) => `${before}${commit}${tag === undefined ? "" : ` # ${tag}`}`);
 }
 
 /**
@@ -76,13 +56,7 @@ export function withVersion(text: string, pinned: Pinned): string {
  */
 export function repositoryFiles(program: string, from: string, pinned: Pinned): Files {
   const own = (file: string) => readFileSync(path.join(from, file), "utf8");
-  const { repository } = pinned;
-  const workflows = Object.entries(callers).map(([name, text]) => [
-    `.github/workflows/${name}.yml`,
-    `name: ${name}\n${text}`
-      .replaceAll("@USES", `${repository}/.github/workflows/${name}.yml@${version(pinned)}`)
-      .replaceAll("@PROGRAM", program),
-  ]);
+  const workflows = callable.map((name) => `.github/workflows/${name}.yml`);
   return {
     "Pulumi.yaml": projectIn(own("Pulumi.yaml"), program),
     "ci/Pulumi.yaml": projectIn(own("ci/Pulumi.yaml"), program),
@@ -99,10 +73,10 @@ npm ci --prefix ${program}
 ${program}/cli/fenestra stacks
 \`\`\`
 `,
-    ...(repository === undefined
+    ...(pinned.repository === undefined
       ? {}
       : {
-          ...Object.fromEntries(workflows),
+          ...Object.fromEntries(workflows.map((file) => [file, caller(path.basename(file, ".yml"), own(file), program, pinned)])),
           ".github/CODEOWNERS": `# Whoever changes these changes what runs with rights in the cloud. Put your teams here.
 /${program} @OWNER/platform
 /.gitmodules @OWNER/platform
@@ -142,11 +116,15 @@ export function writeFiles(root: string, files: Files): readonly string[] {
   });
 }
 
-/** The version that is checked out in the program's folder. */
-export function pinnedIn(folder: string): Pinned {
+/**
+ * The version that is checked out in the program's folder.
+ *
+ * @param named the repository whose workflows are called. Default: the origin, where it is on GitHub
+ */
+export function pinnedIn(folder: string, named?: string): Pinned {
   const [, repository] = /^origin\t\S*github\.com[/:]([^/]+\/[^/]+?)(?:\.git)?\/? /m.exec(git(folder, ["remote", "--verbose"])) ?? [];
   const tags = git(folder, ["tag", "--points-at", "HEAD"]).split("\n").filter(isRelease);
-  return { repository, commit: git(folder, ["rev-parse", "HEAD"]).trim(), tag: tags[0] };
+  return { repository: named ?? repository, commit: git(folder, ["rev-parse", "HEAD"]).trim(), tag: tags[0] };
 }
 
 /** Whether a tag is one of a release. */

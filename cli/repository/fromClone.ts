@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { UsageError } from "../exit.ts";
 import { git } from "../gitBase.ts";
-import { type Files, pinnedIn, projectIn, repositoryFiles, writeFiles } from "./files.ts";
+import { pinnedIn, projectIn, repositoryFiles, writeFiles } from "./files.ts";
 
 /** Files of a user: they stay, whatever they were. */
 const isUsers = (file: string): boolean => /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
@@ -44,9 +44,8 @@ export function fromClone(root: string, url: string, program: string, repository
   const packages = path.join(root, "node_modules");
   if (existsSync(packages)) renameSync(packages, path.join(folder, "node_modules"));
   for (const file of projects) writeFileSync(path.join(root, file), projectIn(readFileSync(path.join(root, file), "utf8"), program));
-  const pinned = pinnedIn(folder);
-  const files: Files = repositoryFiles(program, folder, { ...pinned, repository: repository ?? pinned.repository });
-  const made = writeFiles(root, Object.fromEntries(Object.entries(files).filter(([name]) => !isUsers(name))));
+  const files = Object.entries(repositoryFiles(program, folder, pinnedIn(folder, repository)));
+  const made = writeFiles(root, Object.fromEntries(files.filter(([name]) => !isUsers(name))));
   git(root, ["add", "--all"]);
   return [`${gone.length} files of the program are gone; ${program} has them, at ${used}`, ...made];
 }

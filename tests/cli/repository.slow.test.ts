@@ -1,17 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
-import {
-  appendFileSync,
-  cpSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { appendFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -24,70 +13,62 @@ import { goRun } from "../support/skip.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-repository-")));
-const [source, bare, user, clone] = ["source", "fenestra.git", "user", "clone"].map((name) => path.join(folder, name)) as [
-  string,
-  string,
-  string,
-  string,
-];
-const settings = {
-  "protocol.file.allow": "always",
-  "user.name": "t",
-  "user.email": "t@example.com",
-  "init.defaultBranch": "main",
-  "advice.detachedHead": "false",
-};
-const env = {
-  ...process.env,
-  GIT_CONFIG_GLOBAL: "/dev/null",
-  GIT_CONFIG_COUNT: String(Object.keys(settings).length),
-  ...Object.fromEntries(
-    Object.entries(settings).flatMap(([key, value], index) => [
-      [`GIT_CONFIG_KEY_${index}`, key],
-      [`GIT_CONFIG_VALUE_${index}`, value],
-    ]),
-  ),
-};
+const at = (name: string) => path.join(folder, name);
+const [bare, user, clone] = [at("fenestra.git"), at("user"), at("clone")];
+const gitConfig = `[protocol "file"]
+allow = always
+[user]
+name = t
+email = t@example.com
+[init]
+defaultBranch = main
+`;
+const env = { ...process.env, GIT_CONFIG_GLOBAL: at("gitconfig") };
 
 function git(where: string, ...args: readonly string[]): string {
   return execFileSync("git", ["-C", where, ...args], { encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] }).trim();
 }
 
+function commit(where: string, message: string): void {
+  git(where, "add", "--all");
+  git(where, "commit", "--quiet", "--message", message);
+}
+
+/** Writes a file anew, and returns what puts its text back. */
+function edit(file: string, change: (text: string) => string): () => void {
+  const text = readFileSync(file, "utf8");
+  writeFileSync(file, change(text));
+  return () => writeFileSync(file, text);
+}
+
 /** Runs the command of the program in a folder, from a folder. */
 function fenestra(program: string, cwd: string, ...args: readonly string[]) {
-  const { stdout, stderr, status } = spawnSync(process.execPath, [path.join(program, "cli/main.ts"), ...args], {
-    cwd,
-    env,
-    encoding: "utf8",
-  });
-  return { out: stdout, err: stderr, code: status };
+  return spawnSync(process.execPath, [path.join(program, "cli/main.ts"), ...args], { cwd, env, encoding: "utf8" });
 }
 
 function fine(...args: Parameters<typeof fenestra>): string {
-  const { out, err, code } = fenestra(...args);
-  assert.equal(code, 0, `${err}${out}`);
-  return out;
+  const { stdout, stderr, status } = fenestra(...args);
+  assert.equal(status, 0, `${stderr}${stdout}`);
+  return stdout;
 }
 
 const link = (program: string) => symlinkSync(realpathSync(path.join(root, "node_modules")), path.join(program, "node_modules"));
 const program = path.join(user, "fenestra");
 const inUser = (...args: readonly string[]) => fine(program, user, ...args);
+const stackFile = path.join(user, "stacks/Pulumi.shop.yaml");
 const textOf = (name: string) => readFileSync(path.join(user, name), "utf8");
 
 /** A bare repository with two releases: in the second one a kernel setting of Linux machines is another. */
 function makeReleases(): void {
-  mkdirSync(source);
-  const files = execFileSync("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard"], { cwd: root, encoding: "utf8" });
-  for (const file of files.split("\0").filter((name) => name !== "" && existsSync(path.join(root, name))))
-    cpSync(path.join(root, file), path.join(source, file));
-  git(source, "init", "--quiet");
+  const source = at("source");
+  git(folder, "init", "--quiet", source);
+  // What is here, committed or not.
+  git(source, "--work-tree", root, "add", "--all");
+  git(source, "checkout-index", "--all");
   const release = (version: string) => {
-    for (const name of ["package.json", "package-lock.json"]) {
-      const text = readFileSync(path.join(source, name), "utf8");
-      writeFileSync(path.join(source, name), text.replace(/("name": "fenestra",\s+"version": )"[^"]+"/g, `$1"${version}"`));
-    }
-    git(source, "add", "--all");
-    git(source, "commit", "--quiet", "--message", version);
+    for (const name of ["package.json", "package-lock.json"])
+      edit(path.join(source, name), (text) => text.replace(/("name": "fenestra",\s+"version": )"[^"]+"/g, `$1"${version}"`));
+    commit(source, version);
     git(source, "tag", "--annotate", "--message", version, `v${version}`);
   };
   release("9.0.0");
@@ -101,6 +82,7 @@ function makeReleases(): void {
 describe("a repository of one's own", function () {
   this.timeout(300_000);
   before(() => {
+    writeFileSync(at("gitconfig"), gitConfig);
     makeReleases();
     git(folder, "init", "--quiet", user);
     git(user, "submodule", "--quiet", "add", bare, "fenestra");
@@ -110,16 +92,10 @@ describe("a repository of one's own", function () {
   after(() => rmSync(folder, { recursive: true, force: true }));
 
   it("is nobody's stack files before it has a project file", () => {
-    for (const args of [
-      ["stacks"],
-      ["stacks", "--deployable"],
-      ["plan", "--stack", "aws-dev"],
-      ["init", "--stack", "a"],
-      ["pin", "--check"],
-    ]) {
-      const { out, err, code } = fenestra(program, user, ...args);
-      assert.deepEqual([out, code], ["", 2], args.join(" "));
-      assert.match(err, /^fenestra: no Pulumi\.yaml above \S+ has this program as its main; .* fenestra init --repository makes it\n$/);
+    for (const args of ["stacks", "stacks --deployable", "plan --stack aws-dev", "init --stack a", "pin --check"]) {
+      const { stdout, stderr, status } = fenestra(program, user, ...args.split(" "));
+      assert.deepEqual([stdout, status], ["", 2], args);
+      assert.match(stderr, /^fenestra: no Pulumi\.yaml above \S+ has this program as its main; .* fenestra init --repository makes it\n$/);
     }
   });
 
@@ -129,15 +105,17 @@ describe("a repository of one's own", function () {
     assert.match(said, /README\.md was there and is left as it is\n/);
     for (const line of said.split("\n").filter((each) => each.endsWith(" is made")))
       assert.ok(existsSync(path.join(user, line.split(" ")[0] ?? "")));
-    const commit = git(program, "rev-parse", "HEAD");
-    for (const name of ["preview", "preview-comment", "deploy", "drift"])
-      assert.ok(textOf(`.github/workflows/${name}.yml`).includes(`uses: o/fenestra/.github/workflows/${name}.yml@${commit} # v9.0.0\n`));
-    const workflows = ["preview", "preview-comment", "deploy", "drift"].map((name) => path.join(user, ".github/workflows", `${name}.yml`));
-    const lint = goRun(this, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", ["-no-color", ...workflows]);
-    assert.equal(lint.status, 0, lint.stdout);
-    const project = goRun(this, "tools/readers", "./pulumi", [user, "3.249.0"]);
-    assert.equal(project.status, 0, project.stdout);
     assert.equal(textOf("README.md"), "mine\n");
+    const commit = git(program, "rev-parse", "HEAD");
+    const workflows = ["preview", "preview-comment", "deploy", "drift"].map((name) => `.github/workflows/${name}.yml`);
+    for (const name of workflows) assert.ok(textOf(name).includes(`    uses: o/fenestra/${name}@${commit} # v9.0.0\n`), textOf(name));
+    for (const [reader, ...args] of [
+      ["github.com/rhysd/actionlint/cmd/actionlint", "-no-color", ...workflows.map((name) => path.join(user, name))],
+      ["./pulumi", user, "3.249.0"],
+    ] as const) {
+      const { stdout, status } = goRun(this, "tools/readers", reader, args);
+      assert.equal(status, 0, stdout);
+    }
   });
 
   it("has stacks of its own, whose files name schema and documents where they are, from any of its folders", () => {
@@ -149,24 +127,22 @@ describe("a repository of one's own", function () {
     for (const cwd of [user, path.join(user, "ci"), folder]) assert.equal(fine(program, cwd, "stacks", "--deployable"), '["shop"]\n');
     assert.match(fine(program, path.join(user, "stacks"), "plan", "--stack", "shop"), /\bshop\b/);
     const inside = fenestra(program, program, "stacks", "--deployable");
-    assert.match(inside.err, new RegExp(`^fenestra: these are the stack files of ${program} itself; for those of ${user} run it there\n`));
+    assert.match(
+      inside.stderr,
+      new RegExp(`^fenestra: these are the stack files of ${program} itself; for those of ${user} run it there\n`),
+    );
     const ci = { "fenestra-ci:repository": "o/r", "fenestra-ci:stacks": '["shop"]' };
-    try {
-      assert.equal(loadCiConfig(ci, path.join(user, "ci")).accountId, "123456789012");
-    } finally {
-      Reflect.deleteProperty(process.env, artifactsVariable);
-    }
-    git(user, "add", "--all");
-    git(user, "commit", "--quiet", "--message", "one");
+    const { accountId } = loadCiConfig(ci, path.join(user, "ci"));
+    Reflect.deleteProperty(process.env, artifactsVariable);
+    assert.equal(accountId, "123456789012");
+    commit(user, "one");
   });
 
   it("is compared with its own commits", () => {
-    const file = path.join(user, "stacks/Pulumi.shop.yaml");
-    const before = readFileSync(file, "utf8");
-    writeFileSync(file, before.replace(/count: 2/, "count: 5"));
+    const undo = edit(stackFile, (text) => text.replace("count: 2", "count: 5"));
     assert.match(inUser("changes", "--since", "HEAD"), /^shop: changes\n[\s\S]*linux/);
     assert.match(inUser("plan", "--stack", "shop", "--diff", "HEAD"), /^(?![\s\S]*Nothing changes)[\s\S]*linux/);
-    writeFileSync(file, before);
+    undo();
   });
 
   it("adds a Kubernetes release beside its stack files, not to the program", async () => {
@@ -179,43 +155,38 @@ describe("a repository of one's own", function () {
     await promisify(execFile)(process.execPath, args, { cwd: user, env });
     server.close();
     assert.equal(git(program, "status", "--porcelain"), "");
-    const file = path.join(user, "stacks/Pulumi.shop.yaml");
-    const before = readFileSync(file, "utf8");
-    writeFileSync(file, `${before}  fenestra:kubernetes: { version: ${release} }\n`);
-    assert.match(
-      inUser("mirror", "--list", "--stack", "shop"),
-      new RegExp(`${"a".repeat(64)}\\s+https://dl\\.k8s\\.io/release/v${release}/bin/linux/amd64/kubelet\n`),
-    );
-    git(user, "add", "--all");
-    git(user, "commit", "--quiet", "--message", "two");
+    const undo = edit(stackFile, (text) => `${text}  fenestra:kubernetes: { version: ${release} }\n`);
+    const kubelet = new RegExp(`${"a".repeat(64)}\\s+https://dl\\.k8s\\.io/release/v${release}/bin/linux/amd64/kubelet\n`);
+    assert.match(inUser("mirror", "--list", "--stack", "shop"), kubelet);
+    commit(user, "two");
     assert.equal(inUser("changes", "--since", "HEAD"), "shop: no change\n");
-    writeFileSync(file, before);
+    undo();
     rmSync(path.join(user, "stacks/artifacts.lock.json"));
     assert.match(inUser("changes", "--since", "HEAD"), /^shop: changes\n/);
-    git(user, "commit", "--quiet", "--all", "--message", "three");
+    commit(user, "three");
   });
 
   it("takes the newest release with its workflows, and says what that does to each stack", () => {
-    assert.equal(fenestra(program, user, "update", "v9.9.9").code, 2);
+    assert.equal(fenestra(program, user, "update", "v9.9.9").status, 2);
     const said = inUser("update");
     assert.match(said, /^fenestra is at v9\.10\.0, and so are the workflows that are called\.\nshop: changes\n/);
     assert.match(said, /control-plane[\s\S]*is replaced/);
     assert.match(said, /git commit -m "Fenestra v9\.10\.0"/);
-    const commit = git(program, "rev-parse", "v9.10.0^{commit}");
-    assert.ok(textOf(".github/workflows/deploy.yml").includes(`deploy.yml@${commit} # v9.10.0\n`));
+    const [older, newer] = ["v9.0.0", "v9.10.0"].map((tag) => git(program, "rev-parse", `${tag}^{commit}`));
+    assert.ok(textOf(".github/workflows/deploy.yml").includes(`deploy.yml@${newer} # v9.10.0\n`));
     assert.deepEqual(git(user, "diff", "--name-only", "--staged").split("\n").length, 5);
     git(user, "commit", "--quiet", "--message", "four");
     // The workflow that is called must be of the commit that is pinned.
     for (const [sha, status] of [
-      [commit, 0],
+      [newer, 0],
       ["", 0],
-      [git(program, "rev-parse", "v9.0.0^{commit}"), 1],
+      [older, 1],
     ] as const) {
       const step = { cwd: user, env: { ...env, PROGRAM: "fenestra", WORKFLOW_SHA: sha }, encoding: "utf8" } as const;
       assert.equal(spawnSync("fenestra/ci/same-version.sh", step).status, status, sha);
     }
     // As a job of a pull request has it: the commit before, and only the newest of the submodule.
-    const shallow = path.join(folder, "shallow");
+    const shallow = at("shallow");
     git(folder, "clone", "--quiet", "--depth", "2", `file://${user}`, shallow);
     git(shallow, "config", "submodule.fenestra.url", `file://${bare}`);
     git(shallow, "submodule", "--quiet", "update", "--init", "--depth", "1");
@@ -226,17 +197,13 @@ describe("a repository of one's own", function () {
 
   it("tells a submodule that is not the one it pins, and packages of another version", () => {
     git(program, "checkout", "--quiet", "v9.0.0");
-    assert.match(
-      fenestra(program, user, "stacks").err,
-      /^fenestra: fenestra is at \S+, and the repository pins \S+: git submodule update fenestra,/,
-    );
+    const note = /^fenestra: fenestra is at \S+, and the repository pins \S+: git submodule update fenestra,/;
+    assert.match(fenestra(program, user, "stacks").stderr, note);
     git(user, "submodule", "--quiet", "update");
-    const lock = path.join(program, "package-lock.json");
-    const text = readFileSync(lock, "utf8");
-    writeFileSync(lock, text.replace(/("node_modules\/yaml": \{\s+"version": )"[^"]+"/, '$1"0.0.1"'));
-    const { code, err } = fenestra(program, user, "stacks");
-    assert.deepEqual([code, err], [2, "fenestra: the packages in fenestra are those of another version: run npm ci --prefix fenestra\n"]);
-    writeFileSync(lock, text);
+    edit(path.join(program, "package-lock.json"), (text) => text.replace(/("node_modules\/yaml": \{\s+"version": )"[^"]+"/, '$1"0.0.1"'));
+    const { status, stderr } = fenestra(program, user, "stacks");
+    assert.equal(stderr, "fenestra: the packages in fenestra are those of another version: run npm ci --prefix fenestra\n");
+    assert.equal(status, 2);
   });
 
   it("is made of a clone, whose stacks do not change by it", () => {
@@ -244,17 +211,13 @@ describe("a repository of one's own", function () {
     git(clone, "reset", "--quiet", "--hard", "v9.0.0");
     link(clone);
     fine(clone, clone, "init", "--stack", "mine", "--cloud", "azure");
-    const edited = path.join(clone, "index.ts");
-    appendFileSync(edited, "// mine\n");
-    git(clone, "add", "--all");
-    git(clone, "commit", "--quiet", "--message", "mine");
-    const convert = () => fenestra(clone, clone, "init", "--from-clone", bare, "--workflows", "o/fenestra");
-    assert.match(convert().err, /^fenestra: --from-clone: the program itself was edited: index\.ts; allowed: /);
-    git(clone, "checkout", "--quiet", "v9.0.0", "--", "index.ts");
-    git(clone, "commit", "--quiet", "--message", "not mine");
-    const { code, out, err } = convert();
-    assert.equal(code, 0, err);
-    assert.match(out, /^\d{3,} files of the program are gone; fenestra has them, at [0-9a-f]{40}\n/);
+    const undo = edit(path.join(clone, "index.ts"), (text) => `${text}// mine\n`);
+    commit(clone, "mine");
+    const convert = [clone, clone, "init", "--from-clone", bare, "--workflows", "o/fenestra"] as const;
+    assert.match(fenestra(...convert).stderr, /^fenestra: --from-clone: the program itself was edited: index\.ts; allowed: /);
+    undo();
+    commit(clone, "not mine");
+    assert.match(fine(...convert), /^\d{3,} files of the program are gone; fenestra has them, at [0-9a-f]{40}\n/);
     git(clone, "commit", "--quiet", "--message", "convert");
     assert.deepEqual(git(clone, "ls-files", "stacks").split("\n"), ["stacks/Pulumi.mine.yaml"]);
     assert.match(fine(path.join(clone, "fenestra"), clone, "changes", "--since", "HEAD^1"), /^mine: no change$/m);
