@@ -83,7 +83,8 @@ export function acceptanceChecks(
       ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod(policyGate !== undefined)] : []),
     ),
     refusedFieldsCheck,
-    ...guardRailChecks([...builds.keys()], mutates),
+    // A pod is judged before it is placed: pools that have no node yet count too.
+    ...guardRailChecks([...new Set(windows.map(({ runtimeClass }) => runtimeClass))], mutates),
     ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
     ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
     ...onNodes(

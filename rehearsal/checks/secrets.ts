@@ -1,6 +1,7 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { limitsMs } from "../host/limits.ts";
+import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
 
 /** What Secrets begin with in etcd (Kubernetes documentation, "Encrypting Confidential Data at Rest"). */
@@ -51,17 +52,13 @@ export const secretChecks: readonly RehearsalCheck[] = [
     id: "launch hooks",
     title: "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
     run: async ({ cloud, linuxWorkers, listens }) => {
-      const known = await Promise.all(
-        linuxWorkers.map(async (id) => {
-          const machine = cloud.machines.find((one) => one.id === id);
-          return machine !== undefined && (await cloud.inService(machine, (port) => listens(id, port)));
-        }),
-      );
-      expectEqual(
-        linuxWorkers.filter((_, index) => known[index] !== true),
-        [],
-        "workers of which their group learns nothing",
-      );
+      // The port opens a moment after its node is Ready.
+      const options = { timeoutMs: limitsMs.answer, intervalMs: 500 };
+      for (const id of linuxWorkers) {
+        const machine = cloud.machines.find((one) => one.id === id);
+        expect(machine !== undefined, `${id} is no machine of the cloud`);
+        await waitFor(`the group to learn of ${id}`, () => cloud.inService(machine, (port) => listens(id, port)), options);
+      }
     },
   },
   {

@@ -141,7 +141,7 @@ function hasSamples({ addons, environment }: StackConfig): boolean {
 }
 
 function hasWindows({ pools }: ListParts): boolean {
-  return pools.some(({ os }) => os === "windows");
+  return pools.some(({ os, count }) => os === "windows" && count > 0);
 }
 
 function linuxWorker({ decoded }: ListParts): DecodedMachine | undefined {
