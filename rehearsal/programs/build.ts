@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
-import { copyFile, mkdir, readFile, rename } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { exitCodeOf } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
@@ -42,7 +42,7 @@ export interface BuildOptions {
   readonly folder: string;
   /** What the module is called in messages: `tools`. */
   readonly label: string;
-  /** File beside go.mod that pins other versions; what follows from those is not in it, all checksums are beside it. Default: go.mod itself. */
+  /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
   readonly modFile?: string | undefined;
   /** Value of `-ldflags`. Default: no debug information. */
   readonly linker?: string;
@@ -115,25 +115,9 @@ interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "
   readonly packages: readonly string[];
 }
 
-/** Arguments for a copy of a file beside go.mod, which Go completes, and a look at whether that took a module without a checksum of ours. */
-async function otherVersions({ folder, work, modFile = "" }: GoBuild) {
-  const files = [modFile, modFile.replace(/mod$/, "sum")] as const;
-  for (const file of files) await copyFile(join(folder, file), join(work, file));
-  const [before, after] = [folder, work].map((place) => join(place, files[1]));
-  const check = async (): Promise<void> => {
-    const texts = await Promise.all([before, after].map((file) => readFile(file ?? "", "utf8")));
-    if (texts[0] === texts[1]) return;
-    throw new RehearsalError(`${files[1]} lacks checksums of modules that ${modFile} needs.`, [
-      `in ${folder}: go mod tidy -modfile=${modFile}`,
-    ]);
-  };
-  return { args: ["-mod=mod", `-modfile=${join(work, modFile)}`], check };
-}
-
 async function goBuild(options: GoBuild): Promise<void> {
-  const { linker = "-s -w" } = options;
-  const others = options.modFile === undefined ? undefined : await otherVersions(options);
-  const args = ["-trimpath", "-buildvcs=false", "-ldflags", linker, ...(others?.args ?? [])];
+  const { linker = "-s -w", modFile } = options;
+  const args = ["-trimpath", "-buildvcs=false", "-ldflags", linker, ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
   const child = spawn(
     options.go,
     ["build", ...args, "-o", join(options.work, options.packages.length === 1 ? alone : "/"), ...options.packages],
@@ -160,7 +144,7 @@ async function goBuild(options: GoBuild): Promise<void> {
     child.on("error", reject);
     child.on("close", (exitCode, signal) => resolve(exitCodeOf(exitCode, signal)));
   });
-  if (code === 0) return await others?.check();
+  if (code === 0) return;
   throw new RehearsalError(`go build of ${options.names} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`, [
     'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
     "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
