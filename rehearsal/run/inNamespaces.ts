@@ -120,8 +120,9 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
 }
 
 /** A plain rehearsal does not wait for minutes until Windows programs or readers are built; whoever asks for more does. */
-function effortFor({ full, everyAddOn, only, breakage, updateTo }: RehearsalSettings): Effort {
-  return full || everyAddOn || only !== "" || breakage !== undefined || updateTo !== undefined || isStrict() ? "build" : "download";
+function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: RehearsalSettings): Effort {
+  const asksForMore = full || everyAddOn || only !== "" || [breakage, updateTo, updateFrom].some((each) => each !== undefined);
+  return asksForMore || isStrict() ? "build" : "download";
 }
 
 /** Obtains what is not needed before the control plane runs, while it comes up. */
