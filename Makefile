@@ -1,5 +1,7 @@
 # The few commands that people use. `make help` lists them.
 STACK ?= aws-dev
+# A folder that has the stack: yours, else the examples.
+STACKS = $(if $(wildcard stacks/Pulumi.$(STACK).yaml),stacks,examples/stacks)
 
 .PHONY: help install plan rehearse test test-slow test-night bench
 
@@ -13,10 +15,10 @@ node_modules/.package-lock.json: package.json package-lock.json
 	@touch $@
 
 plan: install ## Show what STACK would make: no account, no root, no network
-	@cli/fenestra plan --stack $(STACK)
+	@cli/fenestra plan --stack-dir $(STACKS) --stack $(STACK)
 
 rehearse: install ## Bring STACK up on a real control plane with simulated clouds
-	@cli/fenestra rehearse --stack $(STACK)
+	@cli/fenestra rehearse --stack-dir $(STACKS) --stack $(STACK)
 
 test: install ## Types, lint, the fast tests and one rehearsal: about five minutes
 	@cli/with-node tests/run.ts fast

@@ -27,10 +27,10 @@ export function previewPolicy(scope: StackScope): PolicyDocument {
 
 function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
   return [
-    allow("ReadState", ["s3:GetObject"], [`${bucketArn}/*`]),
+    allow("ReadState", { s3: "GetObject" }, [`${bucketArn}/*`]),
     // Without it a missing file is answered as a forbidden one.
-    allow("ListState", ["s3:ListBucket"], [bucketArn]),
-    allow("DecryptState", ["kms:Decrypt"], [keyArn]),
+    allow("ListState", { s3: "ListBucket" }, [bucketArn]),
+    allow("DecryptState", { kms: "Decrypt" }, [keyArn]),
   ];
 }
 
@@ -47,8 +47,8 @@ export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "lo
   return {
     state: policy(
       ...readState(scope),
-      allow("WriteState", ["s3:DeleteObject", "s3:PutObject"], [`${scope.bucketArn}/.pulumi/*`]),
-      allow("EncryptState", ["kms:Encrypt"], [scope.keyArn]),
+      allow("WriteState", { s3: "DeleteObject PutObject" }, [`${scope.bucketArn}/.pulumi/*`]),
+      allow("EncryptState", { kms: "Encrypt" }, [scope.keyArn]),
     ),
     look: policy(...look(scope)),
     resources: policy(...change(scope)),

@@ -6,6 +6,7 @@ import { moreArtifacts } from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { readStackFile } from "../components/config/stackFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
+import { fromJson } from "../components/model/json.ts";
 import type { Repository } from "./environments.ts";
 
 export interface CiStack {
@@ -97,7 +98,8 @@ export function loadCiConfig(config: Readonly<Record<string, string>>, root = fi
   const own = Object.entries(config).filter(([key]) => key.startsWith(prefix));
   const values = own.map(([key, text]): [string, unknown] => {
     const name = key.slice(prefix.length);
-    return [name, structured.includes(name) ? parsed(text) : text];
+    // A text that is not JSON is left as it is, for the schema to refuse.
+    return [name, structured.includes(name) ? (fromJson(text) ?? text) : text];
   });
   const result = schema.safeParse(Object.fromEntries(values));
   if (!result.success) throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
@@ -159,13 +161,4 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
   return clusters.filter((name) => `${name}-`.startsWith("fenestra-") || clusters.some((other) => other.startsWith(`${name}-`)));
-}
-
-/** A text that is not JSON is left as it is, for the schema to refuse. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return text;
-  }
 }

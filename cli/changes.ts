@@ -5,7 +5,8 @@ import { planFiles } from "../plan/report/files.ts";
 import { reaches } from "../plan/report/findings.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { type ComparedStack, compareStacks } from "./changes/compare.ts";
-import { changesFile, changesJson, type Status } from "./changes/stackChange.ts";
+import { changesFile, changesJson } from "./changes/stackChange.ts";
+import { statusWords } from "./changes/table.ts";
 import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
@@ -26,8 +27,7 @@ Exit code 1: a stack cannot be planned, its change is refused, or its plan has a
 `;
 
 /** `fenestra changes`. */
-export const changesCommand: Command = {
-  summary: "Show which stacks change since a commit, and what changes in them",
+export const command: Command = {
   help,
   run: changes,
 };
@@ -82,18 +82,9 @@ function files({ change, plan }: ComparedStack) {
   return planFiles(plan).map((file) => ({ ...file, path: path.posix.join(change.stack, file.path) }));
 }
 
-const words: Readonly<Record<Status, string>> = {
-  failed: "cannot be planned",
-  changed: "changes",
-  unknown: "cannot be compared",
-  added: "is new",
-  removed: "has no file any more",
-  same: "no change",
-};
-
 function line({ change: { stack, status, reason, nodes, values, findings, files } }: ComparedStack): string {
   const details = [reason, nodes, values, findings, files]
     .filter((text) => text !== "")
     .map((text) => text.trimEnd().replaceAll(/^(?=.)/gm, "  "));
-  return [`${stack}: ${words[status]}`, ...details, ""].join("\n");
+  return [`${stack}: ${statusWords[status]}`, ...details, ""].join("\n");
 }

@@ -34,7 +34,6 @@ export interface Terminal extends Output {
 
 /** A command of the `fenestra` program. */
 export interface Command {
-  readonly summary: string;
   /** Text of `fenestra <command> --help`. */
   readonly help: string;
   /** Runs with the arguments after the command's name. Throws UsageError or ConfigError for a user's mistake. */

@@ -37,8 +37,7 @@ elsewhere its default is taken. A file that exists is left alone.
 `;
 
 /** `fenestra init`. */
-export const initCommand: Command = {
-  summary: "Write a stack file for a new environment",
+export const command: Command = {
   help,
   run: async (args, terminal) => {
     const { values } = parseArgs({

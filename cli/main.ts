@@ -9,60 +9,21 @@ import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 
-/** Commands by name. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
-const commands: Readonly<Record<string, { readonly summary: string; readonly load: () => Promise<Command> }>> = {
-  init: {
-    summary: "Write a stack file for a new environment, or a repository for all of them",
-    load: async () => (await import("./init.ts")).initCommand,
-  },
-  update: {
-    summary: "Take another release of Fenestra into a repository of your own",
-    load: async () => (await import("./update.ts")).updateCommand,
-  },
-  stacks: {
-    summary: "List the stacks that have a file",
-    load: async () => (await import("./stacks.ts")).stacksCommand,
-  },
-  plan: {
-    summary: "Show everything that a stack would make, without an account, root or network",
-    load: async () => (await import("./plan.ts")).planCommand,
-  },
-  rehearse: {
-    summary: "Bring a stack up on a real control plane with simulated clouds",
-    load: async () => (await import("./rehearse.ts")).rehearseCommand,
-  },
-  providers: {
-    summary: "Serve simulated clouds to the official Pulumi CLI",
-    load: async () => (await import("./providers.ts")).providersCommand,
-  },
-  changes: {
-    summary: "Show which stacks change since a commit, and what changes in them",
-    load: async () => (await import("./changes.ts")).changesCommand,
-  },
-  verify: {
-    summary: "Check a running cluster",
-    load: async () => (await import("./verify.ts")).verifyCommand,
-  },
-  status: {
-    summary: "Show the machines of a running cluster",
-    load: async () => (await import("./status.ts")).statusCommand,
-  },
-  uninstall: {
-    summary: "List what would be left in the cloud after pulumi destroy",
-    load: async () => (await import("./uninstall.ts")).uninstallCommand,
-  },
-  pin: {
-    summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
-    load: async () => (await import("./pin.ts")).pinCommand,
-  },
-  mirror: {
-    summary: "List every URL and image that a stack needs, with digests",
-    load: async () => (await import("./mirror.ts")).mirrorCommand,
-  },
-  schema: {
-    summary: "Print the JSON Schema of a stack file",
-    load: async () => (await import("./schema.ts")).schemaCommand,
-  },
+/** Commands by name, with what they do. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
+const commands: Readonly<Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>> = {
+  init: ["Write a stack file for a new environment, or a repository for all of them", () => import("./init.ts")],
+  update: ["Take another release of Fenestra into a repository of your own", () => import("./update.ts")],
+  stacks: ["List the stacks that have a file", () => import("./stacks.ts")],
+  plan: ["Show everything that a stack would make, without an account, root or network", () => import("./plan.ts")],
+  rehearse: ["Bring a stack up on a real control plane with simulated clouds", () => import("./rehearse.ts")],
+  providers: ["Serve simulated clouds to the official Pulumi CLI", () => import("./providers.ts")],
+  changes: ["Show which stacks change since a commit, and what changes in them", () => import("./changes.ts")],
+  verify: ["Check a running cluster", () => import("./verify.ts")],
+  status: ["Show the machines of a running cluster", () => import("./status.ts")],
+  uninstall: ["List what would be left in the cloud after pulumi destroy", () => import("./uninstall.ts")],
+  pin: ["Fetch the publishers' checksums and rewrite the lock file of artifacts", () => import("./pin.ts")],
+  mirror: ["List every URL and image that a stack needs, with digests", () => import("./mirror.ts")],
+  schema: ["Print the JSON Schema of a stack file", () => import("./schema.ts")],
 };
 
 /** Text of `fenestra --help`. */
@@ -74,7 +35,7 @@ export function usage(): string {
     "Kubernetes with a Linux control plane and Windows Server worker pools on AWS and Azure.",
     "",
     "Commands:",
-    ...Object.entries(commands).map(([name, { summary }]) => `  ${name.padEnd(width)}  ${summary}`),
+    ...Object.entries(commands).map(([name, [summary]]) => `  ${name.padEnd(width)}  ${summary}`),
     "",
     "fenestra <command> --help shows the options of a command, fenestra --version the version.",
     "Exit code: 0 fine, 1 findings or failed checks, 2 a mistake in the command line or the stack file.",
@@ -96,14 +57,14 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
       terminal.out(`${project.version}\n`);
       return exitCodes.fine;
     }
-    const found = Object.entries(commands).find(([command]) => command === name)?.[1];
-    if (found === undefined) {
+    const [, load] = Object.entries(commands).find(([known]) => known === name)?.[1] ?? [];
+    if (load === undefined) {
       const names = Object.keys(commands);
       const remedy = didYouMean(name, names);
       throw new UsageError(`there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`);
     }
     terminal.prepare?.();
-    const command = await found.load();
+    const { command } = await load();
     if (rest.includes("--help") || rest.includes("-h")) {
       terminal.out(command.help);
       return exitCodes.fine;

@@ -20,8 +20,7 @@ Packages of the operating system and updates of Windows are not part of it: they
 `;
 
 /** `fenestra mirror`. */
-export const mirrorCommand: Command = {
-  summary: "List every URL and image that a stack needs, with digests",
+export const command: Command = {
   help,
   run: (args, terminal) => mirror(args, terminal),
 };

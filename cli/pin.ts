@@ -40,8 +40,7 @@ Exit code 1 when a digest differs, a publisher failed, or --check finds a newer 
 `;
 
 /** `fenestra pin`. Exit code 1 when a digest differs, a publisher failed, or a check finds a newer patch release. */
-export const pinCommand: Command = {
-  summary: "Fetch the publishers' checksums and rewrite the lock file of artifacts",
+export const command: Command = {
   help,
   run: (args, terminal) => pin(args, terminal),
 };

@@ -35,8 +35,7 @@ Values that only the cloud knows are fakes of the same form and length.
 `;
 
 /** `fenestra plan`. */
-export const planCommand: Command = {
-  summary: "Show everything that a stack would make",
+export const command: Command = {
   help,
   run: async (args, terminal) => {
     try {
@@ -114,10 +113,17 @@ export function writePlan(folder: string, files: readonly OutputFile[]): void {
   withUserFile(`--out ${folder}`, allowed, () => {
     for (const file of files) {
       const target = path.join(folder, ...file.path.split("/"));
-      mkdirSync(path.dirname(target), { recursive: true });
+      makeFolder(path.dirname(target));
       writeFileSync(target, file.content);
     }
   });
+}
+
+/** As `recursive` does it, which never ends where a folder cannot be and says that its parent is not there, as in /proc (nodejs/node). */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(path.dirname(folder));
+  mkdirSync(folder);
 }
 
 function seconds(milliseconds: number): string {

@@ -8,12 +8,14 @@ import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
+import { deployerOf } from "./deployer.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
-                         [--logs DIR] [--only <checks>] [--break <name>] [--engine] [--update-to <release>] [--update-from REF]
+                         [--logs DIR] [--only <checks>] [--break <name>] [--engine [--as WORKFLOW]] [--update-to <release>]
+                         [--update-from REF]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -24,6 +26,7 @@ ${stackHelp(17)}
   --real-add-ons   Run the programs of ${addOnPrograms.map(({ name }) => name).join(", ")} for real; the first time they are built
   --keep           Leave everything running until Ctrl-C, and print how to use kubectl
   --engine         Build nothing yet, but serve the simulated clouds to the official Pulumi CLI until Ctrl-C: its pulumi up boots the machines
+  --as WORKFLOW    Give that CLI the rights of a workflow: preview, deploy or drift. Default: every right
   --full           Run the slow checks too: those that wait for time to pass
   --logs DIR       Copy the logs of the machines and their containers to this folder at the end
   --only <checks>  Run only the checks whose id begins with this text
@@ -37,8 +40,7 @@ ${breakagesText()}
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
 
 /** `fenestra rehearse`. Exit code 0 when every check passed, 1 otherwise. */
-export const rehearseCommand: Command = {
-  summary: "Bring a stack up on a real control plane with simulated clouds",
+export const command: Command = {
   help,
   run: async (args) => {
     const { from, ...settings } = parseArguments(args);
@@ -73,6 +75,7 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
       "real-add-ons": { type: "boolean", default: false },
       keep: { type: "boolean", default: false },
       engine: { type: "boolean", default: false },
+      as: { type: "string" },
       full: { type: "boolean", default: false },
       logs: { type: "string" },
       only: { type: "string", default: "" },
@@ -82,6 +85,7 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
     },
   });
   const { keep, engine, full, logs, only, break: names } = values;
+  if (values.as !== undefined && !engine) throw new UsageError("--as is whose rights an engine has: add --engine");
   const stack = readStack("rehearse needs --stack NAME", values);
   const broken = names.map((name) => {
     const breakage = breakages[name];
@@ -102,6 +106,7 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
     realAddOns: values["real-add-ons"],
     keep,
     engine,
+    deployer: deployerOf(values.as),
     full,
     logs,
     only,

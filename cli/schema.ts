@@ -14,8 +14,7 @@ export function renderSchema(): string {
 }
 
 /** `fenestra schema`. */
-export const schemaCommand: Command = {
-  summary: "Print the JSON Schema of a stack file",
+export const command: Command = {
   help: `Usage: fenestra schema [--plan | --write]
 
 Prints the JSON Schema of a stack file, by which editors check and complete it.

@@ -54,8 +54,7 @@ function row(name: string, folder: URL): string[] {
 }
 
 /** `fenestra stacks`. */
-export const stacksCommand: Command = {
-  summary: "List the stacks that have a file",
+export const command: Command = {
   help: `Usage: fenestra stacks [options]
 
 Lists the stacks of the folder stacks with cloud, region, Kubernetes release and pools. A file with mistakes is listed with their number.

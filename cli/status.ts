@@ -24,8 +24,7 @@ Exit code: 0 it was shown, 1 the cluster does not answer, 2 a mistake in the com
 `;
 
 /** `fenestra status`. */
-export const statusCommand: Command = {
-  summary: "Show the machines of a running cluster",
+export const command: Command = {
   help,
   run: async (args, terminal) => {
     const options = { kubeconfig: { type: "string" }, watch: { type: "boolean", default: false } } as const;

@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
-import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
+import { greet } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 import { type FoundObject, type Inventory, leftovers } from "./uninstall/leftovers.ts";
@@ -18,10 +18,9 @@ Exit code: 0 nothing would be left, 1 something would, or the cluster does not a
 `;
 
 /** `fenestra uninstall --check`. Exit code 1 when something would be left in the cloud. */
-export const uninstallCommand: Command = {
-  summary: "List what would be left in the cloud after pulumi destroy",
+export const command: Command = {
   help,
-  run: async (args, { out, err }) => {
+  run: async (args, terminal) => {
     const { values } = parseArgs({
       args: [...args],
       options: { check: { type: "boolean", default: false }, kubeconfig: { type: "string" } },
@@ -29,16 +28,10 @@ export const uninstallCommand: Command = {
     if (!values.check) throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
     if (values.kubeconfig === undefined) throw new UsageError("uninstall needs --kubeconfig FILE");
     const api = clusterOf(values.kubeconfig);
-    let found: Inventory;
-    try {
-      found = await inventory(api);
-    } catch (error) {
-      err(`fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\n`);
-      return exitCodes.findings;
-    }
-    const left = leftovers(found);
-    for (const { object, problem, fix } of left) out(`${object}: ${problem}\n  ${fix}\n`);
-    out(left.length === 0 ? "nothing would be left behind\n" : `${left.length} would be left behind\n`);
+    if (await greet(api, terminal)) return exitCodes.findings;
+    const left = leftovers(await inventory(api));
+    for (const { object, problem, fix } of left) terminal.out(`${object}: ${problem}\n  ${fix}\n`);
+    terminal.out(left.length === 0 ? "nothing would be left behind\n" : `${left.length} would be left behind\n`);
     return left.length === 0 ? exitCodes.fine : exitCodes.findings;
   },
 };

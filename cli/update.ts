@@ -8,8 +8,7 @@ import { findProject, isCurrent, programFolder } from "./project.ts";
 import { isRelease, pinnedIn, withVersion } from "./repository/files.ts";
 
 /** `fenestra update`. */
-export const updateCommand: Command = {
-  summary: "Take another release of Fenestra into a repository of your own",
+export const command: Command = {
   help: `Usage: fenestra update [vX.Y.Z]
 
 For a repository that has Fenestra as a submodule. Checks that release out, or the newest one, installs its packages where they are others,

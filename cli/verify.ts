@@ -34,12 +34,11 @@ short time.
   --outbound URL           what pods must reach outside (default ${defaults.outbound}); none: skip that check
 
 A check passes, fails with the reason and what to look at, or is skipped with the reason. The last line is: N passed, N failed, N skipped.
-Exit code: 0 no check failed, 1 a check failed, the cluster does not answer or something was left behind, 2 a mistake in the command line.
+Exit code: 0 no check failed, 1 a check failed, the cluster does not answer or more than an empty namespace is left, 2 a mistake in the command line.
 `;
 
 /** `fenestra verify`. Exit code 0 when no check failed. */
-export const verifyCommand: Command = {
-  summary: "Check a running cluster",
+export const command: Command = {
   help,
   run: async (args, terminal) => {
     const options = parseArguments(args);

@@ -11,6 +11,7 @@ import { execCheck, logsCheck } from "./checks/containers.ts";
 import { exporterCheck } from "./checks/exporters.ts";
 import { groupNodesCheck, metricsCheck, podMetricsCheck, podsReadyCheck, podsReadyId, servingCertificatesCheck } from "./checks/nodes.ts";
 import { metadataCheck, outboundCheck } from "./checks/outside.ts";
+import { controlPlaneCheck, objectsCheck } from "./checks/parts.ts";
 import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
 import { snapshotsCheck } from "./checks/snapshots.ts";
@@ -86,6 +87,8 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     askers.flatMap((start) => groups.map((target) => real(onPods(check(start, target), target), start, target)));
   return [
     ...nodeChecks(facts, groups),
+    controlPlaneCheck,
+    objectsCheck,
     workloadsCheck(),
     snapshotsCheck,
     ...placementChecks(facts, groups),

@@ -50,7 +50,10 @@ export async function reaches(start: ProbeStart, url: string, options: ReachOpti
     if (wrong !== undefined && performance.now() >= until) break;
     if (wrong !== undefined) await sleep(options.pauseMs ?? 1_000, undefined, { signal: options.signal }).catch(() => undefined);
   }
-  throw new CheckFailure(`${start.name} does not reach ${url}: ${problem}`, options.lookAt);
+  throw new CheckFailure(
+    `${start.name} does not reach ${url.length > 200 ? `${url.slice(0, 60)}... (${url.length} characters)` : url}: ${problem}`,
+    options.lookAt,
+  );
 }
 
 async function ask(start: ProbeStart, url: string, judge: ReachOptions["judge"]): Promise<string | undefined> {

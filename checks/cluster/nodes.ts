@@ -15,6 +15,8 @@ export interface NodeFacts {
   readonly ready: boolean;
   /** What the kubelet says of its readiness. */
   readonly readyMessage: string;
+  /** Conditions such as `DiskPressure`, for which pods are evicted. */
+  readonly pressure: readonly string[];
   readonly internalIp: string | undefined;
   readonly podCidr: string | undefined;
   readonly controlPlane: boolean;
@@ -52,6 +54,9 @@ export function nodeFacts(node: V1Node): NodeFacts {
     ),
     ready: ready?.status === "True",
     readyMessage: ready?.message ?? ready?.reason ?? "the kubelet has never reported",
+    pressure: (status?.conditions ?? [])
+      .filter(({ type, status: is }) => type.endsWith("Pressure") && is === "True")
+      .map(({ type }) => type),
     internalIp: status?.addresses?.find(({ type }) => type === "InternalIP")?.address,
     podCidr: spec?.podCIDR,
     controlPlane: controlPlaneKey in labels,
@@ -72,6 +77,7 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
   const hasWindowsTaint = taints.includes(windowsTaint);
   return [
     ...(node.ready ? [] : [`it is not Ready: ${node.readyMessage}`]),
+    ...node.pressure.map((type) => `it has ${type}`),
     ...(node.failed === undefined ? [] : [`failed on its machine: ${node.failed}`]),
     ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
     ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),

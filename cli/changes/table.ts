@@ -1,7 +1,8 @@
 import type { NodeFate, NodeRow, Overview, StackChange, Status } from "./stackChange.ts";
 
-const words: Readonly<Record<Status, string>> = {
-  failed: "**cannot be planned**",
+/** What became of a stack. */
+export const statusWords: Readonly<Record<Status, string>> = {
+  failed: "cannot be planned",
   changed: "changes",
   unknown: "cannot be compared with its base",
   added: "is new",
@@ -34,7 +35,7 @@ export function table(changes: readonly StackChange[]): readonly string[] {
 }
 
 function cells({ status, overview }: StackChange): readonly string[] {
-  if (overview === null) return [words[status], "", "", "", ""];
+  if (overview === null) return [status === "failed" ? `**${statusWords.failed}**` : statusWords[status], "", "", "", ""];
   return [
     statusCell(status, overview),
     nodeCell(overview.controlPlane, 0),
@@ -46,7 +47,7 @@ function cells({ status, overview }: StackChange): readonly string[] {
 
 function statusCell(status: Status, { refused, lost }: Overview): string {
   const alarms = [refused > 0 ? `**${refused} refused**` : "", lost > 0 ? "**data is lost**" : ""];
-  return [...alarms.filter((text) => text !== ""), words[status]].join(", ");
+  return [...alarms.filter((text) => text !== ""), statusWords[status]].join(", ");
 }
 
 /** `**replaced**: win2019; rolled one by one: linux, win2022`, those that stay left out; at most `names` names in all. */

@@ -33,6 +33,9 @@ export function zonesOf(cloud: Cloud, region: string, count: number): readonly s
 export function newStackText(stack: NewStack, program = ".."): string {
   const { cloud, production } = stack;
   const account = cloudFacts[cloud].words.account;
+  // Else the NAT gateways of all zones but the first serve nobody.
+  const byZone = production && cloudFacts[cloud].network.subnetsSpanZones;
+  const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
   const pools = [{ name: "linux", os: "linux" }, ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os }))];
   return [
     `# yaml-language-server: $schema=${program === ".." ? "." : `${program}/stacks`}/schema.json`,
@@ -56,7 +59,10 @@ export function newStackText(stack: NewStack, program = ".."): string {
     ...(production ? ["  fenestra:controlPlane:", "    replicas: 3"] : []),
     ...access(stack),
     "  fenestra:pools:",
-    ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, "      count: 2"]),
+    ...(production
+      ? ["    # Each takes the newest image at each launch: pin by `image`, here and in controlPlane, what you have tested."]
+      : []),
+    ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, ...count]),
     "",
   ].join("\n");
 }

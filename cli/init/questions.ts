@@ -49,6 +49,8 @@ export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ sta
   const workloadIdentity = await decide(given.workloadIdentity, workloadIdentityQuestion);
   const accountId = await get(given.account, accountQuestion);
   const names = { cloud, name: stack, region, zones: zonesOf(cloud, region, zones) };
+  if (names.zones.length < zones)
+    throw new UsageError(`--zones ${zones}: ${region} has ${names.zones.length} for an account; allowed: --zones ${names.zones.length}`);
   const account = { accountId: accountId === "" ? undefined : accountId };
   return { stack, file: { ...names, windows, production, allow, workloadIdentity, ...account } };
 }

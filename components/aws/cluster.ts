@@ -1,6 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
+import { ControlPlane } from "../gates/controlPlane.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
@@ -12,7 +13,7 @@ import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
-import { ControlPlane } from "./controlPlane.ts";
+import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
@@ -212,32 +213,36 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   #makeControlPlane({ network, security, secrets, balancer, identity, snapshots, scripts, tokens }: ControlPlaneParts): ControlPlane {
+    const common = {
+      spec: this.#spec,
+      endpoint: balancer.endpoint,
+      tokens,
+      groupId: security.controlPlaneGroupId,
+      profileArn: identity.profileArn,
+      secretsKeyArn: secrets.keyArn,
+      snapshotBucket: snapshots.bucketName,
+      scripts: scripts.controlPlane,
+      after: [
+        ...network.egress,
+        ...security.rules,
+        ...secrets.controlPlane,
+        secrets.join,
+        ...secrets.credentials,
+        ...identity.ready,
+        ...balancer.ready,
+        ...scripts.ready,
+        // Where an account forbids public buckets, the update fails before it replaces a machine.
+        ...(this.workloadIdentity?.ready ?? []),
+      ],
+    };
     return new ControlPlane(
       `${this.#name}-control-plane`,
       {
         spec: this.#spec,
-        endpoint: balancer.endpoint,
-        tokens,
         api: this.api,
         subnetIds: network.zones.map((zone) => zone.controlPlane.id),
-        groupId: security.controlPlaneGroupId,
-        profileArn: identity.profileArn,
-        secretsKeyArn: secrets.keyArn,
-        snapshotBucket: snapshots.bucketName,
-        scripts: scripts.controlPlane,
-        after: [
-          ...network.egress,
-          ...security.rules,
-          ...secrets.controlPlane,
-          secrets.join,
-          ...secrets.credentials,
-          ...identity.ready,
-          ...balancer.ready,
-          ...scripts.ready,
-          // Where an account forbids public buckets, the update fails before it replaces a machine.
-          ...(this.workloadIdentity?.ready ?? []),
-        ],
         reachable: balancer.ready,
+        makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
       },
       { parent: this },
     );

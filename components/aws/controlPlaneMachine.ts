@@ -5,12 +5,11 @@ import { NetworkInterface } from "@pulumi/aws/ec2/networkInterface.js";
 import { VolumeAttachment } from "@pulumi/aws/ec2/volumeAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
-import type { GateBefore } from "../gates/controlPlaneChain.ts";
+import type { MemberArgs } from "../gates/controlPlane.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
-import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
@@ -19,13 +18,10 @@ import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { clusterTag } from "./policyDocument.ts";
 import type { MachineScripts } from "./scripts.ts";
 
-export interface ControlPlaneMachineArgs {
+export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly spec: ControlPlaneSettings;
-  readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  /** Control-plane subnet of the member's zone. */
-  readonly subnetId: pulumi.Input<string>;
   readonly groupId: pulumi.Input<string>;
   readonly profileArn: pulumi.Input<string>;
   /** ARN of the key of the cluster's parameters: the machine writes two of them and must name it. */
@@ -38,8 +34,6 @@ export interface ControlPlaneMachineArgs {
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
-  /** Makes the gate before the machine. */
-  readonly gate: GateBefore;
 }
 
 /** Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id. */

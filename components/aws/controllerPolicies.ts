@@ -26,32 +26,26 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
   return policy(
     allow(
       "CloudControllerLook",
-      [
-        "autoscaling:DescribeAutoScalingGroups",
-        "autoscaling:DescribeLaunchConfigurations",
-        "autoscaling:DescribeTags",
-        "ec2:DescribeAvailabilityZones",
-        "ec2:DescribeInstances",
-        "ec2:DescribeInstanceTopology",
-        "ec2:DescribeRegions",
-        "ec2:DescribeRouteTables",
-        "ec2:DescribeSecurityGroups",
-        "ec2:DescribeSubnets",
-        "ec2:DescribeVpcs",
-        "elasticloadbalancing:DescribeListeners",
-        "elasticloadbalancing:DescribeLoadBalancerAttributes",
-        "elasticloadbalancing:DescribeLoadBalancerPolicies",
-        "elasticloadbalancing:DescribeLoadBalancers",
-        "elasticloadbalancing:DescribeTargetGroupAttributes",
-        "elasticloadbalancing:DescribeTargetGroups",
-        "elasticloadbalancing:DescribeTargetHealth",
-      ],
+      {
+        autoscaling: "DescribeAutoScalingGroups DescribeLaunchConfigurations DescribeTags",
+        ec2: `DescribeAvailabilityZones DescribeInstances DescribeInstanceTopology DescribeRegions DescribeRouteTables
+          DescribeSecurityGroups DescribeSubnets DescribeVpcs`,
+        elasticloadbalancing: `DescribeListeners DescribeLoadBalancerAttributes DescribeLoadBalancerPolicies DescribeLoadBalancers
+          DescribeTargetGroupAttributes DescribeTargetGroups DescribeTargetHealth`,
+      },
       ["*"],
     ),
-    allow("CreateServiceSecurityGroups", ["ec2:CreateSecurityGroup"], [arn(scope, "ec2", "security-group/*")], ownedRequest(scope.cluster)),
+    allow(
+      "CreateServiceSecurityGroups",
+      { ec2: "CreateSecurityGroup" },
+      [arn(scope, "ec2", "security-group/*")],
+      ownedRequest(scope.cluster),
+    ),
     // The VPC is not the created resource: request tags are not evaluated for it.
-    allow("CreateServiceSecurityGroupsHere", ["ec2:CreateSecurityGroup"], [arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`)]),
-    allow("TagServiceSecurityGroups", ["ec2:CreateTags"], [arn(scope, "ec2", "security-group/*")], {
+    allow("CreateServiceSecurityGroupsHere", { ec2: "CreateSecurityGroup" }, [
+      arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`),
+    ]),
+    allow("TagServiceSecurityGroups", { ec2: "CreateTags" }, [arn(scope, "ec2", "security-group/*")], {
       StringEquals: {
         "ec2:CreateAction": "CreateSecurityGroup",
         [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
@@ -59,17 +53,17 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
     }),
     allow(
       "ChangeServiceSecurityGroups",
-      ["ec2:AuthorizeSecurityGroupIngress", "ec2:DeleteSecurityGroup", "ec2:RevokeSecurityGroupIngress"],
+      { ec2: "AuthorizeSecurityGroupIngress DeleteSecurityGroup RevokeSecurityGroupIngress" },
       [arn(scope, "ec2", "security-group/*")],
       owned,
     ),
     allow(
       "CreateServiceBalancers",
-      ["elasticloadbalancing:CreateListener", "elasticloadbalancing:CreateLoadBalancer", "elasticloadbalancing:CreateTargetGroup"],
+      { elasticloadbalancing: "CreateListener CreateLoadBalancer CreateTargetGroup" },
       balancers,
       ownedRequest(scope.cluster),
     ),
-    allow("TagServiceBalancers", ["elasticloadbalancing:AddTags"], balancers, {
+    allow("TagServiceBalancers", { elasticloadbalancing: "AddTags" }, balancers, {
       StringEquals: {
         "elasticloadbalancing:CreateAction": ["CreateListener", "CreateLoadBalancer", "CreateTargetGroup"],
         [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
@@ -77,29 +71,13 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
     }),
     allow(
       "ChangeServiceBalancers",
-      [
-        "elasticloadbalancing:AddTags",
-        "elasticloadbalancing:ApplySecurityGroupsToLoadBalancer",
-        "elasticloadbalancing:AttachLoadBalancerToSubnets",
-        "elasticloadbalancing:ConfigureHealthCheck",
-        "elasticloadbalancing:CreateLoadBalancerListeners",
-        "elasticloadbalancing:CreateLoadBalancerPolicy",
-        "elasticloadbalancing:DeleteListener",
-        "elasticloadbalancing:DeleteLoadBalancer",
-        "elasticloadbalancing:DeleteLoadBalancerListeners",
-        "elasticloadbalancing:DeleteTargetGroup",
-        "elasticloadbalancing:DeregisterInstancesFromLoadBalancer",
-        "elasticloadbalancing:DeregisterTargets",
-        "elasticloadbalancing:DetachLoadBalancerFromSubnets",
-        "elasticloadbalancing:ModifyListener",
-        "elasticloadbalancing:ModifyLoadBalancerAttributes",
-        "elasticloadbalancing:ModifyTargetGroup",
-        "elasticloadbalancing:ModifyTargetGroupAttributes",
-        "elasticloadbalancing:RegisterInstancesWithLoadBalancer",
-        "elasticloadbalancing:RegisterTargets",
-        "elasticloadbalancing:SetLoadBalancerPoliciesForBackendServer",
-        "elasticloadbalancing:SetLoadBalancerPoliciesOfListener",
-      ],
+      {
+        elasticloadbalancing: `AddTags ApplySecurityGroupsToLoadBalancer AttachLoadBalancerToSubnets ConfigureHealthCheck CreateLoadBalancerListeners
+          CreateLoadBalancerPolicy DeleteListener DeleteLoadBalancer DeleteLoadBalancerListeners DeleteTargetGroup
+          DeregisterInstancesFromLoadBalancer DeregisterTargets DetachLoadBalancerFromSubnets ModifyListener
+          ModifyLoadBalancerAttributes ModifyTargetGroup ModifyTargetGroupAttributes RegisterInstancesWithLoadBalancer
+          RegisterTargets SetLoadBalancerPoliciesForBackendServer SetLoadBalancerPoliciesOfListener`,
+      },
       balancers,
       owned,
     ),
@@ -131,29 +109,28 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   return policy(
     allow(
       "VolumesLook",
-      [
-        "ec2:DescribeAvailabilityZones",
-        "ec2:DescribeInstances",
-        "ec2:DescribeInstanceTypes",
-        "ec2:DescribeSnapshots",
-        "ec2:DescribeTags",
-        "ec2:DescribeVolumes",
-        "ec2:DescribeVolumesModifications",
-        "ec2:DescribeVolumeStatus",
-      ],
+      {
+        ec2: `DescribeAvailabilityZones DescribeInstances DescribeInstanceTypes DescribeSnapshots DescribeTags DescribeVolumes
+          DescribeVolumesModifications DescribeVolumeStatus`,
+      },
       ["*"],
     ),
-    allow("CreateVolumes", ["ec2:CreateVolume"], [volumes], { StringEquals: made }),
-    allow("CreateSnapshots", ["ec2:CreateSnapshot"], [snapshots], { StringEquals: made }),
-    // The source of a snapshot, and the source of a restored volume.
-    allow("UseVolumesAndSnapshots", ["ec2:CreateSnapshot", "ec2:CreateVolume"], [volumes, snapshots], ours),
-    allow("ChangeVolumes", ["ec2:AttachVolume", "ec2:DeleteVolume", "ec2:DetachVolume", "ec2:ModifyVolume"], [volumes], ours),
-    allow("AttachToNodes", ["ec2:AttachVolume", "ec2:DetachVolume"], [arn(scope, "ec2", "instance/*")], ownedResource(scope.cluster)),
-    allow("DeleteSnapshots", ["ec2:DeleteSnapshot"], [snapshots], ours),
-    allow("TagVolumes", ["ec2:CreateTags"], [volumes, snapshots], {
-      StringEquals: { "ec2:CreateAction": ["CreateSnapshot", "CreateVolume"], ...made },
+    allow("CreateVolumes", { ec2: "CopyVolumes CreateVolume" }, [volumes], { StringEquals: made }),
+    allow("CreateSnapshots", { ec2: "CreateSnapshot" }, [snapshots], { StringEquals: made }),
+    // The source of a snapshot, of a restored volume and of a clone.
+    allow(
+      "UseVolumesAndSnapshots",
+      { ec2: "CopyVolumes CreateSnapshot CreateVolume EnableFastSnapshotRestores LockSnapshot" },
+      [volumes, snapshots],
+      ours,
+    ),
+    allow("ChangeVolumes", { ec2: "AttachVolume DeleteVolume DetachVolume ModifyVolume" }, [volumes], ours),
+    allow("AttachToNodes", { ec2: "AttachVolume DetachVolume" }, [arn(scope, "ec2", "instance/*")], ownedResource(scope.cluster)),
+    allow("DeleteSnapshots", { ec2: "DeleteSnapshot" }, [snapshots], ours),
+    allow("TagVolumes", { ec2: "CreateTags" }, [volumes, snapshots], {
+      StringEquals: { "ec2:CreateAction": ["CopyVolumes", "CreateSnapshot", "CreateVolume"], ...made },
     }),
-    allow("UntagVolumes", ["ec2:DeleteTags"], [volumes, snapshots], ours),
+    allow("UntagVolumes", { ec2: "DeleteTags" }, [volumes, snapshots], ours),
   );
 }
 
@@ -164,22 +141,16 @@ export function autoscalerPolicy(scope: PolicyScope): PolicyDocument {
   return policy(
     allow(
       "AutoscalerLook",
-      [
-        "autoscaling:DescribeAutoScalingGroups",
-        "autoscaling:DescribeAutoScalingInstances",
-        "autoscaling:DescribeLaunchConfigurations",
-        "autoscaling:DescribeScalingActivities",
-        "autoscaling:DescribeTags",
-        "ec2:DescribeImages",
-        "ec2:DescribeInstanceTypes",
-        "ec2:DescribeLaunchTemplateVersions",
-        "ec2:GetInstanceTypesFromInstanceRequirements",
-      ],
+      {
+        autoscaling: `DescribeAutoScalingGroups DescribeAutoScalingInstances DescribeLaunchConfigurations DescribeScalingActivities
+          DescribeTags`,
+        ec2: `DescribeImages DescribeInstanceTypes DescribeLaunchTemplateVersions GetInstanceTypesFromInstanceRequirements`,
+      },
       ["*"],
     ),
     allow(
       "SizeGroups",
-      ["autoscaling:SetDesiredCapacity", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+      { autoscaling: "SetDesiredCapacity TerminateInstanceInAutoScalingGroup" },
       [groupArn(scope, "*")],
       ownedResource(scope.cluster),
     ),

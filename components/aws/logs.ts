@@ -35,7 +35,5 @@ export class Logs extends pulumi.ComponentResource {
 }
 
 function writePolicy(groupArn: string): string {
-  return JSON.stringify(
-    policy(allow("WriteLogs", ["logs:PutLogEvents", "logs:DescribeLogStreams"], [groupArn, `${groupArn}:log-stream:*`])),
-  );
+  return JSON.stringify(policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [groupArn, `${groupArn}:log-stream:*`])));
 }

@@ -1,5 +1,6 @@
 import { scriptsFolders } from "../machine/bundle.ts";
 import {
+  agentChannels,
   allow,
   arn,
   type Condition,
@@ -10,7 +11,6 @@ import {
   partition,
   policy,
   type Statement,
-  unscopedActions,
 } from "./policyDocument.ts";
 
 /** ARN of an SSM parameter; the slash that begins its name is not doubled. */
@@ -34,12 +34,8 @@ export function machineTrust(): PolicyDocument {
  */
 function sessionManager(scope: PolicyScope): readonly Statement[] {
   return [
-    allow("AgentStatus", ["ssm:UpdateInstanceInformation"], [arn(scope, "ec2", "instance/*")]),
-    allow(
-      "AgentChannels",
-      unscopedActions.filter((action) => /^(ssmmessages|ec2messages):/.test(action)),
-      ["*"],
-    ),
+    allow("AgentStatus", { ssm: "UpdateInstanceInformation" }, [arn(scope, "ec2", "instance/*")]),
+    allow("AgentChannels", agentChannels, ["*"]),
   ];
 }
 
@@ -58,10 +54,10 @@ function readParameters(scope: PolicyScope, names: readonly string[]): readonly 
   return [
     allow(
       "ReadParameters",
-      ["ssm:GetParameter"],
+      { ssm: "GetParameter" },
       names.map((name) => parameterArn(scope, name)),
     ),
-    allow("DecryptParameters", ["kms:Decrypt"], [scope.keyArn], forParameters(scope, names)),
+    allow("DecryptParameters", { kms: "Decrypt" }, [scope.keyArn], forParameters(scope, names)),
   ];
 }
 
@@ -70,10 +66,10 @@ function writeParameters(scope: PolicyScope, names: readonly string[]): readonly
   return [
     allow(
       "WriteParameters",
-      ["ssm:PutParameter"],
+      { ssm: "PutParameter" },
       names.map((name) => parameterArn(scope, name)),
     ),
-    allow("EncryptParameters", ["kms:Encrypt"], [scope.keyArn], forParameters(scope, names)),
+    allow("EncryptParameters", { kms: "Encrypt" }, [scope.keyArn], forParameters(scope, names)),
   ];
 }
 
@@ -88,11 +84,11 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
   if (secrets.length === 0) return [];
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   const regions = new Set(secrets.map((secret) => secret.split(":")[3] ?? scope.region));
-  const read: Statement = allow("ReadGmsaSecrets", ["secretsmanager:GetSecretValue"], secrets);
+  const read: Statement = allow("ReadGmsaSecrets", { secretsmanager: "GetSecretValue" }, secrets);
   if (keys.length === 0) return [read];
   return [
     read,
-    allow("DecryptGmsaSecrets", ["kms:Decrypt"], keys, {
+    allow("DecryptGmsaSecrets", { kms: "Decrypt" }, keys, {
       StringEquals: {
         "kms:ViaService": [...regions].map((region) => `secretsmanager.${region}.${suffix}`),
         "kms:EncryptionContext:SecretARN": secrets,
@@ -108,7 +104,7 @@ export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolder
 
 /** Fetching the scripts that user data has no room for. */
 function fetchScripts(scripts: string): Statement {
-  return allow("FetchScripts", ["s3:GetObject"], [scripts]);
+  return allow("FetchScripts", { s3: "GetObject" }, [scripts]);
 }
 
 /**
@@ -118,8 +114,8 @@ function fetchScripts(scripts: string): Statement {
 function pullImages(repositories: readonly string[]): readonly Statement[] {
   if (repositories.length === 0) return [];
   return [
-    allow("RegistryToken", ["ecr:GetAuthorizationToken"], ["*"]),
-    allow("PullImages", ["ecr:BatchCheckLayerAvailability", "ecr:BatchGetImage", "ecr:GetDownloadUrlForLayer"], repositories),
+    allow("RegistryToken", { ecr: "GetAuthorizationToken" }, ["*"]),
+    allow("PullImages", { ecr: "BatchCheckLayerAvailability BatchGetImage GetDownloadUrlForLayer" }, repositories),
   ];
 }
 
@@ -140,11 +136,7 @@ export function workerPolicy(
     ...readGmsaSecrets(scope, gmsa),
     ...pullImages(repositories),
     fetchScripts(scripts),
-    allow(
-      "ReportLifecycle",
-      ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"],
-      [groupArn(scope, group)],
-    ),
+    allow("ReportLifecycle", { autoscaling: "CompleteLifecycleAction RecordLifecycleActionHeartbeat" }, [groupArn(scope, group)]),
     ...sessionManager(scope),
   );
 }
@@ -169,24 +161,15 @@ export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneP
     ...readParameters(scope, [...parameters.read, ...parameters.write]),
     ...writeParameters(scope, parameters.write),
     fetchScripts(buckets.scripts),
-    {
-      Sid: "EtcdSnapshots",
-      Effect: "Allow",
-      // The bucket expires old ones; a compromised machine must not be able to delete them.
-      Action: ["s3:GetObject", "s3:PutObject"],
-      Resource: [`${buckets.snapshots}/*`],
-    },
-    allow("ListEtcdSnapshots", ["s3:ListBucket"], [buckets.snapshots]),
+    // The bucket expires old ones; a compromised machine must not be able to delete them.
+    allow("EtcdSnapshots", { s3: "GetObject PutObject" }, [`${buckets.snapshots}/*`]),
+    allow("ListEtcdSnapshots", { s3: "ListBucket" }, [buckets.snapshots]),
     // What the node controller knows of machines, their groups and rolls.
-    allow(
-      "KnowMachines",
-      ["autoscaling:DescribeAutoScalingGroups", "autoscaling:DescribeInstanceRefreshes", "ec2:DescribeInstances"],
-      ["*"],
-    ),
+    allow("KnowMachines", { autoscaling: "DescribeAutoScalingGroups DescribeInstanceRefreshes", ec2: "DescribeInstances" }, ["*"]),
     // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to nothing.
     allow(
       "LookAfterGroups",
-      ["autoscaling:RecordLifecycleActionHeartbeat", "autoscaling:StartInstanceRefresh", "autoscaling:TerminateInstanceInAutoScalingGroup"],
+      { autoscaling: "RecordLifecycleActionHeartbeat StartInstanceRefresh TerminateInstanceInAutoScalingGroup" },
       [groupArn(scope, "*")],
       ownedResource(scope.cluster),
     ),

@@ -11,9 +11,17 @@ export interface Statement {
   readonly Condition?: Condition;
 }
 
+/** Actions by service, apart by white space: `{ s3: "GetObject PutObject" }`. */
+type Actions = Readonly<Record<string, string>>;
+
+/** The actions as a policy names them. */
+function actionNames(actions: Actions): readonly string[] {
+  return Object.entries(actions).flatMap(([service, names]) => names.split(/\s+/).map((name) => `${service}:${name}`));
+}
+
 /** A statement that allows calls of resources, where the condition holds. */
-export function allow(Sid: string, Action: readonly string[], Resource: readonly string[], Condition?: Condition): Statement {
-  return { Sid, Effect: "Allow", Action, Resource, ...(Condition === undefined ? {} : { Condition }) };
+export function allow(Sid: string, actions: Actions, Resource: readonly string[], Condition?: Condition): Statement {
+  return { Sid, Effect: "Allow", Action: actionNames(actions), Resource, ...(Condition === undefined ? {} : { Condition }) };
 }
 
 export interface PolicyDocument {
@@ -64,51 +72,25 @@ export function ownedRequest(cluster: string): Condition {
   return { StringEquals: { [`aws:RequestTag/${clusterTag(cluster)}`]: "owned" } };
 }
 
+/** The calls of the agent of Session Manager, by which it waits for commands and hands a shell on. */
+export const agentChannels: Actions = {
+  ec2messages: "AcknowledgeMessage DeleteMessage FailMessage GetEndpoint GetMessages SendReply",
+  ssmmessages: "CreateControlChannel CreateDataChannel OpenControlChannel OpenDataChannel",
+};
+
 /**
  * The calls without resource-level permissions, or that list what exists, and therefore have resource `*` (Service Authorization
  * Reference). Nothing else may; a test checks every policy against this list.
  */
-export const unscopedActions: readonly string[] = [
-  "autoscaling:DescribeAutoScalingGroups",
-  "autoscaling:DescribeAutoScalingInstances",
-  "autoscaling:DescribeInstanceRefreshes",
-  "autoscaling:DescribeLaunchConfigurations",
-  "autoscaling:DescribeScalingActivities",
-  "autoscaling:DescribeTags",
-  "ec2:DescribeAvailabilityZones",
-  "ec2:DescribeImages",
-  "ec2:DescribeInstances",
-  "ec2:DescribeInstanceTopology",
-  "ec2:DescribeInstanceTypes",
-  "ec2:DescribeLaunchTemplateVersions",
-  "ec2:DescribeRegions",
-  "ec2:DescribeRouteTables",
-  "ec2:DescribeSecurityGroups",
-  "ec2:DescribeSnapshots",
-  "ec2:DescribeSubnets",
-  "ec2:DescribeTags",
-  "ec2:DescribeVolumes",
-  "ec2:DescribeVolumesModifications",
-  "ec2:DescribeVolumeStatus",
-  "ec2:DescribeVpcs",
-  "ec2:GetInstanceTypesFromInstanceRequirements",
-  "ecr:GetAuthorizationToken",
-  "ec2messages:AcknowledgeMessage",
-  "ec2messages:DeleteMessage",
-  "ec2messages:FailMessage",
-  "ec2messages:GetEndpoint",
-  "ec2messages:GetMessages",
-  "ec2messages:SendReply",
-  "elasticloadbalancing:DescribeListeners",
-  "elasticloadbalancing:DescribeLoadBalancerAttributes",
-  "elasticloadbalancing:DescribeLoadBalancerPolicies",
-  "elasticloadbalancing:DescribeLoadBalancers",
-  "elasticloadbalancing:DescribeTags",
-  "elasticloadbalancing:DescribeTargetGroupAttributes",
-  "elasticloadbalancing:DescribeTargetGroups",
-  "elasticloadbalancing:DescribeTargetHealth",
-  "ssmmessages:CreateControlChannel",
-  "ssmmessages:CreateDataChannel",
-  "ssmmessages:OpenControlChannel",
-  "ssmmessages:OpenDataChannel",
-];
+export const unscopedActions: readonly string[] = actionNames({
+  autoscaling: `DescribeAutoScalingGroups DescribeAutoScalingInstances DescribeInstanceRefreshes DescribeLaunchConfigurations
+    DescribeScalingActivities DescribeTags`,
+  ec2: `DescribeAvailabilityZones DescribeImages DescribeInstances DescribeInstanceTopology DescribeInstanceTypes
+    DescribeLaunchTemplateVersions DescribeRegions DescribeRouteTables DescribeSecurityGroups DescribeSnapshots DescribeSubnets
+    DescribeTags DescribeVolumes DescribeVolumesModifications DescribeVolumeStatus DescribeVpcs
+    GetInstanceTypesFromInstanceRequirements`,
+  ecr: "GetAuthorizationToken",
+  elasticloadbalancing: `DescribeListeners DescribeLoadBalancerAttributes DescribeLoadBalancerPolicies DescribeLoadBalancers
+    DescribeTags DescribeTargetGroupAttributes DescribeTargetGroups DescribeTargetHealth`,
+  ...agentChannels,
+});

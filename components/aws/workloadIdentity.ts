@@ -111,7 +111,7 @@ function grantOf({ namespace, name, policies, statements }: IdentityConfig): Gra
 }
 
 function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
-  return objectArn.apply((arn) => JSON.stringify(policy(allow("Read", ["s3:GetObject"], [arn]))));
+  return objectArn.apply((arn) => JSON.stringify(policy(allow("Read", { s3: "GetObject" }, [arn]))));
 }
 
 /**

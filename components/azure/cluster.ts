@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import * as tls from "@pulumi/tls";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
+import { ControlPlane } from "../gates/controlPlane.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
@@ -10,7 +11,7 @@ import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
 import { controllerGrants, diskGrants } from "./controllerRoles.ts";
-import { ControlPlane } from "./controlPlane.ts";
+import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
@@ -165,7 +166,7 @@ export class Cluster extends pulumi.ComponentResource {
       {
         resourceGroup: network.resourceGroup,
         grants: {
-          ...controllerGrants(network.resourceGroup),
+          ...controllerGrants(network.resourceGroup, this.#spec),
           ...diskGrants(this.#spec),
         },
       },
@@ -263,30 +264,34 @@ export class Cluster extends pulumi.ComponentResource {
       { parent: this },
     );
     const { caVault, joinVault, credentialsId } = secrets;
+    const common = {
+      spec: this.#spec,
+      resourceGroup: network.resourceGroup,
+      endpoint: balancer.endpoint,
+      tokens,
+      group: security.controlPlane,
+      poolIds: balancer.poolIds,
+      identityId: identity.id,
+      access: { clientId: identity.clientId, caVault, joinVault, credentialsId, snapshots: snapshots.containerUrl },
+      sshKey,
+      after: [
+        ...network.egress,
+        ...security.rules,
+        ...secrets.controlPlane,
+        secrets.join,
+        ...identity.roles,
+        ...snapshots.ready,
+        ...balancer.ready,
+      ],
+    };
     return new ControlPlane(
       `${this.#name}-control-plane`,
       {
         spec: this.#spec,
-        resourceGroup: network.resourceGroup,
-        endpoint: balancer.endpoint,
-        tokens,
         api: this.api,
         subnetIds,
-        group: security.controlPlane,
-        poolIds: balancer.poolIds,
-        identityId: identity.id,
-        access: { clientId: identity.clientId, caVault, joinVault, credentialsId, snapshots: snapshots.containerUrl },
-        sshKey,
-        after: [
-          ...network.egress,
-          ...security.rules,
-          ...secrets.controlPlane,
-          secrets.join,
-          ...identity.roles,
-          ...snapshots.ready,
-          ...balancer.ready,
-        ],
         reachable: balancer.ready,
+        makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
       },
       { parent: this },
     );

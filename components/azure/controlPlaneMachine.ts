@@ -3,7 +3,7 @@ import { VirtualMachine } from "@pulumi/azure-native/compute/virtualMachine.js";
 import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
-import type { GateBefore } from "../gates/controlPlaneChain.ts";
+import type { MemberArgs } from "../gates/controlPlane.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
@@ -26,7 +26,7 @@ import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { controlPlaneSecrets, workerSecrets } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
-export interface MachineAccess {
+interface MachineAccess {
   readonly clientId: pulumi.Input<string>;
   readonly caVault: pulumi.Input<string>;
   readonly joinVault: pulumi.Input<string>;
@@ -35,14 +35,11 @@ export interface MachineAccess {
   readonly snapshots: pulumi.Input<string>;
 }
 
-export interface ControlPlaneMachineArgs {
+export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly spec: ControlPlaneSettings;
   readonly resourceGroup: ResourceGroupContext;
-  readonly member: ControlPlaneMember;
   /** Names of the API; they go into the certificates. */
   readonly endpoint: pulumi.Input<ApiEndpoint>;
-  /** Control-plane subnet of the member's zone. */
-  readonly subnetId: pulumi.Input<string>;
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
@@ -55,8 +52,6 @@ export interface ControlPlaneMachineArgs {
   readonly tokens: pulumi.Input<ServiceAccountTokens> | undefined;
   /** What must exist before the machine boots. */
   readonly after: readonly pulumi.Resource[];
-  /** Makes the gate before the machine. */
-  readonly gate: GateBefore;
 }
 
 /** Number under which the data disk is attached. */

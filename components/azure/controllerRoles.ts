@@ -7,10 +7,11 @@ import type { Grant } from "./roles.ts";
  * and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set also requires the
  * right to assign its identity; each pool grants that for its own.
  */
-export function controllerGrants({ id }: ClusterResourceGroup): Readonly<Record<"machines" | "networking", Grant>> {
+export function controllerGrants({ id }: ClusterResourceGroup, { addons }: Pick<ClusterSpec, "addons">): Readonly<Record<string, Grant>> {
   return {
     machines: { role: "virtualMachineContributor", scope: id },
     networking: { role: "networkContributor", scope: id },
+    ...(addons.volumeSnapshots ? { snapshots: { role: "diskStorageOperator", scope: id } } : {}),
   };
 }
 

@@ -104,7 +104,8 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
       `${this.#name}-controllers`,
       {
         roleDefinitionId: id.result,
-        roleName: `fenestra ${spec.name} ${spec.region} ${subscription}`,
+        // Once in a tenant. A group of the program's own has the cluster's name, once in its subscription.
+        roleName: ["fenestra", spec.name, spec.region, subscription, existing.resourceGroup ?? ""].join(" ").trim(),
         description: `Controllers of the cluster ${spec.name} in the network ${this.names.vnetName}`,
         scope: group,
         assignableScopes: [group],

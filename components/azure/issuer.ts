@@ -97,6 +97,7 @@ export class Issuer extends pulumi.ComponentResource {
     );
   }
 
+  /** A blob whose text changes is replaced: it stays until the new one is written over it, and goes with the account. */
   #put(
     container: BlobContainer,
     account: StorageAccount,
@@ -116,7 +117,7 @@ export class Issuer extends pulumi.ComponentResource {
         type: "Block",
         source: content.apply((text) => new pulumi.asset.StringAsset(text)),
       },
-      { parent: this },
+      { parent: this, retainOnDelete: true },
     );
   }
 }

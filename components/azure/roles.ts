@@ -4,6 +4,8 @@ import * as pulumi from "@pulumi/pulumi";
 /** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
 export const roles = {
   acrPull: "7f951dda-4ed3-4680-a7ca-43fe172d538d",
+  /** "Azure Red Hat OpenShift Disk Storage Operator": disks and their snapshots, and no storage account. */
+  diskStorageOperator: "5b7237c5-45e1-49d6-bc18-a1f62f400748",
   keyVaultCryptoUser: "12338af0-0e69-4776-bea7-57ae8d297424",
   keyVaultSecretsOfficer: "b86a8fe4-44ce-4948-aee5-eccb2c155cd7",
   keyVaultSecretsUser: "4633458b-17de-408a-b874-0445c86b69e6",

@@ -44,7 +44,12 @@ export class Security extends pulumi.ComponentResource {
     this.#name = name;
     this.#args = args;
     this.#groups = { "control-plane": this.#makeGroup("control-plane"), workers: this.#makeGroup("workers") };
-    this.rules = securityRules(args.spec).map((rule) => this.#makeRule(rule));
+    const last = new Map<GroupName, AzureSecurityRule>();
+    this.rules = securityRules(args.spec).map((rule) => {
+      const made = this.#makeRule(rule, last.get(rule.group));
+      last.set(rule.group, made);
+      return made;
+    });
     this.controlPlane = this.#idsOf("control-plane");
     this.workers = this.#idsOf("workers");
     this.ids = { controlPlane: this.#groups["control-plane"].rules.id, workers: this.#groups.workers.rules.id };
@@ -71,7 +76,7 @@ export class Security extends pulumi.ComponentResource {
     };
   }
 
-  #makeRule(rule: SecurityRule): AzureSecurityRule {
+  #makeRule(rule: SecurityRule, before: AzureSecurityRule | undefined): AzureSecurityRule {
     const { rules, members } = this.#groups[rule.group];
     return new AzureSecurityRule(
       `${this.#name}-${rule.name}`,
@@ -89,7 +94,8 @@ export class Security extends pulumi.ComponentResource {
         destinationApplicationSecurityGroups: [{ id: members.id }],
         ...(rule.ports.length === 1 ? { destinationPortRange: rule.ports[0] ?? "*" } : { destinationPortRanges: [...rule.ports] }),
       },
-      { parent: this },
+      // Azure writes one rule of a group at a time, and answers others with 429 RetryableErrorDueToAnotherOperation.
+      { parent: this, dependsOn: before ?? [] },
     );
   }
 

@@ -44,6 +44,12 @@ const trafficPriorities: Readonly<Record<string, number>> = {
   "windows-exporter-from-workers": 210,
   "pods-from-control-plane": 230,
   "pods-from-workers": 240,
+  "kube-proxy-metrics-from-control-plane": 250,
+  "kube-proxy-metrics-from-workers": 260,
+  "controllers-from-control-plane": 270,
+  "controllers-from-workers": 280,
+  "etcd-metrics-from-control-plane": 290,
+  "etcd-metrics-from-workers": 300,
 };
 
 const protocols = { tcp: "Tcp", udp: "Udp", all: "*" } as const;

@@ -77,6 +77,9 @@ export const addonsSchema = z
     storage: switchOn(
       "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows mounts no ext4, so a claim of a Windows pod names `windows`.",
     ),
+    volumeSnapshots: switchOff(
+      "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, the definitions go, and every VolumeSnapshot with them.",
+    ),
     smb: z
       .strictObject({
         shares: z.array(shareSchema).default([]).meta({ description: "Shares that pods may ask volumes of, each with its StorageClass." }),
@@ -87,8 +90,20 @@ export const addonsSchema = z
       "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
     ),
     metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler."),
-    exporters: switchOff("Prometheus exporters for Linux and Windows nodes."),
-    serviceMonitors: switchOff("ServiceMonitor objects for the exporters; needs the Prometheus operator's CRD in the cluster."),
+    exporters: switchOff(
+      "Prometheus exporters for Linux and Windows nodes; other machines also reach the metrics of etcd, controller manager, scheduler and kube-proxy on Linux.",
+    ),
+    serviceMonitors: switchOff(
+      "ServiceMonitor objects for the exporters, and a PrometheusRule with alerts; needs the Prometheus operator's CRDs in the cluster.",
+    ),
+    serviceMonitorLabels: z
+      .record(z.string().min(1), z.string())
+      .default({})
+      .meta({
+        examples: [{ release: "kube-prometheus-stack" }],
+        description:
+          "Labels of these objects, by which a Prometheus chooses them: that of the chart kube-prometheus-stack wants release with its own name.",
+      }),
     nodeProblemDetector: switchOff(
       "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
     ),

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { fromJson } from "../model/json.ts";
 import { didYouMean } from "./didYouMean.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
@@ -147,14 +148,10 @@ function isText(setting: z.core.$ZodType): boolean {
 /** Pulumi keeps structured values as JSON text and scalars as they are written. */
 function readValue(own: z.core.$ZodType | undefined, text: string): { value: unknown; problem?: undefined } | { problem: string } {
   if (own !== undefined && isText(own)) return { value: text };
-  try {
-    const value: unknown = JSON.parse(text);
-    return { value };
-  } catch {
-    // Bare text for a list, a mapping or a number: the schema would report the same for the parsed value.
-    if (own === undefined) return { value: text };
-    return { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
-  }
+  const value = fromJson(text);
+  if (value !== undefined) return { value };
+  // Bare text for a list, a mapping or a number: the schema would report the same for the parsed value.
+  return own === undefined ? { value: text } : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {

@@ -27,7 +27,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "<!-- Made from components/config/schema.ts; `UPDATE_SNAPSHOTS=1` with tests/docs rewrites it. -->",
     "",
     `Settings of a stack file, \`stacks/Pulumi.<stack>.yaml\`. Each key below \`config\` begins with \`${configPrefix}\`; an unknown one is refused.`,
-    "All mistakes are told at once, with the place, the value found, what is allowed and how to fix it. `fenestra plan` checks a file without",
+    "All mistakes that can be judged beside the others are told at once, with place, value, what is allowed and how to fix it. `fenestra plan` checks a file without",
     "an account; [stacks/schema.json](../stacks/schema.json) lets an editor do so while you type.",
     "",
     "What there is no setting for, and what to do instead, is in [limits.md](limits.md).",

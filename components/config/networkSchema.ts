@@ -73,7 +73,8 @@ const dnsSchema = z
       }),
   })
   .meta({
-    description: "Name servers of the machines. Default the cloud's own. Not for an existing network, whose own hold.",
+    description:
+      "Name servers of the machines. Default the cloud's own. Not for an existing network, whose own hold. A running machine takes a change when it renews its address, within hours, on Azure when it restarts.",
   });
 
 export const networkSchema = z
@@ -87,7 +88,7 @@ export const networkSchema = z
     }),
     nat: z.enum(["none", "single", "perZone"]).default("single").meta({
       description:
-        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: none says that it has no way to the internet.",
+        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
     }),
     existing: existingNetworkSchema.optional(),
     dns: dnsSchema.optional(),

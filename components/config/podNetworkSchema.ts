@@ -10,6 +10,10 @@ export const podNetworkFields = {
     description:
       "How pods get addresses; fixed for a cluster's life. flannel, the default: an overlay with kubernetes.podCidr. azure-cni, on Azure only: pods have addresses of the virtual network, which are made with each machine.",
   }),
+  policies: z.enum(["none", "linux"]).optional().meta({
+    description:
+      "Whether NetworkPolicies hold, with flannel only: none, the default, or linux, for the pods of Linux nodes; Windows nodes have nothing that enforces them, so what goes from or to their pods is judged where the other end is a Linux pod.",
+  }),
   azureCni: z
     .strictObject({
       podsPerNode: z.int().min(10).max(mostPods).default(defaultPodsPerNode).meta({

@@ -1,4 +1,5 @@
 import { request } from "node:https";
+import { fromJson } from "../model/json.ts";
 
 export interface ApiClient {
   /** `https://host:6443`. */
@@ -67,17 +68,8 @@ export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   if (api.client === undefined) return undefined;
   const review = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
   if (review.status !== 201) return `the API answers ${review.status} to a review of the administrator's rights`;
-  const allowed = field(field(parsed(review.body), "status"), "allowed");
+  const allowed = field(field(fromJson(review.body), "status"), "allowed");
   return allowed === true ? undefined : "the administrator has no rights yet";
-}
-
-/** An answer's object; `undefined` for what is no JSON. */
-export function parsed(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }
 
 /** A control-plane machine as its node. */
@@ -100,7 +92,7 @@ export async function memberProblem(api: ApiClient, member: MemberNode): Promise
     const pod = `${component}-${member.node}`;
     const { status, body } = await askApi(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
     if (status !== 200) return `pod ${pod}: the API answers ${status}`;
-    const found = parsed(body);
+    const found = fromJson(body);
     // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction, Kubernetes 1.36).
     if (field(field(found, "spec"), "nodeName") !== member.node) return `pod ${pod} is not on its node`;
     const problem = podProblem(found, member.since);
@@ -121,7 +113,7 @@ export interface ControlPlaneNode {
 export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
   const { status, body } = await askApi(api, "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fcontrol-plane");
   if (status !== 200) throw new Error(`the API answers ${status} to a list of the control-plane nodes`);
-  return list(field(parsed(body), "items")).map((node) => {
+  return list(field(fromJson(body), "items")).map((node) => {
     const addresses = list(field(field(node, "status"), "addresses"));
     const internal = addresses.find((address) => field(address, "type") === "InternalIP");
     return {

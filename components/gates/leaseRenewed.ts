@@ -1,4 +1,5 @@
-import { type ApiClient, askApi, field, parsed, text } from "./apiProbe.ts";
+import { fromJson } from "../model/json.ts";
+import { type ApiClient, askApi, field, text } from "./apiProbe.ts";
 
 /**
  * Finds nodes whose kubelet lives now. What a kubelet has said stays until the node controller gives it up after 50 seconds
@@ -13,7 +14,7 @@ export function leaseRenewed(api: ApiClient): (node: string) => Promise<string |
   return async (node) => {
     const { status, body } = await askApi(api, `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`);
     if (status !== 200) return `the lease of ${node}: the API answers ${status}`;
-    const renewed = text(field(field(parsed(body), "spec"), "renewTime"));
+    const renewed = text(field(field(fromJson(body), "spec"), "renewTime"));
     const before = first.get(node) ?? renewed;
     first.set(node, before);
     return renewed === before ? `${node} has given no sign of life since ${renewed}` : undefined;

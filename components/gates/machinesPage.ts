@@ -1,4 +1,5 @@
-import { type ApiClient, askApi, field, list, parsed, text } from "./apiProbe.ts";
+import { fromJson } from "../model/json.ts";
+import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
 
 /** Where the node controller says how the machines are (components/nodeController/program/status.py), under the key `status`. */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
@@ -7,12 +8,12 @@ export const machinesPage = { namespace: "kube-system", name: "fenestra-machines
 export async function readPage(api: ApiClient): Promise<string> {
   const { namespace, name } = machinesPage;
   const { body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
-  return text(field(field(parsed(body), "data"), "status"));
+  return text(field(field(fromJson(body), "data"), "status"));
 }
 
 /** Machines that the cloud is to have in a group, whether they have joined or not; 0 where the page does not know it. */
 export function wantedOn(page: string, group: string): number {
-  return Number(field(field(field(page === "" ? undefined : parsed(page), "pools"), group), "wanted")) || 0;
+  return Number(field(field(field(fromJson(page), "pools"), group), "wanted")) || 0;
 }
 
 const lists: readonly (readonly [key: string, words: string])[] = [
@@ -28,6 +29,13 @@ const lists: readonly (readonly [key: string, words: string])[] = [
 /** Seconds without news after which nobody leads: an unchanged page is written every 300. */
 const staleSeconds = 900;
 
+/** That no node controller is at work; empty while one is. Pure. */
+export function silence(page: string, now: number): readonly string[] {
+  const at = Number(field(fromJson(page), "at"));
+  if (!(at > 0)) return ["the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine"];
+  return now - at > staleSeconds ? [`nobody has looked since ${new Date(at * 1000).toISOString()}: no node controller runs`] : [];
+}
+
 /**
  * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines, and made safe for a
  * terminal. Pure.
@@ -36,15 +44,13 @@ const staleSeconds = 900;
  * @param now seconds of the epoch
  */
 export function pageLines(page: string, now: number, only?: string): readonly string[] {
-  const status = page === "" ? undefined : parsed(page);
-  const at = Number(field(status, "at"));
-  if (!(at > 0)) return ["the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine"];
+  const status = fromJson(page);
   const pools = field(status, "pools");
   const names = Object.keys(typeof pools === "object" && pools !== null ? pools : {});
   const requests = field(status, "requests");
   const waiting = Number(field(requests, "waiting"));
   const lines = [
-    ...(now - at > staleSeconds ? [`nobody has looked since ${new Date(at * 1000).toISOString()}: no node controller runs`] : []),
+    ...silence(page, now),
     ...list(field(field(status, "cloud"), "problems")).map((problem) => `the cloud's list is not whole: ${text(problem)}`),
     ...names.filter((name) => only === undefined || name === only).flatMap((name) => poolLines(name, field(pools, name))),
     ...(waiting > 0 ? [`${waiting} certificate requests wait: ${list(field(requests, "reasons")).map(text).join("; ")}`] : []),
@@ -57,7 +63,7 @@ export function pageLines(page: string, now: number, only?: string): readonly st
  * Pure.
  */
 export function unfinishedPools(page: string): readonly string[] {
-  const pools = field(page === "" ? undefined : parsed(page), "pools");
+  const pools = field(fromJson(page), "pools");
   return Object.entries(typeof pools === "object" && pools !== null ? pools : {}).flatMap(([name, pool]) => {
     const [wanted, ready, old] = ["wanted", "ready", "old"].map((key) => Number(field(pool, key)) || 0);
     return ready === wanted && old === 0 ? [] : [name.replaceAll(/[^\x20-\x7e]+/g, " ")];

@@ -1,6 +1,9 @@
+import { fromJson } from "../model/json.ts";
+
 /** What an API server said in its answer, or else the message of anything that was thrown, with its cause. */
 export function messageOf(thrown: unknown): string {
-  const body = typeof thrown === "object" && thrown !== null && "body" in thrown ? parsed(thrown.body) : undefined;
+  const said = typeof thrown === "object" && thrown !== null && "body" in thrown ? thrown.body : undefined;
+  const body = typeof said === "string" ? fromJson(said) : said;
   if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string") return body.message;
   return thrown instanceof Error ? withCause(thrown) : String(thrown);
 }
@@ -8,13 +11,4 @@ export function messageOf(thrown: unknown): string {
 /** `fetch failed` alone says nothing; the cause distinguishes a refused connection from an unknown certificate. */
 function withCause({ message, cause }: Error): string {
   return cause instanceof Error && !message.includes(cause.message) ? `${message}: ${cause.message}` : message;
-}
-
-function parsed(body: unknown): unknown {
-  if (typeof body !== "string") return body;
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, askApi, field, parsed } from "./apiProbe.ts";
+import { fromJson } from "../model/json.ts";
+import { type ApiClient, askApi, field } from "./apiProbe.ts";
 import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 
@@ -83,7 +84,7 @@ export async function classesProblem(api: ApiClient, probes: readonly ClassProbe
   for (const { image, runtimeClass } of probes) {
     const { status, body } = await askApi(api, `/api/v1/namespaces/${namespace}/pods?dryRun=All`, probePod(image));
     const pod = `a Windows pod with image ${image} in namespace ${namespace}`;
-    const answer = parsed(body);
+    const answer = fromJson(body);
     if (status !== 201) {
       const message = field(answer, "message");
       return `${pod}: the API answers ${status}: ${typeof message === "string" ? message : body.slice(0, 200)}`;

@@ -1,5 +1,6 @@
+import { fromJson } from "../model/json.ts";
 import { payloadLabel, poolLabel } from "../model/pools.ts";
-import { type ApiClient, askApi, field, list, parsed, text } from "./apiProbe.ts";
+import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
 
 export interface WantedNodes {
   readonly pool: string;
@@ -24,7 +25,7 @@ export interface PoolNode {
 export async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNode[]> {
   const selector = encodeURIComponent(`${poolLabel}=${pool}`);
   const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
-  const items = field(parsed(body), "items");
+  const items = field(fromJson(body), "items");
   if (status !== 200 || !Array.isArray(items)) throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
   return items.map((node: unknown) => {
     const metadata = field(node, "metadata");

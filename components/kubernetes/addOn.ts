@@ -36,6 +36,7 @@ const stages: readonly (readonly Manifest["kind"][])[] = [
     "MutatingAdmissionPolicy",
     "ValidatingAdmissionPolicy",
     "GMSACredentialSpec",
+    "VolumeSnapshotClass",
   ],
   [
     "MutatingAdmissionPolicyBinding",
@@ -132,7 +133,7 @@ export class AddOn extends pulumi.ComponentResource {
       const gone = args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
       made.set(
         manifest,
-        createObject(objectName(name, manifest), withFieldManager(unawaited(patient(manifest))), {
+        createObject(objectName(name, manifest), manifest.kind, withFieldManager(unawaited(patient(manifest))), {
           parent: this,
           dependsOn: [...(args.after ?? []), ...before],
           ...gone,

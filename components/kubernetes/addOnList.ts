@@ -8,11 +8,14 @@ import { logs } from "./addOns/logs.ts";
 import { metricsServer } from "./addOns/metrics.ts";
 import { monitoring } from "./addOns/monitoring.ts";
 import { networking } from "./addOns/networking.ts";
+import { networkPolicies } from "./addOns/networkPolicies.ts";
 import { nodeController } from "./addOns/nodeController.ts";
 import { nodeProblemDetector } from "./addOns/nodeProblemDetector.ts";
 import { signIn } from "./addOns/signIn.ts";
 import { smb } from "./addOns/smb.ts";
 import { storage } from "./addOns/storage.ts";
+import { volumeSnapshots } from "./addOns/volumeSnapshots.ts";
+import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
 import { guardRails } from "./guardRails.ts";
 import type { Manifest } from "./manifest.ts";
@@ -24,10 +27,13 @@ export const addOnList = inOrder([
   runtimeClasses,
   signIn,
   networking,
+  networkPolicies,
   cloudController,
   nodeController,
+  volumeSnapshots,
   storage,
   smb,
+  volumes,
   guardRails,
   metricsServer,
   monitoring,
@@ -62,8 +68,22 @@ export interface RenderedAddOn {
 /** The add-ons of a cluster in the order of creation. */
 export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly RenderedAddOn[] {
   const isOn = (setting: keyof typeof spec.addons): boolean => spec.addons[setting] !== undefined && spec.addons[setting] !== false;
-  return addOnList
+  const made = addOnList
     .filter(({ settings }) => settings?.some(isOn) ?? true)
     .map((entry) => ({ name: entry.name, entry, manifests: entry.manifests(spec, values) }))
     .filter(({ manifests }) => manifests.length > 0);
+  return [...made, inventory(made.flatMap(({ manifests }) => manifests))];
+}
+
+/** What there must be, a line for each object: `fenestra verify` knows nothing of the stack, and sees what somebody has deleted. */
+function inventory(made: readonly Manifest[]): RenderedAddOn {
+  const objects = made.map(({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`);
+  const manifest: Manifest = {
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: { name: "fenestra-objects", namespace: "kube-system" },
+    data: { objects: objects.join("\n") },
+  };
+  const entry: AddOnEntry = { name: "inventory", after: [], manifests: () => [manifest] };
+  return { name: entry.name, entry, manifests: [manifest] };
 }

@@ -1,5 +1,6 @@
 import type * as kubernetes from "@pulumi/kubernetes";
 import type { OutputInstance } from "@pulumi/pulumi";
+import type { kinds } from "./kinds.ts";
 
 /** Name and labels of an object; plain values, since names decide the shape of the program. */
 interface Metadata {
@@ -7,6 +8,7 @@ interface Metadata {
   readonly namespace?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
+  readonly finalizers?: string[];
 }
 
 /**
@@ -26,10 +28,13 @@ export type Plain<T> =
           ? { [Key in keyof T]: Plain<T[Key]> }
           : T;
 
-/** Inputs of a resource class with a literal kind and plain metadata. */
-type Of<Version extends string, Kind extends string, Args> = Plain<Omit<Args, "apiVersion" | "kind" | "metadata">> & {
-  readonly apiVersion: Version;
-  readonly kind: Kind;
+/** The one text that a class takes for a field such as its kind. */
+type Literal<T> = Extract<NonNullable<T>, string>;
+
+/** Inputs of a resource class with its kind and plain metadata. */
+type Of<Args extends { apiVersion?: unknown; kind?: unknown }> = Plain<Omit<Args, "apiVersion" | "kind" | "metadata">> & {
+  readonly apiVersion: Literal<Args["apiVersion"]>;
+  readonly kind: Literal<Args["kind"]>;
   readonly metadata: Metadata;
 };
 
@@ -48,6 +53,27 @@ interface ServiceMonitorBody {
   };
 }
 
+/** PrometheusRule of the Prometheus operator, as far as it is used here. */
+interface PrometheusRuleBody {
+  readonly spec: {
+    readonly groups: readonly {
+      readonly name: string;
+      readonly rules: readonly {
+        readonly alert: string;
+        readonly expr: string;
+        readonly for: string;
+        readonly annotations: Readonly<Record<string, string>>;
+      }[];
+    }[];
+  };
+}
+
+/** VolumeSnapshotClass of external-snapshotter. */
+interface VolumeSnapshotClassBody {
+  readonly driver: string;
+  readonly deletionPolicy: "Delete" | "Retain";
+}
+
 /** GMSACredentialSpec of windows-gmsa: the content of a credential specification file under `credspec`. */
 interface GmsaCredentialSpecBody {
   readonly credspec: Readonly<Record<string, unknown>>;
@@ -59,52 +85,19 @@ export type Volume = Plain<kubernetes.types.input.core.v1.Volume>;
 export type Toleration = Plain<kubernetes.types.input.core.v1.Toleration>;
 export type PolicyRule = Plain<kubernetes.types.input.rbac.v1.PolicyRule>;
 
-/** An object of the cluster as plain data. One class of the Kubernetes SDK belongs to each kind. */
-export type Manifest =
-  | Of<"v1", "Namespace", kubernetes.core.v1.NamespaceArgs>
-  | Of<"v1", "ServiceAccount", kubernetes.core.v1.ServiceAccountArgs>
-  | Of<"v1", "ConfigMap", kubernetes.core.v1.ConfigMapArgs>
-  | Of<"v1", "Secret", kubernetes.core.v1.SecretArgs>
-  | Of<"v1", "Service", kubernetes.core.v1.ServiceArgs>
-  | Of<"v1", "PersistentVolumeClaim", kubernetes.core.v1.PersistentVolumeClaimArgs>
-  | Of<"apps/v1", "Deployment", kubernetes.apps.v1.DeploymentArgs>
-  | Of<"apps/v1", "DaemonSet", kubernetes.apps.v1.DaemonSetArgs>
-  | Of<"batch/v1", "Job", kubernetes.batch.v1.JobArgs>
-  | Of<"node.k8s.io/v1", "RuntimeClass", kubernetes.node.v1.RuntimeClassArgs>
-  | Of<"rbac.authorization.k8s.io/v1", "ClusterRole", kubernetes.rbac.v1.ClusterRoleArgs>
-  | Of<"rbac.authorization.k8s.io/v1", "ClusterRoleBinding", kubernetes.rbac.v1.ClusterRoleBindingArgs>
-  | Of<"rbac.authorization.k8s.io/v1", "Role", kubernetes.rbac.v1.RoleArgs>
-  | Of<"rbac.authorization.k8s.io/v1", "RoleBinding", kubernetes.rbac.v1.RoleBindingArgs>
-  | Of<"storage.k8s.io/v1", "StorageClass", kubernetes.storage.v1.StorageClassArgs>
-  | Of<"storage.k8s.io/v1", "CSIDriver", kubernetes.storage.v1.CSIDriverArgs>
-  | Of<"policy/v1", "PodDisruptionBudget", kubernetes.policy.v1.PodDisruptionBudgetArgs>
-  | Of<"autoscaling/v2", "HorizontalPodAutoscaler", kubernetes.autoscaling.v2.HorizontalPodAutoscalerArgs>
-  | Of<"apiregistration.k8s.io/v1", "APIService", kubernetes.apiregistration.v1.APIServiceArgs>
-  | Of<"apiextensions.k8s.io/v1", "CustomResourceDefinition", kubernetes.apiextensions.v1.CustomResourceDefinitionArgs>
-  | Of<"admissionregistration.k8s.io/v1", "MutatingAdmissionPolicy", kubernetes.admissionregistration.v1.MutatingAdmissionPolicyArgs>
-  | Of<
-      "admissionregistration.k8s.io/v1",
-      "MutatingAdmissionPolicyBinding",
-      kubernetes.admissionregistration.v1.MutatingAdmissionPolicyBindingArgs
-    >
-  | Of<"admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy", kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyArgs>
-  | Of<
-      "admissionregistration.k8s.io/v1",
-      "ValidatingAdmissionPolicyBinding",
-      kubernetes.admissionregistration.v1.ValidatingAdmissionPolicyBindingArgs
-    >
-  | Of<
-      "admissionregistration.k8s.io/v1",
-      "MutatingWebhookConfiguration",
-      kubernetes.admissionregistration.v1.MutatingWebhookConfigurationArgs
-    >
-  | Of<
-      "admissionregistration.k8s.io/v1",
-      "ValidatingWebhookConfiguration",
-      kubernetes.admissionregistration.v1.ValidatingWebhookConfigurationArgs
-    >
-  | CustomOf<"monitoring.coreos.com/v1", "ServiceMonitor", ServiceMonitorBody>
-  | CustomOf<"windows.k8s.io/v1", "GMSACredentialSpec", GmsaCredentialSpecBody>;
+type Kinds = typeof kinds;
+type Manifests = { readonly [Kind in keyof Kinds]: Of<NonNullable<ConstructorParameters<Kinds[Kind]>[1]>> } & {
+  readonly ServiceMonitor: CustomOf<"monitoring.coreos.com/v1", "ServiceMonitor", ServiceMonitorBody>;
+  readonly PrometheusRule: CustomOf<"monitoring.coreos.com/v1", "PrometheusRule", PrometheusRuleBody>;
+  readonly VolumeSnapshotClass: CustomOf<"snapshot.storage.k8s.io/v1", "VolumeSnapshotClass", VolumeSnapshotClassBody>;
+  readonly GMSACredentialSpec: CustomOf<"windows.k8s.io/v1", "GMSACredentialSpec", GmsaCredentialSpecBody>;
+};
+
+/** An object of a kind as plain data. */
+export type ManifestOf<Kind extends keyof Manifests> = Manifests[Kind];
+
+/** An object of the cluster as plain data. */
+export type Manifest = Manifests[keyof Manifests];
 
 /** A text that may be known only after other resources exist. */
 export type Text = string | OutputInstance<string>;

@@ -14,8 +14,7 @@ import { cloudController } from "./addOns/cloudController.ts";
 import { credentialSpecRole, gmsa } from "./addOns/gmsa.ts";
 import { metricsServer } from "./addOns/metrics.ts";
 import { networking } from "./addOns/networking.ts";
-import { smb } from "./addOns/smb.ts";
-import { storage } from "./addOns/storage.ts";
+import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
 import { guardRails } from "./guardRails.ts";
 import { image } from "./images.ts";
@@ -25,7 +24,7 @@ import { runtimeClasses } from "./runtimeClasses.ts";
 /** Samples come last: they need nodes, a cloud controller for their load balancers and a driver for their disks. */
 export const samples: AddOnEntry = {
   name: "samples",
-  after: [runtimeClasses, networking, cloudController, storage, smb, guardRails, metricsServer, gmsa, workloadIdentity],
+  after: [runtimeClasses, networking, cloudController, volumes, guardRails, metricsServer, gmsa, workloadIdentity],
   settings: ["samples"],
   needsPools: true,
   manifests: (spec, values) => sampleManifests(spec, values.workloadIdentity?.sampleUrl),

@@ -1,3 +1,4 @@
+import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { Manifest, PodSpec, PolicyRule, Toleration, Volume } from "./manifest.ts";
 
 /** Labels of a system workload, by which its Service and its selector find the pods. */
@@ -81,6 +82,34 @@ export interface Account {
 /** A service account. */
 export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
+}
+
+/** Files or settings that a program reads. */
+export function configMap({ name, namespace: home }: Account, data: Record<string, string>): Manifest {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: home }, data };
+}
+
+/** A port of a system workload, for others in the cluster. */
+export function httpsService({ name, namespace: home }: Account, more: { readonly appProtocol?: string } = {}): Manifest {
+  const labels = systemLabels(name);
+  return {
+    apiVersion: "v1",
+    kind: "Service",
+    metadata: { name, namespace: home, labels },
+    spec: { selector: labels, ports: [{ name: "https", port: 443, targetPort: "https", ...more }] },
+  };
+}
+
+/** A container that has no right of its machine and writes nothing but its volumes. */
+export function unprivileged(runAsUser: number) {
+  return {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    runAsUser,
+    capabilities: { drop: ["ALL"] },
+    seccompProfile: { type: "RuntimeDefault" },
+  };
 }
 
 /** A ClusterRole of the account's own, bound to it. */
@@ -195,5 +224,15 @@ export function replicated(account: Account, replicas: number, spec: PodSpec): r
   };
   return [deployment(account, replicas, spec), ...(replicas > 1 ? [budget] : [])];
 }
+
+/** Machines that run a controller: one control-plane machine one pod, three machines two. */
+export function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
+  return Math.min(2, spec.controlPlane.members.length);
+}
+
+/** What the election of a leader among such pods needs in their namespace. */
+export const leaseRules: PolicyRule[] = [
+  rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
+];
 
 export const nodeName = { name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } };

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { gzip as deflate } from "pako";
+import { patchesFolder } from "./linux/staticPodPatches.ts";
 import type { MachinePayload, PayloadFile } from "./payload.ts";
 import { isTrustFile } from "./trust.ts";
 
@@ -37,11 +38,13 @@ export interface ScriptsObject extends ScriptsReference {
 }
 
 /**
- * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts: other files of the control plane contain
+ * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts and patches: other files of the control plane contain
  * outputs of other resources, and the set of objects must be known before those.
  */
 export function isFetched({ path }: PayloadFile): boolean {
-  return !firstFiles.has(path) && !isTrustFile({ path }) && (/\.(sh|py)$/.test(path) || !path.startsWith("/"));
+  return (
+    !firstFiles.has(path) && !isTrustFile({ path }) && (/\.(sh|py)$/.test(path) || path.startsWith(patchesFolder) || !path.startsWith("/"))
+  );
 }
 
 /** The files of a payload that do not fit into its user data. */

@@ -24,6 +24,7 @@ export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"]
 /** Kubernetes as the control plane and the in-cluster layer need it. */
 interface KubernetesSpec extends NodeKubernetes {
   readonly clientLimits: ClientLimits;
+  readonly networkPolicies: NonNullable<StackConfig["network"]["policies"]>;
 }
 
 /** The control plane's settings as they are, but for those that have another form here. */

@@ -1,4 +1,4 @@
-import type { Problem } from "../config/problem.ts";
+import { type Problem, refuse } from "../config/problem.ts";
 import { firstEncryptionKey } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
@@ -44,24 +44,20 @@ export function keyProblems(
   to: readonly string[] = [original],
 ): readonly Problem[] {
   const [used = "", uses = ""] = [from[0], to[0]];
-  const problem = { path, value: to };
   if (!from.includes(uses))
-    return [
-      {
-        ...problem,
-        message: `${verb} with ${uses}, ${unknown}`,
-        allowed: `${used} first, ${uses} behind it`,
-        remedy: `append ${uses} first and update; docs/operations.md has the steps`,
-      },
-    ];
-  if (!to.includes(used))
-    return [
-      {
-        ...problem,
-        message: `drops ${used}, which ${verb} until now: ${needed}`,
-        allowed: `${uses} first, ${used} behind it`,
-        remedy: `keep ${used} in second place until ${until}; docs/operations.md has the steps`,
-      },
-    ];
-  return [];
+    return refuse(
+      path,
+      to,
+      `${verb} with ${uses}, ${unknown}`,
+      `${used} first, ${uses} behind it`,
+      `append ${uses} first and update; docs/operations.md has the steps`,
+    );
+  if (to.includes(used)) return [];
+  return refuse(
+    path,
+    to,
+    `drops ${used}, which ${verb} until now: ${needed}`,
+    `${uses} first, ${used} behind it`,
+    `keep ${used} in second place until ${until}; docs/operations.md has the steps`,
+  );
 }

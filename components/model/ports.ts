@@ -19,10 +19,16 @@ export const ports = {
   kubeProxyHealth: 10256,
   /** Open on a worker, to itself alone, while its node is Ready: what Azure's health extension looks at. */
   joined: 10261,
+  /** Metrics that are open with the exporters alone: of kube-proxy on Linux, and of etcd (kubeadm's default). */
+  kubeProxyMetrics: 10249,
+  etcdMetrics: 2381,
   /** Prometheus exporters of Linux and Windows nodes (prometheus/prometheus wiki, "Default port allocations"). */
   nodeExporter: 9100,
   windowsExporter: 9182,
 } as const;
+
+/** Controller manager to scheduler, which ask whoever reads their metrics for the right (kubernetes/kubernetes, pkg/cluster/ports). */
+export const controllerPorts = { first: 10_257, last: 10_259 } as const satisfies PortRange;
 
 /** Ports of Services of type NodePort, kube-apiserver's default. */
 export const nodePorts = { first: 30_000, last: 32_767 } as const satisfies PortRange;

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "./clusterSpec.ts";
-import { nodePorts, type PortRange, ports } from "./ports.ts";
+import { controllerPorts, nodePorts, type PortRange, ports } from "./ports.ts";
 
 const single = (port: number): PortRange => ({ first: port, last: port });
 
@@ -64,6 +64,9 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
           ...between("windows-exporter", "tcp", single(ports.windowsExporter), () => "Prometheus to the exporter of Windows nodes", [
             "workers",
           ]),
+          ...between("kube-proxy-metrics", "tcp", single(ports.kubeProxyMetrics), () => "Prometheus to kube-proxy of Linux nodes"),
+          ...between("controllers", "tcp", controllerPorts, () => "Prometheus to controller manager and scheduler", ["control-plane"]),
+          ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), () => "Prometheus to etcd's metrics", ["control-plane"]),
         ]
       : []),
   ];

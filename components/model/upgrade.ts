@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { childPath, type Problem } from "../config/problem.ts";
+import { childPath, type Problem, refuse } from "../config/problem.ts";
 import type { Cloud } from "../config/schema.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
@@ -59,30 +59,12 @@ export type ClusterState = z.infer<typeof clusterState>;
 export const stackGuardName = "fenestra-guard";
 
 /** The state of a cluster of this description. */
-export function stateOf({
-  name,
-  cloud,
-  kubernetes,
-  controlPlane,
-  network,
-  region,
-  serviceAccountKeys,
-  secretsEncryption,
-  workloadIdentity,
-  accountId,
-}: Pick<
-  ClusterSpec,
-  | "name"
-  | "cloud"
-  | "kubernetes"
-  | "controlPlane"
-  | "network"
-  | "region"
-  | "serviceAccountKeys"
-  | "secretsEncryption"
-  | "workloadIdentity"
-  | "accountId"
->) {
+export function stateOf(
+  spec: Pick<ClusterSpec, "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "workloadIdentity" | "accountId"> &
+    KeySettings,
+) {
+  const { name, cloud, kubernetes, controlPlane, network, region, workloadIdentity, accountId } = spec;
+  const etcdDiskKey = controlPlane.etcdDisk?.encryptionKey;
   return {
     name,
     cloud,
@@ -97,8 +79,8 @@ export function stateOf({
     ...(kubernetes.podNetwork.name === defaultPodNetwork ? {} : { pods: kubernetes.podNetwork.name }),
     serviceCidr: kubernetes.serviceCidr,
     etcdDiskGb: controlPlane.etcdDiskGb,
-    ...etcdDiskKey(controlPlane.etcdDisk?.encryptionKey),
-    ...keptKeys({ serviceAccountKeys, secretsEncryption }),
+    ...(etcdDiskKey === undefined ? {} : { etcdDiskKey }),
+    ...keptKeys(spec),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
   } satisfies ClusterState;
 }
@@ -115,10 +97,6 @@ function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): Reach
     ...(serviceAccountKeys.join() === firstServiceAccountKey ? {} : { serviceAccountKeys }),
     ...(isFirstKeyAlone(secretsEncryption) ? {} : { encryptionKeys: secretsEncryption.keys }),
   };
-}
-
-function etcdDiskKey(key: string | undefined): Pick<ClusterState, "etcdDiskKey"> {
-  return key === undefined ? {} : { etcdDiskKey: key };
 }
 
 /** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
@@ -164,27 +142,26 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
   return [...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"), ...keptProblems(from, to)];
 }
 
+/** Settings that may never change, with the reason. A value missing in the state is not checked, unless it stands for something. */
+const fixedSettings: readonly (readonly [key: string, value: (state: ClusterState) => string | undefined, why: string])[] = [
+  ["cloud", ({ cloud }) => cloud, "it would be another cluster, and this one would be deleted"],
+  ["accountId", ({ accountId }) => accountId, "everything would be made again in the other one, and stay in this one"],
+  ["name", ({ name }) => name, "every resource has it in its own name and would be replaced"],
+  ["region", ({ region }) => region, "every resource would be replaced, with empty disks"],
+  ["network.cidr", ({ cidr }) => cidr, "the members of etcd are known by their addresses"],
+  ["network.pods", ({ pods }) => pods ?? defaultPodNetwork, "running pods have addresses of the old network"],
+  ["kubernetes.podCidr", ({ podCidr }) => podCidr, "nodes keep the ranges that they were given"],
+  ["kubernetes.serviceCidr", ({ serviceCidr }) => serviceCidr, "Services keep the addresses that they were given"],
+  [
+    "controlPlane.etcdDisk.encryptionKey",
+    ({ etcdDiskKey }) => etcdDiskKey ?? "the cloud's key",
+    "another key needs another disk, which would be empty",
+  ],
+];
+
 function keptProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
-    ...fixed("cloud", from.cloud, to.cloud, "it would be another cluster, and this one would be deleted"),
-    ...fixed("accountId", from.accountId, to.accountId, "everything would be made again in the other one, and stay in this one"),
-    ...fixed("name", from.name, to.name, "every resource has it in its own name and would be replaced"),
-    ...fixed("region", from.region, to.region, "every resource would be replaced, with empty disks"),
-    ...fixed("network.cidr", from.cidr, to.cidr, "the members of etcd are known by their addresses"),
-    ...fixed(
-      "network.pods",
-      from.pods ?? defaultPodNetwork,
-      to.pods ?? defaultPodNetwork,
-      "running pods have addresses of the old network",
-    ),
-    ...fixed("kubernetes.podCidr", from.podCidr, to.podCidr, "nodes keep the ranges that they were given"),
-    ...fixed("kubernetes.serviceCidr", from.serviceCidr, to.serviceCidr, "Services keep the addresses that they were given"),
-    ...fixed(
-      "controlPlane.etcdDisk.encryptionKey",
-      from.etcdDiskKey ?? "the cloud's key",
-      to.etcdDiskKey ?? "the cloud's key",
-      "another key needs another disk, which would be empty",
-    ),
+    ...fixedSettings.flatMap(([key, value, why]) => fixed(key, value(from), value(to), why)),
     ...existingProblems(from, to),
     ...fixed(
       "network.existing.resourceGroup",
@@ -236,57 +213,49 @@ function versionProblems(from: string, to: string, back: 0 | 1, what: string): r
   if (toMajor === major && toMinor >= minor - back && toMinor <= minor + 1) return [];
   const skips = compareVersions(to, from) > 0;
   const next = `${major}.${minor + 1}`;
-  return [
-    {
-      path: path("kubernetes", "version"),
-      value: to,
-      message: skips
-        ? `skips a minor after ${from}, ${what}`
-        : `goes back from ${from}, ${what}; Kubernetes supports no downgrade of a minor`,
-      allowed: `a ${minorOf(from)} or ${next} release`,
-      remedy: skips ? `upgrade to a ${next} release first` : `set ${from} or a later release`,
-    },
-  ];
+  return refuse(
+    path("kubernetes", "version"),
+    to,
+    skips ? `skips a minor after ${from}, ${what}` : `goes back from ${from}, ${what}; Kubernetes supports no downgrade of a minor`,
+    `a ${minorOf(from)} or ${next} release`,
+    skips ? `upgrade to a ${next} release first` : `set ${from} or a later release`,
+  );
 }
 
 /** Machines of the control plane are spread over the zones in turn: a zone more must leave each of them where it is. */
 function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: ClusterState): readonly Problem[] {
   if (from === undefined || to === undefined) return [];
-  const at = { path: path("network", "zones"), value: to };
+  const at = path("network", "zones");
   if (from.some((zone, slot) => to[slot] !== zone))
-    return [
-      {
-        ...at,
-        message: `does not begin with the cluster's zones ${from.join(", ")}; the disks of etcd lie in their zones, and address ranges in their slots`,
-        allowed: replicas > from.length ? from.join(", ") : `${from.join(", ")}, and further zones behind them`,
-        remedy: "set the zones of the cluster in their order",
-      },
-    ];
+    return refuse(
+      at,
+      to,
+      `does not begin with the cluster's zones ${from.join(", ")}; the disks of etcd lie in their zones, and address ranges in their slots`,
+      replicas > from.length ? from.join(", ") : `${from.join(", ")}, and further zones behind them`,
+      "set the zones of the cluster in their order",
+    );
   const moved = Array.from({ length: replicas }, (_, index) => index).filter((index) => index % from.length !== index % to.length);
   if (moved.length === 0) return [];
-  return [
-    {
-      ...at,
-      message: `would move ${moved.map((index) => `cp-${index}`).join(", ")} to another zone, to which neither the disk of etcd nor the address can follow`,
-      allowed: from.join(", "),
-      remedy: `set it back; a zone can be appended only while each control-plane machine has one for itself. For ${to.length} zones build a second cluster with ${to.length} zones and move the workloads`,
-    },
-  ];
+  return refuse(
+    at,
+    to,
+    `would move ${moved.map((index) => `cp-${index}`).join(", ")} to another zone, to which neither the disk of etcd nor the address can follow`,
+    from.join(", "),
+    `set it back; a zone can be appended only while each control-plane machine has one for itself. For ${to.length} zones build a second cluster with ${to.length} zones and move the workloads`,
+  );
 }
 
 /** The tokens of running pods name the issuer: without it among those of the API servers they would be refused. */
 function issuerProblems(from: string | undefined, to: string | undefined): readonly Problem[] {
   if (from === undefined || from === to) return [];
   const own = from === "own";
-  return [
-    {
-      path: path("access", "workloadIdentity", "issuer"),
-      value: to === undefined ? "no workloadIdentity" : to === "own" ? "no issuer" : to,
-      message: "cannot change once tokens name it: running pods would be refused",
-      allowed: own ? "workloadIdentity without issuer" : from,
-      remedy: "set it back; to take rights away, leave out their service accounts and keep the rest",
-    },
-  ];
+  return refuse(
+    path("access", "workloadIdentity", "issuer"),
+    to === undefined ? "no workloadIdentity" : to === "own" ? "no issuer" : to,
+    "cannot change once tokens name it: running pods would be refused",
+    own ? "workloadIdentity without issuer" : from,
+    "set it back; to take rights away, leave out their service accounts and keep the rest",
+  );
 }
 
 /** A cluster stays in its network: created or existing, and each zone in its subnets. Further zones may be added. */
@@ -301,23 +270,19 @@ function existingProblems(from: ClusterState, to: ClusterState): readonly Proble
     const [zone = "", role = ""] = place.split(" ");
     const next = to.subnets?.[place];
     if (next === id || to.zones?.includes(zone) === false) return [];
-    const at = path("network", "existing", "subnets", zone, role, "id");
-    return [{ path: at, value: next, message: `cannot change: ${why}`, allowed: id, remedy: elsewhere }];
+    return refuse(path("network", "existing", "subnets", zone, role, "id"), next, `cannot change: ${why}`, id, elsewhere);
   });
 }
 
-/** Settings that may never change. A value missing in the state is not checked. */
 function fixed(key: string, from: string | undefined, to: string | undefined, why: string): readonly Problem[] {
   if (from === undefined || to === undefined || from === to) return [];
-  const problem = { path: path(...key.split(".")), value: to, message: `cannot change: ${why}`, allowed: from };
-  return [{ ...problem, remedy: elsewhere }];
+  return refuse(path(...key.split(".")), to, `cannot change: ${why}`, from, elsewhere);
 }
 
 /** Settings that may only grow. */
 function shrinking(key: string, from: number | undefined, to: number | undefined, why: string): readonly Problem[] {
   if (from === undefined || to === undefined || to >= from) return [];
-  const problem = { path: path(...key.split(".")), value: to, message: `cannot get smaller: ${why}` };
-  return [{ ...problem, allowed: `${from} or more`, remedy: `set ${from}` }];
+  return refuse(path(...key.split(".")), to, `cannot get smaller: ${why}`, `${from} or more`, `set ${from}`);
 }
 
 function numbers(version: string): readonly [major: number, minor: number] {

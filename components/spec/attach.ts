@@ -1,7 +1,8 @@
 import { loadConfig, validate } from "../config/load.ts";
-import { ConfigError, configPrefix, type Problem } from "../config/problem.ts";
+import { ConfigError, configPrefix, type Problem, refuse } from "../config/problem.ts";
 import type { PoolConfig, StackConfig } from "../config/schema.ts";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { fromJson } from "../model/json.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, poolGroups, poolSpecs } from "../model/pools.ts";
 import { clusterSpec } from "./clusterSpec.ts";
@@ -47,12 +48,8 @@ function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig 
 
 /** Items of a JSON list; `undefined` for anything else, which the loader reports. */
 function listOf(text: string | undefined): readonly unknown[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text ?? "");
-    return Array.isArray(value) && value.length > 0 ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = fromJson(text ?? "");
+  return Array.isArray(value) && value.length > 0 ? value : undefined;
 }
 
 /** The config in the form in which Pulumi passes it to a program. */
@@ -70,14 +67,12 @@ function nameProblems(own: readonly unknown[] | undefined, { pools, network }: S
   return (own ?? []).flatMap((pool, index) => {
     const name = typeof pool === "object" && pool !== null && "name" in pool ? pool.name : undefined;
     return groups.some((group) => group === name)
-      ? [
-          {
-            path: `config.${configPrefix}pools[${index}].name`,
-            value: name,
-            message: "is the name of a pool that the cluster has",
-            allowed: `any but ${[...new Set(groups)].join(", ")}`,
-          },
-        ]
+      ? refuse(
+          `config.${configPrefix}pools[${index}].name`,
+          name,
+          "is the name of a pool that the cluster has",
+          `any but ${[...new Set(groups)].join(", ")}`,
+        )
       : [];
   });
 }
@@ -90,25 +85,21 @@ function clusterProblems({ os, autoscale }: PoolConfig, index: number, base: Sta
   return [
     ...(releases.includes(os)
       ? []
-      : [
-          {
-            path: `${path}.os`,
-            value: os,
-            message: "is a release that the cluster has no network agents and no RuntimeClass for",
-            allowed: `one of ${releases.join(", ")}`,
-            remedy: "add a pool of this release with count: 0 to the cluster's stack file and update it first",
-          },
-        ]),
+      : refuse(
+          `${path}.os`,
+          os,
+          "is a release that the cluster has no network agents and no RuntimeClass for",
+          `one of ${releases.join(", ")}`,
+          "add a pool of this release with count: 0 to the cluster's stack file and update it first",
+        )),
     ...(autoscale === undefined || addons.autoscaler
       ? []
-      : [
-          {
-            path: `${path}.autoscale`,
-            value: autoscale,
-            message: "needs the autoscaler, which the cluster does not run",
-            allowed: "a fixed count",
-            remedy: "set addons.autoscaler: true in the cluster's stack file and update it first",
-          },
-        ]),
+      : refuse(
+          `${path}.autoscale`,
+          autoscale,
+          "needs the autoscaler, which the cluster does not run",
+          "a fixed count",
+          "set addons.autoscaler: true in the cluster's stack file and update it first",
+        )),
   ];
 }

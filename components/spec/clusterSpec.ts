@@ -46,6 +46,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       version: kubernetes.version,
       minor: minorOf(kubernetes.version),
       clientLimits: clientLimits[kubernetes.sizeTier],
+      networkPolicies: network.policies ?? "none",
       podCidr: podNetwork.addressing.nodeRanges ? kubernetes.podCidr : network.cidr,
       podNetwork,
       podsPerNode: podNetwork.addressing.nodeRanges ? undefined : (azureCni?.podsPerNode ?? defaultPodsPerNode),

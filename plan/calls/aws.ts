@@ -5,215 +5,125 @@ import type { SimulatedPlace } from "../fakes/provider.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
 
-export const operations = ["create", "read", "update", "delete"] as const;
+const operations = ["create", "read", "update", "delete"] as const;
 export type Operation = (typeof operations)[number];
-
-/** Actions of a type that the provider calls, apart by spaces, as its source has them: to make, read, change and delete one. */
-type Row = readonly [create: string, read: string, update: string, remove: string];
-
-const tagged = "ec2:CreateTags";
-const retagged = "ec2:CreateTags ec2:DeleteTags";
-const rule = (way: string): Row => [
-  `ec2:AuthorizeSecurityGroup${way} ${tagged}`,
-  "ec2:DescribeSecurityGroupRules",
-  `ec2:ModifySecurityGroupRules ${retagged}`,
-  `ec2:RevokeSecurityGroup${way}`,
-];
-const settingOf = (what: string, remove = `s3:Put${what}`): Row => [`s3:Put${what}`, `s3:Get${what}`, `s3:Put${what}`, remove];
-const balancerTags = "elasticloadbalancing:AddTags elasticloadbalancing:RemoveTags";
 
 /**
  * AWS: the calls of hashicorp/terraform-provider-aws (internal/service), with those that a call needs besides by the Service Authorization
  * Reference: the tags of what is made, PassRole, and KMS behind Parameter Store. A setting that no stack has is left out.
+ * To make, read, change and delete one, apart by `|`; an action without its service is of the type's own.
  */
-const rows: Readonly<Record<string, Row>> = {
-  "autoscaling/group:Group": [
-    "autoscaling:CreateAutoScalingGroup autoscaling:CreateOrUpdateTags autoscaling:PutLifecycleHook autoscaling:SuspendProcesses ec2:RunInstances ec2:CreateTags iam:PassRole iam:CreateServiceLinkedRole ssm:GetParameters",
-    "autoscaling:DescribeAutoScalingGroups autoscaling:DescribeScalingActivities ec2:DescribeLaunchTemplateVersions",
-    "autoscaling:UpdateAutoScalingGroup autoscaling:StartInstanceRefresh autoscaling:CancelInstanceRefresh autoscaling:DescribeInstanceRefreshes autoscaling:CreateOrUpdateTags autoscaling:DeleteTags autoscaling:ResumeProcesses ec2:RunInstances iam:PassRole ssm:GetParameters",
-    "autoscaling:UpdateAutoScalingGroup autoscaling:DeleteAutoScalingGroup",
-  ],
-  "autoscaling/lifecycleHook:LifecycleHook": [
-    "autoscaling:PutLifecycleHook",
-    "autoscaling:DescribeLifecycleHooks",
-    "autoscaling:PutLifecycleHook",
-    "autoscaling:DeleteLifecycleHook",
-  ],
-  "cloudwatch/logGroup:LogGroup": [
-    "logs:CreateLogGroup logs:TagResource logs:PutRetentionPolicy",
-    "logs:DescribeLogGroups logs:ListTagsForResource",
-    "logs:PutRetentionPolicy logs:TagResource logs:UntagResource",
-    "logs:DeleteLogGroup",
-  ],
-  "cloudwatch/logStream:LogStream": ["logs:CreateLogStream", "logs:DescribeLogStreams", "", "logs:DeleteLogStream"],
-  "ebs/volume:Volume": [`ec2:CreateVolume ${tagged}`, "ec2:DescribeVolumes", `ec2:ModifyVolume ${retagged}`, "ec2:DeleteVolume"],
-  "ec2/defaultSecurityGroup:DefaultSecurityGroup": [
-    "ec2:RevokeSecurityGroupIngress ec2:RevokeSecurityGroupEgress ec2:CreateTags",
-    "ec2:DescribeSecurityGroups",
-    retagged,
-    "",
-  ],
-  "ec2/eip:Eip": [`ec2:AllocateAddress ${tagged}`, "ec2:DescribeAddresses ec2:DescribeAddressesAttribute", retagged, "ec2:ReleaseAddress"],
-  "ec2/instance:Instance": [
-    "ec2:RunInstances ec2:CreateTags iam:PassRole ssm:GetParameters",
-    "ec2:DescribeInstances ec2:DescribeInstanceTypes ec2:DescribeInstanceAttribute ec2:DescribeVolumes ec2:DescribeTags ec2:DescribeInstanceCreditSpecifications ec2:DescribeLaunchTemplates ec2:DescribeLaunchTemplateVersions",
-    `ec2:ModifyInstanceAttribute ec2:ModifyInstanceMetadataOptions ${retagged}`,
-    "ec2:ModifyInstanceAttribute ec2:TerminateInstances",
-  ],
-  "ec2/internetGateway:InternetGateway": [
-    `ec2:CreateInternetGateway ec2:AttachInternetGateway ${tagged}`,
-    "ec2:DescribeInternetGateways",
-    retagged,
-    "ec2:DetachInternetGateway ec2:DeleteInternetGateway",
-  ],
-  "ec2/launchTemplate:LaunchTemplate": [
-    `ec2:CreateLaunchTemplate ${tagged}`,
-    "ec2:DescribeLaunchTemplates ec2:DescribeLaunchTemplateVersions",
-    `ec2:CreateLaunchTemplateVersion ec2:ModifyLaunchTemplate ${retagged}`,
-    "ec2:DeleteLaunchTemplate",
-  ],
-  "ec2/natGateway:NatGateway": [`ec2:CreateNatGateway ${tagged}`, "ec2:DescribeNatGateways", retagged, "ec2:DeleteNatGateway"],
-  "ec2/networkInterface:NetworkInterface": [
-    `ec2:CreateNetworkInterface ${tagged}`,
-    "ec2:DescribeNetworkInterfaces",
-    `ec2:ModifyNetworkInterfaceAttribute ${retagged}`,
-    "ec2:DetachNetworkInterface ec2:DeleteNetworkInterface",
-  ],
-  "ec2/route:Route": ["ec2:CreateRoute", "ec2:DescribeRouteTables", "ec2:ReplaceRoute", "ec2:DeleteRoute"],
-  "ec2/routeTable:RouteTable": [`ec2:CreateRouteTable ${tagged}`, "ec2:DescribeRouteTables", retagged, "ec2:DeleteRouteTable"],
-  "ec2/routeTableAssociation:RouteTableAssociation": [
-    "ec2:AssociateRouteTable",
-    "ec2:DescribeRouteTables",
-    "ec2:ReplaceRouteTableAssociation",
-    "ec2:DisassociateRouteTable",
-  ],
-  "ec2/securityGroup:SecurityGroup": [
-    `ec2:CreateSecurityGroup ec2:RevokeSecurityGroupEgress ${tagged}`,
-    "ec2:DescribeSecurityGroups",
-    retagged,
-    "ec2:DescribeNetworkInterfaces ec2:DeleteSecurityGroup",
-  ],
-  "ec2/subnet:Subnet": [
-    `ec2:CreateSubnet ec2:ModifySubnetAttribute ${tagged}`,
-    "ec2:DescribeSubnets",
-    `ec2:ModifySubnetAttribute ${retagged}`,
-    "ec2:DescribeNetworkInterfaces ec2:DeleteSubnet",
-  ],
-  "ec2/tag:Tag": ["ec2:CreateTags", "ec2:DescribeTags", "ec2:CreateTags", "ec2:DeleteTags"],
-  "ec2/volumeAttachment:VolumeAttachment": [
-    "ec2:AttachVolume",
-    "ec2:DescribeVolumes ec2:DescribeInstances",
-    "",
-    "ec2:StopInstances ec2:DetachVolume",
-  ],
-  "ec2/vpc:Vpc": [
-    `ec2:CreateVpc ec2:ModifyVpcAttribute ${tagged}`,
-    "ec2:DescribeVpcs ec2:DescribeVpcAttribute ec2:DescribeNetworkAcls ec2:DescribeRouteTables ec2:DescribeSecurityGroups",
-    `ec2:ModifyVpcAttribute ${retagged}`,
-    "ec2:DeleteVpc",
-  ],
-  "ec2/vpcDhcpOptions:VpcDhcpOptions": [`ec2:CreateDhcpOptions ${tagged}`, "ec2:DescribeDhcpOptions", retagged, "ec2:DeleteDhcpOptions"],
-  "ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation": [
-    "ec2:AssociateDhcpOptions",
-    "ec2:DescribeVpcs",
-    "ec2:AssociateDhcpOptions",
-    "ec2:AssociateDhcpOptions",
-  ],
-  "ec2/vpcEndpoint:VpcEndpoint": [
-    `ec2:CreateVpcEndpoint ${tagged}`,
-    "ec2:DescribeVpcEndpoints ec2:DescribePrefixLists",
-    `ec2:ModifyVpcEndpoint ${retagged}`,
-    "ec2:DeleteVpcEndpoints",
-  ],
-  "iam/instanceProfile:InstanceProfile": [
-    "iam:CreateInstanceProfile iam:TagInstanceProfile iam:AddRoleToInstanceProfile iam:PassRole",
-    "iam:GetInstanceProfile iam:GetRole",
-    "iam:RemoveRoleFromInstanceProfile iam:AddRoleToInstanceProfile iam:PassRole iam:TagInstanceProfile iam:UntagInstanceProfile",
-    "iam:RemoveRoleFromInstanceProfile iam:DeleteInstanceProfile",
-  ],
-  "iam/openIdConnectProvider:OpenIdConnectProvider": [
-    "iam:CreateOpenIDConnectProvider iam:TagOpenIDConnectProvider",
-    "iam:GetOpenIDConnectProvider",
-    "iam:TagOpenIDConnectProvider iam:UntagOpenIDConnectProvider",
-    "iam:DeleteOpenIDConnectProvider",
-  ],
-  "iam/policy:Policy": [
-    "iam:CreatePolicy iam:TagPolicy",
-    "iam:GetPolicy iam:GetPolicyVersion",
-    "iam:ListPolicyVersions iam:DeletePolicyVersion iam:CreatePolicyVersion iam:SetDefaultPolicyVersion iam:TagPolicy iam:UntagPolicy",
-    "iam:ListPolicyVersions iam:DeletePolicyVersion iam:DeletePolicy",
-  ],
-  "iam/role:Role": [
-    "iam:CreateRole iam:TagRole",
-    "iam:GetRole iam:ListRolePolicies iam:GetRolePolicy iam:ListAttachedRolePolicies",
-    "iam:UpdateAssumeRolePolicy iam:UpdateRole iam:PutRolePermissionsBoundary iam:TagRole iam:UntagRole",
-    "iam:ListInstanceProfilesForRole iam:DeleteRole",
-  ],
-  "iam/rolePolicy:RolePolicy": ["iam:PutRolePolicy", "iam:GetRolePolicy", "iam:PutRolePolicy", "iam:DeleteRolePolicy"],
-  "iam/rolePolicyAttachment:RolePolicyAttachment": ["iam:AttachRolePolicy", "iam:ListAttachedRolePolicies", "", "iam:DetachRolePolicy"],
-  "kms/alias:Alias": ["kms:CreateAlias", "kms:ListAliases", "kms:UpdateAlias", "kms:DeleteAlias"],
-  "kms/key:Key": [
-    "kms:CreateKey kms:TagResource kms:EnableKeyRotation",
-    "kms:DescribeKey kms:GetKeyPolicy kms:GetKeyRotationStatus kms:ListResourceTags",
-    "kms:UpdateKeyDescription kms:PutKeyPolicy kms:TagResource kms:UntagResource",
-    "kms:ScheduleKeyDeletion",
-  ],
-  "lb/listener:Listener": [
-    "elasticloadbalancing:CreateListener elasticloadbalancing:AddTags",
-    "elasticloadbalancing:DescribeListeners elasticloadbalancing:DescribeListenerAttributes elasticloadbalancing:DescribeTags",
-    `elasticloadbalancing:ModifyListener ${balancerTags}`,
-    "elasticloadbalancing:DeleteListener",
-  ],
-  "lb/loadBalancer:LoadBalancer": [
-    "elasticloadbalancing:CreateLoadBalancer elasticloadbalancing:AddTags elasticloadbalancing:ModifyLoadBalancerAttributes iam:CreateServiceLinkedRole",
-    "elasticloadbalancing:DescribeLoadBalancers elasticloadbalancing:DescribeLoadBalancerAttributes elasticloadbalancing:DescribeTags",
-    `elasticloadbalancing:SetSubnets elasticloadbalancing:SetSecurityGroups elasticloadbalancing:ModifyLoadBalancerAttributes ${balancerTags}`,
-    "elasticloadbalancing:DeleteLoadBalancer ec2:DescribeNetworkInterfaces",
-  ],
-  "lb/targetGroup:TargetGroup": [
-    "elasticloadbalancing:CreateTargetGroup elasticloadbalancing:AddTags elasticloadbalancing:ModifyTargetGroupAttributes",
-    "elasticloadbalancing:DescribeTargetGroups elasticloadbalancing:DescribeTargetGroupAttributes elasticloadbalancing:DescribeTags",
-    `elasticloadbalancing:ModifyTargetGroup elasticloadbalancing:ModifyTargetGroupAttributes ${balancerTags}`,
-    "elasticloadbalancing:DeleteTargetGroup",
-  ],
-  "lb/targetGroupAttachment:TargetGroupAttachment": [
-    "elasticloadbalancing:RegisterTargets",
-    "elasticloadbalancing:DescribeTargetHealth",
-    "",
-    "elasticloadbalancing:DeregisterTargets",
-  ],
-  "route53/record:Record": [
-    "route53:ChangeResourceRecordSets route53:GetChange route53:GetHostedZone",
-    "route53:GetHostedZone route53:ListResourceRecordSets",
-    "route53:ChangeResourceRecordSets route53:GetChange",
-    "route53:ChangeResourceRecordSets route53:GetChange",
-  ],
-  "s3/bucket:Bucket": [
-    "s3:CreateBucket s3:PutBucketTagging s3:TagResource",
-    "s3:ListBucket s3:GetBucketPolicy s3:GetBucketAcl s3:GetBucketCORS s3:GetBucketWebsite s3:GetBucketVersioning s3:GetAccelerateConfiguration s3:GetBucketRequestPayment s3:GetBucketLogging s3:GetLifecycleConfiguration s3:GetReplicationConfiguration s3:GetEncryptionConfiguration s3:GetBucketObjectLockConfiguration s3:GetBucketLocation s3:GetBucketTagging s3:ListTagsForResource",
-    "s3:PutBucketTagging s3:TagResource s3:UntagResource",
-    "s3:ListBucketVersions s3:DeleteObject s3:DeleteObjectVersion s3:DeleteBucket",
-  ],
-  "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": settingOf("LifecycleConfiguration"),
-  "s3/bucketObjectv2:BucketObjectv2": [
-    "s3:PutObject s3:PutObjectTagging",
-    "s3:GetObject s3:GetObjectTagging",
-    "s3:PutObject s3:PutObjectTagging",
-    "s3:DeleteObject",
-  ],
-  "s3/bucketPolicy:BucketPolicy": settingOf("BucketPolicy", "s3:DeleteBucketPolicy"),
-  "s3/bucketPublicAccessBlock:BucketPublicAccessBlock": settingOf("BucketPublicAccessBlock"),
-  "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": settingOf("EncryptionConfiguration"),
-  "s3/bucketVersioning:BucketVersioning": settingOf("BucketVersioning"),
-  "ssm/parameter:Parameter": [
-    "ssm:PutParameter ssm:AddTagsToResource kms:Encrypt",
-    "ssm:GetParameter kms:Decrypt ssm:DescribeParameters ssm:ListTagsForResource",
-    "ssm:PutParameter kms:Encrypt ssm:AddTagsToResource ssm:RemoveTagsFromResource",
-    "ssm:DeleteParameter",
-  ],
-  "vpc/securityGroupEgressRule:SecurityGroupEgressRule": rule("Egress"),
-  "vpc/securityGroupIngressRule:SecurityGroupIngressRule": rule("Ingress"),
+const rows: Readonly<Record<string, string>> = {
+  "autoscaling/group:Group": `
+    CreateAutoScalingGroup CreateOrUpdateTags PutLifecycleHook SuspendProcesses ec2:RunInstances ec2:CreateTags iam:PassRole
+    iam:CreateServiceLinkedRole ssm:GetParameters | DescribeAutoScalingGroups DescribeScalingActivities
+    ec2:DescribeLaunchTemplateVersions | UpdateAutoScalingGroup StartInstanceRefresh CancelInstanceRefresh DescribeInstanceRefreshes
+    CreateOrUpdateTags DeleteTags ResumeProcesses ec2:RunInstances iam:PassRole ssm:GetParameters | UpdateAutoScalingGroup
+    DeleteAutoScalingGroup`,
+  "autoscaling/lifecycleHook:LifecycleHook": "PutLifecycleHook | DescribeLifecycleHooks | PutLifecycleHook | DeleteLifecycleHook",
+  "cloudwatch/logGroup:LogGroup": `
+    CreateLogGroup TagResource PutRetentionPolicy | DescribeLogGroups ListTagsForResource | PutRetentionPolicy TagResource UntagResource
+    | DeleteLogGroup`,
+  "cloudwatch/logStream:LogStream": "CreateLogStream | DescribeLogStreams | - | DeleteLogStream",
+  "ebs/volume:Volume": "CreateVolume CreateTags | DescribeVolumes | ModifyVolume CreateTags DeleteTags | DeleteVolume",
+  "ec2/defaultSecurityGroup:DefaultSecurityGroup": `
+    RevokeSecurityGroupIngress RevokeSecurityGroupEgress CreateTags | DescribeSecurityGroups | CreateTags DeleteTags | -`,
+  "ec2/eip:Eip": "AllocateAddress CreateTags | DescribeAddresses DescribeAddressesAttribute | CreateTags DeleteTags | ReleaseAddress",
+  "ec2/instance:Instance": `
+    RunInstances CreateTags iam:PassRole ssm:GetParameters | DescribeInstances DescribeInstanceTypes DescribeInstanceAttribute
+    DescribeVolumes DescribeTags DescribeInstanceCreditSpecifications DescribeLaunchTemplates DescribeLaunchTemplateVersions |
+    ModifyInstanceAttribute ModifyInstanceMetadataOptions CreateTags DeleteTags | ModifyInstanceAttribute TerminateInstances`,
+  "ec2/internetGateway:InternetGateway": `
+    CreateInternetGateway AttachInternetGateway CreateTags | DescribeInternetGateways | CreateTags DeleteTags | DetachInternetGateway
+    DeleteInternetGateway`,
+  "ec2/launchTemplate:LaunchTemplate": `
+    CreateLaunchTemplate CreateTags | DescribeLaunchTemplates DescribeLaunchTemplateVersions | CreateLaunchTemplateVersion
+    ModifyLaunchTemplate CreateTags DeleteTags | DeleteLaunchTemplate`,
+  "ec2/natGateway:NatGateway": "CreateNatGateway CreateTags | DescribeNatGateways | CreateTags DeleteTags | DeleteNatGateway",
+  "ec2/networkInterface:NetworkInterface": `
+    CreateNetworkInterface CreateTags | DescribeNetworkInterfaces | ModifyNetworkInterfaceAttribute CreateTags DeleteTags |
+    DetachNetworkInterface DeleteNetworkInterface`,
+  "ec2/route:Route": "CreateRoute | DescribeRouteTables | ReplaceRoute | DeleteRoute",
+  "ec2/routeTable:RouteTable": "CreateRouteTable CreateTags | DescribeRouteTables | CreateTags DeleteTags | DeleteRouteTable",
+  "ec2/routeTableAssociation:RouteTableAssociation": `
+    AssociateRouteTable | DescribeRouteTables | ReplaceRouteTableAssociation | DisassociateRouteTable`,
+  "ec2/securityGroup:SecurityGroup": `
+    CreateSecurityGroup RevokeSecurityGroupEgress CreateTags | DescribeSecurityGroups | CreateTags DeleteTags |
+    DescribeNetworkInterfaces DeleteSecurityGroup`,
+  "ec2/subnet:Subnet": `
+    CreateSubnet ModifySubnetAttribute CreateTags | DescribeSubnets | ModifySubnetAttribute CreateTags DeleteTags |
+    DescribeNetworkInterfaces DeleteSubnet`,
+  "ec2/tag:Tag": "CreateTags | DescribeTags | CreateTags | DeleteTags",
+  "ec2/volumeAttachment:VolumeAttachment": "AttachVolume | DescribeVolumes DescribeInstances | - | StopInstances DetachVolume",
+  "ec2/vpc:Vpc": `
+    CreateVpc ModifyVpcAttribute CreateTags | DescribeVpcs DescribeVpcAttribute DescribeNetworkAcls DescribeRouteTables
+    DescribeSecurityGroups | ModifyVpcAttribute CreateTags DeleteTags | DeleteVpc`,
+  "ec2/vpcDhcpOptions:VpcDhcpOptions": "CreateDhcpOptions CreateTags | DescribeDhcpOptions | CreateTags DeleteTags | DeleteDhcpOptions",
+  "ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation": `
+    AssociateDhcpOptions | DescribeVpcs | AssociateDhcpOptions | AssociateDhcpOptions`,
+  "ec2/vpcEndpoint:VpcEndpoint": `
+    CreateVpcEndpoint CreateTags | DescribeVpcEndpoints DescribePrefixLists | ModifyVpcEndpoint CreateTags DeleteTags |
+    DeleteVpcEndpoints`,
+  "iam/instanceProfile:InstanceProfile": `
+    CreateInstanceProfile TagInstanceProfile AddRoleToInstanceProfile PassRole | GetInstanceProfile GetRole |
+    RemoveRoleFromInstanceProfile AddRoleToInstanceProfile PassRole TagInstanceProfile UntagInstanceProfile |
+    RemoveRoleFromInstanceProfile DeleteInstanceProfile`,
+  "iam/openIdConnectProvider:OpenIdConnectProvider": `
+    CreateOpenIDConnectProvider TagOpenIDConnectProvider | GetOpenIDConnectProvider | TagOpenIDConnectProvider
+    UntagOpenIDConnectProvider | DeleteOpenIDConnectProvider`,
+  "iam/policy:Policy": `
+    CreatePolicy TagPolicy | GetPolicy GetPolicyVersion | ListPolicyVersions DeletePolicyVersion CreatePolicyVersion
+    SetDefaultPolicyVersion TagPolicy UntagPolicy | ListPolicyVersions DeletePolicyVersion DeletePolicy`,
+  "iam/role:Role": `
+    CreateRole TagRole | GetRole ListRolePolicies GetRolePolicy ListAttachedRolePolicies | UpdateAssumeRolePolicy UpdateRole
+    PutRolePermissionsBoundary TagRole UntagRole | ListInstanceProfilesForRole DeleteRole`,
+  "iam/rolePolicy:RolePolicy": "PutRolePolicy | GetRolePolicy | PutRolePolicy | DeleteRolePolicy",
+  "iam/rolePolicyAttachment:RolePolicyAttachment": "AttachRolePolicy | ListAttachedRolePolicies | - | DetachRolePolicy",
+  "kms/alias:Alias": "CreateAlias | ListAliases | UpdateAlias | DeleteAlias",
+  "kms/key:Key": `
+    CreateKey TagResource EnableKeyRotation | DescribeKey GetKeyPolicy GetKeyRotationStatus ListResourceTags | UpdateKeyDescription
+    PutKeyPolicy TagResource UntagResource | ScheduleKeyDeletion`,
+  "lb/listener:Listener": `
+    CreateListener AddTags | DescribeListeners DescribeListenerAttributes DescribeTags | ModifyListener AddTags RemoveTags |
+    DeleteListener`,
+  "lb/loadBalancer:LoadBalancer": `
+    CreateLoadBalancer AddTags ModifyLoadBalancerAttributes iam:CreateServiceLinkedRole | DescribeLoadBalancers
+    DescribeLoadBalancerAttributes DescribeTags | SetSubnets SetSecurityGroups ModifyLoadBalancerAttributes AddTags RemoveTags |
+    DeleteLoadBalancer ec2:DescribeNetworkInterfaces`,
+  "lb/targetGroup:TargetGroup": `
+    CreateTargetGroup AddTags ModifyTargetGroupAttributes | DescribeTargetGroups DescribeTargetGroupAttributes DescribeTags |
+    ModifyTargetGroup ModifyTargetGroupAttributes AddTags RemoveTags | DeleteTargetGroup`,
+  "lb/targetGroupAttachment:TargetGroupAttachment": "RegisterTargets | DescribeTargetHealth | - | DeregisterTargets",
+  "route53/record:Record": `
+    ChangeResourceRecordSets GetChange GetHostedZone | GetHostedZone ListResourceRecordSets | ChangeResourceRecordSets GetChange |
+    ChangeResourceRecordSets GetChange`,
+  "s3/bucket:Bucket": `
+    CreateBucket PutBucketTagging TagResource | ListBucket GetBucketPolicy GetBucketAcl GetBucketCORS GetBucketWebsite
+    GetBucketVersioning GetAccelerateConfiguration GetBucketRequestPayment GetBucketLogging GetLifecycleConfiguration
+    GetReplicationConfiguration GetEncryptionConfiguration GetBucketObjectLockConfiguration GetBucketLocation GetBucketTagging
+    ListTagsForResource | PutBucketTagging TagResource UntagResource | ListBucketVersions DeleteObject DeleteObjectVersion DeleteBucket`,
+  "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": `
+    PutLifecycleConfiguration | GetLifecycleConfiguration | PutLifecycleConfiguration | PutLifecycleConfiguration`,
+  "s3/bucketObjectv2:BucketObjectv2": "PutObject PutObjectTagging | GetObject GetObjectTagging | PutObject PutObjectTagging | DeleteObject",
+  "s3/bucketPolicy:BucketPolicy": "PutBucketPolicy | GetBucketPolicy | PutBucketPolicy | DeleteBucketPolicy",
+  "s3/bucketPublicAccessBlock:BucketPublicAccessBlock": `
+    PutBucketPublicAccessBlock | GetBucketPublicAccessBlock | PutBucketPublicAccessBlock | PutBucketPublicAccessBlock`,
+  "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": `
+    PutEncryptionConfiguration | GetEncryptionConfiguration | PutEncryptionConfiguration | PutEncryptionConfiguration`,
+  "s3/bucketVersioning:BucketVersioning": "PutBucketVersioning | GetBucketVersioning | PutBucketVersioning | PutBucketVersioning",
+  "ssm/parameter:Parameter": `
+    PutParameter AddTagsToResource kms:Encrypt | GetParameter kms:Decrypt DescribeParameters ListTagsForResource | PutParameter
+    kms:Encrypt AddTagsToResource RemoveTagsFromResource | DeleteParameter`,
+  "vpc/securityGroupEgressRule:SecurityGroupEgressRule": `
+    AuthorizeSecurityGroupEgress CreateTags | DescribeSecurityGroupRules | ModifySecurityGroupRules CreateTags DeleteTags |
+    RevokeSecurityGroupEgress`,
+  "vpc/securityGroupIngressRule:SecurityGroupIngressRule": `
+    AuthorizeSecurityGroupIngress CreateTags | DescribeSecurityGroupRules | ModifySecurityGroupRules CreateTags DeleteTags |
+    RevokeSecurityGroupIngress`,
 };
+
+/** Services of types whose name says another. */
+const services: Readonly<Record<string, string>> = { cloudwatch: "logs", ebs: "ec2", lb: "elasticloadbalancing", vpc: "ec2" };
 
 /** Actions that a disk with a key of the user's needs on that key (Amazon EBS User Guide, "Requirements for Amazon EBS encryption"). */
 const ofDiskKey = ["kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom"];
@@ -229,9 +139,11 @@ export function awsCalls(
   resource: RecordedResource,
   operation: Operation,
 ): readonly Call[] {
-  const row = rows[resource.type.replace(/^aws:/, "")];
-  if (row === undefined) throw new Error(`the calls of ${resource.type} are not known`);
-  const actions = (row[operations.indexOf(operation)] ?? "").split(" ").filter((action) => action !== "");
+  const kind = resource.type.replace(/^aws:/, "");
+  const calls = rows[kind]?.split("|")[operations.indexOf(operation)]?.match(/[\w:]+/g);
+  if (rows[kind] === undefined) throw new Error(`the calls of ${resource.type} are not known`);
+  const [area = ""] = kind.split("/");
+  const actions = (calls ?? []).map((action) => (action.includes(":") ? action : `${services[area] ?? area}:${action}`));
   const disks = operation === "create" ? diskKeys(program, resource) : [];
   return [
     ...actions.flatMap((action) => callsOf(new Scene(program, place, resource), action)),

@@ -41,7 +41,7 @@ export type BasePlan = z.output<typeof baseSchema>;
 export function readBasePlan(text: string): BasePlan | string {
   try {
     const parsed = baseSchema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : `it is not a plan of version ${planVersion}: ${z.prettifyError(parsed.error)}`;
+    return parsed.success ? parsed.data : `it is no plan.json of version ${planVersion}; allowed: the plan.json of an earlier run`;
   } catch {
     return "it is not JSON";
   }

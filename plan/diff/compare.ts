@@ -21,9 +21,10 @@ export interface NodeChange {
   readonly data?: string;
 }
 
-/** What differs in one file of a machine: by leaves where it is JSON, else by lines. */
+/** What differs in one file of machines: by leaves where it is JSON, else by lines. */
 export interface FileChange {
-  readonly machine: string;
+  /** Those in which the same differs. */
+  readonly machines: readonly string[];
   readonly path: string;
   readonly leaves: readonly LeafChange[];
   readonly lines: readonly LineChange[];
@@ -180,12 +181,22 @@ function withoutOperation(old: Machine | undefined, now: Machine | undefined): N
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
 }
 
+/** Digests of what differs elsewhere: of stages, of what a machine is made of, and where Windows machines fetch their scripts. */
+const derived =
+  /(?<=\t)[0-9a-f]{16}(?=\t)|(?<="hash": ?")[0-9a-f]+|(?<=payload=)[0-9a-f]+|(?<="windows\/)[0-9a-f]{64}\.json", ?"sha256": ?"[0-9a-f]{64}/g;
+
 function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
   const before = new Map(base.machines.map((machine) => [machine.name, machine.files]));
-  return plan.machines.flatMap(({ name, files }) => {
+  const all = plan.machines.flatMap(({ name, files }) => {
     const old = before.get(name);
     if (old === undefined) return [];
-    const contents = (list: readonly { path: string; content: string }[]) => new Map(list.map(({ path, content }) => [path, content]));
+    const contents = (list: readonly { path: string; content: string }[]) =>
+      new Map(
+        list.map(({ path, content }) => [
+          path,
+          /\b(stages\.tsv|machine\.json|scripts\.json)$/.test(path) ? content.replaceAll(derived, "…") : content,
+        ]),
+      );
     const [was, is] = [contents(old), contents(files)];
     return [...new Set([...was.keys(), ...is.keys()])]
       .sort()
@@ -195,11 +206,14 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
         const json = path.endsWith(".json") ? changedLeaves(left, right) : [];
         const byLeaf = json.length > 0 && json.every((leaf) => leaf.path !== "");
         return {
-          machine: name,
+          machines: [name],
           path,
           leaves: byLeaf ? json : [],
           lines: byLeaf ? [] : diffLines(left ?? "", right ?? ""),
         };
       });
   });
+  return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap(([first, ...others]) =>
+    first === undefined ? [] : [{ ...first, machines: [first, ...others].flatMap(({ machines }) => machines) }],
+  );
 }

@@ -1,3 +1,5 @@
+import { fromJson } from "../../components/model/json.ts";
+
 export interface LeafChange {
   /** `rules[0].port`; items of a list that have names are known by them: `tags[owner]`. */
   readonly path: string;
@@ -22,13 +24,7 @@ export function changedLeaves(old: unknown, now: unknown, path = ""): readonly L
 
 /** The structure of a value; `undefined` for a leaf. */
 function opened(value: unknown): { readonly value: object } | undefined {
-  if (typeof value === "string" && /^\s*[[{]/.test(value)) {
-    try {
-      return opened(JSON.parse(value));
-    } catch {
-      return undefined;
-    }
-  }
+  if (typeof value === "string" && /^\s*[[{]/.test(value)) return opened(fromJson(value));
   if (typeof value !== "object" || value === null) return undefined;
   return Array.isArray(value) && !value.some((item) => typeof item === "object") ? undefined : { value };
 }

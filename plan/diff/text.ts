@@ -4,28 +4,19 @@ import { showChange } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
 import { losesMachines, verdict } from "./verdict.ts";
 
-/** The word for what happens, as the reader sees it. */
-export const changeWords: Readonly<Record<Change | "stays", string>> = {
-  refused: "is refused",
-  replaced: "is replaced",
-  "may-be-replaced": "may be replaced",
-  removed: "is removed",
-  rolled: "rolls one by one",
-  changed: "changes in place",
-  added: "is new",
-  stays: "stays",
-};
-
-/** Marks of lines; a pull request's comment shows those with `-` and `!` in colour. */
-const changeMarks: Readonly<Record<Change | "stays", string>> = {
-  refused: "-",
-  replaced: "!",
-  "may-be-replaced": "?",
-  removed: "-",
-  rolled: "~",
-  changed: "~",
-  added: "+",
-  stays: " ",
+/**
+ * What happens, as the reader sees it: word, mark of a line, which a pull request's comment shows in colour with `-` and `!`, and colour on a
+ * terminal.
+ */
+export const changeLooks: Readonly<Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>> = {
+  refused: ["is refused", "-", "red"],
+  replaced: ["is replaced", "!", "red"],
+  "may-be-replaced": ["may be replaced", "?", "yellow"],
+  removed: ["is removed", "-", "red"],
+  rolled: ["rolls one by one", "~", "yellow"],
+  changed: ["changes in place", "~"],
+  added: ["is new", "+"],
+  stays: ["stays", " "],
 };
 
 /** Colours a line of the terminal; leaves it as it is where there are no colours. */
@@ -82,16 +73,9 @@ export function nodeName(name: string): string {
   return /-pool-(.+)-group$/.exec(name)?.[1] ?? name;
 }
 
-const colours = {
-  refused: "red",
-  replaced: "red",
-  "may-be-replaced": "yellow",
-  removed: "red",
-  rolled: "yellow",
-} as const;
-
 function painted(change: Change | "stays", line: string, paint: Paint): string {
-  return change === "changed" || change === "added" || change === "stays" ? line : paint(colours[change], line);
+  const [, , colour] = changeLooks[change];
+  return colour === undefined ? line : paint(colour, line);
 }
 
 /** What happens to the nodes, a line each. */
@@ -101,7 +85,7 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
     ...nodes.map((node) => {
       const { change, name, because } = node;
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
-      const mark = losesMachines(node) ? "-" : changeMarks[change];
+      const mark = losesMachines(node) ? "-" : changeLooks[change][1];
       return painted(
         mark === "-" ? "removed" : change,
         `${mark} ${nodeName(name)}: ${nodeWords(node, nodes)}${machinesOf(node)}${why}`,
@@ -120,7 +104,7 @@ function machinesOf({ change, count: [before, now] }: NodeChange): string {
 /** What happens to the machines of one kind among `all`, in words. */
 export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string {
   const { change, role, data, count } = node;
-  const word = changeWords[change];
+  const [word] = changeLooks[change];
   const fewer = count[0] - count[1];
   const machines = `${Math.abs(fewer)} machine${Math.abs(fewer) === 1 ? "" : "s"}`;
   if (losesMachines(node)) return change === "changed" ? `loses ${machines}` : `${word}, loses ${machines}`;
@@ -153,14 +137,11 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
   if (resources.length === 0) return [];
   return [
     `Resources: ${countsInWords(resources)}`,
-    ...resources.flatMap(({ change, type, name, because, inputs }) => [
-      painted(
-        change,
-        `${changeMarks[change]} ${type} ${name}: ${changeWords[change]}${because.length === 0 ? "" : ` (${because.join("; ")})`}`,
-        paint,
-      ),
-      ...inputs.map((leaf) => `    ${showChange(leaf)}`),
-    ]),
+    ...resources.flatMap(({ change, type, name, because, inputs }) => {
+      const [word, mark] = changeLooks[change];
+      const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
+      return [painted(change, `${mark} ${type} ${name}: ${word}${why}`, paint), ...inputs.map((leaf) => `    ${showChange(leaf)}`)];
+    }),
   ];
 }
 
@@ -182,9 +163,9 @@ export function findingLines({ findings }: PlanDiff): readonly string[] {
 }
 
 /** What differs in a file of a machine. */
-export function fileLines({ machine, path, leaves, lines }: FileChange): readonly string[] {
+export function fileLines({ machines, path, leaves, lines }: FileChange): readonly string[] {
   return [
-    `${machine} ${path}`,
+    `${machines.join(", ")} ${path}`,
     ...leaves.map((leaf) => `~ ${showChange(leaf)}`),
     ...lines.map(({ kind, line, text }) => `${kind} ${String(line).padStart(4)}  ${text}`),
   ];

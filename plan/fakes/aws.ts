@@ -6,88 +6,53 @@ import { addressIn, requireInside } from "./addresses.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
-/** Prefix of the ids of resources whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs). */
-const idPrefixes: Readonly<Record<string, string>> = {
-  "ec2/vpc:Vpc": "vpc",
-  "ec2/subnet:Subnet": "subnet",
-  "ec2/internetGateway:InternetGateway": "igw",
-  "ec2/natGateway:NatGateway": "nat",
-  "ec2/eip:Eip": "eipalloc",
-  "ec2/routeTable:RouteTable": "rtb",
-  "ec2/routeTableAssociation:RouteTableAssociation": "rtbassoc",
-  "ec2/securityGroup:SecurityGroup": "sg",
-  "ec2/vpcEndpoint:VpcEndpoint": "vpce",
-  "ec2/networkInterface:NetworkInterface": "eni",
-  "ec2/launchTemplate:LaunchTemplate": "lt",
-  "ec2/instance:Instance": "i",
-  "ec2/defaultSecurityGroup:DefaultSecurityGroup": "sg",
-  "ec2/vpcDhcpOptions:VpcDhcpOptions": "dopt",
-  "ebs/volume:Volume": "vol",
-  "vpc/securityGroupIngressRule:SecurityGroupIngressRule": "sgr",
-  "vpc/securityGroupEgressRule:SecurityGroupEgressRule": "sgr",
+/** Kinds whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs), and their name in an ARN that ends with it. */
+const kinds: Readonly<Record<string, readonly [prefix: string, inArn?: string]>> = {
+  "ec2/vpc:Vpc": ["vpc", "vpc"],
+  "ec2/subnet:Subnet": ["subnet", "subnet"],
+  "ec2/internetGateway:InternetGateway": ["igw", "internet-gateway"],
+  "ec2/natGateway:NatGateway": ["nat", "natgateway"],
+  "ec2/eip:Eip": ["eipalloc", "elastic-ip"],
+  "ec2/routeTable:RouteTable": ["rtb", "route-table"],
+  "ec2/routeTableAssociation:RouteTableAssociation": ["rtbassoc"],
+  "ec2/securityGroup:SecurityGroup": ["sg", "security-group"],
+  "ec2/vpcEndpoint:VpcEndpoint": ["vpce", "vpc-endpoint"],
+  "ec2/networkInterface:NetworkInterface": ["eni", "network-interface"],
+  "ec2/launchTemplate:LaunchTemplate": ["lt", "launch-template"],
+  "ec2/instance:Instance": ["i", "instance"],
+  "ec2/defaultSecurityGroup:DefaultSecurityGroup": ["sg"],
+  "ec2/vpcDhcpOptions:VpcDhcpOptions": ["dopt"],
+  "ebs/volume:Volume": ["vol", "volume"],
+  "vpc/securityGroupIngressRule:SecurityGroupIngressRule": ["sgr", "security-group-rule"],
+  "vpc/securityGroupEgressRule:SecurityGroupEgressRule": ["sgr", "security-group-rule"],
 };
 
-/** Service name and kind in the ARN of resources whose ARN ends with their id. */
-const idArns: Readonly<Record<string, readonly [service: string, kind: string]>> = {
-  "ec2/vpc:Vpc": ["ec2", "vpc"],
-  "ec2/subnet:Subnet": ["ec2", "subnet"],
-  "ec2/internetGateway:InternetGateway": ["ec2", "internet-gateway"],
-  "ec2/natGateway:NatGateway": ["ec2", "natgateway"],
-  "ec2/eip:Eip": ["ec2", "elastic-ip"],
-  "ec2/routeTable:RouteTable": ["ec2", "route-table"],
-  "ec2/securityGroup:SecurityGroup": ["ec2", "security-group"],
-  "ec2/vpcEndpoint:VpcEndpoint": ["ec2", "vpc-endpoint"],
-  "ec2/networkInterface:NetworkInterface": ["ec2", "network-interface"],
-  "ec2/launchTemplate:LaunchTemplate": ["ec2", "launch-template"],
-  "ec2/instance:Instance": ["ec2", "instance"],
-  "ebs/volume:Volume": ["ec2", "volume"],
-  "vpc/securityGroupIngressRule:SecurityGroupIngressRule": ["ec2", "security-group-rule"],
-  "vpc/securityGroupEgressRule:SecurityGroupEgressRule": ["ec2", "security-group-rule"],
-};
+type Maker = (request: ResourceRequest, context: SimulatedContext, id: string, name: string) => Partial<SimulatedResource>;
 
-type Maker = (request: ResourceRequest, context: SimulatedContext, id: string, name: string) => SimulatedResource;
-
-/** Resources whose id or outputs are more than the tables above say. */
+/** Resources whose id or outputs are more than the table above says. */
 const makers: Readonly<Record<string, Maker>> = {
-  "ec2/vpc:Vpc": (request, { place }, id) => ({
-    id,
+  "ec2/vpc:Vpc": (request, { place }) => ({
     outputs: {
-      arn: arn("ec2", place, `vpc/${id}`),
       ownerId: place.accountId,
       defaultSecurityGroupId: `sg-${hex(17, request.urn, "default")}`,
       mainRouteTableId: `rtb-${hex(17, request.urn, "main")}`,
       defaultNetworkAclId: `acl-${hex(17, request.urn, "default")}`,
     },
   }),
-  "ec2/eip:Eip": (request, { place }, id) => ({
-    id,
-    outputs: {
-      arn: arn("ec2", place, `elastic-ip/${id}`),
-      allocationId: id,
-      // TEST-NET-3 (RFC 5737): never anyone's address.
-      publicIp: `203.0.113.${digest(request.urn).readUInt8(0)}`,
-    },
+  "ec2/eip:Eip": (request, _, id) => ({
+    // TEST-NET-3 (RFC 5737): never anyone's address.
+    outputs: { allocationId: id, publicIp: `203.0.113.${digest(request.urn).readUInt8(0)}` },
   }),
-  "ec2/networkInterface:NetworkInterface": (request, context, id) => {
+  "ec2/networkInterface:NetworkInterface": (request, context) => {
     const address = textOf(request.inputs.privateIp) ?? textOf(listOf(request.inputs.privateIps)[0]);
     const range = subnetRange(request.inputs, context);
     const privateIp = address ?? addressIn(range ?? anyRange, request.urn);
     requireSameVpc(request.inputs, context);
     requireInside(privateIp, range);
-    return {
-      id,
-      outputs: {
-        arn: arn("ec2", context.place, `network-interface/${id}`),
-        privateIp,
-        privateIps: [privateIp],
-        macAddress: `0a:${(hex(10, request.urn, "mac").match(/../g) ?? []).join(":")}`,
-      },
-    };
+    const macAddress = `0a:${(hex(10, request.urn, "mac").match(/../g) ?? []).join(":")}`;
+    return { outputs: { privateIp, privateIps: [privateIp], macAddress } };
   },
-  "ec2/launchTemplate:LaunchTemplate": (_, { place }, id, name) => ({
-    id,
-    outputs: { arn: arn("ec2", place, `launch-template/${id}`), name, latestVersion: 1, defaultVersion: 1 },
-  }),
+  "ec2/launchTemplate:LaunchTemplate": (_, __, ___, name) => ({ outputs: { name, latestVersion: 1, defaultVersion: 1 } }),
   "ec2/instance:Instance": (request, context, id) => {
     const primary = textOf(mapOf(request.inputs.primaryNetworkInterface).networkInterfaceId);
     const card = primary === undefined ? undefined : context.find(primary);
@@ -96,9 +61,7 @@ const makers: Readonly<Record<string, Maker>> = {
       textOf(card?.made.outputs.privateIp) ??
       addressIn(subnetRange(request.inputs, context) ?? anyRange, request.urn);
     return {
-      id,
       outputs: {
-        arn: arn("ec2", context.place, `instance/${id}`),
         instanceState: "running",
         privateIp,
         privateDns: `${id}.${context.place.region}.compute.internal`,
@@ -106,11 +69,8 @@ const makers: Readonly<Record<string, Maker>> = {
       },
     };
   },
-  "ec2/volumeAttachment:VolumeAttachment": ({ urn }) => ({ id: `vai-${digest(urn).readUInt32BE(0)}`, outputs: {} }),
-  "ec2/route:Route": ({ inputs, urn }) => ({
-    id: `r-${textOf(inputs.routeTableId) ?? ""}${digest(urn).readUInt32BE(0)}`,
-    outputs: {},
-  }),
+  "ec2/volumeAttachment:VolumeAttachment": ({ urn }) => ({ id: `vai-${digest(urn).readUInt32BE(0)}` }),
+  "ec2/route:Route": ({ inputs, urn }) => ({ id: `r-${textOf(inputs.routeTableId) ?? ""}${digest(urn).readUInt32BE(0)}` }),
   "lb/loadBalancer:LoadBalancer": ({ urn, inputs }, { place }, _, name) => {
     const kind = textOf(inputs.loadBalancerType) === "network" ? "net" : "app";
     const unique = hex(16, urn);
@@ -136,21 +96,12 @@ const makers: Readonly<Record<string, Maker>> = {
     const own = arn("elasticloadbalancing", place, `listener/${balancer}/${hex(16, urn)}`);
     return { id: own, outputs: { arn: own } };
   },
-  "lb/targetGroupAttachment:TargetGroupAttachment": ({ urn, inputs }) => ({
-    id: `${textOf(inputs.targetGroupArn) ?? ""}-${hex(26, urn)}`,
-    outputs: {},
-  }),
+  "lb/targetGroupAttachment:TargetGroupAttachment": ({ urn, inputs }) => ({ id: `${textOf(inputs.targetGroupArn) ?? ""}-${hex(26, urn)}` }),
   "iam/role:Role": ({ urn, inputs }, { place }, _, name) => ({
-    id: name,
     outputs: { arn: globalArn("iam", place, `role${pathOf(inputs)}${name}`), name, uniqueId: identity("AROA", urn) },
   }),
   "iam/instanceProfile:InstanceProfile": ({ urn, inputs }, { place }, _, name) => ({
-    id: name,
-    outputs: {
-      arn: globalArn("iam", place, `instance-profile${pathOf(inputs)}${name}`),
-      name,
-      uniqueId: identity("AIPA", urn),
-    },
+    outputs: { arn: globalArn("iam", place, `instance-profile${pathOf(inputs)}${name}`), name, uniqueId: identity("AIPA", urn) },
   }),
   "iam/policy:Policy": ({ urn, inputs }, { place }, _, name) => {
     const own = globalArn("iam", place, `policy${pathOf(inputs)}${name}`);
@@ -178,17 +129,12 @@ const makers: Readonly<Record<string, Maker>> = {
     const target = textOf(inputs.targetKeyId) ?? "";
     return {
       id: alias,
-      outputs: {
-        arn: arn("kms", place, alias),
-        name: alias,
-        targetKeyArn: textOf(find(target)?.made.outputs.arn) ?? target,
-      },
+      outputs: { arn: arn("kms", place, alias), name: alias, targetKeyArn: textOf(find(target)?.made.outputs.arn) ?? target },
     };
   },
   "ssm/parameter:Parameter": ({ inputs }, { place }, _, name) => {
     const value = inputs.value;
     return {
-      id: name,
       outputs: {
         arn: arn("ssm", place, `parameter/${name.replace(/^\//, "")}`),
         name,
@@ -199,11 +145,7 @@ const makers: Readonly<Record<string, Maker>> = {
     };
   },
   "autoscaling/group:Group": ({ urn }, { place }, _, name) => ({
-    id: name,
-    outputs: {
-      arn: arn("autoscaling", place, `autoScalingGroup:${uuid(urn)}:autoScalingGroupName/${name}`),
-      name,
-    },
+    outputs: { arn: arn("autoscaling", place, `autoScalingGroup:${uuid(urn)}:autoScalingGroupName/${name}`), name },
   }),
   "s3/bucket:Bucket": bucket,
   "s3/bucketObjectv2:BucketObjectv2": bucketObject,
@@ -211,13 +153,10 @@ const makers: Readonly<Record<string, Maker>> = {
     id: `${textOf(inputs.zoneId) ?? ""}_${name}_${textOf(inputs.type) ?? ""}`,
     outputs: { name, fqdn: name },
   }),
-  "cloudwatch/logGroup:LogGroup": (_, { place }, __, name) => ({
-    id: name,
-    outputs: { arn: arn("logs", place, `log-group:${name}`), name },
-  }),
+  "cloudwatch/logGroup:LogGroup": (_, { place }, __, name) => ({ outputs: { arn: arn("logs", place, `log-group:${name}`), name } }),
   "cloudwatch/logStream:LogStream": ({ inputs }, { place }, __, name) => {
     const group = textOf(inputs.logGroupName) ?? "";
-    return { id: name, outputs: { arn: arn("logs", place, `log-group:${group}:log-stream:${name}`), name } };
+    return { outputs: { arn: arn("logs", place, `log-group:${group}:log-stream:${name}`), name } };
   },
 };
 
@@ -244,24 +183,18 @@ function bucketObject({ inputs }: ResourceRequest, { place }: SimulatedContext):
 /** The provider `aws`: ids, ARNs, names and addresses of the form and length that AWS gives. */
 export const awsResource: SimulatedProvider = (request, context) => {
   const kind = request.type.slice("aws:".length);
-  const prefix = idPrefixes[kind];
-  const name =
-    textOf(request.inputs.name) ??
-    (textOf(request.inputs.namePrefix) === undefined
-      ? autoName(request.name, request.urn)
-      : `${textOf(request.inputs.namePrefix)}${characters(26, "0123456789", request.urn)}`);
+  const [prefix, inArn] = kinds[kind] ?? [];
+  const { name: given, namePrefix } = request.inputs;
+  const generated =
+    namePrefix === undefined ? autoName(request.name, request.urn) : `${textOf(namePrefix)}${characters(26, "0123456789", request.urn)}`;
+  const name = textOf(given) ?? generated;
   const id = prefix === undefined ? name : `${prefix}-${hex(17, request.urn)}`;
-  const maker = makers[kind];
-  if (maker !== undefined) return maker(request, context, id, name);
-  const [service, resource] = idArns[kind] ?? [];
-  if (service !== undefined) return { id, outputs: { arn: arn(service, context.place, `${resource}/${id}`) } };
+  const own = inArn === undefined ? {} : { arn: arn("ec2", context.place, `${inArn}/${id}`) };
+  const made = makers[kind]?.(request, context, id, name);
+  if (made !== undefined) return { id: made.id ?? id, outputs: { ...own, ...made.outputs } };
   // Everything without a special form of id or an ARN that is read: attachments, rules, hooks.
-  return { id, outputs: request.inputs.name === undefined && prefix === undefined ? {} : named(prefix, name) };
+  return { id, outputs: given !== undefined && prefix === undefined ? { name } : own };
 };
-
-function named(prefix: string | undefined, name: string): PropertyMap {
-  return prefix === undefined ? { name } : {};
-}
 
 function arn(service: string, { region, accountId }: SimulatedContext["place"], resource: string): string {
   return `arn:${partition(region)}:${service}:${region}:${accountId}:${resource}`;

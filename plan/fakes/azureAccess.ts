@@ -111,7 +111,7 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
       host: new URL(textOf(mapOf(vault.outputs.properties).vaultUri) ?? "").hostname,
       admits: (subnet) => {
         const { networkAcls: rules, publicNetworkAccess } = properties;
-        return admits(program, { resource: vault, rules, publicNetworkAccess, service: "Microsoft.KeyVault" }, subnet);
+        return admits({ rules, publicNetworkAccess, service: "Microsoft.KeyVault" }, subnet);
       },
     };
   });
@@ -152,28 +152,21 @@ export function collectAccounts(program: RecordedProgram): readonly SimulatedAcc
       .flatMap(({ outputs }) => textOf(outputs.name) ?? []),
     admits: (subnet) => {
       const { networkRuleSet, publicNetworkAccess } = account.inputs;
-      return admits(program, { resource: account, rules: networkRuleSet, publicNetworkAccess, service: "Microsoft.Storage" }, subnet);
+      return admits({ rules: networkRuleSet, publicNetworkAccess, service: "Microsoft.Storage" }, subnet);
     },
   }));
 }
 
 /** A firewall as a vault or a storage account has it. */
 interface Firewall {
-  readonly resource: RecordedResource;
   readonly rules: PropertyValue | undefined;
   readonly publicNetworkAccess: PropertyValue | undefined;
   /** Service endpoint by which it knows a subnet. */
   readonly service: string;
 }
 
-/** A firewall lets in everybody, subnets with a service endpoint, or those who come by a private endpoint. */
-function admits(program: RecordedProgram, firewall: Firewall, subnet: RecordedResource | undefined): boolean {
-  const byPrivateEndpoint = resourcesOfType(program, "azure-native:network:PrivateEndpoint").some(({ inputs }) =>
-    listOf(inputs.privateLinkServiceConnections).some((connection) =>
-      same(textOf(mapOf(connection).privateLinkServiceId), firewall.resource.id),
-    ),
-  );
-  if (byPrivateEndpoint) return true;
+/** A firewall lets in everybody, or subnets with a service endpoint. */
+function admits(firewall: Firewall, subnet: RecordedResource | undefined): boolean {
   if (same(textOf(firewall.publicNetworkAccess), "Disabled")) return false;
   const rules = mapOf(firewall.rules);
   if (!same(textOf(rules.defaultAction), "Deny")) return true;

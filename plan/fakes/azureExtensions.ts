@@ -1,4 +1,4 @@
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import type { RecordedResource } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, textOf } from "../program/values.ts";
 
 export interface AzureExtension {
@@ -9,29 +9,17 @@ export interface AzureExtension {
   readonly protectedSettings: PropertyMap;
 }
 
-/** Extensions of a scale set: in its model, or as separate resources. */
-export function extensionsOfSet(program: RecordedProgram, set: RecordedResource): readonly AzureExtension[] {
-  const model = listOf(mapOf(mapOf(set.inputs.virtualMachineProfile).extensionProfile).extensions).map(mapOf);
-  const own = resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSetExtension")
-    .filter(({ inputs }) => textOf(inputs.vmScaleSetName) === textOf(set.outputs.name))
-    .map(({ inputs }) => inputs);
-  return [...model, ...own].map(extension);
-}
-
-/** Extensions of a VM. */
-export function extensionsOfVm(program: RecordedProgram, vm: RecordedResource): readonly AzureExtension[] {
-  return resourcesOfType(program, "azure-native:compute:VirtualMachineExtension")
-    .filter(({ inputs }) => textOf(inputs.vmName) === textOf(vm.outputs.name))
-    .map(({ inputs }) => extension(inputs));
-}
-
-function extension(inputs: PropertyMap): AzureExtension {
-  return {
-    publisher: textOf(inputs.publisher) ?? "",
-    type: textOf(inputs.type) ?? "",
-    settings: mapOf(inputs.settings),
-    protectedSettings: mapOf(inputs.protectedSettings),
-  };
+/** Extensions in the model of a scale set. */
+export function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[] {
+  const { extensionProfile } = mapOf(inputs.virtualMachineProfile);
+  return listOf(mapOf(extensionProfile).extensions)
+    .map(mapOf)
+    .map(({ publisher, type, settings, protectedSettings }) => ({
+      publisher: textOf(publisher) ?? "",
+      type: textOf(type) ?? "",
+      settings: mapOf(settings),
+      protectedSettings: mapOf(protectedSettings),
+    }));
 }
 
 /**

@@ -1,7 +1,7 @@
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
 import { isPropertyMap, listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import { AddressPool } from "./addresses.ts";
-import { type AzureExtension, extensionsOfSet, extensionsOfVm, startCommandOf } from "./azureExtensions.ts";
+import { type AzureExtension, extensionsOfSet, startCommandOf } from "./azureExtensions.ts";
 import { nextNumber, type SimulatedGroup, type SimulatedMachine, type SimulatedVolume } from "./machines.ts";
 
 /** A machine with what only Azure knows of it. */
@@ -82,7 +82,7 @@ function vm(index: Index, resource: RecordedResource): AzureHost {
   const card = cardOf(index, mapOf(listOf(mapOf(inputs.networkProfile).networkInterfaces)[0]), resource);
   const [configuration, ...others] = configurationsOf(card.outputs, resource);
   const osProfile = mapOf(inputs.osProfile);
-  const shared = common(resource, mapOf(inputs.storageProfile), osProfile, extensionsOfVm(index.program, resource));
+  const shared = common(resource, mapOf(inputs.storageProfile), osProfile, []);
   const address = textOf(configuration.privateIPAddress);
   const subnet = subnetOf(index, configuration, resource);
   const name = textOf(osProfile.computerName);
@@ -119,7 +119,7 @@ function setInstances(index: Index, resource: RecordedResource): readonly AzureH
   const card = mapOf(listOf(mapOf(profile.networkProfile).networkInterfaceConfigurations)[0]);
   const [configuration, ...others] = configurationsOf(card, resource);
   const subnet = subnetOf(index, configuration, resource);
-  const extensions = extensionsOfSet(index.program, resource);
+  const extensions = extensionsOfSet(resource);
   const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
   const first = nextNumber(resource.urn, index.running);
   return Array.from({ length: index.howMany(group) }, (_, place) => first + place).map(

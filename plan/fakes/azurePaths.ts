@@ -3,67 +3,39 @@ import { textOf } from "../program/values.ts";
 import { hex, uuid } from "./identifiers.ts";
 import type { SimulatedPlace } from "./provider.ts";
 
-/** Types in a resource id with the inputs that name them, outermost first; a text without an input is used as it is. */
-type Path = readonly [namespace: string, ...segments: readonly (readonly [type: string, input: string])[]];
-
-/** Ids of resources inside a resource group (Azure REST API reference, the URI of each create operation). */
-const paths: Readonly<Record<string, Path>> = {
-  "network:VirtualNetwork": ["Microsoft.Network", ["virtualNetworks", "virtualNetworkName"]],
-  "network:Subnet": ["Microsoft.Network", ["virtualNetworks", "virtualNetworkName"], ["subnets", "subnetName"]],
-  "network:NetworkSecurityGroup": ["Microsoft.Network", ["networkSecurityGroups", "networkSecurityGroupName"]],
-  "network:SecurityRule": [
-    "Microsoft.Network",
-    ["networkSecurityGroups", "networkSecurityGroupName"],
-    ["securityRules", "securityRuleName"],
-  ],
-  "network:ApplicationSecurityGroup": ["Microsoft.Network", ["applicationSecurityGroups", "applicationSecurityGroupName"]],
-  "network:NatGateway": ["Microsoft.Network", ["natGateways", "natGatewayName"]],
-  "network:RouteTable": ["Microsoft.Network", ["routeTables", "routeTableName"]],
-  "network:PublicIPAddress": ["Microsoft.Network", ["publicIPAddresses", "publicIpAddressName"]],
-  "network:NetworkInterface": ["Microsoft.Network", ["networkInterfaces", "networkInterfaceName"]],
-  "network:LoadBalancer": ["Microsoft.Network", ["loadBalancers", "loadBalancerName"]],
-  "network:PrivateEndpoint": ["Microsoft.Network", ["privateEndpoints", "privateEndpointName"]],
-  "network:PrivateDnsZoneGroup": [
-    "Microsoft.Network",
-    ["privateEndpoints", "privateEndpointName"],
-    ["privateDnsZoneGroups", "privateDnsZoneGroupName"],
-  ],
-  "privatedns:PrivateZone": ["Microsoft.Network", ["privateDnsZones", "privateZoneName"]],
-  "privatedns:VirtualNetworkLink": [
-    "Microsoft.Network",
-    ["privateDnsZones", "privateZoneName"],
-    ["virtualNetworkLinks", "virtualNetworkLinkName"],
-  ],
-  "compute:VirtualMachine": ["Microsoft.Compute", ["virtualMachines", "vmName"]],
-  "compute:VirtualMachineExtension": ["Microsoft.Compute", ["virtualMachines", "vmName"], ["extensions", "vmExtensionName"]],
-  "compute:VirtualMachineScaleSet": ["Microsoft.Compute", ["virtualMachineScaleSets", "vmScaleSetName"]],
-  "compute:VirtualMachineScaleSetExtension": [
-    "Microsoft.Compute",
-    ["virtualMachineScaleSets", "vmScaleSetName"],
-    ["extensions", "vmssExtensionName"],
-  ],
-  "compute:Disk": ["Microsoft.Compute", ["disks", "diskName"]],
-  "compute:ProximityPlacementGroup": ["Microsoft.Compute", ["proximityPlacementGroups", "proximityPlacementGroupName"]],
-  "monitor:AutoscaleSetting": ["Microsoft.Insights", ["autoscaleSettings", "autoscaleSettingName"]],
-  "keyvault:Vault": ["Microsoft.KeyVault", ["vaults", "vaultName"]],
-  "keyvault:Secret": ["Microsoft.KeyVault", ["vaults", "vaultName"], ["secrets", "secretName"]],
-  "keyvault:Key": ["Microsoft.KeyVault", ["vaults", "vaultName"], ["keys", "keyName"]],
-  "managedidentity:UserAssignedIdentity": ["Microsoft.ManagedIdentity", ["userAssignedIdentities", "resourceName"]],
-  "managedidentity:FederatedIdentityCredential": [
-    "Microsoft.ManagedIdentity",
-    ["userAssignedIdentities", "resourceName"],
-    ["federatedIdentityCredentials", "federatedIdentityCredentialResourceName"],
-  ],
-  "storage:StorageAccount": ["Microsoft.Storage", ["storageAccounts", "accountName"]],
-  "storage:BlobContainer": ["Microsoft.Storage", ["storageAccounts", "accountName"], ["blobServices/default/containers", "containerName"]],
-  "storage:Blob": [
-    "Microsoft.Storage",
-    ["storageAccounts", "accountName"],
-    ["blobServices/default/containers", "containerName"],
-    ["blobs", "blobName"],
-  ],
-  "storage:ManagementPolicy": ["Microsoft.Storage", ["storageAccounts", "accountName"], ["managementPolicies", "managementPolicyName"]],
-  "storage:BlobServiceProperties": ["Microsoft.Storage", ["storageAccounts", "accountName"], ["blobServices", "blobServicesName"]],
+/**
+ * Ids of resources inside a resource group, behind its providers, with the inputs that they are made of (Azure REST API reference, the URI
+ * of each create operation).
+ */
+const paths: Readonly<Record<string, string>> = {
+  "network:VirtualNetwork": "Microsoft.Network/virtualNetworks/{virtualNetworkName}",
+  "network:Subnet": "Microsoft.Network/virtualNetworks/{virtualNetworkName}/subnets/{subnetName}",
+  "network:NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}",
+  "network:SecurityRule": "Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}/securityRules/{securityRuleName}",
+  "network:ApplicationSecurityGroup": "Microsoft.Network/applicationSecurityGroups/{applicationSecurityGroupName}",
+  "network:NatGateway": "Microsoft.Network/natGateways/{natGatewayName}",
+  "network:PublicIPAddress": "Microsoft.Network/publicIPAddresses/{publicIpAddressName}",
+  "network:NetworkInterface": "Microsoft.Network/networkInterfaces/{networkInterfaceName}",
+  "network:LoadBalancer": "Microsoft.Network/loadBalancers/{loadBalancerName}",
+  "privatedns:PrivateZone": "Microsoft.Network/privateDnsZones/{privateZoneName}",
+  "privatedns:VirtualNetworkLink": "Microsoft.Network/privateDnsZones/{privateZoneName}/virtualNetworkLinks/{virtualNetworkLinkName}",
+  "privatedns:PrivateRecordSet": "Microsoft.Network/privateDnsZones/{privateZoneName}/{recordType}/{relativeRecordSetName}",
+  "dns:RecordSet": "Microsoft.Network/dnszones/{zoneName}/{recordType}/{relativeRecordSetName}",
+  "compute:VirtualMachine": "Microsoft.Compute/virtualMachines/{vmName}",
+  "compute:VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets/{vmScaleSetName}",
+  "compute:Disk": "Microsoft.Compute/disks/{diskName}",
+  "monitor:AutoscaleSetting": "Microsoft.Insights/autoscaleSettings/{autoscaleSettingName}",
+  "keyvault:Vault": "Microsoft.KeyVault/vaults/{vaultName}",
+  "keyvault:Secret": "Microsoft.KeyVault/vaults/{vaultName}/secrets/{secretName}",
+  "keyvault:Key": "Microsoft.KeyVault/vaults/{vaultName}/keys/{keyName}",
+  "managedidentity:UserAssignedIdentity": "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}",
+  "managedidentity:FederatedIdentityCredential":
+    "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
+  "storage:StorageAccount": "Microsoft.Storage/storageAccounts/{accountName}",
+  "storage:BlobContainer": "Microsoft.Storage/storageAccounts/{accountName}/blobServices/default/containers/{containerName}",
+  "storage:Blob": "Microsoft.Storage/storageAccounts/{accountName}/blobServices/default/containers/{containerName}/blobs/{blobName}",
+  "storage:ManagementPolicy": "Microsoft.Storage/storageAccounts/{accountName}/managementPolicies/{managementPolicyName}",
+  "storage:BlobServiceProperties": "Microsoft.Storage/storageAccounts/{accountName}/blobServices/{blobServicesName}",
 };
 
 /**
@@ -93,23 +65,10 @@ export function azurePath(
       );
     case "authorization:RoleDefinition":
       return at(`${subscription}/providers/Microsoft.Authorization/roleDefinitions`, input("roleDefinitionId") ?? uuid(urn));
-    // The type of the record is a part of the path.
-    case "dns:RecordSet":
-      return at(
-        `${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/Microsoft.Network/dnszones/${input("zoneName") ?? ""}/${input("recordType") ?? ""}`,
-        own("relativeRecordSetName"),
-      );
-    case "privatedns:PrivateRecordSet":
-      return at(
-        `${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/Microsoft.Network/privateDnsZones/${input("privateZoneName") ?? ""}/${input("recordType") ?? ""}`,
-        own("relativeRecordSetName"),
-      );
   }
   const path = paths[kind];
   if (path === undefined) throw new Error(`no simulation of azure-native:${kind}: the form of its id is not known`);
-  const [namespace, ...segments] = path;
-  const [lastType, lastInput] = segments.at(-1) ?? ["", ""];
-  const parents = segments.slice(0, -1).map(([type, key]) => `/${type}/${input(key) ?? ""}`);
-  const group = `${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}`;
-  return at(`${group}/providers/${namespace}${parents.join("")}/${lastType}`, own(lastInput));
+  const [, parent = "", last = ""] = /^(.*)\/\{(\w+)\}$/.exec(path) ?? [];
+  const inside = parent.replaceAll(/\{(\w+)\}/g, (_, key: string) => input(key) ?? "");
+  return at(`${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/${inside}`, own(last));
 }

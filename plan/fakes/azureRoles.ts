@@ -38,6 +38,19 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
       "Microsoft.Compute/disks/delete",
     ],
   },
+  // Azure Red Hat OpenShift Disk Storage Operator
+  "5b7237c5-45e1-49d6-bc18-a1f62f400748": {
+    actions: [
+      "Microsoft.Compute/virtualMachines/write",
+      "Microsoft.Compute/virtualMachines/read",
+      "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/write",
+      "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
+      "Microsoft.Compute/virtualMachineScaleSets/read",
+      "Microsoft.Compute/snapshots/*",
+      "Microsoft.Compute/disks/*",
+      "Microsoft.Compute/diskEncryptionSets/read",
+    ],
+  },
   // Network Contributor
   "4d97b98b-1d4f-4787-a291-c67834d212e7": { actions: ["Microsoft.Network/*"] },
   // Managed Identity Operator

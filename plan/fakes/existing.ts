@@ -1,5 +1,6 @@
 import { networkSchema } from "../../components/config/networkSchema.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
+import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import type { PropertyMap } from "../program/values.ts";
@@ -113,9 +114,5 @@ export function existingOf(network: string | undefined, region: string, owner: s
 
 /** What a stack file says of the network; nothing when it says it wrongly, which the program then reports. */
 function parse(network: string | undefined): Partial<StackConfig["network"]> {
-  try {
-    return networkSchema.safeParse(JSON.parse(network ?? "{}")).data ?? {};
-  } catch {
-    return {};
-  }
+  return networkSchema.safeParse(fromJson(network ?? "{}")).data ?? {};
 }

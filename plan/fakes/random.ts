@@ -31,19 +31,6 @@ export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
         outputs: { base64: new Secret(bytes.toString("base64")), hex: new Secret(bytes.toString("hex")) },
       };
     }
-    case "random:index/randomId:RandomId": {
-      const bytes = bytesOf(seed, typeof inputs.byteLength === "number" ? inputs.byteLength : 8);
-      const prefix = typeof inputs.prefix === "string" ? inputs.prefix : "";
-      return {
-        id: bytes.toString("base64url"),
-        outputs: {
-          hex: prefix + bytes.toString("hex"),
-          b64Url: prefix + bytes.toString("base64url"),
-          b64Std: prefix + bytes.toString("base64"),
-          dec: prefix + BigInt(`0x${bytes.toString("hex")}`).toString(),
-        },
-      };
-    }
     case "random:index/randomUuid:RandomUuid": {
       const result = uuid(seed);
       return { id: result, outputs: { result } };

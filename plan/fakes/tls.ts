@@ -8,10 +8,10 @@ import {
   randomBytes,
   sign,
 } from "node:crypto";
-import { ECDSASigValue, ecdsaWithSHA256, ecdsaWithSHA384 } from "@peculiar/asn1-ecc";
+import { ECDSASigValue, ecdsaWithSHA256 } from "@peculiar/asn1-ecc";
 import { sha256WithRSAEncryption } from "@peculiar/asn1-rsa";
 import { AsnConvert } from "@peculiar/asn1-schema";
-import type { AlgorithmIdentifier, Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
+import type { Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
 import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/request.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
@@ -36,11 +36,8 @@ const hour = 3_600_000;
 type TlsRequest = Pick<ResourceRequest, "type" | "urn" | "inputs">;
 type Mode = Pick<SimulatedContext, "certificates">;
 
-/** Curves by the provider's name: OpenSSL's name, hash of a signature, bytes of a coordinate, signature algorithm. */
-const curves: Readonly<Record<string, { openssl: string; jwk: string; hash: string; bytes: number; algorithm: AlgorithmIdentifier }>> = {
-  P256: { openssl: "prime256v1", jwk: "P-256", hash: "sha256", bytes: 32, algorithm: ecdsaWithSHA256 },
-  P384: { openssl: "secp384r1", jwk: "P-384", hash: "sha384", bytes: 48, algorithm: ecdsaWithSHA384 },
-};
+/** The one curve that the program uses, by OpenSSL's name. */
+const curve = "prime256v1";
 
 /** The provider `tls`: private keys, requests and certificates. */
 export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): SimulatedResource {
@@ -49,25 +46,15 @@ export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): S
       return privateKey(urn, inputs, context);
     case "tls:index/certRequest:CertRequest": {
       const key = requiredKey(inputs, "privateKeyPem");
-      const certRequestPem = certificateRequest(
-        { subject: subject(inputs, context), publicKey: spki(key), alternativeNames: alternativeNames(inputs) },
-        signer(key, context),
-      );
-      return {
-        id: hex(40, urn),
-        outputs: { certRequestPem, keyAlgorithm: algorithmOf(key) },
-      };
+      const parts = { subject: subject(inputs, context), publicKey: spki(key), alternativeNames: alternativeNames(inputs) };
+      const certRequestPem = certificateRequest(parts, signer(key, context));
+      return { id: hex(40, urn), outputs: { certRequestPem, keyAlgorithm: algorithmOf(key) } };
     }
     case "tls:index/selfSignedCert:SelfSignedCert": {
       const key = requiredKey(inputs, "privateKeyPem");
       const name = subject(inputs, context);
-      return signed(urn, inputs, context, key, {
-        subject: name,
-        issuer: name,
-        publicKey: spki(key),
-        alternativeNames: alternativeNames(inputs),
-        authorityKey: undefined,
-      });
+      const parts = { publicKey: spki(key), alternativeNames: alternativeNames(inputs), authorityKey: undefined };
+      return signed(urn, inputs, context, key, { subject: name, issuer: name, ...parts });
     }
     case "tls:index/locallySignedCert:LocallySignedCert": {
       const issuer = readIssuer(requiredText(inputs, "caCertPem"));
@@ -84,9 +71,9 @@ export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): S
 
 function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
   const algorithm = textOf(inputs.algorithm) ?? "";
-  const curve = textOf(inputs.ecdsaCurve) ?? "P224";
   if (algorithm === "ED25519") return edwardsKey(urn, certificates);
-  const key = algorithm === "ECDSA" ? ellipticKey(urn, curve, certificates) : rsaKey(urn, algorithm, inputs, certificates);
+  const key =
+    algorithm === "ECDSA" ? ellipticKey(urn, textOf(inputs.ecdsaCurve), certificates) : rsaKey(urn, algorithm, inputs, certificates);
   const publicKey = createPublicKey(key);
   const publicDer = publicKey.export({ type: "spki", format: "der" });
   const pkcs8 = key.export({ type: "pkcs8", format: "pem" }).toString();
@@ -124,21 +111,18 @@ function edwardsKey(urn: string, mode: CertificateMode) {
   };
 }
 
-function ellipticKey(urn: string, name: string, mode: CertificateMode): KeyObject {
-  const curve = curves[name];
-  if (curve === undefined) throw new Error(`no simulation of keys on the curve ${name}; known: ${Object.keys(curves).join(", ")}`);
-  if (mode === "real") return generateKeyPairSync("ec", { namedCurve: curve.openssl }).privateKey;
-  const pair = createECDH(curve.openssl);
+function ellipticKey(urn: string, name: string | undefined, mode: CertificateMode): KeyObject {
+  if (name !== "P256") throw new Error(`no simulation of keys on the curve ${name}; known: P256`);
+  if (mode === "real") return generateKeyPairSync("ec", { namedCurve: curve }).privateKey;
+  const pair = createECDH(curve);
   // The first byte is zero, so that the number is below the order of the curve.
-  const scalar = Buffer.concat([digest(urn, "key", "0"), digest(urn, "key", "1")]).subarray(0, curve.bytes);
+  const scalar = digest(urn, "key", "0");
   scalar[0] = 0;
   pair.setPrivateKey(scalar);
   const point = pair.getPublicKey();
-  const coordinate = (index: number) => point.subarray(1 + index * curve.bytes, 1 + (index + 1) * curve.bytes).toString("base64url");
-  return createPrivateKey({
-    format: "jwk",
-    key: { kty: "EC", crv: curve.jwk, d: scalar.toString("base64url"), x: coordinate(0), y: coordinate(1) },
-  });
+  const text = (number: Buffer) => number.toString("base64url");
+  const key = { kty: "EC", crv: "P-256", d: text(scalar), x: text(point.subarray(1, 33)), y: text(point.subarray(33)) };
+  return createPrivateKey({ format: "jwk", key });
 }
 
 function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: CertificateMode): KeyObject {
@@ -170,20 +154,10 @@ function signed(urn: string, inputs: PropertyMap, context: Mode, key: KeyObject,
   // A positive number whose first byte is not zero has the same length in every run.
   serial[0] = ((serial[0] ?? 0) & 0x3f) | 0x40;
   const isCa = inputs.isCaCertificate === true;
-  const certPem = certificate(
-    {
-      ...names,
-      serial,
-      notBefore,
-      notAfter,
-      isCa,
-      uses: listOf(inputs.allowedUses).map((use) => textOf(use) ?? ""),
-      namesKey: inputs.setSubjectKeyId === true,
-    },
-    signer(key, context),
-  );
+  const uses = listOf(inputs.allowedUses).map((use) => textOf(use) ?? "");
+  const parts = { ...names, serial, notBefore, notAfter, isCa, uses, namesKey: inputs.setSubjectKeyId === true };
   const outputs: PropertyMap = {
-    certPem,
+    certPem: certificate(parts, signer(key, context)),
     validityStartTime: rfc3339(notBefore),
     validityEndTime: rfc3339(notAfter),
     readyForRenewal: false,
@@ -199,18 +173,12 @@ function rfc3339(date: Date): string {
 
 /** Signs with a key; a fake certificate's signature is filler of the right form. */
 function signer(key: KeyObject, { certificates }: Mode): Signer {
-  if (key.asymmetricKeyType === "rsa")
-    return {
-      algorithm: sha256WithRSAEncryption,
-      sign: (bytes) => sign("sha256", bytes, key),
-    };
-  const curve = Object.values(curves).find(({ openssl }) => openssl === key.asymmetricKeyDetails?.namedCurve);
-  if (curve === undefined) throw new Error("no simulation of signatures with such a key");
+  if (key.asymmetricKeyType === "rsa") return { algorithm: sha256WithRSAEncryption, sign: (bytes) => sign("sha256", bytes, key) };
   return {
-    algorithm: curve.algorithm,
+    algorithm: ecdsaWithSHA256,
     sign: (bytes) =>
       certificates === "real"
-        ? sign(curve.hash, bytes, key)
+        ? sign("sha256", bytes, key)
         : Buffer.from(AsnConvert.serialize(new ECDSASigValue({ r: filler(bytes, "r"), s: filler(bytes, "s") }))),
   };
 }
@@ -236,11 +204,7 @@ function subject(inputs: PropertyMap, { certificates }: Mode): Name {
 
 function alternativeNames(inputs: PropertyMap): SubjectAlternativeName | undefined {
   const texts = (value: PropertyValue | undefined) => listOf(value).map((item) => textOf(item) ?? "");
-  return generalNames({
-    dnsNames: texts(inputs.dnsNames),
-    ipAddresses: texts(inputs.ipAddresses),
-    uris: texts(inputs.uris),
-  });
+  return generalNames(texts(inputs.dnsNames), texts(inputs.ipAddresses));
 }
 
 function requiredText(inputs: PropertyMap, name: string): string {

@@ -1,7 +1,8 @@
+import type { Operation } from "../calls/aws.ts";
 import { type ExistingResources, findExisting } from "../fakes/existing.ts";
 import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
-import type { RecordedResource } from "../program/recorded.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { plainRequest, type ResourceRequest } from "../program/request.ts";
 import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
@@ -36,23 +37,51 @@ export interface CloudWatch {
   readonly deleted?: (urn: string) => void;
 }
 
+/** Refuses an operation by an error where one of its calls is more than whoever deploys may. The program is what there is, and the resource. */
+export type Deployer = (operation: Operation, resource: RecordedResource, program: RecordedProgram) => void;
+
+/** The provider reports a failure after the cloud has done something. The engine keeps what it is told, and goes on with it next time. */
+export class HalfDone extends Error {
+  readonly id: string;
+  readonly outputs: PropertyMap;
+
+  constructor({ type }: Subject, { id, outputs }: Pick<Made, "id" | "outputs">) {
+    super(`${type} ${id}: the operation was begun and not completed`);
+    this.id = id;
+    this.outputs = outputs;
+  }
+}
+
 /** Kinds that live in the state only: no cloud has them, so they are read as the state has them. */
 const onlyInState = /^(tls|random):/;
 
 /** Names by which AWS refuses a second one, although the id has a part that is its own. */
 const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgroup)\/.*)\/[0-9a-f]{16}$/;
 
+/** Kinds whose names stay taken when they are deleted, until somebody purges them (Azure documentation, Key Vault soft delete). */
+const keptNames = /^azure-native:keyvault:/;
+
+/** Kinds that are written over what has their name: their creation is a PUT without a look. */
+const writtenOver = /:(Blob|BucketObjectv2)$/;
+
 /**
  * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted, has one name once,
  * and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and rehearsal have the same.
  */
 export class ServedCloud {
+  /** Who deploys. Default: somebody who may do everything. */
+  deployer: Deployer = () => {};
+  /** Names of resources of which the next operation is only half done. */
+  readonly failing = new Set<string>();
+
   readonly #simulate: SimulatedCloud;
   readonly #watch: CloudWatch;
   readonly #existing: ExistingResources;
   readonly #recorded: Map<string, RecordedResource>;
   readonly #made = new Map<string, Made>();
   readonly #lives = new Map<string, number>();
+  readonly #kept = new Set<string>();
+  readonly #providers = new Map<string, RecordedResource>();
 
   /**
    * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is asked for with the
@@ -77,7 +106,13 @@ export class ServedCloud {
     return this.#made.size;
   }
 
-  /** Makes a resource. Throws where another one has its name. */
+  /** Takes note of a provider's settings. */
+  configure(name: string, inputs: PropertyMap): void {
+    const type = `pulumi:providers:${name}`;
+    this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });
+  }
+
+  /** Makes a resource. Throws where another one has its name, or one had that stays taken. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
     // Ids follow from the URN; a resource that replaces another one of the same URN needs a new id.
@@ -87,13 +122,19 @@ export class ServedCloud {
     const differences = recorded === undefined ? undefined : differentPaths(recorded.inputs, inputs);
     const { id, outputs } =
       recorded?.id !== undefined && differences?.length === 0 ? { id: recorded.id, outputs: recorded.outputs } : this.#simulate(request);
-    if (onlyInState.test(subject.type)) return { id, outputs: { ...inputs, ...outputs } };
+    if (onlyInState.test(subject.type)) {
+      this.#lives.set(subject.urn, life);
+      return { id, outputs: { ...inputs, ...outputs } };
+    }
+    this.#ask("create", request, id, { ...inputs, ...outputs });
     const key = keyOf(subject, id, inputs);
-    if (this.#made.has(key)) throw new Error(`${subject.type} ${id} exists already`);
+    if (this.#made.has(key) && !writtenOver.test(subject.type)) throw new Error(`${subject.type} ${id} exists already`);
+    if (this.#kept.has(key)) throw new Error(`ConflictError: ${subject.type} ${id} exists in deleted state`);
     this.#lives.set(subject.urn, life);
     const made = { request, id, outputs: this.#withReadBack(request, { ...inputs, ...outputs }, "create") };
     this.#made.set(key, made);
     this.#watch.created?.(subject.urn, differences);
+    this.#completed(subject, made);
     return made;
   }
 
@@ -101,6 +142,7 @@ export class ServedCloud {
   read(subject: Subject, id: string, inputs: PropertyMap, state: PropertyMap) {
     if (onlyInState.test(subject.type)) return { inputs, outputs: state };
     const made = this.#made.get(keyOf(subject, id, inputs));
+    this.#ask("read", made?.request ?? plainRequest({ ...subject, inputs, read: id }), id, made?.outputs ?? state);
     if (made === undefined) {
       const found = findExisting(this.#existing, subject.type, id);
       return found === undefined ? undefined : { inputs, outputs: found.outputs };
@@ -120,6 +162,7 @@ export class ServedCloud {
     const refused = refusedInputs({ type: subject.type, ...question });
     if (refused.length > 0) throw new Error(`${id}: changing ${refused.join(", ")} is not allowed`);
     const request = { ...old.request, inputs };
+    this.#ask("update", request, id, old.outputs);
     const made = this.#simulate(request);
     const counter = counters[subject.type]?.output;
     const count = counter === undefined ? undefined : old.outputs[counter];
@@ -135,12 +178,38 @@ export class ServedCloud {
       "create",
     );
     this.#made.set(key, { request, id, outputs });
+    this.#completed(subject, { id, outputs });
     return outputs;
   }
 
-  /** Takes a resource away; one that is not there is no mistake, as with the real providers. */
+  /** Takes a resource away, with all below it; one that is not there is no mistake, as with the real providers. */
   delete(subject: Subject, id: string, inputs: PropertyMap): void {
-    if (this.#made.delete(keyOf(subject, id, inputs))) this.#watch.deleted?.(subject.urn);
+    const key = keyOf(subject, id, inputs);
+    const old = this.#made.get(key);
+    if (old === undefined) return;
+    this.#ask("delete", old.request, id, old.outputs);
+    for (const [gone, { id: own }] of this.#made) {
+      if (gone !== key && !own.startsWith(`${id}/`)) continue;
+      this.#made.delete(gone);
+      if (keptNames.test(gone)) this.#kept.add(gone);
+    }
+    this.#watch.deleted?.(subject.urn);
+    this.#completed(subject, old);
+  }
+
+  #ask(operation: Operation, request: ResourceRequest, id: string, outputs: PropertyMap): void {
+    const resource = { ...request, id, outputs };
+    const made = [...this.#made.values()].map(({ request: asked, ...answer }) => ({ ...asked, ...answer }));
+    this.deployer(operation, resource, {
+      stack: "",
+      resources: [...this.#providers.values(), ...made, resource],
+      outputs: {},
+      messages: [],
+    });
+  }
+
+  #completed(subject: Subject, made: Pick<Made, "id" | "outputs">): void {
+    if (this.failing.delete(subject.name)) throw new HalfDone(subject, made);
   }
 
   #withReadBack(request: ResourceRequest, outputs: PropertyMap, at: "create" | "refresh"): PropertyMap {

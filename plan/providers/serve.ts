@@ -1,14 +1,16 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
+import { Metadata, Server, ServerCredentials, type ServerUnaryCall, type sendUnaryData, status } from "@grpc/grpc-js";
 import plugin from "@pulumi/pulumi/proto/plugin_pb.js";
 import services from "@pulumi/pulumi/proto/provider_grpc_pb.js";
 import messages from "@pulumi/pulumi/proto/provider_pb.js";
+import statuses from "@pulumi/pulumi/proto/status_pb.js";
+import anything from "google-protobuf/google/protobuf/any_pb.js";
 import empty from "google-protobuf/google/protobuf/empty_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { z } from "zod";
 import { mapFromWire, type PropertyMap, toWire } from "../program/values.ts";
-import { previewCreate, previewUpdate, type ServedCloud, type Subject } from "./cloud.ts";
+import { HalfDone, previewCreate, previewUpdate, type ServedCloud, type Subject } from "./cloud.ts";
 import { wrongInputs } from "./declared.ts";
 import { type Change, difference } from "./diff.ts";
 
@@ -51,9 +53,27 @@ function unary<Q, A>(answer: (request: Q) => A) {
     try {
       callback(null, answer(request));
     } catch (error) {
-      callback({ code: status.UNKNOWN, details: error instanceof Error ? error.message : String(error) });
+      const details = error instanceof Error ? error.message : String(error);
+      callback({ code: status.UNKNOWN, details, ...(error instanceof HalfDone ? { metadata: partsOf(error) } : {}) });
     }
   };
+}
+
+/** What the engine keeps of a resource that is only half made (sdk/go/common/resource/plugin/provider_plugin.go: parseError). */
+function partsOf({ id, outputs, message }: HalfDone): Metadata {
+  const half = new messages.ErrorResourceInitFailed();
+  half.setId(id);
+  half.setProperties(write(outputs));
+  half.setReasonsList([message]);
+  const detail = new anything.Any();
+  detail.pack(half.serializeBinary(), "pulumirpc.ErrorResourceInitFailed");
+  const answer = new statuses.Status();
+  answer.setCode(status.UNKNOWN);
+  answer.setMessage(message);
+  answer.addDetails(detail);
+  const metadata = new Metadata();
+  metadata.set("grpc-status-details-bin", Buffer.from(answer.serializeBinary()));
+  return metadata;
 }
 
 interface AboutResource {
@@ -95,7 +115,8 @@ function methods(packageName: string, cloud: ServedCloud) {
       const { changes } = difference({ ...questionOf(request), type: request.getType() });
       return different(changes, false);
     }),
-    configure: unary((_: messages.ConfigureRequest) => {
+    configure: unary((request: messages.ConfigureRequest) => {
+      cloud.configure(packageName, read(request.getArgs()));
       const answer = new messages.ConfigureResponse();
       answer.setAcceptsecrets(true);
       answer.setSupportspreview(true);

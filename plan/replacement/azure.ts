@@ -68,8 +68,8 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   }),
   "azure-native:resources:ResourceGroup": row(pan, path("location"), { data: "everything in the resource group" }),
   "azure-native:storage:Blob": row(
-    "pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage.go",
-    path("accountName", "containerName", "blobName", "type"),
+    "pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage_azidentity.go",
+    path("accountName", "containerName", "blobName", "type", "source", "contentMd5"),
   ),
   "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), {
     data: "the blobs in the container",

@@ -21,6 +21,7 @@ const data: Readonly<Record<string, string>> = {
   "core/v1:Namespace": "everything in the namespace",
   "core/v1:PersistentVolumeClaim": "what lies on its volume",
   "storage.k8s.io/v1:CSIDriver": "the way to mount volumes of this driver",
+  "node.k8s.io/v1:RuntimeClass": "the class: pods that name it are refused from then on",
   "apiextensions.k8s.io/v1:CustomResourceDefinition": "all objects of this kind",
 };
 

@@ -1,4 +1,5 @@
 import { configPrefix, hidesValue } from "../../components/config/problem.ts";
+import { fromJson } from "../../components/model/json.ts";
 
 /** The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a secret. */
 export function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
@@ -7,11 +8,7 @@ export function settingsOf(config: Readonly<Record<string, string>>): Readonly<R
 }
 
 function opened(text: string): unknown {
-  try {
-    return /^\s*[[{]/.test(text) ? JSON.parse(text) : text;
-  } catch {
-    return text;
-  }
+  return (/^\s*[[{]/.test(text) ? fromJson(text) : undefined) ?? text;
 }
 
 function shown(value: unknown, path: string): unknown {

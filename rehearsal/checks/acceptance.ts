@@ -14,9 +14,9 @@ import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { guardRailChecks } from "./guardRails.ts";
 import { poolChecks, poolRegistrationId } from "./nodes.ts";
 import { podAddresses } from "./podAddresses.ts";
-import { daemonSetNodes, noPodPending, policyGateCheck, poolGateCheck } from "./pods.ts";
+import { daemonSetNodes, nameServers, noPodPending, policyGateCheck, poolGateCheck } from "./pods.ts";
 import { restoreChecks } from "./restore.ts";
-import { ambiguousPod, objectsAccepted, sampleCheck } from "./scheduling.ts";
+import { objectsAccepted, sampleCheck } from "./scheduling.ts";
 import { secretChecks } from "./secrets.ts";
 import { staticPods } from "./staticPods.ts";
 import { verifyChecks } from "./verify.ts";
@@ -75,12 +75,11 @@ export function acceptanceChecks(
     ...onNodes(
       workloadsCheck({ beforeProbes: true }),
       daemonSetNodes,
+      nameServers,
       noPodPending(pools),
       podAddresses,
       plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
       ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true })),
-      // A pod for Windows in a stack of one build gets that build.
-      ...(new Set(windows.map(({ build }) => build)).size > 1 ? [ambiguousPod(policyGate !== undefined)] : []),
     ),
     refusedFieldsCheck,
     // A pod is judged before it is placed: pools that have no node yet count too.

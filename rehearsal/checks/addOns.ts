@@ -23,17 +23,17 @@ const servingSigner = "kubernetes.io/kubelet-serving";
 export const servingCertificates: RehearsalCheck = {
   id: "serving certificates",
   title: "the node controller gives each kubelet the serving certificates that it asks for, and refuses none",
-  run: async ({ api, linuxWorkers, note }) => {
+  run: async ({ api, cloud, linuxWorkers, note }) => {
+    const controlPlane = cloud.machines.filter(({ group }) => group === undefined).map((machine) => cloud.identity(machine).nodeName);
     const requests = async () =>
       (await api.certificates.listCertificateSigningRequest()).items.filter(({ spec }) => spec.signerName === servingSigner);
     await waitFor(
-      "every Linux worker's request for a serving certificate to be answered",
+      "the request of every Linux machine for a serving certificate to be answered",
       async () => {
         const all = await requests();
-        return (
-          linuxWorkers.length <= new Set(all.map(({ spec }) => spec.username)).size &&
-          all.every(({ status }) => (status?.conditions ?? []).length > 0)
-        );
+        const asked = new Set(all.map(({ spec }) => spec.username));
+        const known = [...linuxWorkers, ...controlPlane].every((name) => asked.has(`system:node:${name}`));
+        return known && all.every(({ status }) => (status?.conditions ?? []).length > 0);
       },
       { timeoutMs: limitsMs.answer, intervalMs: 500 },
     );

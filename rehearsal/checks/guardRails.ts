@@ -1,6 +1,7 @@
 import type { V1PodSpec } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { runtimeClassPolicyCheck } from "../../checks/cluster/placement.ts";
+import { ports } from "../../checks/facts.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
@@ -65,6 +66,13 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
       about: "a pod with a folder of its host where no namespace allows it",
       spec: { volumes: [{ name: "root", hostPath: { path: "/" } }] },
       refused: /violates PodSecurity "baseline:/,
+    },
+    {
+      about: "a pod that takes the kubelet's port of its node",
+      spec: {
+        containers: [{ name: "app", image: "registry.example.test/app:1.0", ports: [{ containerPort: 80, hostPort: ports.kubelet }] }],
+      },
+      refused: /violates PodSecurity "baseline:.*hostPort/,
     },
     {
       about: "a pod that tolerates everything",

@@ -24,7 +24,7 @@ export function mirrorChecks(of: MirrorSources): readonly RehearsalCheck[] {
     filesCheck(of),
     windowsCheck(of),
     nothingElseCheck(of),
-    registriesCheck(of),
+    ...(of.mirror.artifacts === undefined ? [] : [registriesCheck(of)]),
     imagesCheck(of),
     ...(of.mirror.proxyLogin === undefined ? [] : [loginsCheck(of)]),
   ];
@@ -119,7 +119,7 @@ function windowsCheck(of: MirrorSources): RehearsalCheck {
       }
       const objects = await workloads(kubectl, "json");
       if (!wayOut) expectNoPublisher(mirror.list, "the cluster", [{ path: "workloads", content: objects, mode: "" }]);
-      for (const url of urlsBelow(mirror.artifacts, objects)) wanted.add(url);
+      for (const url of mirror.artifacts === undefined ? [] : urlsBelow(mirror.artifacts, objects)) wanted.add(url);
       const [from] = running();
       expect(from !== undefined && wanted.size > 0, "there is nothing to download, or no machine to do it");
       for (const url of wanted) {
@@ -145,10 +145,8 @@ function expectNoPublisher({ files }: MirrorList, who: string, texts: readonly D
 
 function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): RehearsalCheck {
   const { list, artifacts, httpProxy, proxyLogin, issuers = [], proxied } = mirror;
-  const publishers = new Set([
-    ...list.files.map(({ url }) => new URL(url).hostname),
-    ...list.images.map(({ reference }) => reference.split("/")[0] ?? ""),
-  ]);
+  const ofFiles = new Set(list.files.map(({ url }) => new URL(url).hostname));
+  const publishers = new Set([...ofFiles, ...list.images.map(({ reference }) => reference.split("/")[0] ?? "")]);
   return {
     id: "mirror: nothing else",
     title: "no machine looked for another host, and no publisher can be reached",
@@ -173,7 +171,7 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
           lookUps.slice(asked).some(({ name }) => name === host),
           `the name server did not see the look-up of ${host}`,
         );
-        if (httpProxy === undefined) continue;
+        if (httpProxy === undefined || (artifacts === undefined && ofFiles.has(host))) continue;
         const login = proxyLogin === undefined ? [] : ["--proxy-user", proxyLogin];
         expect((await head(from, host, ["--proxy", httpProxy, ...login])) !== 0, `the proxy leads to ${host}`);
         expect(
@@ -182,7 +180,7 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
         );
       }
       if (httpProxy !== undefined && proxyLogin !== undefined) {
-        const { host } = new URL(artifacts);
+        const { host } = new URL(artifacts ?? list.files[0]?.url ?? "");
         const asked = proxied.length;
         expect((await head(from, host, ["--proxy", httpProxy])) !== 0, `the proxy leads to ${host} without its login`);
         const denied = proxied.slice(asked).some((request) => request.denied && request.caller === from.address);

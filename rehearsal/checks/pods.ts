@@ -14,6 +14,7 @@ type Place = "linux" | "linux workers" | "windows" | "windows but 2019" | "contr
 const places: Readonly<Record<string, Place>> = {
   ...podNetworkDaemonSets,
   "kube-system/kube-proxy": "linux",
+  "kube-system/kube-network-policies": "linux",
   "kube-system/kube-proxy-windows": "windows",
   "kube-system/cloud-controller-manager": "control plane",
   "kube-system/cloud-node-manager": "linux",
@@ -89,6 +90,19 @@ export const daemonSetNodes: RehearsalCheck = {
       expect(false, problems.join("\n") || "there are no DaemonSets"),
     );
     note(`${count} DaemonSets`);
+  },
+};
+
+/** Name servers that share a machine would go with it. On a control plane of one machine they start before there is another. */
+export const nameServers: RehearsalCheck = {
+  id: "name servers",
+  title: "of several control-plane machines no two pods of CoreDNS share one",
+  run: async ({ api, note }) => {
+    const { items } = await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "k8s-app=kube-dns" });
+    const nodes = items.map(({ spec }) => spec?.nodeName ?? "none");
+    const machines = nodesOf("control plane", (await api.core.listNode()).items).length;
+    expect(items.length >= 2 && new Set(nodes).size >= Math.min(items.length, machines), `CoreDNS is on ${nodes.join(", ")}`);
+    note(nodes.join(", "));
   },
 };
 

@@ -1,20 +1,34 @@
+import type { V1Node } from "@kubernetes/client-node";
+import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
+import { statusOf } from "../../checks/cluster/api.ts";
+import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import type { Cluster } from "../cluster/cluster.ts";
+import type { Cluster, Release } from "../cluster/cluster.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { rollGroup, type Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
+import { type Follow, walk } from "./manual.ts";
+import { killLeader, machinesPage } from "./trust.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 const clientUsages = ["digital signature", "client auth"];
 const hostileOnes = 300;
 /** Seconds that a machine's request for its first certificate may wait among hostile ones. */
 const patience = 30;
+/** Milliseconds after which a group gives a payload up. */
+const badMs = 120_000;
+/** Seconds that a Linux machine has to join, where a check waits for one that does not. */
+const shortJoin = 120;
 const settings = { name: "fenestra-node-controller", namespace: "kube-system" };
+const secretSchema = z.object({ server: z.url(), caCertificate: z.string(), token: z.string() });
+const poolsSchema = z.array(z.looseObject({ os: z.string() }));
 
 /** Asks for a client certificate of that node. */
 async function ask({ certificates }: Api, node: string): Promise<string> {
@@ -24,56 +38,115 @@ async function ask({ certificates }: Api, node: string): Promise<string> {
   return metadata?.name ?? "";
 }
 
-async function nodeNames({ core }: Api): Promise<readonly string[]> {
-  return (await core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
+/** Sees to it that no request of these is approved, and deletes them. @returns those that were, of all requests */
+async function expectRefused({ certificates }: Api, names: readonly string[]) {
+  // Its turn, and a list of the cloud that is newer than the request.
+  await new Promise((resolve) => setTimeout(resolve, 20_000));
+  const { items } = await certificates.listCertificateSigningRequest();
+  const approved = items.filter(({ status }) => status?.conditions?.some(({ type }) => type === "Approved"));
+  const wrong = approved.filter(({ metadata }) => names.includes(metadata?.name ?? ""));
+  expectEqual(wrong.length, 0, "hostile requests that were approved");
+  for (const name of names) await certificates.deleteCertificateSigningRequest({ name }).catch(() => undefined);
+  return approved;
 }
 
-/** What becomes of workers that end and that lost their Nodes. Each check leaves as many workers as it found. */
-export function replacementChecks(cluster: Cluster, worker: DecodedMachine): readonly RehearsalCheck[] {
+async function nodesByName({ core }: Api): Promise<ReadonlyMap<string, V1Node>> {
+  return new Map((await core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
+}
+
+/** Waits as long as a machine may take. */
+async function until(what: string, look: () => Promise<boolean>): Promise<void> {
+  await waitFor(what, look, { timeoutMs: limitsMs.machine, intervalMs: 500 });
+}
+
+/** Lets the node controller wait less for a Linux machine, and end as many as it finds, while a check runs. */
+const impatient =
+  (run: RehearsalCheck["run"]) =>
+  async (context: CheckContext): Promise<void> => {
+    const { core } = context.api;
+    const kept = (await core.readNamespacedConfigMap(settings)).data?.settings ?? "";
+    const write = async (text: string): Promise<void> => {
+      const body = { ...(await core.readNamespacedConfigMap(settings)), data: { settings: text } };
+      await core.replaceNamespacedConfigMap({ ...settings, body });
+    };
+    const whole: { readonly joinWithin: object; readonly perHour: number } = JSON.parse(kept);
+    const perHour = whole.perHour === 0 ? 0 : 9;
+    await write(JSON.stringify({ ...whole, joinWithin: { ...whole.joinWithin, linux: shortJoin }, perHour }));
+    await run(context).finally(() => write(kept));
+  };
+
+/** What the checks of replacements work with. */
+interface Replacements {
+  readonly cluster: Cluster;
+  readonly lab: ControlPlaneLab;
+  readonly updates: Updates;
+  readonly options: Release;
+  readonly worker: DecodedMachine;
+  readonly follow: Follow;
+}
+
+/**
+ * What becomes of workers that end, never join, lose their Nodes, are rolled and maintained. Each check leaves as many workers as it found.
+ */
+export function replacementChecks({ cluster, lab, updates, options, worker, follow }: Replacements): readonly RehearsalCheck[] {
+  const workers = ({ machines }: CloudSimulation): readonly SimulatedMachine[] =>
+    machines.filter(({ id, urn }) => urn === worker.machine.urn && cluster.machines.has(id));
   const current = (cloud: CloudSimulation): { readonly machine: SimulatedMachine; readonly group: SimulatedGroup } => {
-    const machine = cloud.machines.find(({ id, urn }) => urn === worker.machine.urn && cluster.machines.has(id));
+    const [machine] = workers(cloud);
     if (machine?.group === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
     return { machine, group: machine.group };
   };
-  const successorOf = async ({ api, cloud }: CheckContext, machine: SimulatedMachine): Promise<string> => {
+  const successorOf = async ({ api, cloud }: CheckContext, machine: SimulatedMachine, sameName = false): Promise<string> => {
     await cluster.powerOffMachine(machine);
-    const { machine: successor } = await cluster.replaceMachine({ machine, payload: worker.payload });
+    const old = (await nodesByName(api)).get(cloud.identity(machine).nodeName)?.metadata?.uid;
+    const { machine: successor } = await cluster.replaceMachine({ machine, payload: worker.payload }, sameName);
     const { nodeName } = cloud.identity(successor);
-    const look = async (): Promise<boolean> => (await nodeNames(api)).includes(nodeName);
-    await waitFor(`node ${nodeName} to be registered`, look, { timeoutMs: limitsMs.machine, intervalMs: 250 });
+    await until(`node ${nodeName} to be registered`, async () => {
+      const { uid } = (await nodesByName(api)).get(nodeName)?.metadata ?? {};
+      return uid !== undefined && uid !== old;
+    });
     return nodeName;
   };
-  return [
+  /** What a machine reads to join. */
+  const joinSecretOf = async (cloud: CloudSimulation, machine: SimulatedMachine) =>
+    secretSchema.parse(JSON.parse(await cloud.readSecret(machine, cloud.secretNames[0] ?? "")));
+  const thiefOf = async (cloud: CloudSimulation, machine: SimulatedMachine) => {
+    const { server, caCertificate: ca, token } = await joinSecretOf(cloud, machine);
+    // What root on the machine may have kept.
+    const pem = (await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem")) ?? "";
+    const as = (user: Parameters<typeof kubeconfig>[0]["user"]) => apiFor(kubeconfig({ server, ca, user }));
+    return { thief: as({ certificate: pem, key: pem }), bootstrap: as({ token }) };
+  };
+  const checks: readonly RehearsalCheck[] = [
     {
       id: "replaced: identity ends",
-      slow: true,
-      limitMs: limitsMs.steps,
-      title: `a machine that was terminated has no Node and no new certificate, and its successor joins at once among ${hostileOnes} hostile requests`,
+      title: `a machine that was terminated, by the manual's steps for a compromised one, has no Node and no new certificate, and its successor joins at once among ${hostileOnes} hostile requests, also while a zone is down and lists are refused`,
       run: async (context) => {
         const { api, cloud, note } = context;
         const { machine } = current(cloud);
         const { nodeName } = cloud.identity(machine);
-        const secret: { readonly server: string; readonly caCertificate: string; readonly token: string } = JSON.parse(
-          await cloud.readSecret(machine, cloud.secretNames[0] ?? ""),
-        );
-        const { server, caCertificate: ca } = secret;
-        // What root on the machine may have kept.
-        const pem = (await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem")) ?? "";
-        const thief = apiFor(kubeconfig({ server, ca, user: { certificate: pem, key: pem } }));
-        const bootstrap = apiFor(kubeconfig({ server, ca, user: { token: secret.token } }));
+        const { thief, bootstrap } = await thiefOf(cloud, machine);
         const hostile: string[] = [];
         for (let number = 0; number < hostileOnes; number += 1)
           hostile.push(await ask(bootstrap, `${nodeName.slice(0, -3)}${(number + 0x100).toString(16)}`));
-        const successor = await successorOf(context, machine);
-        const look = async (): Promise<boolean> => !(await nodeNames(api)).includes(nodeName);
-        await waitFor(`node ${nodeName} to be gone`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 });
-        const stolen = await ask(thief, nodeName);
-        // Its turn, and a list of the cloud that is newer than the request.
-        await new Promise((resolve) => setTimeout(resolve, 20_000));
-        const { items } = await api.certificates.listCertificateSigningRequest();
-        const approved = items.filter(({ status }) => status?.conditions?.some(({ type }) => type === "Approved"));
-        const wrong = approved.filter(({ metadata }) => [...hostile, stolen].includes(metadata?.name ?? ""));
-        expectEqual(wrong.length, 0, "hostile requests that were approved");
+        const [isolate, end, publish, traces] = walk("A node is compromised");
+        const names = { NODE: nodeName };
+        for (const step of [isolate, end, publish]) await follow(step, context, names);
+        await until("the token of before to be worth nothing", async () => {
+          const made = await ask(bootstrap, nodeName).catch(statusOf);
+          if (typeof made === "string") hostile.push(made);
+          return made === 401;
+        });
+        cloud.faults.zone = cloud.machines.find(({ zone, group }) => group !== undefined && zone !== machine.zone)?.zone;
+        cloud.faults.throttled = 2;
+        const successor = await successorOf(context, machine).finally(() => {
+          cloud.faults.zone = undefined;
+        });
+        await until("lists to be refused", async () => cloud.faults.throttled === 0);
+        await until(`node ${nodeName} to be gone`, async () => !(await nodesByName(api)).has(nodeName));
+        const approved = await expectRefused(api, [...hostile, await ask(thief, nodeName)]);
+        const seen = await follow(traces, context, names);
+        expect(seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`), `traces of it: ${seen}`);
         const own = approved.flatMap(({ metadata, status }) =>
           (status?.conditions ?? []).flatMap(({ message, lastUpdateTime }) =>
             message?.startsWith(`first certificate of ${successor},`)
@@ -82,42 +155,172 @@ export function replacementChecks(cluster: Cluster, worker: DecodedMachine): rea
           ),
         );
         expect(own.length === 1 && (own[0] ?? 0) <= patience * 1000, `the first certificate of ${successor} took ${own.join(", ")} ms`);
-        for (const name of [...hostile, stolen]) await api.certificates.deleteCertificateSigningRequest({ name }).catch(() => undefined);
         note(`${successor} came after ${nodeName}, with a certificate after ${(own[0] ?? 0) / 1000} s`);
       },
     },
     {
+      id: "replaced: never joined",
+      title: "a machine that never joins is ended, and the one after it joins",
+      run: impatient(async (context) => {
+        const { cloud, note } = context;
+        const { machine } = current(cloud);
+        await cluster.powerOffMachine(machine);
+        // The cloud runs it; what there is of it never boots.
+        const silent = cloud.replace(machine);
+        await until(`${silent.id} to be given up`, async () => cloud.isToGo(silent));
+        note(`${await successorOf(context, silent)} came after ${silent.id}`);
+      }),
+    },
+    {
       id: "replaced: without a Node",
-      slow: true,
-      limitMs: limitsMs.steps,
-      title: "a machine whose kubelet runs without a Node is replaced, and the group has its size again",
-      run: async (context) => {
+      title:
+        "a machine whose Node was deleted is replaced, once, although the leader dies in the middle; one of its name that follows is another; one that lists leave out meanwhile stays",
+      run: impatient(async (context) => {
         const { api, cloud, note } = context;
-        const { machine, group } = current(cloud);
+        const [machine, other] = workers(cloud);
+        if (machine?.group === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
+        const { group } = machine;
         const { nodeName } = cloud.identity(machine);
-        const map = await api.core.readNamespacedConfigMap(settings);
-        const kept = map.data?.settings ?? "";
-        const write = async (text: string): Promise<void> => {
-          const body = { ...(await api.core.readNamespacedConfigMap(settings)), data: { settings: text } };
-          await api.core.replaceNamespacedConfigMap({ ...settings, body });
-        };
-        const whole: { readonly joinWithin: object } = JSON.parse(kept);
-        await write(JSON.stringify({ ...whole, joinWithin: { ...whole.joinWithin, linux: 60 } }));
+        const uidOf = async () => (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
+        const [uid, { thief }] = [await uidOf(), await thiefOf(cloud, machine)];
+        if (other !== undefined) cloud.faults.hidden.add(other.id);
         try {
-          const size = cloud.sizeOf(group);
           await api.core.deleteNode({ name: nodeName });
-          const look = async (): Promise<boolean> => cloud.isToGo(machine);
-          await waitFor(`${machine.id} to be given up`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 });
-          const others = cloud.machines.filter((each) => cloud.isToGo(each) && each.id !== machine.id);
-          expectEqual(others.length, 0, "machines that were well and were given up");
-          const successor = await successorOf(context, machine);
-          const isWhole = async (): Promise<boolean> => cloud.sizeOf(group) === size;
-          await waitFor("the group to have its size again", isWhole, { timeoutMs: limitsMs.machine, intervalMs: 500 });
-          note(`${successor} came`);
+          await until(`${machine.id} to be given up`, async () => cloud.isToGo(machine));
+          await killLeader(api, lab);
+          expectEqual(await uidOf(), uid, "Node of a machine that lists leave out");
         } finally {
-          await write(kept);
+          cloud.faults.hidden.clear();
+        }
+        const others = cloud.machines.filter((each) => cloud.isToGo(each) && each !== machine);
+        expectEqual(others.length, 0, "machines that were well and were given up");
+        const successor = await successorOf(context, machine, true);
+        await until("the group to have its size again", async () => cloud.sizeOf(group) === group.desired);
+        await expectRefused(api, [await ask(thief, nodeName)]);
+        const more = workers(cloud).filter((each) => cloud.isToGo(each));
+        expectEqual(more.length, 0, "machines that the next leader gave up too");
+        note(`${successor} came after ${nodeName}`);
+      }),
+    },
+    {
+      id: "replaced: bad payload",
+      title: "a roll with a payload that does not join costs no machine that works, and one with a good payload goes on without help",
+      run: async (context) => {
+        const { api, cloud, listens, note } = context;
+        const { group } = current(cloud);
+        const old = workers(cloud);
+        const began = cloud.calls.length;
+        const poolOf = async () => (await machinesPage(api)).pools[group.name];
+        const untilWell =
+          (timeoutMs: number) =>
+          async (machine: SimulatedMachine): Promise<void> => {
+            const look = () => cloud.inService(machine, (port) => listens(machine.id, port));
+            await waitFor(`${machine.id} to be in service`, look, { timeoutMs, intervalMs: 500 });
+          };
+        /** Rolls the group to another payload, as its cloud does. */
+        const roll = async (beforeJoin: string, timeoutMs: number, mayBegin: () => Promise<void>): Promise<void> => {
+          const { machines } = await updates.begin(options, (config) => {
+            const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));
+            const changed = pools.map((pool) => (pool.os === "linux" ? { ...pool, beforeJoin } : pool));
+            return { ...config, "fenestra:pools": JSON.stringify(changed) };
+          });
+          const wanted = machines.filter(({ machine }) => machine.urn === worker.machine.urn);
+          await mayBegin();
+          await rollGroup(workers(cloud), wanted, cloud, cluster, { line: () => undefined }, untilWell(timeoutMs));
+        };
+        const { hostname } = new URL((await joinSecretOf(cloud, old[0] ?? worker.machine)).server);
+        // Its kubelet runs, and does not reach the API.
+        const elsewhere = `{ grep -v ${hostname} /etc/hosts; echo 127.0.0.9 ${hostname}; } >/tmp/hosts; cat /tmp/hosts >/etc/hosts`;
+        const failed = await roll(elsewhere, badMs, async () => undefined).then(
+          () => "nothing",
+          (error: unknown) => String(error),
+        );
+        const alive = old.filter(({ id }) => workers(cloud).some((each) => each.id === id));
+        expectEqual(alive.length, old.length, `machines that work, after ${failed}`);
+        const bad = workers(cloud).filter((each) => !old.includes(each));
+        expectEqual(bad.length, 1, "machines with the payload that does not join");
+        cloud.endRoll(group, "machines do not get in service");
+        for (const machine of bad) {
+          await cluster.powerOffMachine(machine);
+          cloud.terminate(machine);
+        }
+        await until("the node controller to say so", async () => {
+          const { ready, old: older, roll: told } = (await poolOf()) ?? {};
+          const says = told?.state === "Failed" && told.why?.includes("in service") === true && older === old.length;
+          return ready === old.length && (says || cloud.isRolling(group));
+        });
+        await roll("true", limitsMs.machine, async () => {
+          // What the update itself began is lost.
+          cloud.endRoll(group, "no capacity");
+          await until("the roll to be taken up again", async () => cloud.isRolling(group));
+        });
+        await until("all machines to be new and well", async () => {
+          const { ready, old: older } = (await poolOf()) ?? {};
+          return ready === old.length && older === 0;
+        });
+        const resumed = cloud.calls.slice(began).filter(({ action }) => action === "autoscaling:StartInstanceRefresh").length;
+        note(`${workers(cloud).length} machines are new; the node controller began ${resumed} rolls`);
+      },
+    },
+    {
+      id: "replaced: maintenance",
+      title: "a machine that its cloud is about to restart drains as far as the time allows, and then takes pods again",
+      run: async (context) => {
+        const { api, cloud, kubectl, namespace, waitingImage, note } = context;
+        const { machine } = current(cloud);
+        const { nodeName } = cloud.identity(machine);
+        const names = ["maintained-moves", "maintained-stays"] as const;
+        const [moves, stays] = names;
+        const pods = async () => (await api.core.listNamespacedPod({ namespace })).items;
+        const marked = async (): Promise<boolean> => {
+          const { metadata, spec } = await api.core.readNode({ name: nodeName });
+          const mark = metadata?.annotations?.["fenestra.dev/cordoned"];
+          return mark !== undefined && spec?.unschedulable === true;
+        };
+        const budget = ["--namespace", namespace, "poddisruptionbudget", stays];
+        await kubectl(["create", ...budget, `--selector=app=${stays}`, "--min-available=1"]);
+        let end = (): void => undefined;
+        try {
+          for (const name of names)
+            await api.core.createNamespacedPod({
+              namespace,
+              body: checkPod(
+                name,
+                {
+                  nodeSelector: { "kubernetes.io/os": "linux", "kubernetes.io/hostname": nodeName },
+                  containers: [waitingContainer(waitingImage)],
+                },
+                { app: name },
+              ),
+            });
+          await until("the pods to run, and their budget to be counted", async () => {
+            const { stdout: healthy } = await kubectl(["get", ...budget, "--output=jsonpath={.status.currentHealthy}"]);
+            const running = (await pods()).filter(
+              ({ metadata, status: is }) => is?.phase === "Running" && names.some((name) => name === metadata?.name),
+            );
+            return healthy === "1" && running.length === names.length;
+          });
+          end = cloud.announceMaintenance(machine, new Date(Date.now() + 45_000));
+          await until("the node to be cordoned with a mark", marked);
+          await until("the pod that may move to be gone", async () => !(await pods()).some(({ metadata }) => metadata?.name === moves));
+          expect(await marked(), "the node takes pods before the machine is back");
+          end();
+          await until(
+            "the node to take pods again",
+            async () => (await api.core.readNode({ name: nodeName })).spec?.unschedulable !== true,
+          );
+          expect(
+            (await pods()).some(({ metadata }) => metadata?.name === stays),
+            "a pod whose budget holds it is gone",
+          );
+          note(`${nodeName} took no pods and takes them again`);
+        } finally {
+          end();
+          for (const name of names) await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
+          await kubectl(["delete", ...budget]);
         }
       },
     },
   ];
+  return checks.map((check) => ({ ...check, slow: true, limitMs: limitsMs.steps }));
 }

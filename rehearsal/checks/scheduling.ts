@@ -1,51 +1,5 @@
 import { expect, expectEqual } from "../../checks/check.ts";
-import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
-import { limitsMs } from "../host/limits.ts";
-import { waitFor } from "../host/processes.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
-
-/**
- * A Windows pod whose build cannot be told.
- *
- * @param places whether the cluster has the policy that lets any Windows node have it; without it the taint keeps it waiting
- */
-export function ambiguousPod(places: boolean): RehearsalCheck {
-  return {
-    id: "ambiguous windows pod",
-    title: `a Windows pod whose build cannot be told ${places ? "gets a Windows node" : "stays Pending, and the scheduler says why"}`,
-    run: async ({ api, namespace, waitingImage, note }) => {
-      const name = "ambiguous";
-      const body = checkPod(name, { nodeSelector: { "kubernetes.io/os": "windows" }, containers: [waitingContainer(waitingImage)] });
-      try {
-        await api.core.createNamespacedPod({ namespace, body });
-        const decided = await waitFor(
-          "the scheduler to decide",
-          async () => {
-            const { spec, status } = await api.core.readNamespacedPod({ namespace, name });
-            const condition = status?.conditions?.find(({ type }) => type === "PodScheduled");
-            return condition === undefined ? undefined : { node: spec?.nodeName, condition };
-          },
-          { timeoutMs: limitsMs.answer },
-        );
-        const { node, condition } = decided;
-        note(node ?? `scheduler: ${condition.message}`);
-        expectEqual(node !== undefined, places, `whether it has a node (${condition.message})`);
-        if (node === undefined) {
-          expectEqual(condition.reason, "Unschedulable", "reason");
-          expect(
-            /untolerated taint/.test(condition.message ?? ""),
-            `the scheduler's message does not speak of taints: ${condition.message}`,
-          );
-        } else {
-          const { metadata } = await api.core.readNode({ name: node });
-          expectEqual(metadata?.labels?.["kubernetes.io/os"], "windows", `system of its node ${node}`);
-        }
-      } finally {
-        await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
-      }
-    },
-  };
-}
 
 /** Every object of the program is accepted. */
 export const objectsAccepted: RehearsalCheck = {

@@ -17,6 +17,7 @@ import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { fileChecks } from "./files.ts";
 import { identityChecks } from "./identity.ts";
 import { lateJoinCheck } from "./joining.ts";
+import { type Follow, followWith, manualCheck } from "./manual.ts";
 import { mirrorChecks } from "./mirror.ts";
 import { replacementChecks } from "./replacements.ts";
 import { trustChecks } from "./trust.ts";
@@ -107,7 +108,7 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
       hasWindows(parts)
         ? [windowsKubeletCheck(options.wine), ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network))]
         : [],
-      linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab),
+      linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts)),
     ],
   };
 }
@@ -117,6 +118,7 @@ function changing(parts: ListParts): readonly RehearsalCheck[] {
   const { options, stackConfig, program, infra, decoded, cluster, lab } = parts;
   const { mirror, lookUps } = infra;
   const worker = linuxWorker(parts);
+  const follow = followOf(parts);
   return [
     ...(mirror === undefined
       ? []
@@ -124,15 +126,21 @@ function changing(parts: ListParts): readonly RehearsalCheck[] {
           mirror,
           lookUps,
           registries: stackConfig.mirror.registries,
-          wayOut: stackConfig.network.nat !== "none",
+          wayOut: stackConfig.network.nat !== "none" || mirror.artifacts === undefined,
           decoded,
           running: () => [...cluster.machines.values()],
         })),
     ...(hasWindows(parts) ? [windowsDrainCheck(options.wine, cluster)] : []),
     ...((options.addOns?.programs.size ?? 0) === 0 ? [] : addOnChecks(cluster, stackConfig)),
     ...(worker === undefined || !hasSamples(stackConfig) ? [] : identityChecks(stackConfig, program, cluster)),
-    ...(worker === undefined ? [] : [lateJoinCheck(cluster, lab, worker), ...replacementChecks(cluster, worker)]),
+    ...(worker === undefined
+      ? []
+      : [lateJoinCheck(cluster, lab, worker), manualCheck(follow), ...replacementChecks({ ...parts, worker, follow })]),
   ];
+}
+
+function followOf({ options, cluster, lab }: ListParts): Follow {
+  return followWith(cluster, lab, options.programs.kubectl.path);
 }
 
 /** As docs/configuration.md has it. */

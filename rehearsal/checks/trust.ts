@@ -12,15 +12,40 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
+import { type Follow, walk } from "./manual.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 
-const pageSchema = z.object({ pools: z.record(z.string(), z.object({ ready: z.number() })) });
+const pageSchema = z.object({
+  cloud: z.object({ problems: z.array(z.string()) }).optional(),
+  pools: z.record(
+    z.string(),
+    z.object({ ready: z.number(), old: z.number(), roll: z.object({ state: z.string(), why: z.string() }).partial().optional() }),
+  ),
+});
 
 /** What the node controller shows (components/nodeController/program/status.py); nothing before its first round. */
-async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
+export async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
   const { items } = await api.core.listNamespacedConfigMap({ namespace: "kube-system", fieldSelector: "metadata.name=fenestra-machines" });
   return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
+}
+
+/** Which node controller leads: its node, and what tells it from others there. */
+async function leaderOf({ coordination }: Api): Promise<string> {
+  const lease = { name: "fenestra-node-controller", namespace: "kube-system" };
+  return (await coordination.readNamespacedLease(lease)).spec?.holderIdentity ?? "";
+}
+
+/** Kills the node controller that leads, wherever it is in its work. @returns which it was */
+export async function killLeader(api: Api, lab: ControlPlaneLab): Promise<string> {
+  const first = await leaderOf(api);
+  const leader = lab.indices.find((index) => lab.member(index).machine.id === first.split("_")[0]);
+  if (leader === undefined) throw new Error(`${first} is no control-plane machine`);
+  const { code } = await lab
+    .machine(leader)
+    .run(["pkill", "--signal", "KILL", "--full", "^/usr/bin/python[3] .*/opt/fenestra/node-controller"]);
+  expectEqual(code, 0, "exit code of pkill");
+  return first;
 }
 
 /** What the identities of a worker are tried with, by method, path and content; `NODE` is a control-plane node. */
@@ -43,7 +68,7 @@ const hostile: readonly (readonly [method: string, path: string, body: object])[
 /**
  * Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has.
  */
-export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly RehearsalCheck[] {
+export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Follow): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {
     const machine = cluster.machines.get(id);
     if (machine === undefined) throw new Error("no Linux worker runs");
@@ -85,21 +110,29 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
     {
       id: "leaked kubeconfig",
       title: "the exported kubeconfig loses its rights when its binding does, the machines' jobs keep theirs and have no file above it",
-      run: async ({ kubectl, peoplesApi, note }) => {
+      run: async (context) => {
+        const { kubectl, peoplesApi, note } = context;
+        const [revoke, look] = walk("A kubeconfig leaked");
         const binding = ["clusterrolebinding", "fenestra:administrators"];
         const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
         const status = async (): Promise<number | undefined> => await peoplesApi.core.listNode().then(() => 200, statusOf);
-        const until = async (wanted: number, ...patch: readonly object[]): Promise<void> => {
-          await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(patch)}`]);
+        const until = async (wanted: number): Promise<void> => {
           const options = { timeoutMs: limitsMs.answer, intervalMs: 100 };
           await waitFor(`${wanted} to the exported kubeconfig`, async () => (await status()) === wanted, options);
         };
-        expectEqual(await status(), 200, "answer to the exported kubeconfig");
-        await until(403, { op: "remove", path: "/subjects" });
+        await peoplesApi.core.createNamespacedConfigMap({ namespace: "default", body: { metadata: { name: "leaked" } } });
+        await peoplesApi.core.deleteNamespacedConfigMap({ namespace: "default", name: "leaked" });
+        await follow(revoke, context);
+        await until(403);
+        const seen = await follow(look, context);
+        for (const verb of ["create", "delete"])
+          expect(seen.includes(`"${verb}","configmaps","default","leaked"]`), `what was done with it: ${seen}`);
         await lab.script(0, "publish-join-secret.sh");
         const left = await inMachines(cluster, "ls /etc/kubernetes/*.conf");
         expect(left.length > 0 && !left.some((file) => file.includes("super-admin")), `kubeconfigs of machines: ${left.join(" ")}`);
-        await until(200, { op: "add", path: "/subjects", value: JSON.parse(kept) });
+        const put = [{ op: "add", path: "/subjects", value: JSON.parse(kept) }];
+        await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(put)}`]);
+        await until(200);
         note(`bound and not, ${left.length} files`);
       },
     },
@@ -254,21 +287,17 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab): readonly Re
           },
           { timeoutMs: limitsMs.steps, intervalMs: 500 },
         );
-        const lease = { name: "fenestra-node-controller", namespace: "kube-system" };
-        const holder = async () => (await api.coordination.readNamespacedLease(lease)).spec?.holderIdentity ?? "";
-        const first = await holder();
-        const nodeOf = new Map(lab.indices.map((index) => [lab.member(index).machine.id, index]));
-        const leader = nodeOf.get(first.split("_")[0] ?? "");
-        if (leader === undefined) throw new Error(`${first} is no control-plane machine`);
-        const { code } = await lab
-          .machine(leader)
-          .run(["pkill", "--signal", "KILL", "--full", "^/usr/bin/python[3] .*/opt/fenestra/node-controller"]);
-        expectEqual(code, 0, "exit code of pkill");
-        await waitFor("another one to lead", async () => ![first, ""].includes(await holder()), {
+        const first = await killLeader(api, lab);
+        await waitFor("another one to lead", async () => ![first, ""].includes(await leaderOf(api)), {
           timeoutMs: limitsMs.steps,
           intervalMs: 500,
         });
-        note(`${Object.keys(wanted).length} pools; after ${first} came ${await holder()}`);
+        const measured = async (): Promise<boolean> => {
+          const texts = await inMachines(cluster, "cat /var/lib/fenestra/metrics/node-controller.prom");
+          return texts.filter((text) => /^fenestra_node_controller_leads +1$/.test(text)).length === 1;
+        };
+        await waitFor("the metrics to say who leads", measured, { timeoutMs: limitsMs.answer, intervalMs: 500 });
+        note(`${Object.keys(wanted).length} pools; after ${first} came ${await leaderOf(api)}`);
       },
     },
   ];

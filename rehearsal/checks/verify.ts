@@ -64,6 +64,8 @@ function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): Rehears
   const wanted = [
     "nodes/control-plane",
     ...groups.flatMap((group) => [`nodes/${group}`, `pods-ready/${group}`]),
+    "control-plane",
+    "objects",
     "workloads",
     "plain-pods",
     ...windows.flatMap((group) => [`runtime-class/${group}`, ...(mutates ? [`runtime-class-policy/${group}`] : [])]),

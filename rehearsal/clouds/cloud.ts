@@ -27,14 +27,26 @@ export interface NodeTemplate {
   readonly taints: Readonly<Record<string, string>>;
 }
 
+/** What a cloud does wrong for a while. */
+export interface CloudFaults {
+  /** Ids of machines that lists leave out, although they run. */
+  readonly hidden: Set<string>;
+  /** AWS: a zone that is down. A list of all instances fails then, and one of its own instances too. */
+  zone: string | undefined;
+  /** How many of the next lists are refused, since there are too many questions. */
+  throttled: number;
+}
+
 /** A simulated cloud: the part that machines talk to, made from what the program registered; the same for both clouds. */
 export interface CloudSimulation {
   readonly machines: readonly SimulatedMachine[];
   /**
    * Replaces a machine as the cloud does when a program replaces it: same address, zone and disks, another instance. The old one is gone
    * from `machines`, which is a live list.
+   *
+   * @param sameName whether a new machine of a group gets the name of the old one, where the cloud gives names again. Default no.
    */
-  readonly replace: (machine: SimulatedMachine) => SimulatedMachine;
+  readonly replace: (machine: SimulatedMachine, sameName?: boolean) => SimulatedMachine;
   /**
    * What the cloud has after another update of the program: its objects, rights and templates.
    * @returns the machines that the program asks for. Those that are not running yet do so from `launch` on.
@@ -44,6 +56,13 @@ export interface CloudSimulation {
   readonly terminate: (machine: SimulatedMachine) => void;
   /** Announces to a machine of a group that it is going to be terminated. @returns whether it has said by now that it may go */
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
+  /** Announces that the machine is going to be restarted from then on. @returns what ends it */
+  readonly announceMaintenance: (machine: SimulatedMachine, from: Date) => () => void;
+  readonly faults: CloudFaults;
+  /** Whether a group replaces machines of an older template now: from an update on, or since somebody has had it begin again. */
+  readonly isRolling: (group: SimulatedGroup) => boolean;
+  /** Ends that. @param problem why it has failed. Default: it has not */
+  readonly endRoll: (group: SimulatedGroup, problem?: string) => void;
   /** Whether a machine of the control plane had the cloud end that one. */
   readonly isToGo: (machine: SimulatedMachine) => boolean;
   /** How many machines a group is to have now. */

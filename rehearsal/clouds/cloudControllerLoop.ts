@@ -3,7 +3,7 @@ import type { Network } from "../host/network.ts";
 import type { CloudSimulation } from "./cloud.ts";
 import { initialiseNodes, removeGoneNodes } from "./cloudController.ts";
 import { giveBalancers, provideVolumes } from "./controllers.ts";
-import { answerForWebhook } from "./webhooks.ts";
+import { answerForWebhook } from "./gmsaWebhook.ts";
 
 /**
  * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA

@@ -23,12 +23,13 @@ export interface FilledMirror {
 export class MirrorLacksError extends Error {
   override readonly name = "MirrorLacksError";
   constructor(url: string) {
-    super(`a machine wants ${url} of the mirror, which holds only what \`fenestra mirror --list\` names`);
+    super(`a machine wants ${url}, and there is only what \`fenestra mirror --list\` names`);
   }
 }
 
-/** Where a mirror holds a publisher's file, as the help of `fenestra mirror` has it: below its base URL, host and path. */
-export function placeOnMirror(base: string, url: string): string {
+/** Where a mirror holds a publisher's file, as the help of `fenestra mirror` has it: below its base URL, host and path. Without one it stays. */
+export function placeOnMirror(base: string | undefined, url: string): string {
+  if (base === undefined) return url;
   const { host, pathname } = new URL(url);
   return `${base.replace(/\/+$/, "")}/${host}${pathname}`;
 }
@@ -36,13 +37,13 @@ export function placeOnMirror(base: string, url: string): string {
 /**
  * A mirror that is filled from the list of `fenestra mirror --list` and from nothing else.
  *
- * @param base base URL of the mirror
+ * @param base base URL of the mirror; without one these are the publishers themselves
  * @param files files of the list
  * @param contents a file by its place on the mirror
  * @param login `user:password` that every request must carry; `undefined` for none
  */
 export function filledMirror(
-  base: string,
+  base: string | undefined,
   files: readonly MirrorFile[],
   contents: (place: string) => Buffer,
   login?: string,
@@ -58,7 +59,6 @@ export function filledMirror(
     const at = placeOnMirror(base, checksumUrl);
     held.set(at, Buffer.concat([held.get(at) ?? Buffer.alloc(0), Buffer.from(sum)]));
   }
-  const { origin } = new URL(base);
   const requests: MirrorRequest[] = [];
   const lacking = Promise.withResolvers<never>();
   // Nobody may be waiting any more.
@@ -66,8 +66,8 @@ export function filledMirror(
   return {
     requests,
     lacks: lacking.promise,
-    handle: ({ caller, url: path, headers }) => {
-      const url = `${origin}${path}`;
+    handle: ({ caller, host, url: path, headers }) => {
+      const url = `${base === undefined ? `https://${host}` : new URL(base).origin}${path}`;
       if (login !== undefined && headers.authorization !== basicAuthorization(login)) {
         requests.push({ url, status: 401 });
         lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));

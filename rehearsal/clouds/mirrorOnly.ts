@@ -7,9 +7,9 @@ import { listen } from "./server.ts";
 
 /** What a stack says of its way out. */
 export interface MirrorSettings {
-  /** Base URL of the mirror of files. */
-  readonly artifacts: string;
-  /** URL of a proxy in front of it. */
+  /** Base URL of the mirror of files; without one the proxy leads to the publishers, and nothing else does. */
+  readonly artifacts: string | undefined;
+  /** URL of a proxy in front of them. */
   readonly httpProxy: string | undefined;
   /** Logins that the proxy and the mirror want, `user:password`. */
   readonly proxyLogin?: string | undefined;
@@ -49,15 +49,16 @@ export interface MirrorParts {
 }
 
 /**
- * Starts a mirror that is filled from the list alone, and the proxy that the stack names. Publishers have no address in this network, and
- * the name server knows none of them.
+ * Starts a mirror that is filled from the list alone, and the proxy that the stack names, which leads to the publishers of the list where
+ * there is no mirror. Publishers have no address in this network, and the name server knows none of them.
  */
 export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;
   const { authority = parts.authority } = settings;
   const { artifacts, httpProxy, proxyLogin, mirrorLogin, list } = settings;
   const mirror = filledMirror(artifacts, list.files, contents, mirrorLogin);
-  const place = await standAt(new URL(artifacts), newAddress, authority);
+  const publishers = artifacts === undefined ? [...new Set(list.files.map(({ url }) => new URL(url).hostname))] : [];
+  const place = await standAt(new URL(artifacts ?? `https://${publishers[0]}`), newAddress, authority, publishers);
   const server = await listen(place.address, place.port, mirror.handle, place.tls);
   const refused = Promise.withResolvers<never>();
   // The alert by which a client refuses a certificate (RFC 8446, section 6.2).
@@ -67,7 +68,7 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const proxy = httpProxy === undefined ? undefined : await standAt(new URL(httpProxy), newAddress, authority);
   const onDenied = ({ caller, target }: ProxiedRequest): void =>
     refused.reject(new Error(`${caller} asks the proxy for ${target} without its login`));
-  const routes = new Map([[place.authority, place]]);
+  const routes = new Map([place.authority, ...publishers.map((host) => `${host}:443`)].map((at) => [at, place]));
   const proxied = proxy === undefined ? [] : await startProxy({ ...proxy, routes, login: proxyLogin, onDenied });
   const lacks = Promise.race([mirror.lacks, refused.promise]);
   // Nobody may be waiting any more.
@@ -82,12 +83,17 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
 }
 
 /** Where a server of a URL listens in this network, and how machines find it there. */
-async function standAt({ protocol, hostname, port: written }: URL, newAddress: MirrorParts["newAddress"], authority: KeyAndCertificate) {
+async function standAt(
+  { protocol, hostname, port: written }: URL,
+  newAddress: MirrorParts["newAddress"],
+  authority: KeyAndCertificate,
+  others: readonly string[] = [],
+) {
   const literal = isIPv4(hostname);
   const address = await newAddress(literal ? hostname : undefined);
   const secure = protocol === "https:";
   const port = Number(written) || (secure ? 443 : 80);
-  const names = literal ? { ipAddresses: [hostname] } : { dnsNames: [hostname] };
+  const names = literal ? { ipAddresses: [hostname] } : { dnsNames: [...new Set([hostname, ...others])] };
   const identity = issueServerCertificate(authority, { commonName: "rehearsal", ...names });
   return {
     address,

@@ -2,15 +2,15 @@ import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { Kubectl } from "../api/apply.ts";
 import { waitFor } from "../host/processes.ts";
 
-/** What the API server must know of the kind, and no more: its fields are the Prometheus operator's matter and are not checked here. */
-const definition = {
+/** What the API server must know of a kind, and no more: its fields are the Prometheus operator's matter and are not checked here. */
+const definition = (kind: string) => ({
   apiVersion: "apiextensions.k8s.io/v1",
   kind: "CustomResourceDefinition",
-  metadata: { name: "servicemonitors.monitoring.coreos.com" },
+  metadata: { name: `${kind.toLowerCase()}s.monitoring.coreos.com` },
   spec: {
     group: "monitoring.coreos.com",
     scope: "Namespaced",
-    names: { kind: "ServiceMonitor", plural: "servicemonitors", singular: "servicemonitor" },
+    names: { kind, plural: `${kind.toLowerCase()}s`, singular: kind.toLowerCase() },
     versions: [
       {
         name: "v1",
@@ -20,16 +20,18 @@ const definition = {
       },
     ],
   },
-};
+});
 
-/** Fake of the Prometheus operator of a cluster whose stack asks for ServiceMonitors: the definition that comes with it. */
+const definitions = { apiVersion: "v1", kind: "List", items: ["ServiceMonitor", "PrometheusRule"].map(definition) };
+
+/** Fake of the Prometheus operator of a cluster whose stack asks for ServiceMonitors: the definitions that come with it. */
 export async function defineServiceMonitors({ resources }: RecordedProgram, kubectl: Kubectl): Promise<void> {
   if (!resources.some(({ type }) => type === "kubernetes:monitoring.coreos.com/v1:ServiceMonitor")) return;
   // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
   await waitFor(
-    "the fake definition of ServiceMonitor to be taken",
+    "the fake definitions of ServiceMonitor and PrometheusRule to be taken",
     async () => {
-      const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definition));
+      const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definitions));
       if (code !== 0) throw new Error(stderr.trim());
       return true;
     },

@@ -45,14 +45,14 @@ export interface SimulatedInfra {
   readonly lookUps: readonly LookUp[];
   readonly endpointCa: string;
   readonly artifacts: ArtifactFiles;
-  /** What takes the publishers' place in a network that reaches nothing but a mirror. */
+  /** What takes the publishers' place in a network that reaches nothing but a mirror or a proxy. */
   readonly mirror: MirrorOnly | undefined;
 }
 
 /**
  * Builds the surroundings in the rehearsal's own namespaces.
  *
- * @param mirror the stack's mirror; with it publishers cannot be reached.
+ * @param mirror the stack's mirror or proxy; with it publishers cannot be reached otherwise.
  */
 export async function buildSimulatedInfra(
   cloud: CloudSimulation,

@@ -241,9 +241,9 @@ export class Cluster {
     await this.startLinux(successor, true);
   }
 
-  /** Makes a machine anew: another instance with the same user data, address and disk. Returns it with its new id. */
-  async replaceMachine(member: DecodedMachine): Promise<DecodedMachine> {
-    const successor = { machine: this.#parts.cloud.replace(member.machine), payload: member.payload };
+  /** Makes a machine anew: another instance with the same user data, address and disk, and the same name if its cloud does that. */
+  async replaceMachine(member: DecodedMachine, sameName = false): Promise<DecodedMachine> {
+    const successor = { machine: this.#parts.cloud.replace(member.machine, sameName), payload: member.payload };
     await this.startLinux(successor, member.machine.group === undefined);
     return successor;
   }

@@ -16,11 +16,13 @@ import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { callHook } from "./hooks.ts";
 import { withRelease } from "./releases.ts";
 
+type Config = Readonly<Record<string, string>>;
+
 /** What updates of a stack begin with. */
 export interface UpdateParts {
   readonly stack: string;
   /** Config of the first update. */
-  readonly config: Readonly<Record<string, string>>;
+  readonly config: Config;
   /** Absolute path of the program's entry. */
   readonly entry: string;
   /** What the first update registered. */
@@ -44,13 +46,17 @@ export class Updates {
     this.#state = new Map(parts.program.resources.map((resource) => [resource.urn, resource]));
   }
 
-  /** Runs the program for a release; nothing happens to the cluster yet. */
-  async begin(release: Release): Promise<Update> {
+  /**
+   * Runs the program for a release; nothing happens to the cluster yet.
+   *
+   * @param change what else is another in the stack's config. Default nothing.
+   */
+  async begin(release: Release, change: (config: Config) => Config = (same) => same): Promise<Update> {
     const { stack, config, entry, simulate, cloud, decode } = this.#parts;
     const { program, hooks } = await runProgramWithHooks({
       entry,
       stack,
-      config: withRelease(config, release.programs["kube-apiserver"].version),
+      config: withRelease(change(config), release.programs["kube-apiserver"].version),
       mode: "known-outputs",
       simulate: nextUpdate(simulate, this.#state),
     });
@@ -161,18 +167,36 @@ export class Update {
 
   async #roll(running: readonly SimulatedMachine[], wanted: readonly DecodedMachine[], cluster: Cluster): Promise<void> {
     const { cloud, progress } = this.#of;
-    const last = [...running];
-    for (const worker of wanted) {
-      cloud.launch(worker.machine);
-      const { nodeName } = cloud.identity(worker.machine);
-      await cluster.startWorkers([worker]);
-      await untilReady(nodeName, cluster);
-      const first = last.shift();
-      if (first !== undefined) await retire(first, cloud, cluster);
-      progress.line(`update: ${worker.machine.name} has joined${first === undefined ? "" : `, ${first.name} is gone`}`);
-    }
-    for (const machine of last) await retire(machine, cloud, cluster);
+    await rollGroup(running, wanted, cloud, cluster, progress);
   }
+}
+
+/**
+ * Replaces a group's machines one by one, the new one first.
+ *
+ * @param untilUp waits until a new machine is what the group takes for well, and throws when it gives up; then the roll ends there. Default:
+ *     until its node is Ready.
+ */
+export async function rollGroup(
+  running: readonly SimulatedMachine[],
+  wanted: readonly DecodedMachine[],
+  cloud: CloudSimulation,
+  cluster: Cluster,
+  progress: Pick<Progress, "line">,
+  untilUp: (machine: SimulatedMachine) => Promise<void> = (machine) => untilReady(cloud.identity(machine).nodeName, cluster),
+): Promise<void> {
+  const last = [...running];
+  for (const worker of wanted) {
+    cloud.launch(worker.machine);
+    await cluster.startWorkers([worker]);
+    await untilUp(worker.machine);
+    const first = last.shift();
+    if (first !== undefined) await retire(first, cloud, cluster);
+    progress.line(`update: ${worker.machine.name} has joined${first === undefined ? "" : `, ${first.name} is gone`}`);
+  }
+  for (const machine of last) await retire(machine, cloud, cluster);
+  const { group } = wanted[0]?.machine ?? {};
+  if (group !== undefined) cloud.endRoll(group);
 }
 
 async function apply(resource: RecordedResource, { kubectl }: Cluster, force: boolean): Promise<void> {

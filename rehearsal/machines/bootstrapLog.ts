@@ -4,8 +4,8 @@ const atOnceSeconds = 60;
 const failuresInARow = 3;
 
 /**
- * The stage of a Linux machine's bootstrap that fails again and again without waiting for anything, with its last words; nothing while the
- * bootstrap may still get on. Pure.
+ * The stage of a Linux machine's bootstrap that fails again and again without waiting for anything, with what it first complained of and its
+ * last words; nothing while the bootstrap may still get on. Pure.
  * @param log what components/machine/linux/scripts/bootstrap.sh and its stages have written
  */
 export function stuckStage(log: string): string | undefined {
@@ -17,5 +17,8 @@ export function stuckStage(log: string): string | undefined {
   const failed = ends.findLast(({ atOnce }) => atOnce);
   const last = ends.filter(({ stage }) => stage === failed?.stage).slice(-failuresInARow);
   if (failed === undefined || last.length < failuresInARow || !last.every(({ atOnce }) => atOnce)) return undefined;
-  return `stage ${failed.stage} fails each time: ${lines[failed.index - 1]?.trim()}`;
+  const begin = lines.findLastIndex((line, index) => index < failed.index && / bootstrap \S+: /.test(line));
+  const words = lines.slice(begin + 1, failed.index).map((line) => line.trim());
+  const told = new Set([words.find((line) => /^curl: \(|error:/i.test(line)), words.at(-1)]);
+  return `stage ${failed.stage} fails each time: ${[...told].filter((line) => line !== undefined).join("; at last: ")}`;
 }

@@ -67,6 +67,7 @@ export class Systemd {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
       return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
     }
+    if (verb === "status" || verb === "list-timers") return { code: 0, text: [...this.#states.keys(), ...this.#timers.keys()].join("\n") };
     if (verb === "show") {
       const failed = [...this.#states].filter(
         ([name, { active, lastCode = 0 }]) => name.startsWith("fenestra-") && !active && lastCode !== 0,

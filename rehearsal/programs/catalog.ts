@@ -125,11 +125,8 @@ export async function pinnedMinors(folder: string, label: string): Promise<Reado
   const own = /^\s*k8s\.io\/kubernetes v(\d+\.\d+\.\d+)$/m.exec(await readFile(join(folder, "go.mod"), "utf8"))?.[1];
   if (own === undefined)
     throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [`restore it: git checkout ${label}/go.mod`]);
-  const others = (await readdir(folder)).flatMap((file): [string, string][] => {
-    const minor = /^kubernetes-(\d+\.\d+)\.mod$/.exec(file)?.[1];
-    return minor === undefined ? [] : [[minor, file]];
-  });
-  return new Map<string, string | undefined>([[minorOf(own), undefined], ...others]);
+  const others = await readdir(join(folder, "kubernetes"));
+  return new Map([[minorOf(own), undefined], ...others.map((minor): [string, string] => [minor, `kubernetes/${minor}/go.mod`])]);
 }
 
 /** Release of Kubernetes that programs are wanted of. */
@@ -160,7 +157,7 @@ export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
 export function modFileOf(minor: string, pinned: ReadonlyMap<string, string | undefined>, label: string): string | undefined {
   if (pinned.has(minor)) return pinned.get(minor);
   throw new RehearsalError(`${label} pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
-    `add ${label}/kubernetes-${minor}.mod and .sum, as those of the other minors`,
+    `add ${label}/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`,
   ]);
 }
 

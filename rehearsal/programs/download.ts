@@ -1,11 +1,10 @@
 import { createHash } from "node:crypto";
-import { createWriteStream, existsSync } from "node:fs";
-import { chmod, rename } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, readFile, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { Transform } from "node:stream";
-import { pipeline } from "node:stream/promises";
+import { z } from "zod";
 import { messageOf } from "../../components/gates/messageOf.ts";
-import { runOrFail } from "../host/command.ts";
+import { runCommand, runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
@@ -78,48 +77,38 @@ function sumOf(text: string, file: string): string | undefined {
   return line?.slice(0, 64);
 }
 
+const release = z.looseObject({ assets: z.array(z.looseObject({ name: z.string(), digest: z.string().nullish() })) });
+
 /** The digest of one file in GitHub's description of a release (REST API, "Get a release by tag name", `assets[].digest`). */
 function digestOf(text: string, file: string): string | undefined {
-  const release: unknown = JSON.parse(text);
-  if (typeof release !== "object" || release === null || !("assets" in release)) return undefined;
-  const assets: readonly unknown[] = Array.isArray(release.assets) ? release.assets : [];
-  for (const asset of assets) {
-    if (typeof asset !== "object" || asset === null || !("name" in asset && "digest" in asset)) continue;
-    const { name, digest } = asset;
-    if (name === file && typeof digest === "string") return /^sha256:([0-9a-f]{64})$/.exec(digest)?.[1];
-  }
-  return undefined;
-}
-
-/** Time limits in milliseconds. */
-export interface DownloadLimits {
-  /** Until the server answers. Default: 5,000. */
-  readonly connectMs: number;
-  /** Without any data. Default: 30,000. */
-  readonly stallMs: number;
+  const asset = release.parse(JSON.parse(text)).assets.find(({ name }) => name === file);
+  return /^sha256:([0-9a-f]{64})$/.exec(asset?.digest ?? "")?.[1];
 }
 
 /**
  * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside it, so that the next
  * program from the same archive need not be downloaded.
- * @throws NotReachable when the server does not answer in time or does not have the file
+ * @param patience seconds without a connection or data after which it is given up. Default: 10.
+ * @throws NotReachable when the server does not answer in time or does not have the file, or there is no curl
  * @throws RehearsalError when the checksum differs
  */
-export async function download(what: Download, target: string, limits: DownloadLimits): Promise<void> {
+export async function download(what: Download, target: string, patience?: number): Promise<void> {
   const folder = dirname(target);
   const file = what.member === undefined ? target : join(folder, what.url.split("/").at(-1) ?? "archive");
-  if (what.member === undefined || !existsSync(file)) await fetchVerified(what, file, limits);
+  if (what.member === undefined || !existsSync(file)) await fetchVerified(what, file, patience);
   if (what.member !== undefined) {
     await runOrFail(["tar", "-xzf", file, "-C", folder, "--no-same-owner", "--strip-components=1", what.member]);
   }
   await chmod(target, 0o755);
 }
 
-async function fetchVerified(what: Download, file: string, limits: DownloadLimits): Promise<void> {
-  const wanted = what.checksumIn(await fetchText(what.checksumUrl, limits));
-  if (wanted === undefined) throw new NotReachable(`${what.checksumUrl} has no checksum of ${what.url}`);
+async function fetchVerified(what: Download, file: string, patience: number | undefined): Promise<void> {
   const partial = `${file}.partial`;
-  const found = await fetchFile(what.url, partial, limits);
+  const wanted = what.checksumIn((await fetched(what.checksumUrl, partial, patience)).toString());
+  if (wanted === undefined) throw new NotReachable(`${what.checksumUrl} has no checksum of ${what.url}`);
+  const found = createHash("sha256")
+    .update(await fetched(what.url, partial, patience))
+    .digest("hex");
   if (found === wanted) return await rename(partial, file);
   throw new RehearsalError(`${what.url} has the SHA-256 ${found}, but ${what.checksumUrl} says ${wanted}.`, [
     "run it again: the download may have been cut short or changed on its way",
@@ -127,57 +116,11 @@ async function fetchVerified(what: Download, file: string, limits: DownloadLimit
   ]);
 }
 
-async function fetchText(url: string, limits: DownloadLimits): Promise<string> {
-  const { response, rearm, done } = await open(url, limits);
-  try {
-    rearm();
-    return await response.text();
-  } catch (error) {
-    throw new NotReachable(`${url}: ${messageOf(error)}`);
-  } finally {
-    done();
-  }
-}
-
-/** @returns the file's SHA-256 */
-async function fetchFile(url: string, target: string, limits: DownloadLimits): Promise<string> {
-  const { response, rearm, done } = await open(url, limits);
-  const hash = createHash("sha256");
-  const measure = new Transform({
-    transform(chunk: Buffer, _encoding, next) {
-      rearm();
-      hash.update(chunk);
-      next(null, chunk);
-    },
-  });
-  try {
-    if (response.body === null) throw new Error("empty answer");
-    await pipeline(response.body, measure, createWriteStream(target));
-  } catch (error) {
-    throw new NotReachable(`${url}: ${messageOf(error)}`);
-  } finally {
-    done();
-  }
-  return hash.digest("hex");
-}
-
-async function open(url: string, limits: DownloadLimits) {
-  const controller = new AbortController();
-  const abort = (milliseconds: number) =>
-    setTimeout(() => controller.abort(new Error(`no data for ${milliseconds / 1000} s`)), milliseconds);
-  let timer = abort(limits.connectMs);
-  const done = () => clearTimeout(timer);
-  const rearm = () => {
-    done();
-    timer = abort(limits.stallMs);
-  };
-  try {
-    const response = await fetch(url, { signal: controller.signal });
-    if (!response.ok) throw new Error(`HTTP ${response.status}`);
-    rearm();
-    return { response, rearm, done };
-  } catch (error) {
-    done();
-    throw new NotReachable(`${url}: ${messageOf(error)}`);
-  }
+/** Fetches a file, and gives up after so many seconds without a connection or without data. */
+async function fetched(url: string, target: string, patience = 10): Promise<Buffer> {
+  const limits = ["--connect-timeout", "--speed-time"].flatMap((limit) => [limit, String(patience)]);
+  const argv = ["curl", "--silent", "--show-error", "--fail", "--location", "--speed-limit", "1", ...limits, "--output", target, url];
+  const problem = await runCommand(argv, { timeoutMs: 3_600_000 }).then(({ code, stderr }) => (code === 0 ? "" : stderr.trim()), messageOf);
+  if (problem !== "") throw new NotReachable(`${url}: ${problem}`);
+  return await readFile(target);
 }

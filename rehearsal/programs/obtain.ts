@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
+import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
 import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
@@ -21,7 +22,7 @@ import {
   type Wanted,
 } from "./catalog.ts";
 import { containerRuntime, kubeletChecker, toolsFolder as ownTools } from "./containerRuntime.ts";
-import { type DownloadBases, type DownloadLimits, download, downloadOf, NotReachable, officialBases } from "./download.ts";
+import { type DownloadBases, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { programOnPath } from "./onPath.ts";
 import { repoBuilds } from "./repoPrograms.ts";
 
@@ -46,8 +47,8 @@ export interface ProgramSources {
   readonly path?: string;
   /** Those given replace the official addresses. */
   readonly bases?: Partial<DownloadBases>;
-  /** Time limits of downloads. */
-  readonly limits?: Partial<DownloadLimits>;
+  /** Seconds without data after which a download is given up. Default: 10. */
+  readonly patience?: number;
   /** The Go module that pins the versions. Default: the project's `tools`. */
   readonly toolsFolder?: string;
 }
@@ -70,7 +71,7 @@ interface Search {
   readonly arch: string;
   readonly path: string;
   readonly bases: DownloadBases;
-  readonly limits: DownloadLimits;
+  readonly patience: number | undefined;
   readonly toolsFolder: string;
   /** File beside the module's go.mod that pins these versions; `undefined` for go.mod itself. */
   readonly modFile: string | undefined;
@@ -92,17 +93,12 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   const [minor = ""] = (await pinnedMinors(toolsFolder, "tools")).keys();
   const pinned = await searchOf(options, toolsFolder, { minor });
   const wanted = await searchOf(options, toolsFolder, options.wanted ?? { minor });
-  if (wanted.folder === pinned.folder) return programsOf(await find(programNames, pinned));
+  const all = z.record(z.enum(programNames), z.custom<Program>());
+  if (wanted.folder === pinned.folder) return all.parse(Object.fromEntries(await find(programNames, pinned)));
   const isOther = (name: ProgramName): boolean => (wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name));
-  return programsOf(
-    new Map([
-      ...(await find(programNames.filter(isOther), wanted)),
-      ...(await find(
-        programNames.filter((name) => !isOther(name)),
-        pinned,
-      )),
-    ]),
-  );
+  const others = await find(programNames.filter(isOther), wanted);
+  const same = programNames.filter((name) => !isOther(name));
+  return all.parse(Object.fromEntries([...others, ...(await find(same, pinned))]));
 }
 
 async function find(names: readonly ProgramName[], search: Search): Promise<ReadonlyMap<ProgramName, Program>> {
@@ -143,7 +139,7 @@ async function searchOf(options: ObtainOptions, toolsFolder: string, wanted: Wan
     arch,
     path: sources.path ?? process.env.PATH ?? "",
     bases: { ...officialBases, ...sources.bases },
-    limits: { connectMs: 5_000, stallMs: 30_000, ...sources.limits },
+    patience: sources.patience,
     toolsFolder,
     modFile,
     cacheDir,
@@ -178,7 +174,7 @@ async function downloadAll(names: readonly ProgramName[], work: string, search: 
         const start = performance.now();
         try {
           const what = downloadOf(name, search.pins.versions, search.arch, search.bases);
-          await download(what, join(work, name), search.limits);
+          await download(what, join(work, name), search.patience);
         } catch (error) {
           if (!(error instanceof NotReachable)) throw error;
           problems.set(project, error.message);
@@ -238,24 +234,4 @@ function goMissing(pins: Pins): RehearsalError {
       `or put the programs on PATH: ${wanted}`,
     ],
   );
-}
-
-function programsOf(found: ReadonlyMap<ProgramName, Program>): Programs {
-  const get = (name: ProgramName): Program => {
-    const program = found.get(name);
-    if (program === undefined) throw new Error(`${name} was not obtained`);
-    return program;
-  };
-  return {
-    "kube-apiserver": get("kube-apiserver"),
-    "kube-controller-manager": get("kube-controller-manager"),
-    "kube-scheduler": get("kube-scheduler"),
-    kubeadm: get("kubeadm"),
-    kubectl: get("kubectl"),
-    kubelet: get("kubelet"),
-    etcd: get("etcd"),
-    etcdctl: get("etcdctl"),
-    etcdutl: get("etcdutl"),
-    kwok: get("kwok"),
-  };
 }

@@ -33,7 +33,12 @@ export const podNetworkImages: readonly KnownImage[] = [
     system: true,
     programs: ["cp"],
   },
-  { image: "ghcr.io/flannel-io/flannel", system: true, programs: ["cp"] },
+  {
+    image: "ghcr.io/flannel-io/flannel",
+    files: { "/opt/bin/install-conf": "/.rehearsal/commands/install-conf" },
+    system: true,
+    programs: ["/opt/bin/install-conf"],
+  },
   {
     image: "mcr.microsoft.com/containernetworking/azure-cni",
     files: { "/dropgz": "/.rehearsal/commands/dropgz" },
@@ -58,6 +63,8 @@ const azureConflist = JSON.stringify({
 /** Bodies of fakes in a machine. Plug-ins are looked for, but not run: the runtime takes their place. */
 export const podNetworkCommands: Readonly<Record<string, string>> = {
   flannel: "exit 0",
+  // cmd/install_conf/main.go
+  "install-conf": '[ $# = 2 ] && cp "$1" "$2.tmp" && mv "$2.tmp" "$2"',
   // It deploys the files of Azure's image in the order of its arguments (dropgz/pkg/embed/payload.go).
   dropgz: `shift
 while [ $# -gt 0 ]; do

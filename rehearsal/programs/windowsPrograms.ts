@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { rename } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
@@ -72,27 +73,12 @@ export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted, 
     lacking.push({ one, lack });
   }
   for (const [label, list] of Map.groupBy(lacking, ({ one }) => one.program.module)) await build(label, list, progress);
-  return pathsOf(new Map(all.map(({ name, file }) => [name, file])));
+  return z.record(z.enum(windowsProgramNames), z.string()).parse(Object.fromEntries(all.map(({ name, file }) => [name, file])));
 }
 
 /** Whether none of Kubernetes' own is yet to be downloaded or built; the others take a minute. */
 export async function windowsProgramsAtHand(wanted: Wanted): Promise<boolean> {
   return (await placed(wanted)).every(({ file, program }) => program.url === undefined || existsSync(file));
-}
-
-function pathsOf(found: ReadonlyMap<WindowsProgramName, string>): WindowsPrograms {
-  const get = (name: WindowsProgramName): string => {
-    const file = found.get(name);
-    if (file === undefined) throw new Error(`${name}.exe was not obtained`);
-    return file;
-  };
-  return {
-    kubelet: get("kubelet"),
-    "kube-proxy": get("kube-proxy"),
-    kubectl: get("kubectl"),
-    "host-local": get("host-local"),
-    "cni-plugin": get("cni-plugin"),
-  };
 }
 
 const folderOf = (module: string): string => fileURLToPath(new URL(`../../${module}`, import.meta.url));
@@ -147,7 +133,7 @@ async function downloadProblem({ name, program, versions, file }: Placed, progre
   try {
     await withWorkFolder(dirname(file), async (work) => {
       const target = join(work, basename(file));
-      await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target, { connectMs: 5_000, stallMs: 30_000 });
+      await download({ url, checksumUrl: `${url}.sha256`, checksumIn }, target);
       await rename(target, file);
     });
     progress.line(`${name}.exe: downloaded in ${seconds(start)}`);

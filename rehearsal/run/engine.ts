@@ -4,7 +4,7 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import { placeOf } from "../../plan/fakes/cloud.ts";
 import type { SimulatedCloud } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedProgram } from "../../plan/program/recorded.ts";
-import { ServedCloud } from "../../plan/providers/cloud.ts";
+import { type Deployer, ServedCloud } from "../../plan/providers/cloud.ts";
 import { makeEngineProject } from "../../plan/providers/engineProject.ts";
 import { serveProviders } from "../../plan/providers/serve.ts";
 import { defineServiceMonitors } from "../clouds/monitoring.ts";
@@ -19,6 +19,8 @@ export interface EngineParts {
   readonly config: Readonly<Record<string, string>>;
   readonly program: RecordedProgram;
   readonly simulate: SimulatedCloud;
+  /** Default: somebody who may do everything. */
+  readonly deployer?: Deployer;
   readonly cluster: Cluster;
   readonly machines: readonly DecodedMachine[];
   readonly workFolder: string;
@@ -77,7 +79,9 @@ export async function serveEngine(parts: EngineParts): Promise<EngineAccess> {
       }
     },
   };
-  const served = await serveProviders(new ServedCloud(simulate, program.resources, watch, placeOf(config).existing));
+  const clouds = new ServedCloud(simulate, program.resources, watch, placeOf(config).existing);
+  clouds.deployer = parts.deployer ?? clouds.deployer;
+  const served = await serveProviders(clouds);
   const folder = path.join(workFolder, "engine");
   await mkdir(folder, { mode: 0o700 });
   return { variables: makeEngineProject({ folder, stack, config, ports: served.ports }), folder };

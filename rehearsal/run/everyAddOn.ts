@@ -7,6 +7,7 @@ type Input = Required<NonNullable<StackConfigInput["addons"]>>;
 /** Values of the add-ons that are no mere switch, of documentation: nobody asks for any of them in a rehearsal. */
 const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } = {
   autoscalerLimits: { nodes: 100 },
+  serviceMonitorLabels: { release: "kube-prometheus-stack" },
   gmsa: {
     credentialSpecs: [
       {

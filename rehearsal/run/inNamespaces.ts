@@ -3,6 +3,7 @@ import { paintFor } from "../../checks/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { minorOf } from "../../components/model/releases.ts";
+import type { Deployer } from "../../plan/providers/cloud.ts";
 import { withoutExamples } from "../../plan/providers/engineProject.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { RehearsalError } from "../host/errors.ts";
@@ -42,6 +43,8 @@ export interface RehearsalSettings {
   readonly keep: boolean;
   /** Serve the simulated clouds to the official Pulumi CLI in place of the plan's engine. */
   readonly engine: boolean;
+  /** Who deploys there. Default: somebody who may do everything. */
+  readonly deployer: ((stack: string, config: Readonly<Record<string, string>>) => Deployer) | undefined;
   /** The slow checks too. */
   readonly full: boolean;
   /** Folder that the logs are copied to at the end. Default: none. */
@@ -158,7 +161,7 @@ function reasonOf(error: unknown): string {
 
 /** The rehearsal itself. */
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
-  const { stack, config, cloud, realAddOns, keep, engine, full, logs, only, breakage, wanted, updateTo, updateFrom } = settings;
+  const { stack, config, cloud, realAddOns, keep, engine, deployer, full, logs, only, breakage, wanted, updateTo, updateFrom } = settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, later, quiet);
@@ -180,6 +183,7 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     only,
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
+    ...(deployer === undefined ? {} : { deployer: deployer(stack, config) }),
     ...(engine ? { onEngine: async (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) } : {}),
   });
   const { lines, passed } = summary(reports, only, paint);

@@ -7,7 +7,7 @@ import { mirrorList } from "../../plan/report/mirrorList.ts";
 import type { MirrorSettings } from "../clouds/mirrorOnly.ts";
 import type { Breakage } from "./breakage.ts";
 
-/** What `fenestra mirror --list` tells of a stack with a mirror of files; nothing for a stack without. */
+/** What `fenestra mirror --list` tells of a stack with a mirror of files or a proxy; nothing for a stack without. */
 export async function mirrorSettings(
   { entry, stack, config }: PlanRequest,
   stackConfig: StackConfig,
@@ -16,18 +16,17 @@ export async function mirrorSettings(
 ): Promise<MirrorSettings | undefined> {
   const { httpProxy, noProxy = [], proxyCredentials, registryCredentials = {}, mirror, access } = stackConfig;
   const { artifacts } = mirror;
-  if (artifacts === undefined) {
-    if (change === undefined) return undefined;
+  if (artifacts === undefined && change !== undefined)
     throw new Error(`${stack} has no fenestra:mirror.artifacts, so nothing can be left out of its mirror`);
-  }
+  if (artifacts === undefined && httpProxy === undefined) return undefined;
   const list = mirrorList(await makePlan({ stack, config, entry }), clusterSpec(stackConfig));
   const issuers = access.signIn.map(({ issuer }) => new URL(issuer).hostname);
   return {
     artifacts,
     // Machines then ask the mirror themselves, and nothing is left that the proxy leads to.
-    httpProxy: withoutProxy(new URL(artifacts).hostname, noProxy) ? undefined : httpProxy,
+    httpProxy: artifacts !== undefined && withoutProxy(new URL(artifacts).hostname, noProxy) ? undefined : httpProxy,
     proxyLogin: basicLogin(proxyCredentials),
-    mirrorLogin: basicLogin(registryCredentials[new URL(artifacts).host]),
+    mirrorLogin: artifacts === undefined ? undefined : basicLogin(registryCredentials[new URL(artifacts).host]),
     authority,
     issuers,
     list: change?.(list) ?? list,
@@ -50,7 +49,9 @@ function basicLogin(login: StackConfig["proxyCredentials"]): string | undefined 
 
 /** What a user is told of a mirror before it is used. */
 export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSettings): string {
+  const files = `the ${list.files.length} files of \`fenestra mirror --list\``;
+  if (artifacts === undefined) return `proxy: ${httpProxy} leads to ${files}; nothing else can be reached`;
   const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
   const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";
-  return `mirror: ${artifacts}${trust}${way} holds the ${list.files.length} files of \`fenestra mirror --list\`; no publisher can be reached`;
+  return `mirror: ${artifacts}${trust}${way} holds ${files}; no publisher can be reached`;
 }

@@ -181,6 +181,34 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       return `${content}---\n${asks.replace("workers-ask", "workers-get").replace("system:node-bootstrapper", approved)}`;
     }),
   },
+  "no-repairs": {
+    what: "the node controller may replace no machine",
+    fails: "replaced: never joined",
+    ...inObject("ConfigMap", "fenestra-node-controller", (text) => text.replace(/(perHour[^:]*:)\d+/, "$10")),
+  },
+  "absence-by-lists": {
+    what: "the node controller takes a machine for gone that lists leave out (Azure: its files are in the user data)",
+    fails: "replaced: without a Node",
+    ...inFiles(({ path, content }) =>
+      path.endsWith("/controller.py")
+        ? content.replace("return action.machine is not None or self.cloud.gone(action.node)", "return True")
+        : content,
+    ),
+  },
+  "health-before-join": {
+    what: "Linux workers open their health port whether their node is Ready or not (Azure)",
+    fails: "replaced: bad payload",
+    ...inFiles(({ path, content }) =>
+      path === "/opt/fenestra/health.sh" ? content.replace("if node_ready; then", "if true; then") : content,
+    ),
+  },
+  "cordon-without-mark": {
+    what: "Linux workers do not remember that it was they that cordoned their node (Azure)",
+    fails: "replaced: maintenance",
+    ...inFiles(({ path, content }) =>
+      path === "/opt/fenestra/drain.sh" ? content.replace('{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},', "{") : content,
+    ),
+  },
   "add-on-without-right": {
     what: "metrics-server may not look for nodes and pods",
     fails: "add-ons: programs",

@@ -1,4 +1,5 @@
 import type { Paint } from "../../checks/report.ts";
+import type { Deployer } from "../../plan/providers/cloud.ts";
 import type { CheckOptions } from "../checks/selection.ts";
 import type { Progress } from "../host/progress.ts";
 import type { Breakage } from "./breakage.ts";
@@ -22,6 +23,8 @@ export interface RehearsalOptions extends CheckOptions {
   /** Colours of the report. Default: none. */
   readonly paint?: Paint;
   /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
+  /** Who deploys there. Default: somebody who may do everything. */
+  readonly deployer?: Deployer;
   readonly onEngine?: (access: EngineAccess) => Promise<void>;
   /** Called when the checks are done, before everything is taken down, so that a person can look around. */
   readonly onReady?: (view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>;

@@ -109,7 +109,17 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     requireChosen(selection, ofFiles.atOnce);
     const session = new CheckSession(progress, options.paint ?? plain, files.length);
     await session.run(files, {});
-    const parts = { stack, config, program, simulate, cluster, machines: decoded, workFolder, progress };
+    const parts = {
+      ...(options.deployer === undefined ? {} : { deployer: options.deployer }),
+      stack,
+      config,
+      program,
+      simulate,
+      cluster,
+      machines: decoded,
+      workFolder,
+      progress,
+    };
     await options.onEngine(await serveEngine(parts));
     return session.results;
   }

@@ -236,6 +236,17 @@ describe("the controllers", () => {
     }
   });
 
+  it("of volumes clone one of the cluster's into one of the cluster's", () => {
+    const tags = (of: string) => ({ [`aws:${of}/ebs.csi.aws.com/cluster`]: "true", [`aws:${of}/kubernetes.io/cluster/demo`]: "owned" });
+    const can = (context: Record<string, string>, action = "CopyVolumes") =>
+      allows([ebsDriver], { action: `ec2:${action}`, resource: ec2("volume/vol-1"), context });
+    const creating = { ...tags("RequestTag"), "ec2:CreateAction": "CopyVolumes" };
+    assert.deepEqual(
+      [can(tags("ResourceTag")), can(tags("RequestTag")), can(creating, "CreateTags"), can(owned)],
+      [true, true, true, false],
+    );
+  });
+
   it("of size resize this cluster's groups only", () => {
     const call = { action: "autoscaling:SetDesiredCapacity", resource: group("demo-linux") };
     assert.equal(allows([autoscaler], { ...call, context: owned }), true);

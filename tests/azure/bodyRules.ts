@@ -201,6 +201,12 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
         all.filter((each) => each.type === own.type && place(each.inputs) === place(inputs)).length !== 1
       );
     },
+    // Azure/azure-sdk-for-python#556
+    "a rule waits for the one before it of its group": ({ networkSecurityGroupName: group }, own, all) => {
+      const rules = all.filter(({ type, inputs }) => type === own.type && inputs.networkSecurityGroupName === group);
+      const before = rules[rules.indexOf(own) - 1];
+      return before !== undefined && !own.dependencies.includes(before.urn);
+    },
   },
   "network:NetworkSecurityGroup": {
     // pulumi/pulumi-azure-native#611
@@ -234,6 +240,10 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
   "storage:StorageAccount": {
     // Azure documentation, resource name rules
     "a storage account's name has 3 to 24 lower-case letters and digits": ({ accountName }) => hasBadName(accountName, /^[a-z0-9]{3,24}$/),
+  },
+  "storage:Blob": {
+    // pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage_azidentity.go
+    "a blob is replaced for its text, and stays meanwhile for those who read it": (_, { options }) => options.retainOnDelete !== true,
   },
   "authorization:RoleAssignment": {
     // Azure documentation, troubleshoot Azure RBAC

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
-import { ofType, type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
-import { azureType, runAzure } from "./run.ts";
+import { ofType, type Recorded, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
+import { azureType } from "./run.ts";
 
 const identityType = azureType("managedidentity:UserAssignedIdentity");
 
@@ -54,7 +54,7 @@ describe("secrets of gMSA accounts on Azure", () => {
   });
 
   it("need no identity where no pool has the plug-in", async () => {
-    const plain = await runAzure("azure-dev");
+    const plain = await runStack("azure-dev");
     assert.ok(![...ofType(plain, identityType).values()].some(({ name }) => name.includes("gmsa")));
   });
 });

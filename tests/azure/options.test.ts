@@ -1,7 +1,7 @@
 import path from "node:path";
 import type { RecordedOptions } from "../../plan/program/recorded.ts";
+import { runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { runAzure } from "./run.ts";
 
 /** The options of a resource that are under test, each on a line. */
 function optionsOf({ replaceOnChanges, ignoreChanges, deleteBeforeReplace }: RecordedOptions): string {
@@ -19,7 +19,7 @@ describe("the options of the resources on Azure", () => {
   // We give them to the engine because azure-native does not know what Azure refuses to change, or mistakes for a change what Azure filled
   // in itself. Kinds that are not in the snapshot have none of it: Azure then refuses, and nothing has been deleted.
   it("are these, by kind", async () => {
-    const { program } = await runAzure("azure-prod");
+    const { program } = await runStack("azure-prod");
     const own = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
     const kinds = [...Map.groupBy(own, ({ type }) => type)].map(([type, resources]) => {
       const variants = [...new Set(resources.map(({ options }) => optionsOf(options)))].sort();

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { rolesAllow, rolesOf } from "../../plan/fakes/azureAccess.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { type Recorded, resource } from "../support/mocks.ts";
-import { azureType, runAzure } from "./run.ts";
+import { type Recorded, resource, runStack } from "../support/mocks.ts";
+import { azureType } from "./run.ts";
 
 const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
 const key = `${shared}/Microsoft.Compute/diskEncryptionSets/own`;
@@ -34,7 +34,7 @@ describe("purchase and placement of pools on Azure", () => {
       osDisk: { type: "StandardSSD_LRS", encryptionKey: key },
       etcdDisk: { encryptionKey: etcdKey },
     };
-    made = await runAzure("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
+    made = await runStack("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
   });
   const group = (pool: string) => resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
   const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);

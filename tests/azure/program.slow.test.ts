@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { inDns } from "../../components/azure/resourceGroup.ts";
 import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
-import { ofType } from "../support/mocks.ts";
+import { ofType, runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { azureType, runAzure } from "./run.ts";
+import { azureType } from "./run.ts";
 
 /** Kinds that Azure gives no tags (Azure documentation, tag support for resources). */
 const untagged = [
@@ -19,7 +19,7 @@ const untagged = [
 
 describe("the program on Azure", () => {
   it("of azure-prod has exactly the resources of its snapshot", async () => {
-    const { program } = await runAzure("azure-prod");
+    const { program } = await runStack("azure-prod");
     const resources = program.resources.filter(({ type }) => !/^(kubernetes:|fenestra:kubernetes:)/.test(type));
     const kinds = Map.groupBy(resources, ({ type }) => type.replace("azure-native:", ""));
     // Sorted: which of two that wait for something comes first is chance.
@@ -29,7 +29,7 @@ describe("the program on Azure", () => {
   });
 
   it("lets nothing be replaced by its own name before it is gone", async () => {
-    const { program } = await runAzure("azure-prod");
+    const { program } = await runStack("azure-prod");
     const declared = program.resources.filter(
       ({ type, options }) =>
         type.startsWith("azure-native:") &&
@@ -47,7 +47,7 @@ describe("the program on Azure", () => {
 
   it("hands every Azure resource its one provider, with region and the subscription that it may touch", async () => {
     const accountId = "01234567-89ab-cdef-0123-456789abcdef";
-    const recorded = await runAzure("azure-dev", { accountId });
+    const recorded = await runStack("azure-dev", { accountId });
     const providers = [...ofType(recorded, "pulumi:providers:azure-native").values()];
     assert.deepEqual(
       providers.map(({ name, inputs }) => [name, inputs.location, inputs.subscriptionId]),
@@ -58,7 +58,7 @@ describe("the program on Azure", () => {
   });
 
   it("tags every resource that Azure has tags for, and places it in the group and the region", async () => {
-    const { program } = await runAzure("azure-prod");
+    const { program } = await runStack("azure-prod");
     const azure = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
     assert.ok(azure.length > 80);
     for (const { name, type, inputs } of azure) {
@@ -81,7 +81,7 @@ describe("the program on Azure", () => {
   });
 
   it("exports these outputs, the kubeconfig as a secret", async () => {
-    const { outputs } = (await runAzure("azure-dev")).program;
+    const { outputs } = (await runStack("azure-dev")).program;
     assert.ok(outputs.kubeconfig instanceof Secret);
     assert.equal(outputs.apiEndpoint, "https://api.azure-dev.fenestra.internal:6443");
     assert.match(textOf(outputs.publicEndpoint) ?? "", /^https:\/\/azure-dev-[a-z0-9]{8}\.westeurope\.cloudapp\.azure\.com:6443$/);
@@ -95,7 +95,7 @@ describe("the program on Azure", () => {
 
   it("keeps what cannot be made again from being deleted in production, and nothing in development", async () => {
     const kept = async (stack: string): Promise<readonly string[]> =>
-      (await runAzure(stack)).program.resources
+      (await runStack(stack)).program.resources
         .filter(({ type, options }) => type.startsWith("azure-native:") && options.protect === true)
         .map(({ name }) => name)
         .sort();

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { mapOf, type PropertyMap } from "../../plan/program/values.ts";
-import type { Recorded } from "../support/mocks.ts";
+import { type Recorded, runStack } from "../support/mocks.ts";
 import { bodyProblems, bodyRules } from "./bodyRules.ts";
-import { runAzure } from "./run.ts";
 
 /** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it. */
 const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
@@ -60,11 +59,12 @@ describe("the request bodies for Azure", () => {
   let prod: Recorded;
   let special: Recorded;
   before(async () => {
-    dev = await runAzure("azure-dev");
-    prod = await runAzure("azure-prod");
-    special = await runAzure("azure-dev", {
+    dev = await runStack("azure-dev");
+    prod = await runStack("azure-prod");
+    special = await runStack("azure-dev", {
       name: "a",
       encryptionAtHost: "true",
+      access: JSON.stringify({ serviceAccountKeys: ["rsa-1"], workloadIdentity: {} }),
       pools: JSON.stringify([{ name: "win2025xx", os: "windows-2025", spot: true, autoscale: { min: 0, max: 100 } }]),
     });
   });
@@ -74,7 +74,7 @@ describe("the request bodies for Azure", () => {
   });
 
   it("are met by every rule of the table at least once", () => {
-    const types = new Set(dev.program.resources.map(({ type }) => type));
+    const types = new Set([dev, special].flatMap(({ program }) => program.resources.map(({ type }) => type)));
     for (const kind of Object.keys(bodyRules)) assert.ok(types.has(`azure-native:${kind}`), kind);
   });
 

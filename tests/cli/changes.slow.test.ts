@@ -67,6 +67,42 @@ describe("the stacks that change", function () {
     assert.equal(second?.change.status, "same");
   });
 
+  it("are told by what a reviewer decides: the verdict, the setting, the nodes, what is billed, then values", async () => {
+    const config = stackConfig("aws-dev");
+    const more = await planOf("aws-dev", {
+      ...config,
+      "fenestra:pools": config["fenestra:pools"]?.replace('"count":2', '"count":5') ?? "",
+    });
+    const [compared] = await compareStacks(texts(["aws-dev"]), { stacks: ["aws-dev"], plan: async () => more });
+    const { nodes, values, overview } = compared?.change ?? assert.fail("nothing was compared");
+    assert.equal(
+      nodes,
+      `safe: no machine is replaced
+
+Stack file
+~ pools[linux].count: 2 -> 5
+
+Nodes
+  aws-dev-control-plane-0-instance: stays
+~ linux: gets 3 machines, 2 -> 5
+  win2019: stays, 2 machines
+  win2022: stays, 2 machines
+
+Billed by time
+~ disk, 50 GiB gp3: 3 -> 6
+~ machine, m7i.large: 3 -> 6`,
+    );
+    assert.match(
+      values,
+      /^Resources: 1 changed\n~ aws:autoscaling\/group:Group aws-dev-pool-linux-group: changes in place\n {4}desiredCapacity: 2 -> 5\n/,
+    );
+    assert.deepEqual(overview, {
+      controlPlane: [{ name: "aws-dev-control-plane-0-instance", fate: "stays" }],
+      pools: ["linux", "win2019", "win2022"].map((name) => ({ name, fate: name === "linux" ? "changed" : "stays" })),
+      ...{ added: 0, removed: 0, changed: 1, replaced: 0, refused: 0, lost: 0, newFindings: 0, goneFindings: 0 },
+    });
+  });
+
   it("may be new or gone", async () => {
     const compared = await compareStacks(texts(["aws-dev"]), now("azure-dev"));
     assert.deepEqual(
@@ -100,7 +136,7 @@ describe("the stacks that change", function () {
     assert.deepEqual([unknown?.change.status, unknown?.change.reason], ["unknown", "--since x: that version cannot plan aws-dev: no"]);
     const old = { stacks: ["aws-dev"], plan: async () => `{"version":0}` };
     const [older] = await compareStacks(old, now("aws-dev"));
-    assert.match(older?.change.reason ?? "", /^it is not a plan of version/);
+    assert.match(older?.change.reason ?? "", /^it is no plan.json of version/);
   });
 
   it("do not hide an error that is ours", async () => {

@@ -139,10 +139,19 @@ describe("a repository of one's own", function () {
   });
 
   it("is compared with its own commits", () => {
+    const commands = [
+      ["changes", "--since", "HEAD"],
+      ["plan", "--stack", "shop", "--diff", "HEAD"],
+    ];
     const undo = edit(stackFile, (text) => text.replace("count: 2", "count: 5"));
-    assert.match(inUser("changes", "--since", "HEAD"), /^shop: changes\n[\s\S]*linux/);
-    assert.match(inUser("plan", "--stack", "shop", "--diff", "HEAD"), /^(?![\s\S]*Nothing changes)[\s\S]*linux/);
+    for (const command of commands) assert.match(inUser(...command, "--fail-on", "lost-data"), /^(?![\s\S]*Nothing changes)[\s\S]*linux/);
     undo();
+    const keep = edit(stackFile, (text) => `${text}  fenestra:addons: { storage: false }\n`);
+    for (const command of commands) {
+      assert.match(inUser(...command), /DATA IS LOST/i);
+      assert.equal(fenestra(program, user, ...command, "--fail-on", "lost-data").status, 3);
+    }
+    keep();
   });
 
   it("adds a Kubernetes release beside its stack files, not to the program", async () => {

@@ -100,6 +100,7 @@ describe("bad input", () => {
         "pools.0.size": "m7i.large",
         "pools.0.kubelet": { kubeReserved: { memory: "7Gi" }, systemReserved: { memory: "100Mi" } },
       },
+      "no NAT with a proxy": { "network.nat": "none", httpProxy: "http://10.1.0.9:3128" },
       "no NAT with a mirror": {
         "network.nat": "none",
         "mirror.artifacts": "https://m.test:8443/a",
@@ -143,15 +144,16 @@ describe("bad input", () => {
     const seen = new Set<string>();
     const isNew = (message: string, allowed: string): boolean =>
       message !== "is not a key that Fenestra knows" && !/\. [A-Z]/.test(allowed) && seen.size < seen.add(allowed).size;
-    const told = [...rows, flagRows, nameRows].flat().map(([title, cloud, changes]) => {
-      const { problems } = errorOf(changed(cloud, changes));
-      const lines = problems.flatMap(({ path: at, value, message, allowed }) => [
-        `${at.replace("config.fenestra:", "")} = ${showValue(value)} ${message}`,
-        ...(isNew(message, allowed) ? [`    allowed: ${allowed}`] : []),
-      ]);
-      return [`# ${title} (${cloud})`, ...lines.map(line), ""].join("\n");
-    });
-    matchSnapshot(path.join(import.meta.dirname, "snapshots", "badInput.txt"), told.join(""));
+    // A row's first problem begins the line, its others are indented.
+    const told = [...rows, flagRows, nameRows]
+      .flat()
+      .flatMap(([, cloud, changes]) =>
+        errorOf(changed(cloud, changes)).problems.flatMap(({ path: at, value, message, allowed }, index) => [
+          line(`${index === 0 ? "" : "  "}${at.replace("config.fenestra:", "")} = ${showValue(value)} ${message}`),
+          ...(isNew(message, allowed) ? [line(`    allowed: ${allowed}`)] : []),
+        ]),
+      );
+    matchSnapshot(path.join(import.meta.dirname, "snapshots", "badInput.txt"), `${told.join("\n")}\n`);
   });
 
   it("is told all at once, sorted, once each, as people read it", () => {
@@ -177,8 +179,14 @@ describe("bad input", () => {
       }),
     );
     assert.ok(!error.message.includes("hunter2"));
-    const shown = error.message.replace(releases, "RELEASES");
-    matchSnapshot(path.join(import.meta.dirname, "snapshots", "manyProblems.txt"), shown);
+    assert.match(error.message, /^The stack configuration has 21 problems:\n\nconfig/);
+    const refused = [
+      "access.public.allow[0], cluster, controlPlane.replicas, dbPassword, kubernetes.serviceCidr, kubernetes.version, mirror.artifacts",
+      "name, network.nat, network.zones[1], network.zones[2], pools[0].autoscale, pools[0].name, pools[0].size",
+      'pools[1].labels["kubernetes.io/arch"], pools[1].labels["my team"], pools[2].name, pools[2].os, pools[2].size, pools[3].image, tags.cost',
+    ];
+    const told = [...error.message.matchAll(/^config\.fenestra:(.+?): /gmu)].map(([, at]) => at);
+    assert.equal(told.join(", "), refused.join(", "));
   });
 
   it("gives an empty config its missing keys and nothing else", () => {
@@ -214,7 +222,15 @@ describe("bad input", () => {
     assert.equal(fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }), undefined, "what is allowed says it already");
     assert.equal(errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy, "state a size; m7i.large is the default");
     assert.match(fix({ secretsEncryption: { keys: ["key1"], kms: [] } }) ?? "", /^move the Secrets .* docs\/limits.md/);
+    assert.deepEqual([fix({ nodePools: [] }), fix({ "pools.1.max": 3 })], ["name them in pools", "autoscale has min and max"]);
     assert.equal(fix({ zone: 1 }), "remove it or correct its spelling");
+    assert.equal(fix({ "kubernetes.serviceCidr": "10.244.0.0/20" }), "move one of the two");
+    const withoutSource = errorOf(changed("aws", { "network.nat": "none" })).problems[0]?.remedy;
+    assert.equal(withoutSource, "set fenestra:httpProxy or fenestra:mirror, or choose another nat");
+    assert.equal(
+      fix({ "mirror.artifacts": "https://user:hunter2@mirror.example.com/files" }),
+      "pulumi config set --secret --path 'fenestra:registryCredentials[\"mirror.example.com\"].password', and the name as username",
+    );
   });
 });
 

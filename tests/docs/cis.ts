@@ -137,7 +137,7 @@ export const cisRows: readonly CisRow[] = [
   ),
   shows(
     "1.3.7, 1.4.2",
-    "address of the controllers: 127.0.0.1",
+    "address of the controllers: 127.0.0.1, without `addons.exporters`",
     (files) => manager(files, "bind-address") === "127.0.0.1" && files.flag("kube-scheduler", "bind-address") === "127.0.0.1",
   ),
   shows(
@@ -185,13 +185,13 @@ export const cisRows: readonly CisRow[] = [
     "seccomp by default",
     onNodes((config) => config.seccompDefault === true),
   ),
-  row("4.3.1", "metrics of kube-proxy: 127.0.0.1", "pass"),
+  row("4.3.1", "metrics of kube-proxy: 127.0.0.1, without `addons.exporters`", "pass"),
   row("5.1.1, 5.1.2, 5.1.4, 5.1.8 to 5.1.13", "who may do what", "yours", "the tables above for Fenestra's own accounts"),
   row("5.1.3", "no wildcards", "pass", "in Fenestra's own roles"),
   row("5.1.5, 5.1.6", "tokens only where they are needed", "yours"),
   shows("5.1.7", "no system:masters", ({ clusterStage }) => /^rm -f \/etc\/kubernetes\/super-admin\.conf$/m.test(clusterStage)),
   shows("5.2.1 to 5.2.5, 5.2.9 to 5.2.12", "baseline of PodSecurity", ({ admission }) => /enforce: baseline/.test(admission)),
   row("5.2.6 to 5.2.8", "restricted of PodSecurity", "yours", "a label of the namespace"),
-  row("5.3.1, 5.3.2", "network policies", "fails", "nothing enforces them, [see above](#inside-the-cluster)"),
+  row("5.3.1, 5.3.2", "network policies", "yours", "`network.policies`, [see above](#inside-the-cluster)"),
   row("5.4.1 to 5.6.4", "Secrets, images, namespaces", "yours", "5.6.2 by 4.2.14"),
 ];

@@ -13,6 +13,7 @@ import { stackConfig } from "../support/stacks.ts";
 import { ciParts } from "./ciParts.ts";
 import { readDocument, root } from "./documents.ts";
 import {
+  alertsTable,
   awsPortsTable,
   awsRightsTable,
   azurePortsTable,
@@ -63,6 +64,7 @@ describe("generated parts of the documentation", () => {
 
   it("operations: stages, exit codes and flags are those of the program", () => {
     matchGenerated("docs/operations/debugging.md", { "windows-stages": windowsStagesTable(), "linux-stages": linuxStagesTable() });
+    matchGenerated("docs/operations/incidents.md", { alerts: alertsTable() });
     matchGenerated("docs/operations/control-plane.md", { "reserved-flags": reservedFlagsTable() });
   });
 

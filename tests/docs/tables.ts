@@ -17,6 +17,7 @@ import {
   withCredentials,
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
+import { alerts } from "../../components/model/alerts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { groupName } from "../../components/model/poolGroups.ts";
 import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
@@ -28,6 +29,14 @@ import { cisRows } from "./cis.ts";
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n");
+}
+
+/** Alerts, with the sections that say what to do. */
+export function alertsTable(): string {
+  return markdownTable(
+    ["Alert", "While", "Minutes", "Section"],
+    alerts.map(({ name, expression, minutes, section, link }) => [name, lines([expression]), String(minutes), `[${section}](${link})`]),
+  );
 }
 
 /** The benchmark of the CIS, item by item. */

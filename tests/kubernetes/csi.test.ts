@@ -32,6 +32,14 @@ describe("CSI drivers", () => {
     }
   });
 
+  it("give what they make the stack's tags on AWS, and take no disk from a machine of Azure by force", () => {
+    const args = (stack: "aws-prod" | "azure-dev", name: string) =>
+      podSpec(manifest(manifestsOf(exampleSpec(stack)), "Deployment", name))?.containers[0]?.args ?? [];
+    const tags = "--extra-tags=fenestra:cluster=aws-prod,fenestra:environment=production,owner=platform";
+    assert.ok(args("aws-prod", "ebs-csi-controller").includes(tags));
+    assert.ok(args("azure-dev", "csi-azuredisk-controller").includes("--force-detach-backoff=false"));
+  });
+
   it("start on a node only when its labels tell its zone, whatever its taints", () => {
     const initialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
     const worker = { key: "node-role.kubernetes.io/control-plane", operator: "DoesNotExist" };
@@ -49,6 +57,18 @@ describe("CSI drivers", () => {
     }
   });
 
+  it("let the disks of a lost node move together, and have the memory to check large ones", () => {
+    for (const [stack, prefix, memory] of [
+      ["aws-dev", "ebs-csi", "256Mi"],
+      ["azure-dev", "csi-azuredisk", "1000Mi"],
+    ] as const) {
+      const all = manifestsOf(exampleSpec(stack));
+      const attacher = podSpec(manifest(all, "Deployment", `${prefix}-controller`))?.containers.find(({ name }) => name === "csi-attacher");
+      for (const arg of ["--worker-threads=100", "--kube-api-qps=20"]) assert.ok(attacher?.args?.includes(arg), arg);
+      assert.equal(podSpec(manifest(all, "DaemonSet", `${prefix}-node`))?.containers[0]?.resources?.limits?.memory, memory);
+    }
+  });
+
   it("read Nodes and change none from a worker", () => {
     for (const stack of ["aws-dev", "azure-dev"] as const) {
       for (const role of manifestsOf(exampleSpec(stack)).filter(({ kind }) => kind === "ClusterRole")) {
@@ -56,6 +76,27 @@ describe("CSI drivers", () => {
         const verbs = (role.rules ?? []).flatMap((rule) => rule.verbs);
         assert.deepEqual([...new Set(verbs)].toSorted(), ["get", "list", "watch"], role.metadata.name);
       }
+    }
+  });
+
+  it("make snapshots where that is asked for, with a class that is the default and rights of their own", () => {
+    for (const { title, spec } of combinations) {
+      const all = manifestsOf(spec);
+      const controllers = all.filter(
+        ({ kind, metadata }) => kind === "Deployment" && /^(ebs-csi|csi-azuredisk)-controller$/.test(metadata.name),
+      );
+      const [images, rules] = [
+        controllers.flatMap((each) => podSpec(each)?.containers.map(({ image }) => String(image)) ?? []),
+        all.flatMap((each) =>
+          each.kind === "ClusterRole" && /(ebs-csi|azuredisk)-controller$/.test(each.metadata.name) ? (each.rules ?? []) : [],
+        ),
+      ];
+      const found = [
+        images.filter((image) => image.includes("/csi-snapshotter:")).length,
+        all.filter(({ kind }) => kind === "VolumeSnapshotClass").length,
+        rules.filter(({ resources }) => resources?.includes("volumesnapshotcontents/status")).length,
+      ];
+      assert.deepEqual(found, spec.addons.volumeSnapshots ? [1, 1, 1] : [0, 0, 0], title);
     }
   });
 

@@ -266,7 +266,7 @@ describe("in-cluster layer", () => {
         assert.ok(before.has(name), `${owner.name} does not wait for ${name}`);
     }
     const others = kept.filter((each) => parentOf(each) !== "in-samples").map(parentOf);
-    assert.deepEqual([...new Set(others)].toSorted(), ["in-cloud-controller", "in-storage"]);
+    assert.deepEqual([...new Set(others)].toSorted(), ["in-cloud-controller", "in-storage", "in-volumes"]);
   });
 
   it("makes the gMSA webhook a certificate for its Service's name, and keeps the key secret", async () => {

@@ -1,11 +1,13 @@
 import assert from "node:assert/strict";
+import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { samples } from "../../components/kubernetes/samples.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, manifest, manifestsOf, withoutWindows } from "./switches.ts";
+import { combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
@@ -35,9 +37,30 @@ describe("networking objects", () => {
     }
   });
 
-  it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it", () => {
+  it("ask flanneld on Linux whether it lives and knows the node's network, on the machine alone", () => {
+    const [flanneld] = podSpec(manifest(manifestsOf(aws), "DaemonSet", "kube-flannel"))?.containers ?? [];
+    const at = (probe: NonNullable<typeof flanneld>["livenessProbe"]) =>
+      `${probe?.httpGet?.host}:${probe?.httpGet?.port}${probe?.httpGet?.path}`;
+    assert.ok(flanneld?.command?.includes("--healthz-ip=127.0.0.1") && flanneld?.command.includes("--healthz-port=10262"));
+    assert.deepEqual([at(flanneld?.livenessProbe), at(flanneld?.readinessProbe)], ["127.0.0.1:10262/healthz", "127.0.0.1:10262/readyz"]);
+  });
+
+  it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it, of more pods in a larger cluster", () => {
     const { spec } = manifest(manifestsOf(aws), "PodDisruptionBudget", "coredns");
     assert.deepEqual(spec, { maxUnavailable: 1, selector: { matchLabels: { "k8s-app": "kube-dns" } } });
+    const scale = (count: number, max: number) => {
+      const pools = aws.pools.slice(0, 1).map((pool) => ({ ...pool, count, autoscale: { min: 1, max } }));
+      const { minReplicas, maxReplicas } = manifest(manifestsOf(withPools(aws, pools)), "HorizontalPodAutoscaler", "coredns").spec ?? {};
+      return [minReplicas, maxReplicas];
+    };
+    assert.deepEqual(
+      [scale(1, 1), scale(60, 60), scale(60, 200)],
+      [
+        [2, 4],
+        [4, 8],
+        [4, 26],
+      ],
+    );
   });
 
   it("run flanneld and kube-proxy of the node's disk with a token that is renewed", () => {
@@ -149,16 +172,24 @@ describe("cloud objects", () => {
     }
   });
 
-  it("keep the disk controllers at work for minutes after they are told to go, so that no disk is left behind", () => {
-    for (const [spec, name] of [
-      [aws, "ebs-csi-controller"],
-      [azure, "csi-azuredisk-controller"],
-    ] as const) {
-      const pod = podSpec(manifest(manifestsOf(spec), "Deployment", name));
-      const lasting = pod?.containers.filter(({ name: container }) => container !== "liveness-probe") ?? [];
-      assert.equal(lasting.length, 4);
-      for (const { lifecycle } of lasting) assert.deepEqual(lifecycle, { preStop: { sleep: { seconds: 150 } } });
-      assert.equal(pod?.terminationGracePeriodSeconds, 180);
+  it("let the drivers go after the volumes of deleted claims, without a time that every roll would wait for", () => {
+    for (const { title, spec } of combinations) {
+      const plan = planOf(spec);
+      const drivers = plan
+        .flatMap(({ manifests }) => manifests)
+        .filter(({ kind, metadata }) => kind === "Deployment" && /csi/.test(metadata.name));
+      for (const each of drivers)
+        assert.ok(
+          podSpec(each)?.containers.every(({ lifecycle }) => lifecycle === undefined),
+          title,
+        );
+      const held = plan.find(({ name }) => name === "volumes");
+      assert.equal(held !== undefined, drivers.length > 0, title);
+      assert.deepEqual(
+        held?.manifests.flatMap(({ metadata }) => metadata.finalizers) ?? [],
+        held === undefined ? [] : ["fenestra.dev/volumes"],
+      );
     }
+    assert.ok(samples.after.includes(volumes) && volumes.cleansUp === true);
   });
 });

@@ -139,11 +139,11 @@ describe("identities of a worker on a real API server", function () {
         return (await api.kubectl(["patch", "service", "web", "--type=merge", "--subresource=status", "--dry-run=server", "-p", status]))
           .code;
       };
-      const { kubernetes, controlPlane } = exampleSpec("aws-dev");
-      const ranges = [kubernetes.podCidr, kubernetes.serviceCidr].map((range) => range.replace(/\d+\/\d+$/, "7"));
+      const { kubernetes, controlPlane, network } = exampleSpec("aws-dev");
+      const ranges = [kubernetes.podCidr, kubernetes.serviceCidr, ...network.cidrs].map((range) => range.replace(/\d+\/\d+$/, "7"));
       const inside = [...ranges, ...controlPlane.members.map(({ address }) => address)];
       for (const ip of ["169.254.169.254", "127.0.0.1", "168.63.129.16", ...inside]) assert.equal(await answers(ip), 1, ip);
-      for (const ip of ["203.0.113.9", "10.0.0.9"]) assert.equal(await answers(ip), 0, ip);
+      for (const ip of ["203.0.113.9", "192.168.0.9"]) assert.equal(await answers(ip), 0, ip);
     });
   });
 });

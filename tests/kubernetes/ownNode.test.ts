@@ -15,7 +15,6 @@ const decided: Readonly<Record<string, readonly string[]>> = {
   "kube-flannel:kube-flannel-windows": ["patch nodes/status"],
   "kube-system:cloud-node-manager": ["patch nodes/status", "patch|update nodes"],
   "kube-system:cloud-node-manager-windows": ["patch nodes/status", "patch|update nodes"],
-  "kube-system:gmsa-webhook": ["create authorization.k8s.io/localsubjectaccessreviews"],
 };
 
 describe("identities on workers", () => {

@@ -100,7 +100,13 @@ export const combinations: readonly Combination[] = (["aws-dev", "aws-prod", "az
     { title: stack, spec },
     {
       title: `${stack}, everything on`,
-      spec: { ...spec, pools: full, addons: everythingOn(spec.cloud), workloadIdentity },
+      spec: {
+        ...spec,
+        kubernetes: { ...spec.kubernetes, networkPolicies: "linux" },
+        pools: full,
+        addons: everythingOn(spec.cloud),
+        workloadIdentity,
+      },
     },
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },

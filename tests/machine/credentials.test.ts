@@ -124,7 +124,7 @@ describe("logins of a proxy and a mirror", function () {
     assert.ok(refusal.includes(`pulumi config set --secret --path 'fenestra:registryCredentials["${mirror}"].password'; then`));
     assert.match(
       refusal,
-      /config\.fenestra:proxyCredentials\.password: is a password in clear text\n.*\n.*\n +fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password; then/,
+      /config\.fenestra:proxyCredentials\.password: is a password in clear text\n +found: +not shown\n.*\n +fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password; then/,
     );
     assert.equal(
       failure({}, () => true),

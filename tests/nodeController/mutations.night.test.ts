@@ -47,6 +47,8 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["controller", "controller", "self.cloud.hold(action.machine, pool)", "pass"],
   ["controller", "controller", "self.cloud.start_roll(pool)", "pass"],
   ["controller", "controller", 'owner = issued.get(request.by, ("",))[0]', 'owner = ""'],
+  ["controller", "controller", "            self.denied += 1", "            pass"],
+  ["controller", "controller", 'records["repairs"].append({', "[].append({"],
   ["requests", "requests", 'owner not in ("", machine.id):', "False:"],
   ["azure", "controller", 'if pool.wanted >= debt["size"] or name in leaving:', "if True:"],
   ["azure", "controller", '"InstanceIdsListInstanceIdNotActiveVM" not in str(error)', "True"],
@@ -64,6 +66,7 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["aws", "clouds", "if any(id not in known for id in places):", "if False:"],
   ["azure", "clouds", "or name in leaving", ""],
   ["azure", "clouds", "own & self.members", "own"],
+  ["web", "clouds", "ssl.SSLEOFError, ", ""],
   ["azure", "clouds", "if time.monotonic() < self.quiet:", "if False:"],
 ];
 

@@ -1,5 +1,7 @@
 # What is read of the clouds' answers, and which calls are made of them. The answers have the form of the clouds' own documents.
+import http.client
 import json
+import ssl
 import unittest
 import urllib.parse
 
@@ -9,6 +11,7 @@ from clouds import ROOT, SET, SETTINGS, card, described, groups, instance, membe
 import aws
 import azure
 from machines import Listing, Machine, Pool, Trouble
+from web import Web
 
 WORKER, CONTROL, STRANGER = "i-0000000000000000a", "i-0000000000000000b", "i-0000000000000000c"
 
@@ -123,6 +126,35 @@ class Amazon(unittest.TestCase):
         self.assertEqual((forms[0]["InstanceId"], forms[0]["ShouldDecrementDesiredCapacity"]), (WORKER, "false"))
         self.assertEqual((forms[2]["Preferences.MinHealthyPercentage"], forms[2]["Preferences.SkipMatching"]), ("100", "true"))
         self.assertEqual(pool, cloud.roll(pool))
+
+
+class Kept(unittest.TestCase):
+    def test_a_kept_connection_that_the_other_side_closed_is_made_anew(self):
+        # What a write or a read meets then, with and without TLS.
+        closed = [ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), BrokenPipeError(), http.client.RemoteDisconnected()]
+        for error, expected in [*((each, "answer") for each in closed), (TimeoutError(), None)]:
+            with self.subTest(type(error).__name__):
+                web, old, new = Web("https://example.test"), Answering(error), Answering(None)
+                web.connection, web.connect = old, lambda new=new: new
+                if expected:
+                    self.assertEqual(web.open("GET", "/"), expected)
+                else:
+                    self.assertRaises(Trouble, web.open, "GET", "/")
+
+
+class Answering:
+    def __init__(self, error):
+        self.error = error
+
+    def request(self, *_, **__):
+        if self.error:
+            raise self.error
+
+    def getresponse(self):
+        return "answer"
+
+    def close(self):
+        pass
 
 
 def microsoft(answer):

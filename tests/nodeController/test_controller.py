@@ -38,7 +38,7 @@ class World(clouds.Fleet):
         super().__init__(seed, Clock(), reuse)
         self.nodes, self.leases, self.requests, self.objects = {}, {}, {}, {}
         self.version, self.firsts, self.repairs, self.done, self.asked, self.broken = 0, {}, [], [], set(), set()
-        self.certificates = {}
+        self.certificates, self.events = {}, []
         self.objects[f"configmaps/{SETTINGS}"] = self.stored({"metadata": {}, "data": {"settings": json.dumps(SETTING)}})
         self.capacity = 12
         for _ in range(12):
@@ -123,6 +123,7 @@ class Api:
     def post(self, path, body):
         kind = path.split("/")[-1]
         if kind == "events":
+            self.world.events.append((body["regarding"]["kind"], body["regarding"]["name"], body["reason"]))
             return body
         key = f"{kind}/{body['metadata']['name']}"
         if key in self.world.objects:
@@ -352,6 +353,20 @@ class Whole(unittest.TestCase):
         self.assertEqual([each for each in world.done if each[0] != "log"], [("FenestraApproved", mine)])
         report = json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"])
         self.assertIn(f"{one.name} since 1970-02-04T17:20Z", report["pools"]["c-linux"]["joining"])
+
+    def test_a_denial_is_an_event_and_a_metric(self):
+        world, texts = World(11, False), []
+        lead, one, ghost = controller(world, "cp-0_1"), min(world.machines.values()), machine(900)
+        lead.measure = texts.append
+        settle(world, [lead], 30)
+        self.assertEqual({text.split()[-1] for text in texts}, {"1"}, "it leads")
+        self.assertIn("fenestra_certificate_requests_denied_total            0\n", texts[-1])
+        wrong = [world.ask("serving", each) for each in (one, ghost)]
+        settle(world, [lead], 6)
+        self.assertIn("fenestra_certificate_requests_denied_total            2\n", texts[-1])
+        self.assertEqual(len({len(text) for text in texts}), 1, "it is written over the last one")
+        kinds = [("CertificateSigningRequest", wrong[1]), ("Node", one.name)]
+        self.assertEqual(sorted(world.events), [(*each, "CertificateDenied") for each in kinds])
 
     def test_a_request_before_its_machine_is_listed_is_looked_at_again(self):
         world = World(2, False)

@@ -101,6 +101,7 @@ class Repairs(unittest.TestCase):
             ("seen for too short", [], self.once(FLEET, sick, seconds=270)),
             ("unready for too short", [], self.once(FLEET, [node(FLEET[0], False, NOW - 600), *WELL[1:]])),
             ("kept", [], self.once(FLEET, sick, marks={FLEET[0].name: "keep"})),
+            ("kept by a capital", [], self.once(FLEET, sick, marks={FLEET[0].name: "Keep"})),
             ("kept until later", [], self.once(FLEET, sick, marks={FLEET[0].name: f"keep until {int(NOW + 9999)}"})),
             ("kept until before", replace, self.once(FLEET, sick, marks={FLEET[0].name: f"keep until {int(NOW)}"})),
             ("all kept", [], self.once(FLEET, sick, marks={"all": "keep"})),

@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
+import { listOf, mapOf } from "../../plan/program/values.ts";
 import { simulateCloud } from "../../rehearsal/testkit/clouds.ts";
+import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { fileOf } from "../machine/windows/examples.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 
 describe("the API's load balancers, as the rehearsal has them", () => {
@@ -33,6 +36,15 @@ describe("the API's load balancers, as the rehearsal has them", () => {
         balancers.map(({ health }) => health),
         [wanted[cloud], wanted[cloud]],
       );
+      // An API server that ends still answers until they have seen that it is not ready.
+      const [, delay = "0"] =
+        /shutdown-delay-duration\n +value: (\d+)s/.exec(fileOf(exampleControlPlane(spec), "/etc/fenestra/kubeadm.yaml")) ?? [];
+      const probes = program.resources.flatMap(({ inputs }) => [inputs.healthCheck, ...listOf(inputs.probes)]).map(mapOf);
+      const seconds = probes.flatMap(
+        ({ interval, intervalInSeconds = interval, unhealthyThreshold, probeThreshold = unhealthyThreshold }) =>
+          intervalInSeconds === undefined ? [] : [Number(intervalInSeconds) * Number(probeThreshold)],
+      );
+      assert.ok(seconds.length > 0 && Math.max(...seconds) <= Number(delay), `${delay} s, ${seconds}`);
     });
   }
 });

@@ -69,6 +69,20 @@ function asked(spec: ClusterSpec): readonly Wanted[] {
   }));
 }
 
+/** Metrics that kubeadm's programs serve to other machines: those that listen on all of their addresses, or on the machine's. */
+function metrics(spec: ClusterSpec): readonly Wanted[] {
+  const text = exampleControlPlane(spec).files.find(({ path }) => path === "/etc/fenestra/kubeadm.yaml")?.content ?? "";
+  const etcd = /name: listen-metrics-urls\n\s+value: \S+,http:\/\/[\d.]+:(\d+)/.exec(text)?.[1];
+  const proxy = /^metricsBindAddress: 0\.0\.0\.0:(\d+)$/m.exec(text)?.[1];
+  const controllers = /name: bind-address\n\s+value: 0\.0\.0\.0/.test(text) ? [10_257, 10_259] : [];
+  return [
+    ...[...(etcd === undefined ? [] : [Number(etcd)]), ...controllers].flatMap((port) =>
+      between(["control-plane"], "tcp", port, "metrics"),
+    ),
+    ...(proxy === undefined ? [] : between(machineGroups, "tcp", Number(proxy), "metrics of kube-proxy")),
+  ];
+}
+
 /** Port on which kube-proxy answers load balancers' health checks of a node. */
 function healthPort(spec: ClusterSpec): number {
   const text = kubeProxyProgram(spec).arguments.join("\n");
@@ -100,6 +114,7 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
           why: "health of the nodes behind Services",
         }))),
     ...asked(spec),
+    ...metrics(spec),
     ...scraped(objects),
     ...(open.length === 0 ? [] : [nodePorts.first, nodePorts.last]).flatMap((port) =>
       // verify asks by TCP; a Service of a user may as well be UDP.
@@ -228,7 +243,8 @@ describe("ports", () => {
       const [first = 0, last = first] = String(port).split("-").map(Number);
       return { protocol: protocol.toLowerCase(), first, last };
     });
-    const linuxOnly = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter")).map(({ port }) => port);
+    const ofLinux = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter"));
+    const linuxOnly = [...ofLinux, ...metrics(spec)].map(({ port }) => port);
     // What comes for a NodePort itself HNS takes before the firewall; a health check of a Service comes at any port of the same range.
     const needed = [
       ...wanted(spec).filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port)),

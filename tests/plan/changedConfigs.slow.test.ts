@@ -3,7 +3,7 @@ import path from "node:path";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
-import { changeWords, decisive, nodeName, nodeWords } from "../../plan/diff/text.ts";
+import { changeLooks, decisive, nodeName, nodeWords } from "../../plan/diff/text.ts";
 import { losesMachines } from "../../plan/diff/verdict.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";
@@ -44,8 +44,8 @@ function cellsOf(diff: PlanDiff): readonly string[] {
   const { refused, nodes } = diff;
   const parts = [false, true].map((controlPlane) => {
     const own = nodes.filter(({ role, change }) => (role === "control-plane") === controlPlane && change !== "stays");
-    const words = [...new Set(own.map((node) => (losesMachines(node) ? "loses machines" : changeWords[node.change])))].join(", ");
-    return refused.length > 0 ? changeWords.refused : words || changeWords.stays;
+    const words = [...new Set(own.map((node) => (losesMachines(node) ? "loses machines" : changeLooks[node.change][0])))].join(", ");
+    return refused.length > 0 ? changeLooks.refused[0] : words || changeLooks.stays[0];
   });
   return [...parts, refused.length > 0 ? "" : lostTypes(diff).join(", ")];
 }

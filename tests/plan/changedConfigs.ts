@@ -71,10 +71,12 @@ const awsRoles = { replaced: "Instance InstanceProfile Policy Role RolePolicyAtt
 /** The machine alone: disk and interface are detached and stay (Azure documentation, delete options of a VM). */
 const azureMachine = { replaced: "VirtualMachine" };
 
-const everyNode = (more: { aws: Expected; azure: Expected } = { aws: {}, azure: {} }): readonly [Expected, Expected] => [
-  on(all, { ...awsMachine, ...more.aws }),
-  on(all, { ...azureMachine, ...more.azure }),
+/** These nodes get another machine on both clouds. */
+const machines = (nodes: string, more: Expected = {}): readonly [Expected, Expected] => [
+  on(nodes, { ...awsMachine, ...more }),
+  on(nodes, { ...azureMachine, ...more }),
 ];
+const everyNode = (more: Expected = {}): readonly [Expected, Expected] => machines(all, more);
 
 /** Subnets replace what is in them: interfaces, balancers, associations, and a machine with its interface. */
 const awsNetwork = "Instance Listener LoadBalancer NetworkInterface RouteTableAssociation Subnet VolumeAttachment";
@@ -100,11 +102,15 @@ const collected = (retentionDays: number): Changed => ({
   addons: { logs: { cloudwatch: { retentionDays } } },
 });
 const pool = (change: Changed): Changed => ({ pools: [linux, { ...win, ...change }] });
+const planes = (change: Changed): Changed => ({ controlPlane: { etcdDiskGb: 40, ...change } });
+const net = (change: Changed): Changed => ({ network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], ...change } });
+const entry = (change: Changed): Changed => ({ access: { ...access, ...change } });
+const kubernetes = (change: Changed): Changed => ({ kubernetes: { ...version.kubernetes, ...change } });
 const both = (expected: Expected): readonly [Expected, Expected] => [expected, expected];
 const claim = "PersistentVolumeClaim";
 const rolls = on("win rolls one by one");
 const replacedSet = on("win is replaced", { replaced: "VirtualMachineScaleSet" });
-const member = [on("control-plane-0 is replaced", awsMachine), on("control-plane-0 is replaced", azureMachine)] as const;
+const member = machines("control-plane-0 is replaced");
 const all = "control-plane-0 is replaced, linux rolls one by one, win rolls one by one";
 
 /**
@@ -123,8 +129,8 @@ const rows: readonly Row[] = [
   // S3 and Azure Storage: a rule holds for objects that are there already (AmazonS3 User Guide, "Setting a lifecycle configuration").
   [
     "`controlPlane.backup.keepDays`, shorter",
-    { controlPlane: { etcdDiskGb: 40, backup: { keepDays: 30 } } },
-    { controlPlane: { etcdDiskGb: 40, backup: { keepDays: 1 } } },
+    planes({ backup: { keepDays: 30 } }),
+    planes({ backup: { keepDays: 1 } }),
     { lost: "BucketLifecycleConfiguration" },
     { lost: "ManagementPolicy" },
   ],
@@ -140,16 +146,17 @@ const rows: readonly Row[] = [
     on("control-plane-0 changes in place, linux changes in place, win changes in place", { lost: "ManagementPolicy protection" }),
   ],
   // Addresses that are given back are somebody else's next; partners may know them.
-  [
-    "`network.nat`, one for all zones",
-    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], nat: "perZone" } },
-    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"] } },
-    { lost: "Eip" },
-    { lost: "PublicIPAddress" },
-  ],
+  ["`network.nat`, one for all zones", net({ nat: "perZone" }), net({}), { lost: "Eip" }, { lost: "PublicIPAddress" }],
   ["`addons.storage`, without", {}, { addons: { storage: false } }, ...both({ lost: `CSIDriver ${claim}` })],
+  ["`addons.exporters`", {}, { addons: { exporters: true } }, ...member],
+  [
+    "`addons.volumeSnapshots`, without",
+    { addons: { volumeSnapshots: true } },
+    { addons: {} },
+    ...both({ lost: "CustomResourceDefinition" }),
+  ],
   ["`addons.smb`, without", { addons: { smb: {} } }, { addons: {} }, ...both({ lost: "CSIDriver" })],
-  ["`network.dns`", {}, { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], dns: { servers: ["10.0.0.4"] } } }, ...both(nothing)],
+  ["`network.dns`", {}, net({ dns: { servers: ["10.0.0.4"] } }), ...both(nothing)],
   [
     "`pools[].autoscale`, from a fixed count to none",
     {},
@@ -165,20 +172,14 @@ const rows: readonly Row[] = [
     on("control-plane-0 is replaced", awsMachine),
     on("control-plane-0 is replaced", { ...azureMachine, lost: "PublicIPAddress" }),
   ],
-  ["`access.dns.zone`", {}, { access: { ...access, dns: { name: "api.shop.example.com", zone: "ZONEOF" } } }, ...member],
-  [
-    "`controlPlane.replicas`, 3 to 5",
-    { controlPlane: { etcdDiskGb: 40, replicas: 3 } },
-    { controlPlane: { etcdDiskGb: 40, replicas: 5 } },
-    on(threeAndTwo, awsMachine),
-    on(threeAndTwo, azureMachine),
-  ],
+  ["`access.dns.zone`", {}, entry({ dns: { name: "api.shop.example.com", zone: "ZONEOF" } }), ...member],
+  ["`controlPlane.replicas`, 3 to 5", planes({ replicas: 3 }), planes({ replicas: 5 }), ...machines(threeAndTwo)],
   ["`repair`", {}, { repair: { perHour: 1 } }, ...both(nothing)],
-  ["`pools[].size`", {}, pool({ size: "SIZE" }), rolls, rolls],
-  ["`pools[].image`", {}, pool({ image: "IMAGE" }), rolls, rolls],
-  ["`pools[].diskGb`", {}, pool({ diskGb: 200 }), rolls, rolls],
-  ["`pools[].labels`", {}, pool({ labels: { "example.com/team": "a" } }), rolls, rolls],
-  ["`pools[].taints`", {}, pool({ taints: [{ key: "a", value: "b", effect: "NoSchedule" }] }), rolls, rolls],
+  ["`pools[].size`", {}, pool({ size: "SIZE" }), ...both(rolls)],
+  ["`pools[].image`", {}, pool({ image: "IMAGE" }), ...both(rolls)],
+  ["`pools[].diskGb`", {}, pool({ diskGb: 200 }), ...both(rolls)],
+  ["`pools[].labels`", {}, pool({ labels: { "example.com/team": "a" } }), ...both(rolls)],
+  ["`pools[].taints`", {}, pool({ taints: [{ key: "a", value: "b", effect: "NoSchedule" }] }), ...both(rolls)],
   // Microsoft: the priority of a set is fixed when it is made. AWS: market options are part of a version of the template.
   ["`pools[].spot`", {}, pool({ spot: true }), rolls, replacedSet],
   // AWS: a disk is part of a version of the template. Microsoft: the disks of a set cannot take another type.
@@ -188,23 +189,22 @@ const rows: readonly Row[] = [
   // Azure documentation: only while all machines are deallocated.
   ["`pools[].capacityReservation`", {}, pool({ capacityReservation: "RESERVATION" }), rolls, replacedSet],
   ["`pools[].dedicatedHosts`", {}, pool({ zones: ["ZONE"], dedicatedHosts: "HOSTS" }), rolls, replacedSet],
-  ["`pools[].securityGroups`", {}, pool({ securityGroups: ["GROUP"] }), rolls, rolls],
+  ["`pools[].securityGroups`", {}, pool({ securityGroups: ["GROUP"] }), ...both(rolls)],
   ["`pools[].instanceProfile`", {}, pool({ instanceProfile: "arn:aws:iam::123456789012:instance-profile/own" }), rolls, undefined],
   ["`iam.rolePath`", {}, { iam: { rolePath: "/kubernetes/" } }, on(all, awsRoles), undefined],
   [
     "`pools[].timeZone`, `pools[].beforeJoin`, `pools[].afterJoin`, `pools[].annotations`",
     {},
     pool({ annotations: { team: "web" } }),
-    rolls,
-    rolls,
+    ...both(rolls),
   ],
-  ["`pools[].kubelet`", {}, pool({ kubelet: { maxPods: 60 } }), rolls, rolls],
-  ["`controlPlane.osDisk`", {}, { controlPlane: { etcdDiskGb: 40, osDisk: "DISK" } }, ...member],
-  ["`controlPlane.etcdDisk`", {}, { controlPlane: { etcdDiskGb: 40, etcdDisk: "DISK" } }, nothing, undefined],
+  ["`pools[].kubelet`", {}, pool({ kubelet: { maxPods: 60 } }), ...both(rolls)],
+  ["`controlPlane.osDisk`", {}, planes({ osDisk: "DISK" }), ...member],
+  ["`controlPlane.etcdDisk`", {}, planes({ etcdDisk: "DISK" }), nothing, undefined],
   [
     "`controlPlane.etcdDisk.encryptionKey`",
     {},
-    { controlPlane: { etcdDiskGb: 40, etcdDisk: { encryptionKey: "KEY" } } },
+    planes({ etcdDisk: { encryptionKey: "KEY" } }),
     on("control-plane-0 is replaced", {
       refused: "controlPlane.etcdDisk.encryptionKey",
       replaced: "Instance Volume VolumeAttachment",
@@ -215,27 +215,22 @@ const rows: readonly Row[] = [
   [
     "`controlPlane.extraArgs`, `controlPlane.auditPolicy`, `controlPlane.admission`",
     {},
-    { controlPlane: { etcdDiskGb: 40, auditPolicy: { rules: [{ level: "Metadata" }] } } },
+    planes({ auditPolicy: { rules: [{ level: "Metadata" }] } }),
     ...member,
   ],
-  ["`controlPlane.backup.everyHours`", {}, { controlPlane: { etcdDiskGb: 40, backup: { everyHours: 2 } } }, ...member],
-  ["`controlPlane.backup.keepDays`", {}, { controlPlane: { etcdDiskGb: 40, backup: { keepDays: 90 } } }, nothing, nothing],
-  ["`access.private`", {}, { access: { ...access, private: { allow: ["192.0.2.0/24"] } } }, nothing, nothing],
-  [
-    "`access.signIn`",
-    {},
-    { access: { ...access, signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] } },
-    ...member,
-  ],
+  ["`controlPlane.backup.everyHours`", {}, planes({ backup: { everyHours: 2 } }), ...member],
+  ["`controlPlane.backup.keepDays`", {}, planes({ backup: { keepDays: 90 } }), ...both(nothing)],
+  ["`access.private`", {}, entry({ private: { allow: ["192.0.2.0/24"] } }), ...both(nothing)],
+  ["`access.signIn`", {}, entry({ signIn: [{ name: "corp", issuer: "https://id.example.com", clientId: "kubernetes" }] }), ...member],
   [
     "`access.workloadIdentity`",
-    { access: { ...access, serviceAccountKeys: ["rsa-1"] } },
-    { access: { ...access, serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: ["RIGHTS"] } } },
+    entry({ serviceAccountKeys: ["rsa-1"] }),
+    entry({ serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: ["RIGHTS"] } }),
     ...member,
   ],
-  ["`access.serviceAccountKeys`, one more", {}, { access: { ...access, serviceAccountKeys: ["ecdsa", "rsa-1"] } }, ...member],
+  ["`access.serviceAccountKeys`, one more", {}, entry({ serviceAccountKeys: ["ecdsa", "rsa-1"] }), ...member],
   ["`secretsEncryption`", {}, { secretsEncryption: { keys: ["key1", "key2"] } }, ...member],
-  ["`addons.logs`", {}, { addons: { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } } }, rolls, rolls],
+  ["`addons.logs`", {}, { addons: { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } } }, ...both(rolls)],
   ["`certificateAuthorities`, `noProxy`", {}, { certificateAuthorities: [newAuthority("Own").certificate] }, ...everyNode()],
   [
     "`proxyCredentials`, `registryCredentials`",
@@ -243,16 +238,21 @@ const rows: readonly Row[] = [
     { registryCredentials: { "registry.example.com": { username: "[secret]", password: "[secret]" } } },
     ...everyNode(),
   ],
-  ["`access.names`, `access.dns.name`", {}, { access: { ...access, names: ["api.example.com"] } }, ...member],
+  ["`access.names`, `access.dns.name`", {}, entry({ names: ["api.example.com"] }), ...member],
   ["`httpProxy`", {}, { httpProxy: "http://proxy.corp.test:3128" }, ...everyNode()],
-  ["`pools[].waitForNodes`", {}, pool({ waitForNodes: false }), nothing, nothing],
-  ["`pools[].update`", {}, pool({ update: { maxSurge: "100%" } }), on("win changes in place"), on("win changes in place")],
+  ["`pools[].waitForNodes`", {}, pool({ waitForNodes: false }), ...both(nothing)],
+  ["`pools[].update`", {}, pool({ update: { maxSurge: "100%" } }), ...both(on("win changes in place"))],
   ["`pools[].maxAge`", {}, pool({ maxAge: 30 }), on("win changes in place"), undefined],
   // The samples of a release go with its last pool, and kubernetes.io: a claim's volume goes with it under the policy Delete.
-  ["`pools[].os`, another Windows", {}, pool({ os: "windows-2025" }), ...both(on("win rolls one by one", { lost: claim }))],
-  ["a new pool", {}, { pools: [linux, win, { ...linux, name: "x" }] }, on("x is new"), on("x is new")],
-  ["a pool less", {}, { pools: [linux] }, ...both(on("win is removed", { lost: `Namespace ${claim}` }))],
-  ["`pools[].name`", {}, pool({ name: "web" }), on("web is new, win is removed"), on("web is new, win is removed")],
+  [
+    "`pools[].os`, another Windows",
+    {},
+    pool({ os: "windows-2025" }),
+    ...both(on("win rolls one by one", { lost: `${claim} RuntimeClass` })),
+  ],
+  ["a new pool", {}, { pools: [linux, win, { ...linux, name: "x" }] }, ...both(on("x is new"))],
+  ["a pool less", {}, { pools: [linux] }, ...both(on("win is removed", { lost: `Namespace ${claim} RuntimeClass` }))],
+  ["`pools[].name`", {}, pool({ name: "web" }), ...both(on("web is new, win is removed"))],
   [
     "`pools[].perZone`",
     {},
@@ -268,48 +268,30 @@ const rows: readonly Row[] = [
     on("win changes in place"),
     on("win is refused", { refused: "c-pool-win-group zones" }),
   ],
-  ["`pools[].autoscale`", {}, pool({ autoscale: { min: 2, max: 4 } }), on("win changes in place"), on("win changes in place")],
-  ["`controlPlane.size`", {}, { controlPlane: { etcdDiskGb: 40, size: "SIZE" } }, ...member],
-  ["`controlPlane.image`", {}, { controlPlane: { etcdDiskGb: 40, image: "LINUX" } }, ...member],
-  ["`controlPlane.etcdDiskGb`, larger", {}, { controlPlane: { etcdDiskGb: 60 } }, nothing, nothing],
-  [
-    "`controlPlane.etcdDiskGb`, smaller",
-    {},
-    { controlPlane: { etcdDiskGb: 30 } },
-    { refused: "controlPlane.etcdDiskGb" },
-    { refused: "controlPlane.etcdDiskGb" },
-  ],
-  ["`kubernetes.version`, a patch", {}, { kubernetes: { version: "1.36.3" } }, ...everyNode()],
-  ["`kubernetes.version`, the next minor", {}, { kubernetes: { version: "1.37.0" } }, ...everyNode()],
-  [
-    "`kubernetes.version`, the minor before",
-    {},
-    { kubernetes: { version: "1.35.1" } },
-    ...everyNode({
-      aws: { refused: "kubernetes.version" },
-      azure: { refused: "kubernetes.version" },
-    }),
-  ],
+  ["`pools[].autoscale`", {}, pool({ autoscale: { min: 2, max: 4 } }), ...both(on("win changes in place"))],
+  ["`controlPlane.size`", {}, planes({ size: "SIZE" }), ...member],
+  ["`controlPlane.image`", {}, planes({ image: "LINUX" }), ...member],
+  ["`controlPlane.etcdDiskGb`, larger", {}, { controlPlane: { etcdDiskGb: 60 } }, ...both(nothing)],
+  ["`controlPlane.etcdDiskGb`, smaller", {}, { controlPlane: { etcdDiskGb: 30 } }, ...both({ refused: "controlPlane.etcdDiskGb" })],
+  ["`kubernetes.version`, a patch", {}, kubernetes({ version: "1.36.3" }), ...everyNode()],
+  ["`kubernetes.version`, the next minor", {}, kubernetes({ version: "1.37.0" }), ...everyNode()],
+  ["`kubernetes.version`, the minor before", {}, kubernetes({ version: "1.35.1" }), ...everyNode({ refused: "kubernetes.version" })],
   [
     "`kubernetes.version`, a minor skipped",
-    { kubernetes: { version: "1.35.1" } },
-    { kubernetes: { version: "1.37.0" } },
-    ...everyNode({
-      aws: { refused: "kubernetes.version" },
-      azure: { refused: "kubernetes.version" },
-    }),
+    kubernetes({ version: "1.35.1" }),
+    kubernetes({ version: "1.37.0" }),
+    ...everyNode({ refused: "kubernetes.version" }),
   ],
   [
     "`controlPlane.replicas`, 1 to 3",
     {},
-    { controlPlane: { etcdDiskGb: 40, replicas: 3 } },
-    on("control-plane-0 is replaced, control-plane-1 is new, control-plane-2 is new", awsMachine),
-    on("control-plane-0 is replaced, control-plane-1 is new, control-plane-2 is new", azureMachine),
+    planes({ replicas: 3 }),
+    ...machines("control-plane-0 is replaced, control-plane-1 is new, control-plane-2 is new"),
   ],
   [
     "`controlPlane.replicas`, 3 to 1",
-    { controlPlane: { etcdDiskGb: 40, replicas: 3 } },
-    { controlPlane: { etcdDiskGb: 40 } },
+    planes({ replicas: 3 }),
+    planes({}),
     on("control-plane-0 is replaced, control-plane-1 is removed, control-plane-2 is removed", {
       ...awsMachine,
       refused: "controlPlane.replicas",
@@ -328,28 +310,27 @@ const rows: readonly Row[] = [
     on("control-plane-0 changes in place, linux rolls one by one, win rolls one by one"),
     on("control-plane-0 changes in place, linux changes in place, win changes in place"),
   ],
-  ["`kubernetes.sizeTier`", {}, { kubernetes: { version: "1.36.4", sizeTier: "medium" } }, ...member],
-  ["`addons`, one less", {}, { addons: { metricsServer: false } }, nothing, nothing],
+  ["`kubernetes.sizeTier`", {}, kubernetes({ sizeTier: "medium" }), ...member],
+  ["`addons`, one less", {}, { addons: { metricsServer: false } }, ...both(nothing)],
   [
     "`access.serviceAccountKeys`, a key that no API server knows",
     {},
-    { access: { ...access, serviceAccountKeys: ["rsa-1"] } },
+    entry({ serviceAccountKeys: ["rsa-1"] }),
     ...both({ refused: "access.serviceAccountKeys" }),
   ],
-  ["`access.public.allow`", {}, { access: { public: { allow: ["100.64.9.0/24"] } } }, nothing, nothing],
+  ["`access.public.allow`", {}, { access: { public: { allow: ["100.64.9.0/24"] } } }, ...both(nothing)],
   ["`mirror`", {}, { mirror: { artifacts: "https://files.corp.test/x" } }, ...everyNode()],
-  ["`network.nat`", {}, { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER"], nat: "perZone" } }, nothing, nothing],
+  ["`network.nat`", {}, net({ nat: "perZone" }), ...both(nothing)],
   [
     "`network.zones`, one more",
     {},
-    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER", "THIRD"] } },
-    on("linux changes in place, win changes in place"),
-    on("linux changes in place, win changes in place"),
+    net({ zones: ["ZONE", "OTHER", "THIRD"] }),
+    ...both(on("linux changes in place, win changes in place")),
   ],
   [
     "`network.zones`, one more where control-plane machines share zones",
-    { controlPlane: { etcdDiskGb: 40, replicas: 3 } },
-    { network: { cidr: "10.0.0.0/16", zones: ["ZONE", "OTHER", "THIRD"] } },
+    planes({ replicas: 3 }),
+    net({ zones: ["ZONE", "OTHER", "THIRD"] }),
     on(spread, {
       refused: "network.zones",
       replaced: "Instance NetworkInterface TargetGroupAttachment Volume VolumeAttachment",
@@ -360,7 +341,7 @@ const rows: readonly Row[] = [
   [
     "`network.cidr`",
     {},
-    { network: { cidr: "10.1.0.0/16", zones: ["ZONE", "OTHER"] } },
+    net({ cidr: "10.1.0.0/16" }),
     on(all, {
       refused: "network.cidr",
       replaced: `${awsNetwork} DefaultSecurityGroup NatGateway Route RouteTable SecurityGroup SecurityGroupEgressRule SecurityGroupIngressRule TargetGroup TargetGroupAttachment Vpc VpcEndpoint`,
@@ -370,7 +351,7 @@ const rows: readonly Row[] = [
   [
     "`network.zones`, another order",
     {},
-    { network: { cidr: "10.0.0.0/16", zones: ["OTHER", "ZONE"] } },
+    net({ zones: ["OTHER", "ZONE"] }),
     on(all, {
       refused: "network.zones",
       replaced: `${awsNetwork} Volume`,
@@ -382,32 +363,8 @@ const rows: readonly Row[] = [
       lost: "Disk PublicIPAddress",
     }),
   ],
-  [
-    "`kubernetes.podCidr`",
-    {},
-    { kubernetes: { version: "1.36.4", podCidr: "10.200.0.0/16" } },
-    on(all, {
-      ...awsMachine,
-      refused: "kubernetes.podCidr",
-    }),
-    on(all, {
-      ...azureMachine,
-      refused: "kubernetes.podCidr",
-    }),
-  ],
-  [
-    "`kubernetes.serviceCidr`",
-    {},
-    { kubernetes: { version: "1.36.4", serviceCidr: "10.97.0.0/16" } },
-    on(all, {
-      ...awsMachine,
-      refused: "kubernetes.serviceCidr",
-    }),
-    on(all, {
-      ...azureMachine,
-      refused: "kubernetes.serviceCidr",
-    }),
-  ],
+  ["`kubernetes.podCidr`", {}, kubernetes({ podCidr: "10.200.0.0/16" }), ...everyNode({ refused: "kubernetes.podCidr" })],
+  ["`kubernetes.serviceCidr`", {}, kubernetes({ serviceCidr: "10.97.0.0/16" }), ...everyNode({ refused: "kubernetes.serviceCidr" })],
   [
     "`region`",
     {},
@@ -429,11 +386,11 @@ const rows: readonly Row[] = [
     { name: "d" },
     on("control-plane-0 is removed, d-control-plane-0 is new, linux is new, linux is removed, win is new, win is removed", {
       refused: "name",
-      lost: "Bucket CSIDriver Eip Key Namespace PersistentVolumeClaim RandomBytes Volume",
+      lost: "Bucket CSIDriver Eip Key Namespace PersistentVolumeClaim RandomBytes RuntimeClass Volume",
     }),
     on("control-plane-0 is removed, d-control-plane-0 is new, linux is new, linux is removed, win is new, win is removed", {
       refused: "name",
-      lost: "BlobContainer CSIDriver Disk Namespace PersistentVolumeClaim PublicIPAddress RandomBytes ResourceGroup StorageAccount Vault",
+      lost: "BlobContainer CSIDriver Disk Namespace PersistentVolumeClaim PublicIPAddress RandomBytes ResourceGroup RuntimeClass StorageAccount Vault",
     }),
   ],
 ];

@@ -7,60 +7,17 @@ import { diffLines } from "../../plan/diff/lines.ts";
 import { diffText } from "../../plan/diff/text.ts";
 import { verdict } from "../../plan/diff/verdict.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
+import { bareMachine, barePlan, barePool, bareResource } from "../support/planOf.ts";
 
-const machine = (name: string, content: string): PlanMachine => ({
-  name,
-  role: "linux",
-  count: 1,
-  size: "m7i.large",
-  image: "ami-1",
-  zones: ["a"],
-  userData: { bytes: content.length, limit: 100, sha256: `digest of ${content}` },
-  entry: "/run.sh",
-  files: [{ path: "/run.sh", mode: "0755", bytes: content.length, sha256: "", content }],
-});
+const machine = (name: string, content: string): PlanMachine =>
+  bareMachine(name, {
+    userData: { bytes: content.length, limit: 100, sha256: `digest of ${content}` },
+    files: [{ path: "/run.sh", mode: "0755", bytes: content.length, sha256: "", content }],
+  });
 
-const somePool: Plan["pools"][number] = {
-  ...{ name: "x", path: "pools[0]", os: "linux", build: null, size: "", vcpus: 2, memoryGib: 8, zones: [], count: 1, autoscale: null },
-  ...{ image: "", diskGb: 50, spot: false, labels: {}, taints: [], runtimeClass: null },
-};
-
-const resource = (name: string, inputs: unknown, options: PlanResource["options"] = {}, type = "t"): PlanResource => ({
-  urn: `urn:${name}`,
-  type,
-  name,
-  parent: null,
-  custom: true,
-  inputs,
-  dependencies: [],
-  propertyDependencies: {},
-  provider: null,
-  options,
-});
-
-function plan(resources: readonly PlanResource[], machines: readonly PlanMachine[]): Plan {
-  return {
-    version: 2,
-    stack: "s",
-    cluster: {
-      name: "s",
-      cloud: "aws",
-      region: "r",
-      environment: "development",
-      accountId: null,
-      kubernetes: "1.36.4",
-    },
-    network: { cidr: "", nat: "none", podCidr: "", serviceCidr: "", zones: [], publicAccess: null },
-    controlPlane: { size: "", vcpus: 2, memoryGib: 8, image: "", etcdDiskGb: 8, members: [] },
-    pools: [],
-    machines,
-    resources,
-    outputs: [],
-    messages: [],
-    billed: {},
-    findings: [],
-  };
-}
+const resource = (name: string, inputs: unknown, options: PlanResource["options"] = {}, type = "t") =>
+  bareResource(name, inputs, { options, type });
+const plan = (resources: readonly PlanResource[], machines: readonly PlanMachine[]) => barePlan({ resources, machines });
 
 function base(of: Plan): BasePlan {
   const read = readBasePlan(JSON.stringify(of));
@@ -90,18 +47,7 @@ describe("a comparison of plans", () => {
     );
     const now = plan(
       [
-        resource(
-          "kept",
-          {
-            x: 1,
-            list: [
-              { name: "b", y: 2 },
-              { name: "a", y: 1 },
-            ],
-          },
-          {},
-          group,
-        ),
+        resource("kept", { x: 1, list: ["b", "a"].map((name) => ({ name, y: name === "b" ? 2 : 1 })) }, {}, group),
         resource("trigger", {}, { replacementTrigger: "v2" }),
         resource("declared", { image: { id: 2 } }, { replaceOnChanges: ["image"] }),
         resource("ignored", { items: [{ a: 2 }] }, { ignoreChanges: ["items[*].a"] }),
@@ -147,6 +93,27 @@ kept /run.sh
     );
   });
 
+  it("shows what differs in files of several machines once, and no digest of what is shown already", () => {
+    const made = (name: string, hash: string, text: string): PlanMachine => {
+      const file = (path: string, content: string) => ({ path, mode: null, bytes: 0, sha256: "", content });
+      const machines = `{"hash":"${hash}","digest":"${hash}","arguments":["a,payload=${hash}"]}`;
+      const scripts = `{"key":"windows/${hash.repeat(4)}.json","sha256":"${hash.repeat(4)}"}`;
+      const files = { "/etc/stages.tsv": `a\t1\t${hash}\tonce`, "C:\\machine.json": machines, "C:\\scripts.json": scripts, "/a": text };
+      return { ...machine(name, text), files: Object.entries(files).map(([path, content]) => file(path, content)) };
+    };
+    const [old, now] = [["0123456789abcdef", "x"] as const, ["fedcba9876543210", "y"] as const].map(([hash, text]) =>
+      plan([], [made("m", hash, text), made("n", hash, text)]),
+    );
+    assert.ok(old && now);
+    assert.deepEqual(
+      diffPlans(base(old), now).files.map(({ machines, path, leaves }) => [machines, path, leaves.map((leaf) => leaf.path)]),
+      [
+        [["m", "n"], "/a", []],
+        [["m", "n"], "C:\\machine.json", ["digest"]],
+      ],
+    );
+  });
+
   it("ends in a verdict: machines, how long it takes about, and whether the API stays up", () => {
     const node = (
       name: string,
@@ -175,8 +142,7 @@ kept /run.sh
     const before = { ...plan([resource("a", {}, { protect: true })], []), settings: { pools: [{ name: "x" }, { name: "y" }] } };
     const after = { ...plan([resource("a", {})], []), settings: { pools: [{ name: "y" }] } };
     const [old, now] = [base({ ...before, findings: [finding(1)] }), { ...after, findings: [finding(0)] }];
-    const [x, y] = ["x", "y"].map((name) => ({ ...somePool, name }));
-    assert.ok(x && y);
+    const [x, y] = [barePool("x"), barePool("y")];
     const diff = diffPlans({ ...old, pools: [x, y] }, { ...now, pools: [y] });
     assert.deepEqual([diff.findings.new, diff.findings.gone], [[], []]);
     assert.match(
@@ -188,7 +154,7 @@ kept /run.sh
   it("refuses what is no plan of this version, with the reason", () => {
     assert.equal(readBasePlan("{"), "it is not JSON");
     const older = readBasePlan('{"version": 0, "resources": [], "machines": []}');
-    assert.ok(typeof older === "string" && older.startsWith("it is not a plan of version 2"));
+    assert.ok(typeof older === "string" && older.startsWith("it is no plan.json of version 2"));
   });
 
   it("names every changed line and no other, for any texts", () => {

@@ -4,9 +4,9 @@ import { validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
-import type { PlanMachine } from "../../plan/plan.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
+import { bareMachine } from "../support/planOf.ts";
 import { Recording } from "../support/recording.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
@@ -44,17 +44,7 @@ const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
 const key = (path: string): string => `config.fenestra:${path}`;
 
-const machine = (bytes: number): PlanMachine => ({
-  name: "m",
-  role: "linux",
-  count: 1,
-  size: "",
-  image: "",
-  zones: [],
-  userData: { bytes, limit: 1000, sha256: "" },
-  entry: "",
-  files: [],
-});
+const machine = (bytes: number) => bareMachine("m", { userData: { bytes, limit: 1000, sha256: "" } });
 
 describe("findings", () => {
   it("are none for a careful stack", () => {
@@ -115,7 +105,11 @@ describe("findings", () => {
     public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
   });
   const azure = { cloud: "azure", accountId: "01234567-89ab-cdef-0123-456789abcdef", network: { zones: ["1", "2", "3"], nat: "perZone" } };
-  const onAzure = { ...azure, controlPlane: { replicas: 3, image: "24.04.202610010" }, pools: [{ ...linux, image: "24.04.202610010" }] };
+  const onAzure = {
+    ...azure,
+    controlPlane: { replicas: 3, image: "24.04.202610010" },
+    pools: [{ ...linux, image: "24.04.202610010", perZone: true }],
+  };
   const account = (name: string, rights: object) => ({ namespace: "a", name, ...rights });
   const serviceAccounts = [
     account("a", { statements: [{ actions: ["s3:GetObject", "s3:List*"], resources: ["*"] }] }),
@@ -158,6 +152,11 @@ describe("findings", () => {
     [{ ...onAzure, region: "westcentralus" }, ["warning region-without-zones region"]],
     [{ ...onAzure, region: "westeurope" }, []],
     [{ ...production, network: { zones, nat: "single" } }, ["warning single-nat-gateway network.nat"]],
+    [
+      { ...onAzure, ...production, region: "westeurope", pools: [{ ...linux, image: "24.04.202610010", count: 3 }] },
+      ["warning one-nat-gateway-for-pool pools[0].perZone"],
+    ],
+    [{ access: { ...open, private: { allow: ["10.244.0.0/15"] } } }, ["warning callers-among-pods access.private.allow"]],
     [{ ...production, addons: { samples: true } }, ["warning samples-in-production addons.samples"]],
     [{ addons: { samples: true } }, []],
     [{ pools: [{ ...linux, nodeLogQuery: true }] }, ["note node-logs-by-api pools[0].nodeLogQuery"]],
@@ -173,6 +172,12 @@ describe("findings", () => {
     [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
     [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-06-29" }],
     [{}, [], { asOf: "2027-06-28" }],
+    ...[
+      ["", 900],
+      ["warning", 901],
+      ["warning", 1000],
+      ["error", 1001],
+    ].map(([level, bytes]) => [{}, level === "" ? [] : [`${level} user-data-size m`], { machines: [machine(Number(bytes))] }] as const),
     [{}, ["error secret-in-the-open machine userData"], { leaks: [{ resource: "machine", path: "userData", what: "a private key" }] }],
   ];
   for (const [config, expected, more] of cases)
@@ -288,13 +293,6 @@ describe("findings", () => {
     );
     assert.equal(reaches(findings(given), "error"), false);
     assert.equal(reaches(all, "error"), true);
-  });
-
-  it("judge the size of user data by the limit", () => {
-    assert.deepEqual(found(input({}, { machines: [machine(900)] })), []);
-    assert.deepEqual(found(input({}, { machines: [machine(901)] })), ["warning user-data-size m"]);
-    assert.deepEqual(found(input({}, { machines: [machine(1000)] })), ["warning user-data-size m"]);
-    assert.deepEqual(found(input({}, { machines: [machine(1001)] })), ["error user-data-size m"]);
   });
 
   it("say that images of Amazon for Windows end, where one is pinned", () => {

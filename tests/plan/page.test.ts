@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { Script } from "node:vm";
 import { readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans } from "../../plan/diff/compare.ts";
-import type { Plan, PlanPool } from "../../plan/plan.ts";
+import type { Plan } from "../../plan/plan.ts";
 import { relativePath } from "../../plan/report/files.ts";
 import { mermaid, planMarkdown } from "../../plan/report/markdown.ts";
 import { edge, holdersInWords, reaches, stores } from "../../plan/report/page/access.ts";
@@ -10,82 +10,31 @@ import { planHtml } from "../../plan/report/page/html.ts";
 import { picture } from "../../plan/report/page/picture.ts";
 import { pageScript } from "../../plan/report/page/script.ts";
 import { figures } from "../../plan/report/page/titleCard.ts";
-import { configTexts, planOf } from "../support/planOf.ts";
+import { bareMachine, barePlan, barePool, bareResource, configTexts, planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 const hostile = `<script>alert("x")</script>`;
-const plan: Plan = {
-  version: 2,
-  stack: "s",
-  cluster: { name: "s", cloud: "aws", region: "r", environment: "development", accountId: null, kubernetes: "1.36.4" },
+const plan = barePlan({
   network: {
-    cidr: "10.0.0.0/16",
-    nat: "single",
-    podCidr: "",
-    serviceCidr: "",
+    ...{ cidr: "10.0.0.0/16", nat: "single", podCidr: "", serviceCidr: "", publicAccess: ["203.0.113.0/24"] },
     zones: [{ zone: "r-a", private: "", public: "", controlPlane: "" }],
-    publicAccess: ["203.0.113.0/24"],
   },
-  controlPlane: {
-    size: "",
-    vcpus: 2,
-    memoryGib: 8,
-    image: "",
-    etcdDiskGb: 8,
-    members: [{ etcdName: "cp-0", zone: "r-a", address: "10.0.0.10" }],
-  },
-  pools: [],
+  controlPlane: { ...barePlan().controlPlane, members: [{ etcdName: "cp-0", zone: "r-a", address: "10.0.0.10" }] },
   machines: [
-    {
-      name: "m",
-      role: "linux",
-      count: 1,
-      size: "",
+    bareMachine("m", {
       image: hostile,
       zones: ["r-a"],
-      userData: { bytes: 10, limit: 100, sha256: "0".repeat(64) },
-      entry: "/run.sh",
       files: [{ path: "/run.sh", mode: "0755", bytes: 1, sha256: "0".repeat(64), content: `echo '${hostile}' # ${hostile}` }],
-    },
+    }),
   ],
-  resources: [
-    {
-      urn: "urn:s",
-      type: "t",
-      name: hostile,
-      parent: null,
-      custom: true,
-      inputs: { a: hostile },
-      dependencies: [],
-      propertyDependencies: {},
-      provider: null,
-      options: {},
-    },
-  ],
-  outputs: [],
-  messages: [],
-  billed: {},
+  resources: [bareResource(hostile, { a: hostile })],
   findings: [{ acknowledged: null, id: "f", level: "note", path: hostile, message: "M.", remedy: "R." }],
-};
+});
 
-const pool: PlanPool = {
-  name: hostile,
-  path: "",
-  os: "linux",
-  build: null,
-  size: hostile,
-  vcpus: 4,
-  memoryGib: 16,
-  zones: ["r-a"],
-  count: 3,
-  autoscale: { min: 1, max: 5 },
-  image: hostile,
-  diskGb: 50,
-  spot: true,
-  labels: { [hostile]: hostile },
-  taints: [hostile],
-  runtimeClass: hostile,
-};
+const pool = barePool(hostile, {
+  ...{ size: hostile, vcpus: 4, memoryGib: 16, zones: ["r-a"], count: 3, autoscale: { min: 1, max: 5 }, image: hostile, spot: true },
+  ...{ labels: { [hostile]: hostile }, taints: [hostile], runtimeClass: hostile },
+});
 
 describe("the page of a plan", () => {
   it("needs nothing from elsewhere and runs no text of the plan", () => {

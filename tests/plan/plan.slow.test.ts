@@ -154,7 +154,8 @@ describe("fenestra plan", () => {
       [["plan", "--stakc", "aws-dev"], /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/],
       [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help shows what is allowed\n$/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: EEXIST: .*; allowed: a folder/],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: ENOTDIR: .*; allowed: a folder/],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--out", "/proc/x"], /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder], /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/],
       [
         ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],

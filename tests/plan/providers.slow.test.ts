@@ -2,11 +2,13 @@ import assert from "node:assert/strict";
 import { credentials, type ServiceError } from "@grpc/grpc-js";
 import services from "@pulumi/pulumi/proto/provider_grpc_pb.js";
 import messages from "@pulumi/pulumi/proto/provider_pb.js";
+import statuses from "@pulumi/pulumi/proto/status_pb.js";
 import struct from "google-protobuf/google/protobuf/struct_pb.js";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
+import type { ResourceRequest } from "../../plan/program/request.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire, Unknown } from "../../plan/program/values.ts";
-import { previewCreate, previewUpdate, ServedCloud } from "../../plan/providers/cloud.ts";
+import { HalfDone, previewCreate, previewUpdate, ServedCloud } from "../../plan/providers/cloud.ts";
 import { wrongInputs } from "../../plan/providers/declared.ts";
 import { difference } from "../../plan/providers/diff.ts";
 import { servedPackages, serveProviders } from "../../plan/providers/serve.ts";
@@ -166,6 +168,36 @@ for (const { stack, region, deploy } of clouds)
       for (const resource of program.toReversed()) cloud.delete(resource, state(resource).id, state(resource).inputs);
       assert.equal(cloud.size, 0);
     });
+
+    it("make everything again after each operation failed halfway, beside the names that a deletion leaves taken", async () => {
+      const half = (name: string, act: () => unknown): { readonly id: string; readonly outputs: PropertyMap } => {
+        cloud.failing.add(name);
+        try {
+          act();
+        } catch (error) {
+          if (error instanceof HalfDone) return error;
+          throw error;
+        }
+        return assert.fail(name);
+      };
+      if (!aws)
+        assert.throws(() => cloud.create(one("azure-native:keyvault:Vault"), one("azure-native:keyvault:Vault").inputs), /ConflictError/);
+      // Another update has other random parts: the program runs with these clouds behind it.
+      const others = simulatedCloud({ region, accountId: testAccount }, "fake");
+      const simulate = (request: ResourceRequest) => {
+        const { type, name, inputs } = request;
+        if (/^(tls|random):/.test(type)) return cloud.create(request, inputs);
+        if (!/^(aws|azure-native):/.test(type)) return others(request);
+        const { id, outputs } = half(name, () => cloud.create(request, inputs));
+        return { id, outputs: cloud.update(request, id, change({ id, inputs, outputs }, inputs)) };
+      };
+      const { program: run } = await withMocks(() => deploy(specOf(stack)), { simulate });
+      const again = run.resources.filter(({ type }) => /^(aws|azure-native):/.test(type));
+      assert.equal(cloud.size, again.length);
+      for (const each of again.toReversed()) half(each.name, () => cloud.delete(each, each.id ?? "", each.inputs));
+      for (const each of again) cloud.delete(each, each.id ?? "", each.inputs);
+      assert.equal(cloud.size, 0);
+    });
   });
 
 describe("AWS, as its provider shows it", () => {
@@ -212,10 +244,11 @@ describe("AWS, as its provider shows it", () => {
 
   // All of the protocol is tried by the official engine, at night.
   it("answers the engine over the wire: what is wrong, secrets as secrets, and what is not known by its type", async () => {
-    const served = await serveProviders(newCloud());
+    const cloud = newCloud();
+    const served = await serveProviders(cloud);
     const client = new services.ResourceProviderClient(`127.0.0.1:${served.ports.get("aws")}`, credentials.createInsecure());
     const call = <A>(send: (done: (error: ServiceError | null, answer: A) => void) => unknown): Promise<A> =>
-      new Promise((resolve, reject) => send((error, answer) => (error === null ? resolve(answer) : reject(new Error(error.details)))));
+      new Promise((resolve, reject) => send((error, answer) => (error === null ? resolve(answer) : reject(error))));
     const wire = (inputs: PropertyMap) =>
       struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, toWire(value)])));
     const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", type: "SecureString", value: new Secret("1") });
@@ -244,6 +277,25 @@ describe("AWS, as its provider shows it", () => {
       const made = await create(false, parameter.inputs);
       assert.ok(made.id === "/a" && made.outputs.value instanceof Secret);
       await assert.rejects(create(false, parameter.inputs), /exists already/);
+      const settings = new messages.ConfigureRequest();
+      settings.setArgs(wire({ defaultTags: "{}" }));
+      await call<messages.ConfigureResponse>((done) => client.configure(settings, done));
+      cloud.deployer = (operation, { name }, { resources: [provider] }) => {
+        throw new Error(`may not ${operation} ${name}: ${JSON.stringify(provider?.inputs)}`);
+      };
+      await assert.rejects(create(false, { ...parameter.inputs, name: "/b" }), /may not create p: \{"defaultTags":"\{\}"\}/);
+      cloud.deployer = () => {};
+      cloud.failing.add("p");
+      const { metadata } = await create(false, { ...parameter.inputs, name: "/b" }).then(
+        () => assert.fail(),
+        (error: ServiceError) => error,
+      );
+      const [packed] = statuses.Status.deserializeBinary(Buffer.from(metadata.get("grpc-status-details-bin")[0] ?? "")).getDetailsList();
+      const half = packed?.unpack(
+        (bytes) => messages.ErrorResourceInitFailed.deserializeBinary(bytes),
+        "pulumirpc.ErrorResourceInitFailed",
+      );
+      assert.equal(half?.getId(), "/b");
     } finally {
       client.close();
       served.close();

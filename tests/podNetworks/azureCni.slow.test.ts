@@ -55,6 +55,7 @@ describe("Azure CNI", () => {
       "network.pods takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
     ]);
     assert.deepEqual(refused({ pods: "flannel" }), ["network.azureCni is read with network.pods: azure-cni only"]);
+    assert.deepEqual(refused({ policies: "linux" }), ["network.policies is not there with network.pods: azure-cni"]);
     assert.deepEqual(refused({}, { kubernetes: { podCidr: "10.128.0.0/14" } }), [
       "kubernetes.podCidr is not used with network.pods: azure-cni, where pods have addresses of network.cidr",
     ]);

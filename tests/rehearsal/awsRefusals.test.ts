@@ -1,21 +1,80 @@
 import assert from "node:assert/strict";
+import { mock } from "node:test";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
-import { type Call, keyArn, parameterCall, read, region, signedRequest, start } from "./awsCaller.ts";
+import { type RecordedProgram, resourcesOfType } from "../../plan/program/recorded.ts";
+import { textOf } from "../../plan/program/values.ts";
+import { simulateAws } from "../../rehearsal/clouds/aws/cloud.ts";
+import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";
+import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
+import { runStack } from "../support/mocks.ts";
 
-// What the simulated AWS gives is seen by every rehearsal; here is what it refuses, as AWS would, and what no rehearsal reaches.
-const standard = { Overwrite: true, Type: "SecureString", Tier: "Standard", KeyId: keyArn };
-const put = (change: object) => parameterCall("PutParameter", { ...standard, Value: "x", ...change });
-const host = `snapshots.s3.${region}.amazonaws.com`;
-const object = (method: string, url: string, body = ""): Call => ({ service: "s3", host, method, url, body });
-const describeInstances = (filters: Readonly<Record<string, string>> = {}): Call => {
-  const form = new URLSearchParams({ Action: "DescribeInstances", Version: "2016-11-15" });
-  for (const [index, [name, value]] of Object.entries(filters).entries()) {
-    form.set(`Filter.${index + 1}.Name`, name);
-    form.set(`Filter.${index + 1}.Value.1`, value);
-  }
-  return { service: "ec2", body: form.toString() };
-};
+// What the simulated AWS gives is seen by every rehearsal; here is what it refuses to machines of aws-dev, as AWS would, and what no
+// rehearsal reaches.
+const region = "eu-central-1";
+const join = "/fenestra/aws-dev/join";
+const ttl = "x-aws-ec2-metadata-token-ttl-seconds";
+type Who = "control plane" | "worker";
+
+let program: RecordedProgram;
+before(async () => {
+  program = (await runStack("aws-dev")).program;
+});
+
+const outputOf = (type: string, key: string, name = /./) =>
+  textOf(resourcesOfType(program, type).find((each) => name.test(each.name))?.outputs[key]) ?? assert.fail(type);
+
+function start() {
+  const cloud = simulateAws(program, "aws-dev");
+  const machine = (who: Who): SimulatedMachine =>
+    cloud.machines.find(({ group }) => group?.name === (who === "worker" ? "aws-dev-linux" : undefined)) ?? assert.fail(who);
+  const metadata = async (caller: string, url: string, headers: Readonly<Record<string, string>> = {}, method = "GET") =>
+    await cloud.metadata({ caller, method, host: "169.254.169.254", url: `/latest/${url}`, headers, body: Buffer.alloc(0) });
+  const life = async (caller: string, seconds?: string) =>
+    await metadata(caller, "api/token", seconds === undefined ? {} : { [ttl]: seconds }, "PUT");
+  /** A call as `by` signs it, by the keys of its role, and `from` sends it. */
+  const request = async (by: Who, call: Call, from = by): Promise<EndpointRequest> => {
+    const { privateIp, role } = machine(by);
+    const session = { "x-aws-ec2-metadata-token": String((await life(privateIp, "300")).body) };
+    const keys = JSON.parse(String((await metadata(privateIp, `meta-data/iam/security-credentials/${role}`, session)).body));
+    const credentials = { accessKeyId: keys.AccessKeyId, secretAccessKey: keys.SecretAccessKey, sessionToken: keys.Token };
+    return { ...signedRequest(credentials, region, call), caller: machine(from).privateIp };
+  };
+  const send = async (by: Who, call: Call, from = by): Promise<EndpointAnswer> => await cloud.endpoints(await request(by, call, from));
+  return { cloud, machine, metadata, life, request, send };
+}
+
+/** A call of Parameter Store, of the join secret if no other is named. */
+function parameterCall(operation: string, input: object): Call {
+  const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": `AmazonSSM.${operation}` };
+  return { service: "ssm", headers, body: JSON.stringify({ Name: join, ...input }) };
+}
+
+const read = parameterCall("GetParameter", { WithDecryption: true });
+const put = (change: object) => () =>
+  parameterCall("PutParameter", {
+    ...{ Overwrite: true, Type: "SecureString", Tier: "Standard", KeyId: outputOf("aws:kms/key:Key", "arn"), Value: "x" },
+    ...change,
+  });
+const object =
+  (method: string, key: string, body = "") =>
+  (): Call => {
+    const host = `${outputOf("aws:s3/bucket:Bucket", "bucket", /snapshots/)}.s3.${region}.amazonaws.com`;
+    return { service: "s3", host, method, url: `/${key}`, body };
+  };
+const form = (service: string, fields: Readonly<Record<string, string>>): Call => ({
+  service,
+  body: new URLSearchParams(fields).toString(),
+});
+const describeInstances = (filters: Readonly<Record<string, string>> = {}): Call =>
+  form("ec2", {
+    ...{ Action: "DescribeInstances", Version: "2016-11-15" },
+    ...Object.fromEntries(
+      Object.entries(filters).flatMap(([name, value], index) => [
+        [`Filter.${index + 1}.Name`, name],
+        [`Filter.${index + 1}.Value.1`, value],
+      ]),
+    ),
+  });
 
 /** Status and kind of an error, in whichever form the service has. */
 function refusalOf({ status, body }: EndpointAnswer): string {
@@ -24,49 +83,50 @@ function refusalOf({ status, body }: EndpointAnswer): string {
 }
 
 describe("the simulated AWS refuses", () => {
-  const calls: readonly (readonly [refusal: string, by: string, call: Call, from?: string])[] = [
-    ["403 UnrecognizedClientException", "i-cp", read, "i-worker"],
-    ["403 RequestExpired", "i-worker", { ...read, skew: 310_000 }],
-    ["403 RequestExpired", "i-worker", { ...read, skew: -310_000 }],
-    ["200", "i-worker", { ...read, skew: 200_000 }],
-    ["404", "i-cp", { ...read, host: "iam.amazonaws.com" }],
-    ["404", "i-cp", { ...read, host: "ssm.us-east-1.amazonaws.com" }],
-    ["400 AccessDeniedException", "i-worker", put({ Value: "mine" })],
-    ["400 AccessDeniedException", "i-nokey", read],
+  const calls: readonly (readonly [refusal: string, by: Who, call: Call | (() => Call), from?: Who])[] = [
+    ["403 UnrecognizedClientException", "control plane", read, "worker"],
+    ["403 RequestExpired", "worker", () => ({ ...read, now: Date.now() + 310_000 })],
+    ["403 RequestExpired", "worker", () => ({ ...read, now: Date.now() - 310_000 })],
+    ["200", "worker", () => ({ ...read, now: Date.now() + 200_000 })],
+    ["404", "control plane", { ...read, host: "iam.amazonaws.com" }],
+    ["404", "control plane", { ...read, host: "ssm.us-east-1.amazonaws.com" }],
+    ["400 AccessDeniedException", "worker", put({})],
     // The account's defaults, for which the role has no right.
-    ["400 AccessDeniedException", "i-cp", put({ Tier: undefined })],
-    ["400 AccessDeniedException", "i-cp", put({ KeyId: undefined })],
-    ["400 ParameterMaxLengthExceeded", "i-cp", put({ Value: "x".repeat(4097) })],
-    ["200", "i-cp", put({ Value: "x".repeat(4096) })],
-    ["400 ParameterAlreadyExists", "i-cp", parameterCall("PutParameter", { Value: "x" })],
-    ["400 ValidationException", "i-cp", parameterCall("GetParameter", {})],
-    ["400 ParameterNotFound", "i-cp", parameterCall("GetParameter", { Name: "/other" })],
-    ["400 UnknownOperationException", "i-cp", parameterCall("DeleteParameter", {})],
-    ["403", "i-worker", object("PUT", "/a/1", "x")],
-    ["403", "i-worker", object("GET", "/a/1")],
-    ["403", "i-worker", object("DELETE", "/a/1")],
-    ["403", "i-worker", object("GET", "/")],
-    ["403", "i-cp", object("PUT", "/b/1", "x")],
-    ["403", "i-worker", describeInstances()],
-    ["403", "i-worker", { service: "autoscaling", body: "Action=TerminateInstanceInAutoScalingGroup&InstanceId=i-worker" }],
-    ["400 The filter 'instance' is invalid", "i-cp", describeInstances({ instance: "i-worker" })],
+    ["400 AccessDeniedException", "control plane", put({ Tier: undefined })],
+    ["400 AccessDeniedException", "control plane", put({ KeyId: undefined })],
+    ["400 ParameterMaxLengthExceeded", "control plane", put({ Value: "x".repeat(4097) })],
+    ["200", "control plane", put({ Value: "x".repeat(4096) })],
+    ["400 ParameterAlreadyExists", "control plane", parameterCall("PutParameter", { Value: "x" })],
+    ["400 ValidationException", "control plane", parameterCall("GetParameter", {})],
+    ["400 ParameterNotFound", "control plane", parameterCall("GetParameter", { Name: "/other" })],
+    ["400 UnknownOperationException", "control plane", parameterCall("DeleteParameter", {})],
+    ["403", "worker", object("PUT", "a/1", "x")],
+    ["403", "worker", object("GET", "a/1")],
+    ["403", "worker", object("DELETE", "a/1")],
+    ["403", "worker", object("GET", "")],
+    ["403", "control plane", object("DELETE", "a/1")],
+    ["403", "worker", describeInstances()],
+    ["403", "worker", form("autoscaling", { Action: "TerminateInstanceInAutoScalingGroup", InstanceId: "i-1" })],
+    ["400 The filter 'instance' is invalid", "control plane", describeInstances({ instance: "i-1" })],
   ];
   for (const [index, [refusal, by, call, from]] of calls.entries())
-    it(`${index + 1}. ${call.service} ${call.method ?? ""} ${call.url ?? ""} of ${by} with ${refusal}`, async () => {
-      const { send, cloud } = start();
-      assert.equal(refusalOf(await send(by, call, from)).slice(0, refusal.length), refusal);
-      if (refusal !== "200") assert.equal(cloud.parameters.get("/fenestra/dev/join")?.value, "first");
-      assert.equal(cloud.objects.size, 0);
+    it(`${index + 1}. of the ${by} with ${refusal}`, async () => {
+      const { send, cloud, machine } = start();
+      const secret = async () => await cloud.readSecret(machine("control plane"), join);
+      const [first, asked] = [await secret(), typeof call === "function" ? call() : call];
+      assert.equal(refusalOf(await send(by, asked, from)).slice(0, refusal.length), refusal);
+      if (refusal !== "200") assert.equal(await secret(), first);
+      assert.doesNotMatch(String((await send("control plane", object("GET", "?list-type=2")())).body), /<Key>/);
     });
 
   it("a request that was changed on its way, one without a signature, one with a header beside it, one of nobody", async () => {
-    const { handle, byId } = start();
-    const request = signedRequest(byId("i-cp"), byId("i-cp"), read);
+    const { request: make, cloud } = start();
+    const request = await make("control plane", read);
     const changed = { ...request, body: Buffer.from(request.body.toString().replace("join", "ca")) };
     const { authorization: _, ...unsigned } = request.headers;
     const more = { ...request.headers, "x-amz-meta": "later" };
-    const answers = [changed, { ...request, headers: unsigned }, { ...request, headers: more }, { ...request, caller: "10.0.0.99" }];
-    assert.deepEqual(await Promise.all(answers.map(async (each) => refusalOf(await handle(each)))), [
+    const answers = [changed, { ...request, headers: unsigned }, { ...request, headers: more }, { ...request, caller: "192.0.2.99" }];
+    assert.deepEqual(await Promise.all(answers.map(async (each) => refusalOf(await cloud.endpoints(each)))), [
       "403 SignatureDoesNotMatch",
       "403 MissingAuthenticationToken",
       "403 SignatureDoesNotMatch: x-amz-meta not signed",
@@ -75,21 +135,16 @@ describe("the simulated AWS refuses", () => {
   });
 
   it("metadata without a session token of the machine's own, and tokens without a life", async () => {
-    const { metadata } = start();
-    const ttl = "x-aws-ec2-metadata-token-ttl-seconds";
-    const ask = async (caller: string, url: string, headers: Readonly<Record<string, string>> = {}, method = "GET") =>
-      await metadata({ caller, method, host: "169.254.169.254", url: `/latest/${url}`, headers, body: Buffer.alloc(0) });
-    const life = async (seconds?: string, caller = "10.0.0.5") =>
-      await ask(caller, "api/token", seconds === undefined ? {} : { [ttl]: seconds }, "PUT");
-    const lives = await Promise.all([life(), life("0"), life("21601"), life("21600"), life("300", "10.0.0.99")]);
+    const { metadata, life, machine } = start();
+    const [own, other] = [machine("control plane").privateIp, machine("worker").privateIp];
+    const lives = await Promise.all([life(other), life(other, "0"), life(other, "21601"), life(other, "21600"), life("192.0.2.99", "300")]);
     assert.deepEqual(
       lives.map(({ status }) => status),
       [400, 400, 400, 200, 404],
     );
-    const headers = { "x-aws-ec2-metadata-token": String((await life("300", "10.0.0.4")).body) };
-    const id = "meta-data/instance-id";
-    const keys = "meta-data/iam/security-credentials/worker";
-    const asked = [ask("10.0.0.4", id), ask("10.0.0.5", id, headers), ask("10.0.0.4", keys, headers), ask("10.0.0.4", id, headers)];
+    const headers = { "x-aws-ec2-metadata-token": String((await life(own, "300")).body) };
+    const [id, keys] = ["meta-data/instance-id", `meta-data/iam/security-credentials/${machine("worker").role}`];
+    const asked = [metadata(own, id), metadata(other, id, headers), metadata(own, keys, headers), metadata(own, id, headers)];
     assert.deepEqual(
       (await Promise.all(asked)).map(({ status }) => status),
       [401, 401, 404, 200],
@@ -98,78 +153,57 @@ describe("the simulated AWS refuses", () => {
 });
 
 describe("the simulated Auto Scaling", () => {
-  /** A machine of a group that the program made. */
-  const worker: SimulatedMachine = {
-    cloud: "aws",
-    id: "i-worker",
-    name: "linux[0]",
-    urn: "urn:linux",
-    region,
-    zone: `${region}a`,
-    privateIp: "10.0.0.5",
-    size: "m7i.large",
-    image: "ami-1",
-    userData: Buffer.alloc(0),
-    startCommand: undefined,
-    role: "worker",
-    tags: {},
-    volumes: [],
-    group: { name: "dev-linux", min: 1, desired: 1, max: 1, launchHooks: ["join"], terminateHooks: ["drain"] },
-  };
-  const notWaiting = "400 No active Lifecycle Action found with instance ID i-worker";
+  const ending = (worker: SimulatedMachine, change: Readonly<Record<string, string>> = {}): Call =>
+    form("autoscaling", {
+      Action: "CompleteLifecycleAction",
+      AutoScalingGroupName: worker.group?.name ?? "",
+      LifecycleHookName: worker.group?.launchHooks[0] ?? "",
+      InstanceId: worker.id,
+      LifecycleActionResult: "CONTINUE",
+      ...change,
+    });
 
   it("takes the end of a launch and of a wait once, of its own hook, instance, group and role", async () => {
-    const { send, cloud } = start();
-    const { lifecycle } = cloud;
-    lifecycle.launch(worker);
-    const ask = async (change: Readonly<Record<string, string>> = {}, by = "i-worker") => {
-      const form = {
-        Action: "CompleteLifecycleAction",
-        AutoScalingGroupName: "dev-linux",
-        LifecycleHookName: "join",
-        InstanceId: "i-worker",
-        LifecycleActionResult: "CONTINUE",
-        ...change,
-      };
-      return refusalOf(await send(by, { service: "autoscaling", body: new URLSearchParams(form).toString() }));
-    };
-    const heartbeat = { Action: "RecordLifecycleActionHeartbeat" };
-    assert.equal(await ask({ LifecycleHookName: "launch" }), notWaiting);
-    assert.equal(await ask({ LifecycleHookName: "drain" }), notWaiting);
-    assert.equal(await ask({ InstanceId: "i-cp" }), notWaiting.replace("i-worker", "i-cp"));
+    const { send, cloud, machine } = start();
+    const worker = machine("worker");
+    const notWaiting = `400 No active Lifecycle Action found with instance ID ${worker.id}`;
+    const ask = async (change: Readonly<Record<string, string>> = {}, by: Who = "worker") =>
+      refusalOf(await send(by, ending(worker, change)));
+    const [heartbeat, last] = [{ Action: "RecordLifecycleActionHeartbeat" }, { LifecycleHookName: worker.group?.terminateHooks[0] ?? "" }];
+    assert.equal(await ask({ LifecycleHookName: "other" }), notWaiting);
+    assert.equal(await ask(last), notWaiting);
+    assert.equal(await ask({ InstanceId: "i-1" }), notWaiting.replace(worker.id, "i-1"));
     assert.equal(await ask({ LifecycleActionResult: "DONE" }), "400 LifecycleActionResult DONE is invalid");
-    assert.match(await ask({ AutoScalingGroupName: "other" }), /^403/);
-    assert.match(await ask({}, "i-cp"), /^403/);
+    assert.match(await ask({ AutoScalingGroupName: "aws-dev-win2022" }), /^403/);
+    assert.match(await ask({}, "control plane"), /^403/);
     assert.match(await ask({ Action: "DeleteAutoScalingGroup" }), /^400/);
     assert.equal(await ask(heartbeat), "200");
-    assert.deepEqual([...lifecycle.launched], []);
+    assert.equal(await cloud.inService(worker, async () => true), false);
     assert.equal(await ask(), "200");
-    assert.deepEqual([...lifecycle.launched], ["i-worker"]);
+    assert.equal(await cloud.inService(worker, async () => false), true);
     assert.deepEqual([await ask(), await ask(heartbeat)], [notWaiting, notWaiting]);
-    lifecycle.terminate(worker);
-    assert.deepEqual([await ask(), lifecycle.waits(worker)], [notWaiting, true]);
-    assert.deepEqual([await ask({ LifecycleHookName: "drain" }), lifecycle.waits(worker)], ["200", false]);
+    const mayGo = cloud.announceEnd(worker);
+    assert.deepEqual([await ask(), mayGo()], [notWaiting, false]);
+    assert.deepEqual([await ask(last), mayGo()], ["200", true]);
   });
 
   it("has no machine in service that was abandoned", async () => {
-    const { send, cloud } = start();
-    cloud.lifecycle.launch(worker);
-    const body =
-      "Action=CompleteLifecycleAction&AutoScalingGroupName=dev-linux&LifecycleHookName=join&InstanceId=i-worker&LifecycleActionResult=ABANDON";
-    assert.equal(refusalOf(await send("i-worker", { service: "autoscaling", body })), "200");
-    assert.deepEqual([...cloud.lifecycle.launched], []);
+    const { send, cloud, machine } = start();
+    const worker = machine("worker");
+    assert.equal(refusalOf(await send("worker", ending(worker, { LifecycleActionResult: "ABANDON" }))), "200");
+    assert.equal(await cloud.inService(worker, async () => true), false);
   });
 });
 
 describe("the simulated AWS, where no rehearsal looks", () => {
   it("lists objects in pages, under both forms of its name", async () => {
-    const { send, cloud } = start();
-    assert.equal((await send("i-cp", object("PUT", "/a/1", "data"))).status, 200);
-    const path = { ...object("GET", "/snapshots/a/1"), host: `s3.${region}.amazonaws.com` };
-    assert.equal(String((await send("i-cp", path)).body), "data");
-    for (const name of ["a/0", "a/2", "b/0"]) cloud.objects.set(`snapshots/${name}`, Buffer.from("x"));
+    const { send } = start();
+    for (const name of ["a/1", "a/0", "a/2", "b/0"]) assert.equal((await send("control plane", object("PUT", name, "data")())).status, 200);
+    const { host = "", ...call } = object("GET", "a/1")();
+    const path = { ...call, url: `/${host.split(".s3.")[0]}/a/1`, host: `s3.${region}.amazonaws.com` };
+    assert.equal(String((await send("control plane", path)).body), "data");
     const page = async (query: string) => {
-      const { status, body } = await send("i-cp", object("GET", `/?${query}&list-type=2&prefix=a%2F`));
+      const { status, body } = await send("control plane", object("GET", `?${query}&list-type=2&prefix=a%2F`)());
       return [status, String(body).match(/(?<=<(Key|IsTruncated|NextContinuationToken)>)[^<]+/g)];
     };
     const next = "1+/YS8x=";
@@ -179,13 +213,47 @@ describe("the simulated AWS, where no rehearsal looks", () => {
   });
 
   it("finds the machines for which every filter holds, with wildcards", async () => {
+    // Lists have a machine some time after its launch.
+    mock.timers.enable({ apis: ["Date"], now: Date.now() - 10_000 });
+    const { cloud, send } = start();
+    mock.timers.reset();
     const found = async (filters: Readonly<Record<string, string>>) =>
-      String((await start().send("i-cp", describeInstances(filters))).body).match(/(?<=<instanceId>)[^<]+/g);
+      String((await send("control plane", describeInstances(filters))).body).match(/(?<=<instanceId>)[^<]+/g);
     const groups = "tag:aws:autoscaling:groupName";
+    const linux = cloud.machines
+      .filter(({ group }) => group?.name === "aws-dev-linux")
+      .map(({ id }) => id)
+      .sort();
     // A page has two.
-    assert.deepEqual(await found({}), ["i-cp", "i-nokey"]);
-    assert.deepEqual(await found({ [groups]: "dev-w*", "tag:kubernetes.io/cluster/dev": "owned" }), ["i-worker"]);
-    assert.deepEqual(await found({ [groups]: "dev-w" }), null);
+    assert.equal((await found({}))?.length, 2);
+    assert.deepEqual(await found({ [groups]: "aws-dev-l*", "tag:kubernetes.io/cluster/aws-dev": "owned" }), linux);
+    assert.deepEqual(await found({ [groups]: "aws-dev-l" }), null);
     assert.deepEqual(await found({ "tag:kubernetes.io/cluster/other": "owned" }), null);
+  });
+
+  it("refuses lists and hides machines while it is in trouble, and a second refresh of a group", async () => {
+    mock.timers.enable({ apis: ["Date"], now: Date.now() - 10_000 });
+    const { cloud, machine, send } = start();
+    mock.timers.reset();
+    const [worker, own] = [machine("worker"), { "tag:aws:autoscaling:groupName": "aws-dev-linux" }];
+    const list = async (call = describeInstances(own)) => {
+      const { status, body } = await send("control plane", call);
+      return [status, String(body).includes(worker.id) || (/(?<=<Code>)[^<]+/.exec(String(body))?.[0] ?? "without it")].join(" ");
+    };
+    const byId = () => list(form("ec2", { Action: "DescribeInstances", Version: "2016-11-15", "InstanceId.1": worker.id }));
+    cloud.faults.throttled = 1;
+    assert.deepEqual([await list(), await list()], ["503 RequestLimitExceeded", "200 true"]);
+    cloud.faults.hidden.add(worker.id);
+    assert.deepEqual([await list(), await byId()], ["200 without it", "200 true"]);
+    cloud.faults.zone = "another";
+    assert.deepEqual([await list(), await byId()], ["503 Unavailable", "200 true"]);
+    cloud.faults.zone = worker.zone;
+    assert.equal(await byId(), "503 Unavailable");
+    const refresh = form("autoscaling", { Action: "StartInstanceRefresh", AutoScalingGroupName: "aws-dev-linux" });
+    const answers = [await send("worker", refresh), await send("control plane", refresh), await send("control plane", refresh)];
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [403, 200, 400],
+    );
   });
 });

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { startedScript } from "../../plan/decode/windowsExtension.ts";
 import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
-import { listOf, mapOf } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { Recording } from "../support/recording.ts";
@@ -142,10 +141,6 @@ describe("the simulated Azure refuses", () => {
     assert.deepEqual([token.status, documentOf(token).error_description], [400, "Identity not found"]);
   });
 
-  const inProfile =
-    (path: readonly string[], value: PropertyMap[string]) =>
-    (inputs: PropertyMap): PropertyMap =>
-      inside(inputs, ["virtualMachineProfile", ...path], value);
   const twice = [
     {
       publisher: "Microsoft.Compute",
@@ -154,45 +149,26 @@ describe("the simulated Azure refuses", () => {
       protectedSettings: { commandToExecute: "b" },
     },
   ];
-  const programs: readonly (readonly [Changes, RegExp])[] = [
-    [
-      { "api-record": (all) => ({ ...all, aRecords: [{ ipv4Address: "10.0.224.251" }] }) },
-      /api-internal: no record of a private DNS zone has its address/,
-    ],
-    [
-      { "api-link": (all) => ({ ...all, privateZoneName: "other.internal" }) },
-      /the private DNS zone azure-dev.fenestra.internal is linked to no network/,
-    ],
-    [
-      { "api-internal": (all) => ({ ...all, probes: [{ ...mapOf(listOf(all.probes)[0]), protocol: "Tcp" }] }) },
-      /api-internal: its probe is not HTTPS/,
-    ],
-    [
-      { "secrets-ca": (all) => inside(all, ["properties", "enableRbacAuthorization"], false) },
-      /the vault azure-dev-secrets-ca does not decide by roles/,
-    ],
-    [{ "pool-win2022-group": inProfile(["extensionProfile"], {}) }, /no extension runs the custom data/],
-    [{ "pool-win2022-group": inProfile(["extensionProfile", "extensions"], twice) }, /in settings and in protectedSettings/],
-    [{ "pool-win2022-group": inProfile(["osProfile", "computerNamePrefix"], "linux") }, /two machines have the computer name linux000000/],
-    [
-      { "pool-win2022-group": inProfile(["osProfile", "computerNamePrefix"], "windows222") },
-      /windows222000000 has more than 15 characters/,
-    ],
-    [
-      { "control-plane-0-instance": (all) => inside(all, ["osProfile", "customData"], "#cloud-config\n") },
-      /control-plane-0-instance: its custom data is not base64/,
-    ],
-    [
-      { "control-plane-0-instance": (all) => inside(all, ["networkProfile", "networkInterfaces"], [{ id: "/other" }]) },
-      /is not a resource of the program/,
-    ],
-    [
-      { "control-plane-0-instance": (all) => inside(all, ["osProfile", "computerName"], null) },
-      /control-plane-0-instance: the machine has no computer name/,
-    ],
+  const probes = [{ name: "readyz", protocol: "Tcp" }];
+  const profile = "virtualMachineProfile";
+  const programs: readonly (readonly [resource: string, path: string, value: PropertyMap[string], message: RegExp])[] = [
+    ["api-record", "aRecords", [{ ipv4Address: "10.0.224.251" }], /api-internal: no record of a private DNS zone has its address/],
+    ["api-link", "privateZoneName", "other.internal", /the private DNS zone azure-dev.fenestra.internal is linked to no network/],
+    ["api-internal", "probes", probes, /api-internal: its probe is not HTTPS/],
+    ["secrets-ca", "properties enableRbacAuthorization", false, /the vault azure-dev-secrets-ca does not decide by roles/],
+    ["pool-win2022-group", `${profile} extensionProfile`, {}, /no extension runs the custom data/],
+    ["pool-win2022-group", `${profile} extensionProfile extensions`, twice, /in settings and in protectedSettings/],
+    ["pool-win2022-group", `${profile} osProfile computerNamePrefix`, "linux", /two machines have the computer name linux000000/],
+    ["pool-win2022-group", `${profile} osProfile computerNamePrefix`, "windows222", /windows222000000 has more than 15 characters/],
+    ["control-plane-0-instance", "osProfile customData", "#cloud-config\n", /control-plane-0-instance: its custom data is not base64/],
+    ["control-plane-0-instance", "networkProfile networkInterfaces", [{ id: "/other" }], /is not a resource of the program/],
+    ["control-plane-0-instance", "osProfile computerName", null, /control-plane-0-instance: the machine has no computer name/],
   ];
-  for (const [changes, message] of programs)
-    it(`a program: ${message.source}`, () => assert.throws(() => simulateAzure(azureCluster(changes)), message));
+  for (const [resource, path, value, message] of programs)
+    it(`a program: ${message.source}`, () => {
+      const changed = azureCluster({ [resource]: (inputs) => inside(inputs, path.split(" "), value) });
+      assert.throws(() => simulateAzure(changed), message);
+    });
 
   it("commands of the Windows extension that would start nothing", () => {
     const data = "C:\\AzureData\\CustomData.bin";
@@ -296,6 +272,24 @@ describe("the simulated Azure, where no rehearsal looks", () => {
     const { cloud, worker } = start();
     const successor = cloud.replace(worker.machine);
     assert.deepEqual([successor.id, cloud.replace(successor).id], ["linux000005", "linux000006"]);
+  });
+
+  it("gives a name again to another machine, leaves machines out of lists, and refuses lists", async () => {
+    const { cloud, controlPlane, worker } = start();
+    const token = await controlPlane.token(management);
+    const list = async () => {
+      const { status, body } = await controlPlane.call("GET", `${sets}${instance.replace(/\/\d+$/, "")}${api}`, token);
+      return [status, ...(String(body).match(/(?<="(?:vmId|computerName)":")[^"]+/g) ?? [])];
+    };
+    const [, vmId, name] = await list();
+    await new Promise((resolve) => setTimeout(resolve, 2));
+    assert.equal(cloud.replace(worker.machine, true).id, worker.machine.id);
+    const [, another, same] = await list();
+    assert.deepEqual([same, another === vmId], [name, false]);
+    cloud.faults.hidden.add(worker.machine.id);
+    assert.equal((await list()).includes(name ?? ""), false);
+    cloud.faults.throttled = 1;
+    assert.deepEqual([(await list())[0], (await list())[0]], [429, 200]);
   });
 
   const inExtensions = (extensions: readonly PropertyMap[]) => (inputs: PropertyMap) =>

@@ -67,6 +67,11 @@ describe("a bootstrap that gets no further", () => {
   it("is one whose stage has failed three times in a row, without waiting", () => {
     const run = `${done("os")}${failed("artifacts", 31)}`;
     assert.equal(stuckStage(run.repeat(3)), "stage artifacts fails each time: 2026-11-22T02:00:00Z error: no artifacts");
+    const unresolved = "curl: (6) Could not resolve host: mirror.corp.example";
+    assert.equal(
+      stuckStage(`${run}${done("os")}  % Total\n${unresolved}\n${unresolved}\n${failed("artifacts", 31)}`.repeat(3)),
+      `stage artifacts fails each time: ${unresolved}; at last: 2026-11-22T02:00:00Z error: no artifacts`,
+    );
     const waiting = failed("addons", 120).repeat(4);
     for (const log of ["", run.repeat(2), waiting, `${run.repeat(3)}${done("artifacts")}`, `${run.repeat(2)}${waiting}`])
       assert.equal(stuckStage(log), undefined, log);

@@ -14,16 +14,13 @@ describe("obtainCheckers", () => {
 
   beforeEach(() => {
     folder = mkdtempSync(path.join(tmpdir(), "fenestra-checkers-"));
-    for (const name of ["module/check-kubelet", "module/readers/check-containerd", "go", "empty"])
-      mkdirSync(path.join(folder, name), { recursive: true });
+    const minors = ["1.35", "1.37"].map((minor) => `kubernetes/${minor}`);
+    for (const name of ["check-kubelet", "readers/check-containerd", ...minors])
+      mkdirSync(path.join(folder, "module", name), { recursive: true });
+    for (const name of ["go", "empty"]) mkdirSync(path.join(folder, name));
     writeFileSync(path.join(folder, "module/go.mod"), "module x\n\nrequire (\n\tk8s.io/kubernetes v1.36.3\n)\n");
-    const other = [
-      "readers/go.mod",
-      "readers/go.sum",
-      "go.sum",
-      ...["1.35", "1.37"].flatMap((minor) => [`kubernetes-${minor}.mod`, `kubernetes-${minor}.sum`]),
-    ];
-    for (const name of other) writeFileSync(path.join(folder, "module", name), "");
+    const other = ["readers", ...minors].flatMap((name) => [`${name}/go.mod`, `${name}/go.sum`]);
+    for (const name of ["go.sum", ...other]) writeFileSync(path.join(folder, "module", name), "");
     writeFileSync(source(), "package main\n");
     writeFileSync(path.join(folder, "go/go"), fakeGo, { mode: 0o755 });
     lines = [];
@@ -75,9 +72,9 @@ describe("obtainCheckers", () => {
     const checkers = await obtain();
     const ask = async (kind: ConfigRequest["kind"], minor: string) =>
       (await checkConfigs(checkers, [{ id: "a", kind, os: "linux", minor, text: "" }])).get("a");
-    assert.deepEqual(await ask("kubelet", "1.35"), ["./check-kubelet kubernetes-1.35.mod"]);
+    assert.deepEqual(await ask("kubelet", "1.35"), ["./check-kubelet kubernetes/1.35/go.mod"]);
     assert.deepEqual(await ask("kubelet", "1.36"), ["./check-kubelet go.mod"]);
-    assert.deepEqual(await ask("kubelet", "1.37"), ["./check-kubelet kubernetes-1.37.mod"]);
+    assert.deepEqual(await ask("kubelet", "1.37"), ["./check-kubelet kubernetes/1.37/go.mod"]);
     assert.deepEqual(await ask("containerd", "1.35"), ["./check-containerd go.mod"]);
   });
 

@@ -35,7 +35,7 @@ describe("a mirror that is filled from the list", () => {
     );
     await assert.rejects(from.lacks, (error) => {
       assert.ok(error instanceof MirrorLacksError);
-      assert.match(error.message, /^a machine wants https:\/\/mirror\.example\.com\/files\/\S+\/three\.tar\.gz of/);
+      assert.match(error.message, /^a machine wants https:\/\/mirror\.example\.com\/files\/\S+\/three\.tar\.gz, and/);
       return true;
     });
   });

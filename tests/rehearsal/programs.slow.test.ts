@@ -38,7 +38,8 @@ describe("obtainPrograms", () => {
 
   beforeEach(() => {
     folder = mkdtempSync(join(tmpdir(), "fenestra-programs-"));
-    for (const name of ["bin", "go", "tools/runtime", "tools/check-kubelet"]) mkdirSync(join(folder, name), { recursive: true });
+    for (const name of ["bin", "go", "tools/runtime", "tools/check-kubelet", "tools/kubernetes"])
+      mkdirSync(join(folder, name), { recursive: true });
     writeFileSync(join(folder, "tools", "go.mod"), goMod);
     writeFileSync(join(folder, "tools", "go.sum"), "a sum\n");
     writeFileSync(join(folder, "go", "go"), fakeGo, { mode: 0o755 });
@@ -163,7 +164,7 @@ describe("obtainPrograms", () => {
     assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
     assert.equal(
       lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE"),
-      "official download not reachable: kwok\nBASE/v0.8.0: HTTP 404",
+      "official download not reachable: kwok\nBASE/v0.8.0: curl: (22) The requested URL returned error: 404",
     );
     const flags =
       "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
@@ -177,8 +178,9 @@ describe("obtainPrograms", () => {
     const bases = await serve();
     publish();
     const other = goMod.replace("server/v3 v3.6.16", "server/v3 v3.7.0").replace("1.36.3", "1.37.1");
-    writeFileSync(join(folder, "tools", "kubernetes-1.37.mod"), other);
-    writeFileSync(join(folder, "tools", "kubernetes-1.37.sum"), "its sum\n");
+    mkdirSync(join(folder, "tools/kubernetes/1.37"));
+    writeFileSync(join(folder, "tools/kubernetes/1.37/go.mod"), other);
+    writeFileSync(join(folder, "tools/kubernetes/1.37/go.sum"), "its sum\n");
     const programs = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.37" } });
     assert.deepEqual(
       summary(programs),
@@ -187,7 +189,7 @@ describe("obtainPrograms", () => {
         return `${name} ${ofMinor || (name === "kwok" ? "0.8.0 download" : "3.6.16 download")}`;
       }),
     );
-    const pinsOfEtcd = `# go.etcd.io/etcd/server/v3|${folder}/tools|kubernetes-1.37.mod|`;
+    const pinsOfEtcd = `# go.etcd.io/etcd/server/v3|${folder}/tools|kubernetes/1.37/go.mod|`;
     assert.ok(readFileSync(programs.etcd.path, "utf8").includes(pinsOfEtcd));
     const back = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.36", release: "1.36.2" } });
     assert.deepEqual(
@@ -204,7 +206,7 @@ describe("obtainPrograms", () => {
   it("gives a server that does not answer up after the time limit and shows signs of life during a build", async () => {
     const bases = await serve(true);
     process.env.GO_SECONDS = "0.05";
-    const programs = await obtain({ bases, path: join(folder, "go"), limits: { connectMs: 50 } }, { heartbeatMs: 10 });
+    const programs = await obtain({ bases, path: join(folder, "go"), patience: 1 }, { heartbeatMs: 10 });
     assert.deepEqual(summary(programs), everything("built"));
     assert.equal(requests.length, 3);
     assert.ok(lines.includes("tools: still building after T s"), lines.join("\n"));

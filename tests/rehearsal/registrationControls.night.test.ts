@@ -1,5 +1,13 @@
 import { describeControls } from "./controls.ts";
 
+/** A check of what becomes of machines, which fails with this reason. */
+const replaced = (name: string, stack: string, reason: RegExp) => ({
+  only: `replaced: ${name}`,
+  stack,
+  options: ["--full"],
+  fails: { [`replaced: ${name}`]: reason },
+});
+
 describeControls("the rehearsal of registration and of the cluster", {
   "that the API server refuses what kubelets register, and quotes it": {
     faults: ["duplicate-taint"],
@@ -32,5 +40,25 @@ describeControls("the rehearsal of registration and of the cluster", {
       "static pods": /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
       "names of nodes": /^system:node:i-[0-9a-f]{17} was approved$/,
     },
+  },
+  "who gets a certificate where every name is approved": {
+    faults: ["approves-every-name"],
+    ...replaced("identity ends", "aws-dev", /^hostile requests that were approved: found [1-9]/),
+  },
+  "that no machine is replaced": {
+    faults: ["no-repairs"],
+    ...replaced("never joined", "aws-dev", /^waited .* for i-[0-9a-f]{17} to be given up/),
+  },
+  "that a list is believed": {
+    faults: ["absence-by-lists"],
+    ...replaced("without a Node", "azure-dev", /^Node of a machine that lists leave out/),
+  },
+  "a health port that is open before its node is Ready": {
+    faults: ["health-before-join"],
+    ...replaced("bad payload", "azure-dev", /^machines that work, after nothing/),
+  },
+  "a cordon of which nobody knows whose it is": {
+    faults: ["cordon-without-mark"],
+    ...replaced("maintenance", "azure-dev", /cordoned with a mark/),
   },
 });

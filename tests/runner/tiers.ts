@@ -36,21 +36,24 @@ const stack = (name: string, ...options: readonly string[]): Step => ({
   run: () => rehearse(["--stack", name, ...stackDir, ...options]),
 });
 
-/** A rehearsal of one of the tests' stacks with another version of Kubernetes. */
-const release = (name: string, version: string): Step => ({
-  title: `rehearsal of ${name} with Kubernetes ${version}`,
+/** A rehearsal of one of the tests' stacks with a line more in its file. */
+const changed = (name: string, what: string, line: string, ...options: readonly string[]): Step => ({
+  title: `rehearsal of ${name} with ${what}`,
   run: async () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
     const file = path.join(folder, `Pulumi.${name}.yaml`);
     try {
       copyFileSync(new URL(`Pulumi.${name}.yaml`, testStacks), file);
-      appendFileSync(file, `  fenestra:kubernetes: { version: ${version} }\n`);
-      return await rehearse(["--stack", name, "--stack-dir", folder]);
+      appendFileSync(file, `  ${line}\n`);
+      return await rehearse(["--stack", name, "--stack-dir", folder, ...options]);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
   },
 });
+
+const release = (name: string, version: string): Step =>
+  changed(name, `Kubernetes ${version}`, `fenestra:kubernetes: { version: ${version} }`);
 
 /** Builds what the slow tests need and is not at hand, before two files at once wait for it. */
 async function buildPrograms(): Promise<void> {
@@ -91,6 +94,7 @@ export const tiers = {
     ...stackNames(testStacks).map((name) => [stack(name, "--full")]),
     [release("aws-dev", "1.35.1")],
     [release("azure-dev", "1.37.1")],
+    [changed("azure-dev", "five members", "fenestra:controlPlane: { replicas: 5 }", "--only", "serving certificates")],
     [stack("aws-prod", "--update-to", "1.37")],
     [stack("azure-prod", "--update-to", "1.36.3")],
     [stack("aws-dev", "--every-add-on", "--real-add-ons")],

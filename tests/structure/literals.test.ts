@@ -29,10 +29,13 @@ const scripts = "a script is a file of its own; its text is part of the machine'
 const exceptions: readonly (readonly [file: string, text: string, reason: string])[] = [
   ["components/machine/linux/scripts/etcd-defrag.sh", String(ports.etcdClient), scripts],
   ["components/machine/linux/scripts/etcd-restore.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/linux/scripts/etcd-restore.sh", String(ports.etcdMetrics), scripts],
   ["components/machine/linux/scripts/etcd-snapshot.sh", String(ports.etcdClient), scripts],
   ["components/machine/linux/scripts/etcd.sh", String(ports.etcdClient), scripts],
+  ["components/machine/linux/scripts/etcd.sh", String(ports.etcdMetrics), scripts],
   ["components/machine/linux/scripts/stages/encrypted.sh", String(ports.etcdClient), scripts],
   ["components/machine/linux/scripts/stages/membership.sh", String(ports.etcdPeer), scripts],
+  ["components/machine/linux/scripts/stages/membership.sh", "3.6.11", "the release of etcd that mended it"],
   ["components/machine/linux/scripts/stages/promote.sh", String(ports.etcdPeer), scripts],
   ["components/podNetworks/flannel/start-kube-proxy.ps1", "1.0.0", scripts],
   ["components/kubernetes/addOns/metrics.ts", "10250", "the port of metrics-server in its own pod, as upstream has it"],

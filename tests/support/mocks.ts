@@ -5,10 +5,11 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/existing.ts";
-import { connected, type OutputMode, RecordingEngine } from "../../plan/program/engine.ts";
+import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { memo } from "./memo.ts";
+import { compactYaml } from "./snapshot.ts";
 import { stackConfig } from "./stacks.ts";
 
 export type { Recorded };
@@ -23,14 +24,16 @@ interface MockOptions {
   readonly region?: string;
   readonly certificates?: "real" | "fake";
   readonly existing?: ExistingResources;
+  /** Clouds in place of those. */
+  readonly simulate?: SimulatedCloud;
 }
 
 /** Makes resources outside a cloud and records them. Errors inside an `apply` fail the test as unhandled rejections. */
 export async function withMocks(
   build: () => unknown,
-  { mode = "known-outputs", region = "eu-central-1", certificates = "fake", existing = new Map() }: MockOptions = {},
+  { mode = "known-outputs", region = "eu-central-1", certificates = "fake", existing = new Map(), ...given }: MockOptions = {},
 ): Promise<Recorded> {
-  const simulate = simulatedCloud({ region, accountId: testAccount, existing }, certificates);
+  const simulate = given.simulate ?? simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
   await connected(engine, async () => {
     await runtime.runInPulumiStack(async () => build());
@@ -107,4 +110,16 @@ export function inventory({ program }: Recorded): string {
         ...lines(each.urn, depth + 1),
       ]);
   return `${lines(undefined, 0).join("\n")}\n`;
+}
+
+/** Inputs of resources as a person reads them: ids of other resources as `<name>`, secrets and user data as marks. */
+export function bodies({ program }: Recorded, types: RegExp, names: RegExp): string {
+  const byId = new Map(program.resources.flatMap(({ id, name }) => (id === undefined ? [] : [[id, `<${name}>`]])));
+  const shown = (_: string, value: unknown) =>
+    typeof value !== "string" ? value : value.length > 2_000 ? "[data]" : (byId.get(value) ?? value);
+  return program.resources
+    .filter(({ type, name }) => types.test(type) && names.test(name))
+    .map(({ name, type, inputs }) => `===== ${name} (${type})\n${compactYaml(JSON.parse(JSON.stringify(inputs, shown)))}\n`)
+    .sort()
+    .join("");
 }

@@ -1,6 +1,6 @@
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import type { Plan } from "../../plan/plan.ts";
+import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
 import { planOfRun } from "../../plan/report/makePlan.ts";
 import { memo } from "./memo.ts";
 import { runConfig } from "./mocks.ts";
@@ -15,4 +15,31 @@ export function configTexts(values: Readonly<Record<string, unknown>>): Readonly
 export const planOf = memo(async (stack: string, config: Readonly<Record<string, string>>, account?: string | null): Promise<Plan> => {
   const { program } = await runConfig(stack, config, "known-outputs", ...(account === undefined ? [] : [account]));
   return planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined, config });
+});
+
+/** A machine of a plan that has nothing but a name. */
+export const bareMachine = (name: string, more: Partial<PlanMachine> = {}): PlanMachine => ({
+  ...{ name, role: "linux", count: 1, size: "", image: "", zones: [], entry: "/run.sh", files: [] },
+  ...{ userData: { bytes: 0, limit: 100, sha256: "0".repeat(64) }, ...more },
+});
+
+/** A resource of a plan. */
+export const bareResource = (name: string, inputs: unknown, more: Partial<PlanResource> = {}): PlanResource => ({
+  ...{ urn: `urn:${name}`, type: "t", name, parent: null, custom: true, inputs, dependencies: [] },
+  ...{ propertyDependencies: {}, provider: null, options: {}, ...more },
+});
+
+/** A pool of a plan. */
+export const barePool = (name: string, more: Partial<Plan["pools"][number]> = {}): Plan["pools"][number] => ({
+  ...{ name, path: "", os: "linux", build: null, size: "", vcpus: 2, memoryGib: 8, zones: [], count: 1, autoscale: null },
+  ...{ image: "", diskGb: 50, spot: false, labels: {}, taints: [], runtimeClass: null, ...more },
+});
+
+/** The plan of a stack that has nothing. */
+export const barePlan = (more: Partial<Plan> = {}): Plan => ({
+  ...{ version: 2, stack: "s", pools: [], machines: [], resources: [], outputs: [], messages: [], billed: {}, findings: [] },
+  cluster: { name: "s", cloud: "aws", region: "r", environment: "development", accountId: null, kubernetes: "1.36.4" },
+  network: { cidr: "", nat: "none", podCidr: "", serviceCidr: "", zones: [], publicAccess: null },
+  controlPlane: { size: "", vcpus: 2, memoryGib: 8, image: "", etcdDiskGb: 8, members: [] },
+  ...more,
 });

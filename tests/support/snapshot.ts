@@ -39,15 +39,17 @@ export function matchDelta(file: string, base: string, text: string): void {
   matchSnapshot(file, deltaOf(base, text));
 }
 
-/** JSON as a person reads it: whatever fits on a line stands on one. */
-export function compactJson(value: unknown, indent = ""): string {
-  const line = JSON.stringify(value).replaceAll(
-    /("(?:[^"\\]|\\.)*")|([:,])/g,
-    (_, text: string | undefined, sign = "") => text ?? `${sign} `,
-  );
-  if (typeof value !== "object" || value === null || indent.length + line.length <= 138) return line;
-  const inner = `${indent}  `;
-  const [open, close] = Array.isArray(value) ? "[]" : "{}";
-  const parts = Object.entries(value).map(([key, part]) => (open === "[" ? "" : `${JSON.stringify(key)}: `) + compactJson(part, inner));
-  return `${open}\n${parts.map((part) => inner + part).join(",\n")}\n${indent}${close}`;
+/** Data as a person reads it: whatever fits on a line stands on one, as JSON, all else in YAML's block style. */
+export function compactYaml(value: unknown, indent = ""): string {
+  const entries = Object.entries(Object(value)).map(([key, part]): string => {
+    const head = `${indent}${Array.isArray(value) ? "- " : `${key}: `}`;
+    const line = JSON.stringify(part).replaceAll(
+      /("(?:[^"\\]|\\.)*")|([:,])/g,
+      (_, text: string | undefined, sign = "") => text ?? `${sign} `,
+    );
+    if (typeof part !== "object" || part === null || head.length + line.length <= 138) return head + line;
+    const below = compactYaml(part, `${indent}  `);
+    return Array.isArray(value) ? head + below.trimStart() : `${head.trimEnd()}\n${below}`;
+  });
+  return entries.join("\n");
 }

@@ -6,6 +6,7 @@ import { nodeFacts, nodeProblems } from "../../checks/cluster/nodes.ts";
 import { type ClusterFacts, checkList, chosenChecks } from "../../verify/checkList.ts";
 import { probePodManifest, probePodsOf, probeService } from "../../verify/manifests.ts";
 import { nodeGroups } from "../../verify/nodes.ts";
+import { setAt } from "../support/arbitraryConfig.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 /** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
@@ -179,54 +180,31 @@ describe("state of nodes", () => {
     assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []);
   });
 
-  const windows = node("w1", { build: "10.0.20348" });
-  const cases: readonly (readonly [what: string, changed: V1Node, problem: string])[] = [
+  const taints = (key: string, value: string) => [{ key, value, effect: "NoSchedule" }];
+  const windows = { build: "10.0.20348" };
+  const cases: readonly (readonly [path: string, value: unknown, problem: string, os?: typeof windows])[] = [
+    ["metadata annotations fenestra.dev/failed", "a.service", "failed on its machine: a.service"],
+    ["status conditions 0", { type: "Ready", status: "False", message: "no network" }, "it is not Ready: no network", windows],
+    ["status conditions 1", { type: "DiskPressure", status: "True" }, "it has DiskPressure"],
+    ["spec taints", taints("os", "Windows"), "taint os=windows:NoSchedule is missing; it has os=Windows:NoSchedule", windows],
+    ["spec taints", taints("os", "windows"), "a Linux node has the taint os=windows:NoSchedule"],
     [
-      "a unit that has failed",
-      { ...node("w1"), metadata: { ...node("w1").metadata, annotations: { "fenestra.dev/failed": "fenestra-etcd-snapshot.service" } } },
-      "failed on its machine: fenestra-etcd-snapshot.service",
-    ],
-    [
-      "not Ready",
-      {
-        ...windows,
-        status: { ...windows.status, conditions: [{ type: "Ready", status: "False", message: "network not ready" }] },
-      },
-      "it is not Ready: network not ready",
-    ],
-    [
-      "taint in upper case",
-      { ...windows, spec: { taints: [{ key: "os", value: "Windows", effect: "NoSchedule" }] } },
-      "taint os=windows:NoSchedule is missing; it has os=Windows:NoSchedule",
-    ],
-    [
-      "taint on Linux",
-      { ...node("w1"), spec: { taints: [{ key: "os", value: "windows", effect: "NoSchedule" }] } },
-      "a Linux node has the taint os=windows:NoSchedule",
-    ],
-    [
-      "label of another build",
-      {
-        ...windows,
-        metadata: {
-          name: "w1",
-          labels: { ...windows.metadata?.labels, "node.kubernetes.io/windows-build": "10.0.17763" },
-        },
-      },
+      "metadata labels node.kubernetes.io/windows-build",
+      "10.0.17763",
       "label node.kubernetes.io/windows-build is 10.0.17763, wanted 10.0.20348",
+      windows,
     ],
     [
-      "not initialised",
-      {
-        ...node("w1"),
-        spec: {
-          taints: [{ key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" }],
-        },
-      },
+      "spec taints",
+      taints("node.cloudprovider.kubernetes.io/uninitialized", "true"),
       "taint node.cloudprovider.kubernetes.io/uninitialized is still there: no cloud controller has initialised it",
     ],
   ];
-  for (const [what, changed, problem] of cases) {
-    it(`tells: ${what}`, () => assert.deepEqual(nodeProblems(nodeFacts(changed)), [`node w1: ${problem}`]));
+  for (const [path, value, problem, os] of cases) {
+    it(`tells: ${problem}`, () => {
+      const changed = node("w1", os);
+      setAt(changed, path.split(" "), value);
+      assert.deepEqual(nodeProblems(nodeFacts(changed)), [`node w1: ${problem}`]);
+    });
   }
 });

@@ -8,6 +8,7 @@ import type { VerifyCheck, VerifyContext } from "../../verify/check.ts";
 import { exporterCheck } from "../../verify/checks/exporters.ts";
 import { certificateProblems } from "../../verify/checks/nodes.ts";
 import { outboundCheck } from "../../verify/checks/outside.ts";
+import { controlPlaneProblems, objectProblems } from "../../verify/checks/parts.ts";
 import { nodeToPodCheck } from "../../verify/checks/pods.ts";
 import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
 import { diskDriverOf, registrationProblems, storageClassFor } from "../../verify/checks/storage.ts";
@@ -26,6 +27,7 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   taints: [],
   ready: true,
   readyMessage: "",
+  pressure: [],
   internalIp: `10.0.0.${name.length}`,
   podCidr: undefined,
   controlPlane: false,
@@ -98,15 +100,15 @@ describe("checks of paths", () => {
     assert.equal(probePodManifest(worker, groupOf("linux")).spec?.tolerations, undefined);
   });
 
-  it("fail when a Linux node does not reach a pod, the control plane's included", async () => {
+  it("fail when a Linux node does not reach a pod, or only by small packets, the control plane's included", async () => {
     for (const start of ["control-plane", "linux"]) {
-      await run(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), open);
-      await assert.rejects(
-        givesUp(nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel), (url) =>
-          url.includes("b0") ? closed : ended(0),
-        ),
-        CheckFailure,
-      );
+      const check = nodeToPodCheck(groupOf(start), groupOf("windows-2022"), podNetworks.flannel);
+      await run(check, open);
+      for (const lost of [(url: string) => url.includes("b0"), (url: string) => url.length > 9_000])
+        await assert.rejects(
+          givesUp(check, (url) => (lost(url) ? closed : ended(0))),
+          CheckFailure,
+        );
     }
   });
 
@@ -254,5 +256,37 @@ describe("requests for kubelets' certificates", () => {
       problems: ["somebody made evil, which was denied: why"],
       count: 0,
     });
+  });
+});
+
+describe("what is missing of a cluster", () => {
+  it("is told of the control plane by machine and program", () => {
+    const pods = ["etcd", "kube-apiserver", "kube-controller-manager"].map((program) => ({
+      metadata: { name: `${program}-cp` },
+      status: { conditions: [{ type: "Ready", status: program === "etcd" ? "False" : "True" }] },
+    }));
+    assert.deepEqual(controlPlaneProblems(["cp"], pods), [
+      "pod etcd-cp: it is not begun and not Ready, it has no node yet",
+      "pod kube-scheduler-cp: there is none",
+    ]);
+  });
+
+  it("is each object of the stack that is not there, with its namespace or without, or has no pods", async () => {
+    const manifests = manifestsOf(exampleSpec("aws-dev"));
+    const lists = manifests.flatMap(({ kind, metadata, ...rest }) =>
+      kind === "ConfigMap" && metadata.name === "fenestra-objects" && "data" in rest ? [String(rest.data?.objects)] : [],
+    );
+    const lines = lists.flatMap((text) => text.split("\n"));
+    assert.equal(lines.length, manifests.length - 1);
+    const problems = await objectProblems(lines, async ({ apiVersion, kind, metadata: { name, namespace } }) => {
+      assert.ok(manifests.some((each) => each.apiVersion === apiVersion && each.kind === kind && each.metadata.name === name));
+      if (kind === "ValidatingAdmissionPolicyBinding" && name === "fenestra-host-process-deny") return undefined;
+      return kind === "Deployment" && namespace === "kube-system" ? { spec: { replicas: 0 } } : {};
+    });
+    assert.ok(problems.includes("admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-host-process-deny is missing"));
+    assert.ok(
+      problems.some((problem) => /^apps\/v1 Deployment kube-system\/\S+ is scaled to 0$/.test(problem)),
+      problems.join(),
+    );
   });
 });

@@ -71,6 +71,7 @@ describe("fenestra verify and uninstall", () => {
       assert.equal(code, 1);
       assert.match(said, /^fenestra: the API server https:\/\/127\.0\.0\.1:47 does not answer as it should: .*ECONNREFUSED/);
       assert.doesNotMatch(said, /namespace|hunter2/);
+      assert.equal(said.includes("look at: whether this machine may reach it"), args[0] !== "status");
     }
     rmSync(folder, { recursive: true });
   });

@@ -9,7 +9,7 @@ import type { Purpose } from "../../ci/environments.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
 import { builtInRoles } from "../../plan/fakes/azureRoles.ts";
 import type { RecordedResource } from "../../plan/program/recorded.ts";
-import { runAzure } from "../azure/run.ts";
+import { runStack } from "../support/mocks.ts";
 import { needJq, scriptOf, texts } from "./read.ts";
 
 /** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
@@ -35,7 +35,7 @@ function mayRead(purpose: Purpose, resource: RecordedResource): boolean {
 describe("the nightly comparison", () => {
   it("leaves out on Azure exactly what its identity may not read", async () => {
     const access = JSON.stringify({ serviceAccountKeys: ["rsa-1"], workloadIdentity: {} });
-    const { program } = await runAzure("azure-dev", { access });
+    const { program } = await runStack("azure-dev", { access });
     const made = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
     const [, glob = ""] = / --exclude '([^']+)'/.exec(scriptOf("drift.yml drift", "Compare")) ?? [];
     const names = (all: readonly RecordedResource[]) => all.map(({ name }) => name);
@@ -106,7 +106,7 @@ describe("a refresh while the API is away", () => {
       globs.map((all) => [...new Set(all)]),
       globs.map(() => [glob]),
     );
-    const { program } = await runAzure("azure-dev");
+    const { program } = await runStack("azure-dev");
     const objects = program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
     assert.ok(objects.length > 50);
     assert.deepEqual(

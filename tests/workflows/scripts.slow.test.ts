@@ -139,6 +139,35 @@ describe("the scripts of the workflows", function () {
     });
   });
 
+  describe("ask for approval", () => {
+    const look = scriptOf("deploy.yml look", "Look");
+    const summary = (code: number) =>
+      runScript(
+        `pulumi() { echo "$*"; return ${code}; }; export -f pulumi; GITHUB_STEP_SUMMARY=summary; touch summary\n${look}\necho; cat summary; ls`,
+        {},
+        { STACK: "s" },
+      ).stdout.split("\n\n")[1];
+    it("of what the preview shows, of one that fails too, and of nothing where nothing changes", () => {
+      const preview = "preview --stack s --non-interactive --diff --suppress-outputs --expect-no-changes\n";
+      assert.doesNotMatch(summary(0) ?? "", /preview/);
+      assert.ok(summary(7)?.startsWith(`## s\n\`\`\`diff\n${preview}\`\`\`\n`));
+      assert.ok(
+        summary(4)?.startsWith(`## s\n\`\`\`diff\n${preview}The preview of s failed with 4, so it is not known what would change.\n`),
+      );
+      assert.match(summary(4) ?? "", /^preview\.txt$/m);
+    });
+
+    it("for the stacks that have a preview, in their order", () => {
+      const artifacts = ["preview-b", "preview-a", "other"].map((name) => ({ name }));
+      const { stdout } = runScript(
+        `GITHUB_OUTPUT=out\n${scriptOf("deploy.yml changed", "List")}\ncat out`,
+        { "GET repos/o/r/actions/runs/7/artifacts": { artifacts } },
+        { RUN: "7", STACKS: '["a","same","b"]' },
+      );
+      assert.equal(stdout, 'stacks=["a","b"]\n');
+    });
+  });
+
   describe("propose patch releases", () => {
     const script = scriptOf("patches.yml propose", "Open or update the pull request");
     const patch = "diff --git a/f b/f\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-old\n+new\n";

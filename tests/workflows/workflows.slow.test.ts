@@ -17,6 +17,8 @@ describe("the workflows", () => {
 
   it("may do no more than each of them needs", () => {
     assert.deepEqual(Object.fromEntries(jobs.map(({ at, permissions, inherited }) => [at, permissions ?? inherited])), {
+      "deploy.yml changed": { actions: "read" },
+      "deploy.yml look": { contents: "read", "id-token": "write" },
       "deploy.yml stacks": { contents: "read" },
       "deploy.yml up": { contents: "read", "id-token": "write" },
       "drift.yml drift": { contents: "read", "id-token": "write" },
@@ -43,6 +45,7 @@ describe("the workflows", () => {
     const holders = jobs.filter(({ permissions }) => permissions?.["id-token"] === "write");
     const stack = `\${{ matrix.stack }}`;
     assert.deepEqual(Object.fromEntries(holders.map(({ at, environment }) => [at, environment])), {
+      "deploy.yml look": environmentName("drift", stack),
       "deploy.yml up": environmentName("deploy", stack),
       "drift.yml drift": environmentName("drift", stack),
       "preview.yml account-preview": environmentName("preview", stack),
@@ -53,7 +56,7 @@ describe("the workflows", () => {
     const conditions = Object.fromEntries(jobs.map(({ at, if: condition }) => [at, condition ?? ""]));
     const own = "github.event.pull_request.head.repo.full_name == github.repository";
     assert.ok(conditions["preview.yml account-preview"]?.includes(`!cancelled() && vars.PREVIEW == 'true' && ${own} &&`));
-    for (const job of ["deploy.yml up", "drift.yml drift"])
+    for (const job of ["deploy.yml look", "deploy.yml up", "drift.yml drift"])
       assert.ok(conditions[job]?.startsWith(`\${{ vars.DEPLOY == 'true' && github.ref == 'refs/heads/main' && `), job);
   });
 
@@ -65,11 +68,20 @@ describe("the workflows", () => {
     }
   });
 
+  it("with rights install what the program imports, and run no package's script", () => {
+    const installs = steps.filter(({ writes, run = "" }) => writes && /\bnpm\b/.test(run));
+    assert.deepEqual(
+      [...new Set(installs.map(({ run }) => run))],
+      ['npm ci --prefix "$PROGRAM" --omit=dev --ignore-scripts --no-audit --no-fund'],
+    );
+    assert.equal(installs.length, 4);
+  });
+
   it("name no stack: the folder stacks does", () => {
     for (const [file, text] of Object.entries(texts).filter(([file]) => !["night.yml", "test.yml", "release.yml"].includes(file)))
       assert.doesNotMatch(text, /(aws|azure)-(dev|prod|restricted)/, file);
-    for (const at of ["deploy.yml up", "drift.yml drift"])
-      assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.stacks.outputs.stacks) }}`);
+    for (const [at, from] of Object.entries({ "deploy.yml look": "stacks", "deploy.yml up": "changed", "drift.yml drift": "stacks" }))
+      assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.${from}.outputs.stacks) }}`);
   });
 
   it("that repositories call run the program where the caller has it", () => {

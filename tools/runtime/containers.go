@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/labels"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -189,7 +190,7 @@ func (s *runtimeService) ListContainers(_ context.Context, request *cri.ListCont
 		if filter.GetId() != "" && filter.GetId() != c.ID ||
 			filter.GetPodSandboxId() != "" && filter.GetPodSandboxId() != c.SandboxID ||
 			filter.GetState() != nil && filter.GetState().GetState() != c.State ||
-			!hasLabels(c.Config.GetLabels(), filter.GetLabelSelector()) {
+			!labels.SelectorFromSet(filter.GetLabelSelector()).Matches(labels.Set(c.Config.GetLabels())) {
 			continue
 		}
 		answer.Containers = append(answer.Containers, &cri.Container{

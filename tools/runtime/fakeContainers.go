@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes/pkg/probe"
 )
 
 // A fake is a container without a program: it runs until it is stopped, answers the probes that its pod names as a healthy program would,
@@ -147,36 +148,28 @@ func partOf(pod *core.Pod, name string) (own *core.Container, ends bool) {
 }
 
 func isJob(pod *core.Pod) bool {
-	for _, owner := range pod.OwnerReferences {
-		if owner.Kind == "Job" {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pod.OwnerReferences, func(owner meta.OwnerReference) bool { return owner.Kind == "Job" })
 }
 
 // probePorts are the ports at which the kubelet asks this container.
 func probePorts(own *core.Container) []int32 {
-	found := map[int32]bool{}
-	add := func(handler core.ProbeHandler) {
-		switch {
-		case handler.HTTPGet != nil:
-			found[portOf(own, handler.HTTPGet.Port)] = true
-		case handler.TCPSocket != nil:
-			found[portOf(own, handler.TCPSocket.Port)] = true
-		case handler.GRPC != nil:
-			found[handler.GRPC.Port] = true
-		}
-	}
-	for _, probe := range []*core.Probe{own.StartupProbe, own.ReadinessProbe, own.LivenessProbe} {
-		if probe != nil {
-			add(probe.ProbeHandler)
-		}
-	}
-	delete(found, 0)
 	ports := []int32{}
-	for port := range found {
-		ports = append(ports, port)
+	for _, each := range []*core.Probe{own.StartupProbe, own.ReadinessProbe, own.LivenessProbe} {
+		if each == nil {
+			continue
+		}
+		port := intstr.IntOrString{}
+		switch {
+		case each.HTTPGet != nil:
+			port = each.HTTPGet.Port
+		case each.TCPSocket != nil:
+			port = each.TCPSocket.Port
+		case each.GRPC != nil:
+			port = intstr.FromInt32(each.GRPC.Port)
+		}
+		if number, err := probe.ResolveContainerPort(port, own); err == nil && !slices.Contains(ports, int32(number)) {
+			ports = append(ports, int32(number))
+		}
 	}
 	return ports
 }
@@ -201,18 +194,6 @@ func livenessPort(own *core.Container) int32 {
 		if _, text, err := net.SplitHostPort(endpoint); ok && err == nil {
 			port, _ := strconv.ParseInt(text, 10, 32)
 			return int32(port)
-		}
-	}
-	return 0
-}
-
-func portOf(own *core.Container, port intstr.IntOrString) int32 {
-	if port.Type == intstr.Int {
-		return port.IntVal
-	}
-	for _, declared := range own.Ports {
-		if declared.Name == port.StrVal {
-			return declared.ContainerPort
 		}
 	}
 	return 0

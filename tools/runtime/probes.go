@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -15,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/soheilhy/cmux"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/health"
 	"google.golang.org/grpc/health/grpc_health_v1"
@@ -55,74 +55,22 @@ func newProbeAnswers() (*probeAnswers, error) {
 	}, nil
 }
 
-// listen answers on a port of the calling thread's network until the context ends.
+// listen answers on a port of the calling thread's network, with and without TLS, until the context ends.
 func (p *probeAnswers) listen(ctx context.Context, port int32) error {
 	listener, err := net.Listen("tcp", address(port))
 	if err != nil {
 		return err
 	}
-	sniffing := &sniffingListener{Listener: listener, config: &tls.Config{Certificates: []tls.Certificate{p.certificate}}, found: make(chan net.Conn)}
-	go sniffing.accept(ctx)
-	go func() { _ = p.server.Serve(sniffing) }()
+	both := cmux.New(listener)
+	both.SetReadTimeout(10 * time.Second)
+	encrypted := tls.NewListener(both.Match(cmux.TLS()), &tls.Config{Certificates: []tls.Certificate{p.certificate}})
+	for _, one := range []net.Listener{encrypted, both.Match(cmux.Any())} {
+		go func() { _ = p.server.Serve(one) }()
+	}
+	go func() { _ = both.Serve() }()
 	go func() {
 		<-ctx.Done()
 		_ = listener.Close()
 	}()
 	return nil
 }
-
-// sniffingListener takes connections with and without TLS.
-type sniffingListener struct {
-	net.Listener
-	config *tls.Config
-	found  chan net.Conn
-	ctx    context.Context
-}
-
-func (l *sniffingListener) accept(ctx context.Context) {
-	defer close(l.found)
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return
-		}
-		go l.sniff(ctx, conn)
-	}
-}
-
-func (l *sniffingListener) sniff(ctx context.Context, conn net.Conn) {
-	reader := bufio.NewReader(conn)
-	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-	first, err := reader.Peek(1)
-	_ = conn.SetReadDeadline(time.Time{})
-	if err != nil {
-		// A TCP probe says nothing.
-		_ = conn.Close()
-		return
-	}
-	var known net.Conn = &peeked{conn, reader}
-	// The first byte of a TLS handshake (RFC 8446, 5.1).
-	if first[0] == 0x16 {
-		known = tls.Server(known, l.config)
-	}
-	select {
-	case l.found <- known:
-	case <-ctx.Done():
-		_ = conn.Close()
-	}
-}
-
-func (l *sniffingListener) Accept() (net.Conn, error) {
-	conn, ok := <-l.found
-	if !ok {
-		return nil, net.ErrClosed
-	}
-	return conn, nil
-}
-
-type peeked struct {
-	net.Conn
-	reader *bufio.Reader
-}
-
-func (p *peeked) Read(into []byte) (int, error) { return p.reader.Read(into) }

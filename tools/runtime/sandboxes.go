@@ -7,6 +7,7 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"k8s.io/apimachinery/pkg/labels"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming"
 )
@@ -165,7 +166,7 @@ func (s *runtimeService) ListPodSandbox(_ context.Context, request *cri.ListPodS
 	for _, pod := range s.store.sandboxes {
 		if filter.GetId() != "" && filter.GetId() != pod.ID ||
 			filter.GetState() != nil && filter.GetState().GetState() != pod.state() ||
-			!hasLabels(pod.Config.GetLabels(), filter.GetLabelSelector()) {
+			!labels.SelectorFromSet(filter.GetLabelSelector()).Matches(labels.Set(pod.Config.GetLabels())) {
 			continue
 		}
 		answer.Items = append(answer.Items, &cri.PodSandbox{
@@ -179,13 +180,4 @@ func (s *runtimeService) ListPodSandbox(_ context.Context, request *cri.ListPodS
 		})
 	}
 	return answer, nil
-}
-
-func hasLabels(labels, wanted map[string]string) bool {
-	for key, value := range wanted {
-		if labels[key] != value {
-			return false
-		}
-	}
-	return true
 }

@@ -2,24 +2,12 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"strconv"
-	"strings"
 	"time"
 
+	"github.com/prometheus/procfs"
+	"k8s.io/apimachinery/pkg/labels"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
-
-func (s *runtimeService) ContainerStats(_ context.Context, request *cri.ContainerStatsRequest) (*cri.ContainerStatsResponse, error) {
-	c, err := s.store.container(request.GetContainerId())
-	if err != nil {
-		return nil, err
-	}
-	s.store.mu.Lock()
-	defer s.store.mu.Unlock()
-	return &cri.ContainerStatsResponse{Stats: statsOf(c)}, nil
-}
 
 func (s *runtimeService) ListContainerStats(_ context.Context, request *cri.ListContainerStatsRequest) (*cri.ListContainerStatsResponse, error) {
 	filter := request.GetFilter()
@@ -30,7 +18,7 @@ func (s *runtimeService) ListContainerStats(_ context.Context, request *cri.List
 		if c.State != cri.ContainerState_CONTAINER_RUNNING ||
 			filter.GetId() != "" && filter.GetId() != c.ID ||
 			filter.GetPodSandboxId() != "" && filter.GetPodSandboxId() != c.SandboxID ||
-			!hasLabels(c.Config.GetLabels(), filter.GetLabelSelector()) {
+			!labels.SelectorFromSet(filter.GetLabelSelector()).Matches(labels.Set(c.Config.GetLabels())) {
 			continue
 		}
 		answer.Stats = append(answer.Stats, statsOf(c))
@@ -56,20 +44,15 @@ func statsOf(c *container) *cri.ContainerStats {
 	}
 }
 
-// usageOf reads proc_pid_stat(5): processor time in nanoseconds, at 100 ticks per second, and resident memory in bytes.
+// usageOf is a process's processor time in nanoseconds and resident memory in bytes.
 func usageOf(pid int) (cpu, memory uint64) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if pid == 0 || err != nil {
+	process, err := procfs.NewProc(pid)
+	if err != nil {
 		return 0, 0
 	}
-	_, rest, _ := strings.Cut(string(text), ") ")
-	fields := strings.Fields(rest)
-	if len(fields) < 22 {
+	stat, err := process.Stat()
+	if err != nil {
 		return 0, 0
 	}
-	number := func(index int) uint64 {
-		value, _ := strconv.ParseUint(fields[index], 10, 64)
-		return value
-	}
-	return (number(11) + number(12)) * 10_000_000, number(21) * uint64(os.Getpagesize())
+	return uint64(stat.CPUTime() * 1e9), uint64(stat.ResidentMemory())
 }

@@ -35,7 +35,10 @@ export function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: Pod
   return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
 }
 
-/** Asks each of the pods by its address, and a port of it on which nothing listens. */
+/** Larger than the frames of any network: such a request is lost where the pods' network believes in larger ones than there are. */
+const padding = "x".repeat(16_384);
+
+/** Asks each of the pods by its address, also at length, and a port of it on which nothing listens. */
 export async function probeAll(
   { signal }: VerifyContext,
   start: ProbeStart,
@@ -43,7 +46,9 @@ export async function probeAll(
   lookAt: string,
 ): Promise<void> {
   for (const target of targets) {
-    await reaches(start, hostname(target.ip, probePort), { signal, judge: answeredBy([target]), lookAt });
+    const url = hostname(target.ip, probePort);
+    await reaches(start, url, { signal, judge: answeredBy([target]), lookAt });
+    await reaches(start, `${url}?${padding}`, { signal, judge: answeredBy([target]), lookAt: `${lookAt}; the MTU of both nodes` });
     await staysSilent(start, hostname(target.ip, closedPort), lookAt);
   }
 }

@@ -59,6 +59,7 @@ export const snapshotsCheck: VerifyCheck = {
         `kubectl -n ${snapshotPage.namespace} get configmap ${snapshotPage.name} -o yaml; on the machine: journalctl -u fenestra-etcd-snapshot`,
       );
     for (const [member, text] of Object.entries(data)) note(`${member}: ${text}`);
+    if (notDue > 0) note(`${notDue} of ${created.length} machines are too young to have sent one`);
     if (notDue === created.length) throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
   },
 };

@@ -19,6 +19,12 @@ const shareNames = rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, 
   }),
 );
 
+const snapshotsOfDisks = rule(["addons.storage", "addons.volumeSnapshots"], (given) =>
+  given["addons.storage"] || !given["addons.volumeSnapshots"]
+    ? []
+    : refuse("config.fenestra:addons.volumeSnapshots", true, "has no disks without addons.storage", "false", "switch addons.storage on"),
+);
+
 const gmsaPath = "config.fenestra:addons.gmsa";
 
 const accountNames = rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
@@ -122,6 +128,7 @@ const autoscalerLimits = rule(
 /** The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's registries need. */
 export const addOnRules: readonly Rule[] = [
   shareNames,
+  snapshotsOfDisks,
   accountNames,
   secrets,
   unreadSecrets,

@@ -63,7 +63,8 @@ export function plainPasswords(values: Readonly<Record<string, unknown>>, isEncr
           .map(({ path }) =>
             problem(
               path.reduce(childPath, "config"),
-              undefined,
+              // Not the password, but that there is one.
+              "***",
               "is a password in clear text",
               "an encrypted value",
               `${encryptCommand(path)}; then change the password, which the repository's history may hold`,

@@ -1,18 +1,20 @@
 import { X509Certificate } from "node:crypto";
-import { parseCidr } from "../../model/cidr.ts";
+import { contains, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem, refuse } from "../problem.ts";
 import { addressRules, notANetwork } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
+import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { type Rule, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
-/** `NAT: none` requires another source for everything that machines fetch. */
-const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "network.nat": nat, mirror }) => {
+/** `NAT: none` requires another source for everything that machines fetch: a proxy, or mirrors. */
+const restrictedNetwork = rule(["cloud", "network.nat", "mirror", "httpProxy"], ({ cloud, "network.nat": nat, mirror, httpProxy }) => {
   if (nat !== "none") return [];
   const { natRefusal } = cloudFacts[cloud].network;
   if (natRefusal !== undefined) return [{ path: key("network.nat"), value: nat, ...natRefusal }];
+  if (httpProxy !== undefined) return [];
   const missing = [
     ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
     ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),
@@ -23,8 +25,8 @@ const restrictedNetwork = rule(["cloud", "network.nat", "mirror"], ({ cloud, "ne
         key("network.nat"),
         nat,
         `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
-        "none together with mirror.artifacts and mirror.registries, else single or perZone",
-        "set fenestra:mirror, or choose another nat",
+        "none together with httpProxy, or with mirror.artifacts and mirror.registries; else single or perZone",
+        "set fenestra:httpProxy or fenestra:mirror, or choose another nat",
       );
 });
 
@@ -44,6 +46,29 @@ const access = rule(["access.public", "access.private", "network.cidr", "network
     });
   });
 });
+
+/** Nodes take each address of these ranges for a pod or a Service, so nothing else there is ever reached, or gets an answer. */
+const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
+  rule([range, "network.dns", "httpProxy", "mirror", "access.private"], (settings) => {
+    const { "network.dns": dns, httpProxy, mirror, "access.private": callers } = settings;
+    const urls = [
+      ["httpProxy", httpProxy],
+      ["mirror.artifacts", mirror.artifacts],
+    ] as const;
+    const hosts = urls.map(([at, url]) => [key(at), url, `${URL.parse(url ?? "")?.hostname}/32`] as const);
+    const registries = Object.entries(mirror.registries).map(
+      ([host, url]) => [childPath(key("mirror.registries"), host), url, `${URL.parse(url)?.hostname}/32`] as const,
+    );
+    const servers = (dns?.servers ?? []).map((server, index) => [key(`network.dns.servers[${index}]`), server, `${server}/32`] as const);
+    const networks = (callers?.allow ?? []).map((network, index) => [key(`access.private.allow[${index}]`), network, network] as const);
+    const whole = parseCidr(settings[range]);
+    return [...hosts, ...registries, ...servers, ...networks].flatMap(([at, value, network]) => {
+      const inside = parseCidr(network);
+      return whole === undefined || inside === undefined || !contains(whole, inside)
+        ? []
+        : refuse(at, value, `is in ${key(range)}, ${settings[range]}: nodes never reach it`, "addresses outside of it", `move ${range}`);
+    });
+  });
 
 const registries = rule(["mirror.registries"], (settings) =>
   Object.keys(settings["mirror.registries"]).flatMap((host) => {
@@ -123,6 +148,8 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
 export const networkRules: readonly Rule[] = [
   ...addressRules,
   restrictedNetwork,
+  whereNodesHaveRanges(taken("kubernetes.podCidr")),
+  taken("kubernetes.serviceCidr"),
   access,
   registries,
   noProxy,

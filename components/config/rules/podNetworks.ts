@@ -64,6 +64,18 @@ const settings = rule(["network.pods", "network.azureCni"], ({ "network.pods": p
       ),
 );
 
+const policies = rule(["network.pods", "network.policies"], ({ "network.pods": pods, "network.policies": wanted }) =>
+  ranged(pods) || wanted === undefined || wanted === "none"
+    ? []
+    : refuse(
+        path("policies"),
+        wanted,
+        `is not there with network.pods: ${pods}`,
+        "none",
+        "leave it out, and keep tenants in clusters of their own",
+      ),
+);
+
 /** Where pods have addresses of the machines' network, no other range is used. */
 const ownRange = rule(["network.pods", "kubernetes.podCidr"], (given) =>
   ranged(given["network.pods"]) || given["kubernetes.podCidr"] === unsetRange
@@ -253,6 +265,7 @@ export const podNetworkRules: readonly Rule[] = [
   onAzure,
   inFirstRange,
   settings,
+  policies,
   ownRange,
   leastRange,
   roomForPods,

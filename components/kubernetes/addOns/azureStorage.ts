@@ -1,4 +1,5 @@
-import { type ImageSource, image } from "../images.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { image } from "../images.ts";
 import { nodeName, rule, small } from "../workload.ts";
 import { diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
 import { type CsiDriver, diskSidecars } from "./csiDriver.ts";
@@ -14,7 +15,7 @@ const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
 /** The Azure Disk driver of a cluster. The cloud controller's Secret names the subscription. */
-export function azureDiskDriver(spec: ImageSource): CsiDriver {
+export function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDriver {
   return {
     name: driverName,
     prefix: "csi-azuredisk",
@@ -31,6 +32,8 @@ export function azureDiskDriver(spec: ImageSource): CsiDriver {
           // Stand-alone machines beside scale sets: as in the cloud controller's setting.
           "--disable-avset-nodes=false",
           "--vm-type=vmss",
+          // Not known to work with scale sets, and writes of a machine that still runs may be lost (kubernetes-sigs/azuredisk-csi-driver#3692).
+          "--force-detach-backoff=false",
         ],
         ports: [{ name: "metrics", containerPort: 29604 }],
         resources: small("10m", "40Mi", "512Mi"),
@@ -44,7 +47,8 @@ export function azureDiskDriver(spec: ImageSource): CsiDriver {
         image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
         args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--allow-empty-cloud-config=true", nodeFromLabels],
         env: [nodeEnvironment],
-        resources: small("10m", "40Mi", "256Mi"),
+        // mkfs and fsck of large disks.
+        resources: small("10m", "40Mi", "1000Mi"),
       },
       hostNetwork: true,
       healthPort: 29603,

@@ -1,8 +1,19 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
-import { type Account, clusterRights, daemonSet, namespaceRights, replicated, rule, serviceAccount } from "../workload.ts";
+import {
+  type Account,
+  clusterRights,
+  controllerReplicas,
+  daemonSet,
+  leaseRules,
+  namespaceRights,
+  replicated,
+  rule,
+  serviceAccount,
+} from "../workload.ts";
 import type { CsiDriver } from "./csiDriver.ts";
 import { controllerPod, linuxNodePod, windowsNodePod } from "./csiPods.ts";
+import { snapshotterRules } from "./volumeSnapshots.ts";
 
 /** Rights of the sidecars of a controller: provisioner, attacher, resizer (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
 const controllerRules: PolicyRule[] = [
@@ -15,8 +26,6 @@ const controllerRules: PolicyRule[] = [
   rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch", "update", "patch"]),
   rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
 ];
-
-const leaseRules: PolicyRule[] = [rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"])];
 
 /**
  * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove their own taint
@@ -46,12 +55,14 @@ export function csiManifests(
   nodeEndpoint: Text,
 ): readonly Manifest[] {
   const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
+  const snapshots = driver.sidecars.snapshotter !== undefined;
   const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
   return [
     { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver.name }, spec: driver.object },
     ...driver.storageClasses,
+    ...(snapshots ? [snapshotClass(driver.name)] : []),
     serviceAccount(controller),
-    ...clusterRights(controller, `fenestra:${controller.name}`, controllerRules),
+    ...clusterRights(controller, `fenestra:${controller.name}`, [...controllerRules, ...(snapshots ? snapshotterRules : [])]),
     ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
     ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),
     ...nodeAccount(node, driver.nodeRules),
@@ -60,11 +71,6 @@ export function csiManifests(
       ? []
       : [...nodeAccount(windowsNode, driver.nodeRules), daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint))]),
   ];
-}
-
-/** Machines that run a controller: one control-plane machine one pod, three machines two. */
-function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
-  return Math.min(2, spec.controlPlane.members.length);
 }
 
 /**
@@ -87,4 +93,15 @@ export function diskClasses(provisioner: string, parameters: Record<string, stri
     allowVolumeExpansion: true,
   });
   return [storageClass("linux", "ext4", true), storageClass("windows", "ntfs", false)];
+}
+
+/** The default class of snapshots; who deletes a snapshot deletes what the cloud has of it. */
+function snapshotClass(driver: string): Manifest {
+  return {
+    apiVersion: "snapshot.storage.k8s.io/v1",
+    kind: "VolumeSnapshotClass",
+    metadata: { name: "disks", annotations: { "snapshot.storage.kubernetes.io/is-default-class": "true" } },
+    driver,
+    deletionPolicy: "Delete",
+  };
 }

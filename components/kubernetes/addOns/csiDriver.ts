@@ -1,4 +1,5 @@
 import type * as kubernetes from "@pulumi/kubernetes";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Plain, PolicyRule } from "../manifest.ts";
 
@@ -7,11 +8,12 @@ interface CsiSidecars {
   readonly provisioner: string;
   readonly attacher?: string;
   readonly resizer?: string;
+  readonly snapshotter?: string;
   readonly registrar: { readonly linux: string; readonly windows: string };
   readonly livenessProbe: string;
 }
 
-type Sidecar = "csi-attacher" | "csi-node-driver-registrar" | "csi-provisioner" | "csi-resizer" | "livenessprobe";
+type Sidecar = "csi-attacher" | "csi-node-driver-registrar" | "csi-provisioner" | "csi-resizer" | "csi-snapshotter" | "livenessprobe";
 const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string => image(spec, `registry.k8s.io/sig-storage/${name}`, os);
 
 /** Those of every driver, from the project that publishes their digests. */
@@ -24,8 +26,13 @@ export function csiSidecars(spec: ImageSource): CsiSidecars {
 }
 
 /** The same for a driver of disks. */
-export function diskSidecars(spec: ImageSource): CsiSidecars {
-  return { ...csiSidecars(spec), attacher: sidecar(spec, "csi-attacher"), resizer: sidecar(spec, "csi-resizer") };
+export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiSidecars {
+  return {
+    ...csiSidecars(spec),
+    attacher: sidecar(spec, "csi-attacher"),
+    resizer: sidecar(spec, "csi-resizer"),
+    ...(spec.addons.volumeSnapshots ? { snapshotter: sidecar(spec, "csi-snapshotter") } : {}),
+  };
 }
 
 /** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */

@@ -18,16 +18,6 @@ const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
 
 /**
- * How long a controller keeps working after SIGTERM. Deleting a claim does not wait for the disk: a controller that stopped at once would
- * leave the disk behind when the cluster is destroyed. The provisioner tries again 1, 2, 4, ... seconds after a disk was still attached
- * (kubernetes-csi/external-provisioner, --retry-interval-start), so its seventh time comes after 63 seconds and its eighth after 127: by
- * then a disk of a Windows node is detached as well.
- */
-const workSeconds = 150;
-const graceSeconds = workSeconds + 30;
-const keepWorking = { preStop: { sleep: { seconds: workSeconds } } };
-
-/**
  * The driver with a probe, and the container that answers it through the driver's socket. On the host network it answers only the kubelet.
  */
 function watched(driver: Container, image: string, port: number, hostNetwork: boolean): Container[] {
@@ -58,22 +48,34 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
   const sidecar = (name: string, image: string, args: string[]): Container => ({
     name,
     image,
-    args: [address, "--v=2", ...args],
+    // The defaults of 5 requests a second and 10 workers would let a lost node's disks wait for each other (upstream's manifests).
+    args: [address, "--v=2", "--kube-api-qps=20", "--kube-api-burst=100", ...args],
     volumeMounts: [socketFolder],
-    lifecycle: keepWorking,
-    resources: small("10m", "40Mi", "256Mi"),
+    resources: small("10m", "40Mi", "500Mi"),
   });
   const elected = ["--leader-election=true", "--leader-election-namespace=kube-system"];
   // A driver that attaches its volumes to one zone or machine has an attacher.
   const disks = sidecars.attacher === undefined ? [] : ["--feature-gates=Topology=true", "--default-fstype=ext4"];
-  const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])], lifecycle: keepWorking };
+  const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])] };
   return [
     ...watched(driver, sidecars.livenessProbe, healthPort, true),
-    sidecar("csi-provisioner", sidecars.provisioner, [...elected, "--timeout=60s", "--extra-create-metadata=true", ...disks]),
-    ...(sidecars.attacher === undefined ? [] : [sidecar("csi-attacher", sidecars.attacher, [...elected, "--timeout=1200s"])]),
+    // Soon after a disk of a deleted claim is detached; the default waits up to five minutes.
+    sidecar("csi-provisioner", sidecars.provisioner, [
+      ...elected,
+      "--timeout=60s",
+      "--retry-interval-max=30s",
+      "--extra-create-metadata=true",
+      ...disks,
+    ]),
+    ...(sidecars.attacher === undefined
+      ? []
+      : [sidecar("csi-attacher", sidecars.attacher, [...elected, "--timeout=1200s", "--worker-threads=100"])]),
     ...(sidecars.resizer === undefined
       ? []
       : [sidecar("csi-resizer", sidecars.resizer, [...elected, "--handle-volume-inuse-error=false"])]),
+    ...(sidecars.snapshotter === undefined
+      ? []
+      : [sidecar("csi-snapshotter", sidecars.snapshotter, [...elected, "--timeout=1200s", "--extra-create-metadata=true"])]),
   ];
 }
 
@@ -84,7 +86,6 @@ export function controllerPod(driver: CsiDriver, account: Account): PodSpec {
     hostNetwork: true,
     priorityClassName: "system-cluster-critical",
     serviceAccountName: account.name,
-    terminationGracePeriodSeconds: graceSeconds,
     containers: controllerContainers(driver),
     volumes: [{ name: "socket", emptyDir: {} }],
   };

@@ -1,10 +1,11 @@
 import { monitoringNamespace } from "../../model/addOns.ts";
+import { alerts } from "../../model/alerts.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import { type Account, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
+import { type Account, configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
@@ -20,12 +21,13 @@ export const exporters: AddOnEntry = {
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
 function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
+  const labels = spec.addons.serviceMonitorLabels;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];
   return [
     linuxExporter(spec),
     ...(hasWindows ? [windowsConfiguration, windowsExporter(spec)] : []),
     ...accounts.map(metricsService),
-    ...(spec.addons.serviceMonitors ? accounts.map(serviceMonitor) : []),
+    ...(spec.addons.serviceMonitors ? [...accounts.map((account) => serviceMonitor(account, labels)), rules(labels)] : []),
   ];
 }
 
@@ -68,12 +70,10 @@ function linuxExporter(spec: ImageSource): Manifest {
   });
 }
 
-const windowsConfiguration: Manifest = {
-  apiVersion: "v1",
-  kind: "ConfigMap",
-  metadata: { name: "windows-exporter-config", namespace: monitoringNamespace },
-  data: { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
-};
+const windowsConfiguration = configMap(
+  { name: "windows-exporter-config", namespace: monitoringNamespace },
+  { "config.yml": "collectors:\n  enabled: '[defaults],container'\n" },
+);
 
 /**
  * Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has (prometheus-community/windows_exporter: kubernetes/).
@@ -128,11 +128,32 @@ function metricsService({ name, namespace }: Account): Manifest {
   };
 }
 
-function serviceMonitor({ name, namespace }: Account): Manifest {
+function serviceMonitor({ name, namespace }: Account, labels: Readonly<Record<string, string>>): Manifest {
   return {
     apiVersion: "monitoring.coreos.com/v1",
     kind: "ServiceMonitor",
-    metadata: { name, namespace, labels: systemLabels(name) },
+    metadata: { name, namespace, labels: { ...labels, ...systemLabels(name) } },
     spec: { selector: { matchLabels: systemLabels(name) }, endpoints: [{ port: "metrics" }] },
+  };
+}
+
+function rules(labels: Readonly<Record<string, string>>): Manifest {
+  return {
+    apiVersion: "monitoring.coreos.com/v1",
+    kind: "PrometheusRule",
+    metadata: { name: "fenestra", namespace: monitoringNamespace, labels: { ...labels, ...systemLabels("fenestra") } },
+    spec: {
+      groups: [
+        {
+          name: "fenestra",
+          rules: alerts.map(({ name, expression, minutes, section }) => ({
+            alert: name,
+            expr: expression,
+            for: `${minutes}m`,
+            annotations: { summary: `docs/operations/incidents.md: ${section}` },
+          })),
+        },
+      ],
+    },
   };
 }

@@ -5,7 +5,17 @@ import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { usesAccount } from "../guardRails/cel.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import { type Account, clusterRights, onAnyLinux, replicated, rule, serviceAccount, small, systemLabels } from "../workload.ts";
+import {
+  type Account,
+  clusterRights,
+  httpsService,
+  onControlPlane,
+  replicated,
+  rule,
+  serviceAccount,
+  small,
+  unprivileged,
+} from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
 
@@ -58,15 +68,7 @@ function gmsaManifests(
       stringData: { "tls.crt": certificate.certificate, "tls.key": certificate.key },
     },
     ...webhook(spec),
-    {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { name: account.name, namespace: account.namespace, labels: systemLabels(account.name) },
-      spec: {
-        selector: systemLabels(account.name),
-        ports: [{ name: "https", port: 443, targetPort: "https" }],
-      },
-    },
+    httpsService(account),
     ...webhookConfigurations(certificate.caBundle),
   ];
 }
@@ -186,7 +188,7 @@ function credentialSpecManifests(credentialSpec: CredentialSpec, host: PluginHos
 
 function webhook(spec: ImageSource): readonly Manifest[] {
   return replicated(account, 2, {
-    ...onAnyLinux,
+    ...onControlPlane,
     priorityClassName: "system-cluster-critical",
     serviceAccountName: account.name,
     containers: [
@@ -201,14 +203,7 @@ function webhook(spec: ImageSource): readonly Manifest[] {
         ],
         ports: [{ name: "https", containerPort: 8443 }],
         readinessProbe: { httpGet: { path: "/health", port: "https", scheme: "HTTPS" } },
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          runAsNonRoot: true,
-          runAsUser: 65532,
-          capabilities: { drop: ["ALL"] },
-          seccompProfile: { type: "RuntimeDefault" },
-        },
+        securityContext: unprivileged(65532),
         volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
         resources: small("10m", "32Mi", "128Mi"),
       },

@@ -10,6 +10,7 @@ import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import {
   clusterRights,
+  configMap,
   controlPlaneKey,
   daemonSet,
   everyTaint,
@@ -72,12 +73,7 @@ function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIden
       const configuration = logConfiguration(spec, collector, settings);
       const common = containerParts(spec, collector, settings, configuration, identity);
       return [
-        {
-          apiVersion: "v1",
-          kind: "ConfigMap",
-          metadata: { name: workloadName(collector), namespace: logsAccount.namespace },
-          data: { "config.yaml": configuration },
-        },
+        configMap({ ...logsAccount, name: workloadName(collector) }, { "config.yaml": configuration }),
         collector === "windows" ? windowsCollector(spec, nodeEndpoint, common) : linuxCollector(spec, collector, common),
       ];
     }),

@@ -6,12 +6,13 @@ import {
   boundClusterRole,
   clusterRights,
   deployment,
+  httpsService,
   onAnyLinux,
   readsAuthentication,
   rule,
   serviceAccount,
   small,
-  systemLabels,
+  unprivileged,
 } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
@@ -52,15 +53,7 @@ function metricsServerManifests(spec: ImageSource): readonly Manifest[] {
     boundClusterRole(account, "fenestra:metrics-server-auth-delegator", "system:auth-delegator"),
     readsAuthentication(account, "metrics-server-auth-reader"),
     workload(spec),
-    {
-      apiVersion: "v1",
-      kind: "Service",
-      metadata: { name: account.name, namespace: account.namespace, labels: systemLabels(account.name) },
-      spec: {
-        selector: systemLabels(account.name),
-        ports: [{ name: "https", port: 443, targetPort: "https", appProtocol: "https" }],
-      },
-    },
+    httpsService(account, { appProtocol: "https" }),
     {
       apiVersion: "apiregistration.k8s.io/v1",
       kind: "APIService",
@@ -102,14 +95,7 @@ function workload(spec: ImageSource): Manifest {
           periodSeconds: 10,
           initialDelaySeconds: 20,
         },
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          runAsNonRoot: true,
-          runAsUser: 1000,
-          capabilities: { drop: ["ALL"] },
-          seccompProfile: { type: "RuntimeDefault" },
-        },
+        securityContext: unprivileged(1000),
         volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
         resources: small("100m", "200Mi", "512Mi"),
       },

@@ -1,5 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { groupSize } from "../../model/poolGroups.ts";
+import type { PoolSpec } from "../../model/pools.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
 import type { Manifest } from "../manifest.ts";
@@ -23,16 +25,37 @@ const nameServerBudget: Manifest = {
 };
 
 /**
+ * More of them than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes to one for eight. The
+ * least are there without metrics too.
+ */
+function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
+  const nodes = (of: (pool: PoolSpec) => number) => pools.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
+  const least = Math.max(2, Math.ceil(nodes(({ count }) => count) / 16));
+  return {
+    apiVersion: "autoscaling/v2",
+    kind: "HorizontalPodAutoscaler",
+    metadata: { name: "coredns", namespace: "kube-system" },
+    spec: {
+      scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "coredns" },
+      minReplicas: least,
+      maxReplicas: Math.max(2 * least, Math.ceil(nodes((pool) => groupSize(pool).maxSize) / 8)),
+      metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } }],
+    },
+  };
+}
+
+/**
  * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from
  * kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "kubernetes" | "windows">,
+  spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "facts" | "kubernetes" | "network" | "pools" | "windows">,
   { nodeEndpoint, podNetworkManifests }: InClusterValues,
 ): readonly Manifest[] {
   return [
     ...nodeIdentityPolicies(spec),
     nameServerBudget,
+    nameServerScale(spec),
     ...podNetworkManifests(spec, nodeEndpoint),
     ...(spec.windows.length === 0
       ? []

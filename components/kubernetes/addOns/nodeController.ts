@@ -1,4 +1,5 @@
 import type { AddOnEntry } from "../addOnEntry.ts";
+import { configMap } from "../workload.ts";
 
 /**
  * What the node controller reads live, in the form that components/nodeController/program/status.py describes. The program itself runs on
@@ -9,11 +10,9 @@ export const nodeController: AddOnEntry = {
   name: "node-controller",
   after: [],
   manifests: ({ repair: { notReadyAfter, joinWithin, maxUnhealthy, perHour } }) => [
-    {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "fenestra-node-controller", namespace: "kube-system" },
-      data: {
+    configMap(
+      { name: "fenestra-node-controller", namespace: "kube-system" },
+      {
         settings: JSON.stringify({
           notReadyAfter: notReadyAfter * 60,
           joinWithin: { linux: joinWithin.linux * 60, windows: joinWithin.windows * 60 },
@@ -21,6 +20,6 @@ export const nodeController: AddOnEntry = {
           perHour,
         }),
       },
-    },
+    ),
   ],
 };

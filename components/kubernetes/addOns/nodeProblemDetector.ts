@@ -9,6 +9,7 @@ import type { Container, Manifest, Text } from "../manifest.ts";
 import {
   type Account,
   boundClusterRole,
+  configMap,
   daemonSet,
   everyTaint,
   hostPath,
@@ -126,14 +127,8 @@ function windowsCheck(component: CheckedComponent) {
 }
 
 function windowsConfiguration(): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: "node-problem-detector-windows", namespace: monitoringNamespace },
-    data: Object.fromEntries(
-      checkedComponents.map((name) => [`health-checker-${name}.json`, `${JSON.stringify(windowsCheck(name), null, 2)}\n`]),
-    ),
-  };
+  const files = checkedComponents.map((name) => [`health-checker-${name}.json`, `${JSON.stringify(windowsCheck(name), null, 2)}\n`]);
+  return configMap(windows, Object.fromEntries(files));
 }
 
 function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {

@@ -7,11 +7,12 @@ import { cloudController } from "./cloudController.ts";
 import { csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
 import { type CsiDriver, diskSidecars } from "./csiDriver.ts";
 import { networking } from "./networking.ts";
+import { volumeSnapshots } from "./volumeSnapshots.ts";
 
 /** Disks of the cloud for pods on both systems. */
 export const storage: AddOnEntry = {
   name: "storage",
-  after: [networking, cloudController],
+  after: [networking, cloudController, volumeSnapshots],
   settings: ["storage"],
   cleansUp: true,
   manifests: (spec, { nodeEndpoint }) => csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint),
@@ -23,7 +24,7 @@ const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
 const nodeEnvironment = { ...nodeName, name: "CSI_NODE_NAME" };
 
-function ebsDriver(spec: Pick<ClusterSpec, "artifacts" | "name" | "region">): CsiDriver {
+function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "region" | "tags">): CsiDriver {
   return {
     name: driverName,
     prefix: "ebs-csi",
@@ -38,6 +39,9 @@ function ebsDriver(spec: Pick<ClusterSpec, "artifacts" | "name" | "region">): Cs
           "--endpoint=unix:///csi/csi.sock",
           // The tag to which the control plane's right to delete volumes is bound.
           `--k8s-tag-cluster-id=${spec.name}`,
+          `--extra-tags=${Object.entries(spec.tags)
+            .map((tag) => tag.join("="))
+            .join(",")}`,
           ...logging,
         ],
         env: [{ name: "AWS_REGION", value: spec.region }, nodeEnvironment],

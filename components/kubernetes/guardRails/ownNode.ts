@@ -91,18 +91,18 @@ const ownNode: Policy = {
   bindings: [{ suffix: "deny", actions: ["Deny"] }],
 };
 
-type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane">;
+type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane" | "facts" | "network">;
 
 /**
- * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and Services, machines of
- * the control plane. Those of workers change, and are in the network of internal load balancers.
+ * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and Services, machines. In
+ * a network that load balancers share those of workers cannot be told: they change, and what Nodes say of them is a claim.
  */
-const noBalancers = ({ kubernetes: { podsPerNode, podCidr, serviceCidr }, controlPlane: { members } }: Addresses): readonly string[] => [
+const noBalancers = ({ kubernetes, controlPlane: { members }, facts, network }: Addresses): readonly string[] => [
   ...["127.0.0.0/8", "169.254.0.0/16", "168.63.129.16/32"],
-  serviceCidr,
-  ...members.map(({ address }) => `${address}/32`),
-  // Pods with addresses of the machines' interfaces are in the network of internal load balancers.
-  ...(podsPerNode === undefined ? [podCidr] : []),
+  kubernetes.serviceCidr,
+  ...(facts.network.balancersInNetwork ? members.map(({ address }) => `${address}/32`) : network.cidrs),
+  // Pods with addresses of the machines' interfaces are in that network.
+  ...(kubernetes.podsPerNode === undefined ? [kubernetes.podCidr] : []),
 ];
 
 /**

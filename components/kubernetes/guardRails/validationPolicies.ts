@@ -113,6 +113,7 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
     ...(spec.addons.exporters
       ? ([
           [ports.nodeExporter, "the node-exporter of addons.exporters"],
+          [ports.kubeProxyMetrics, "kube-proxy"],
           [ports.windowsExporter, "the windows-exporter of addons.exporters"],
         ] as const)
       : []),
@@ -139,8 +140,8 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
   };
 }
 
-/** No pod network that can be chosen enforces them. */
-const networkPolicies: Policy = {
+/** What of NetworkPolicies nothing enforces. */
+const networkPolicies = (message: string): Policy => ({
   name: "fenestra-network-policies",
   resourceRules: [
     { apiGroups: ["networking.k8s.io"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["networkpolicies"] },
@@ -149,12 +150,21 @@ const networkPolicies: Policy = {
   validations: [
     {
       expression: "false",
-      message:
-        "nothing in this cluster enforces NetworkPolicies, so every pod still reaches every other: keep tenants in clusters of their own",
+      message,
     },
   ],
   bindings: [{ suffix: "warn", actions: ["Warn", "Audit"] }],
-};
+});
+
+function unenforced({ kubernetes, windows }: Pick<ClusterSpec, "kubernetes" | "windows">): readonly string[] {
+  if (kubernetes.networkPolicies === "none")
+    return [
+      "nothing in this cluster enforces NetworkPolicies, so every pod still reaches every other: keep tenants in clusters of their own",
+    ];
+  return windows.length === 0
+    ? []
+    : ["NetworkPolicies hold for pods on Linux alone: what Windows pods may reach and who reaches them they do not limit"];
+}
 
 /**
  * The validating policies of a cluster; those about Windows only where it has Windows nodes.
@@ -170,5 +180,5 @@ export function validationPolicies(
     controlPlanePolicy(spec),
     portsPolicy(spec),
   ];
-  return [...policies.map(podPolicy), servicePolicy(spec), networkPolicies].flatMap(policyManifests);
+  return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(policyManifests);
 }

@@ -16,7 +16,7 @@ import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./ku
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
 import { nodeController, nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
 import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
-import { staticPodPatches } from "./staticPodPatches.ts";
+import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 import { jobUnit, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
@@ -49,7 +49,6 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     unitFile(nodeController.unit, nodeControllerUnit()),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
-    ...staticPodPatches,
     auditPolicy === undefined
       ? rootFile(controlPlanePaths.auditPolicy)
       : { path: controlPlanePaths.auditPolicy, content: auditPolicyFile(auditPolicy) },
@@ -88,7 +87,7 @@ export function machineFingerprint(spec: ControlPlaneSettings, payload: MachineP
     .digest("hex");
 }
 
-/** The scripts among those files. They depend on no outputs of other resources, so the program can put them into a bucket. */
+/** The scripts and patches among those files. They depend on no outputs of other resources, so the program can put them into a bucket. */
 export function controlPlaneScripts(
   spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "credentials" | "secretsEncryption">,
 ): MachinePayload {
@@ -104,7 +103,11 @@ export function controlPlaneScripts(
 function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
   return [
     ...nodeControllerScripts(),
+    ...staticPodPatches,
+    nameServerPatch,
     script("etcd.sh"),
+    ...staticPodPatches,
+    nameServerPatch,
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),
   ];

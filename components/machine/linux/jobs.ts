@@ -55,7 +55,8 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       name: "fenestra-certificates",
       does: "renews the certificates of the control plane",
       file: "renew-certificates.sh",
-      first: hour,
+      // Those of a machine that was off for long may have ended.
+      first: 120,
       interval: 24 * hour,
       // One that was cut off has left a component waiting.
       settings: { retrySeconds: 60, limitSeconds: hour },

@@ -70,6 +70,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
 function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
   const { kubernetes, controlPlane } = spec;
   const { extraArgs } = controlPlane;
+  const scraped = spec.addons.exporters ? "0.0.0.0" : "127.0.0.1";
   const names = [
     endpoint.host,
     ...(endpoint.publicHost === undefined ? [] : [endpoint.publicHost]),
@@ -98,7 +99,10 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
           name: member.etcdName,
           "initial-cluster": placeholders.etcdMembers,
           "initial-cluster-state": placeholders.etcdState,
-          "listen-metrics-urls": "http://127.0.0.1:2381",
+          // The first one is kubeadm's probes'.
+          "listen-metrics-urls": ["127.0.0.1", ...(spec.addons.exporters ? [member.address] : [])]
+            .map((address) => `http://${address}:${ports.etcdMetrics}`)
+            .join(","),
           "quota-backend-bytes": etcdQuotaBytes(controlPlane.etcdDiskGb),
           "tls-min-version": "TLS1.2",
           ...extraArgs.etcd,
@@ -155,7 +159,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     controllerManager: {
       extraArgs: args({
         "allocate-node-cidrs": String(spec.kubernetes.podNetwork.addressing.nodeRanges),
-        "bind-address": "127.0.0.1",
+        "bind-address": scraped,
         // Days, so that an identity ends soon after its machine; a kubelet renews after two thirds.
         "cluster-signing-duration": "720h0m0s",
         // kubeadm's list without the approver of kubelets' certificates: the node controller asks the cloud for each.
@@ -169,7 +173,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     },
     scheduler: {
       extraArgs: args({
-        "bind-address": "127.0.0.1",
+        "bind-address": scraped,
         profiling: "false",
         "tls-min-version": "VersionTLS12",
         ...extraArgs.scheduler,
@@ -214,7 +218,15 @@ function etcdQuotaBytes(diskGb: number): number {
   return Math.min(8, Math.floor(diskGb / 2)) * 1024 ** 3;
 }
 
+/** KubeProxyConfiguration, as far as it is not kubeadm's own. */
+const proxyConfiguration = {
+  apiVersion: "kubeproxy.config.k8s.io/v1alpha1",
+  kind: "KubeProxyConfiguration",
+  metricsBindAddress: `0.0.0.0:${ports.kubeProxyMetrics}`,
+};
+
 /** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at boot. */
 export function kubeadmConfig(of: KubeadmArgs): string {
-  return [initConfiguration(of), clusterConfiguration(of)].map((document) => stringify(document, { lineWidth: 0 })).join("---\n");
+  const proxy = of.spec.addons.exporters ? [proxyConfiguration] : [];
+  return [initConfiguration(of), clusterConfiguration(of), ...proxy].map((document) => stringify(document, { lineWidth: 0 })).join("---\n");
 }

@@ -12,6 +12,8 @@ export const nodeController = {
   user: "fenestra-nodes",
   /** Folder below `/run` with its certificate. */
   run: "fenestra-nodes",
+  /** What node-exporter reads of it. */
+  metrics: "/var/lib/fenestra/metrics/node-controller.prom",
 } as const;
 
 const source = new URL("../../nodeController/program/", import.meta.url);
@@ -35,13 +37,14 @@ export function nodeControllerScripts(): readonly PayloadFile[] {
  * systemd ends it when it hangs or takes too much memory, and starts it again.
  */
 export function nodeControllerUnit(): string {
-  const { folder, user, run } = nodeController;
+  const { folder, user, run, metrics } = nodeController;
   return confinedUnit("gives machines their certificates, and looks after nodes", {
-    before: `/opt/fenestra/${identity} /run/${run}`,
-    command: `/usr/bin/python3 -I -S -B ${folder} /run/${run}`,
+    before: `/opt/fenestra/${identity} /run/${run} ${metrics}`,
+    command: `/usr/bin/python3 -I -S -B ${folder} /run/${run} ${metrics}`,
     user,
     run,
     environment: ["/etc/fenestra/machine.env", "/var/lib/fenestra/identity.env"],
+    writable: metrics,
     hidden: ["/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd-data"],
     watchdogSeconds: 300,
     memory: "256M",

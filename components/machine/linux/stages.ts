@@ -8,7 +8,7 @@ import { trustFiles } from "../trust.ts";
 import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
-import { staticPodPatches } from "./staticPodPatches.ts";
+import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 
 const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
   name,
@@ -85,7 +85,7 @@ export const controlPlaneStages: readonly Stage[] = [
   always("publish", 28, "/opt/fenestra/publish-join-secret.sh"),
   once("node", 29),
   once("timers", 15),
-  once("addons", 30, "/etc/fenestra/kubeadm.yaml"),
+  once("addons", 30, "/etc/fenestra/kubeadm.yaml", nameServerPatch.path),
 ];
 
 /** The user's own scripts on a Linux machine, and the annotations that it gives its node. */

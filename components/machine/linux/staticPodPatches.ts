@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import type { PayloadFile } from "../payload.ts";
 
-/** Folder of what kubeadm merges into the manifests of static pods. */
+/** Folder of what kubeadm merges into its manifests. */
 export const patchesFolder = "/etc/fenestra/patches";
 
 /**
@@ -12,10 +12,35 @@ export const patchesFolder = "/etc/fenestra/patches";
  */
 const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 300 } as const;
 
+/** Of all that a machine on AWS fetches (scripts/stages/scripts.sh). */
+const fetchedMode = "0755";
+
 /** The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches, 1.36). */
 export const staticPodPatches: readonly PayloadFile[] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"].map(
   (name) => ({
     path: `${patchesFolder}/${name}+strategic.yaml`,
+    mode: fetchedMode,
     content: stringify({ spec: { containers: [{ name, startupProbe }] } }),
   }),
 );
+
+/**
+ * kubeadm's CoreDNS prefers several nodes, and its first two pods start on the first that is ready, where they stay. So the second waits for
+ * another node. Its replicas are not named: kubeadm keeps those that it finds (kubernetes: cmd/kubeadm/app/phases/addons/dns).
+ */
+export const nameServerPatch: PayloadFile = {
+  mode: fetchedMode,
+  path: `${patchesFolder}/corednsdeployment+strategic.yaml`,
+  content: stringify({
+    spec: {
+      template: {
+        spec: {
+          topologySpreadConstraints: [
+            { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "DoNotSchedule" },
+            { maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway" },
+          ].map((constraint) => ({ ...constraint, labelSelector: { matchLabels: { "k8s-app": "kube-dns" } } })),
+        },
+      },
+    },
+  }),
+};

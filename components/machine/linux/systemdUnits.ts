@@ -43,7 +43,7 @@ export function timerUnit(description: string, firstSeconds: number, intervalSec
     Timer: [
       `OnActiveSec=${firstSeconds}`,
       `OnUnitActiveSec=${intervalSeconds}`,
-      `RandomizedDelaySec=${Math.floor(intervalSeconds / 20)}`,
+      `RandomizedDelaySec=${Math.floor(Math.min(firstSeconds, intervalSeconds) / 20)}`,
       "AccuracySec=1",
     ],
     Install: ["WantedBy=timers.target"],
@@ -69,6 +69,8 @@ interface ConfinedProgram {
   /** Its own folder below `/run`. */
   readonly run: string;
   readonly environment: readonly string[];
+  /** The one file on the disk that it may write. */
+  readonly writable: string;
   readonly hidden: readonly string[];
   /** Seconds without a sign of life after which it is started anew. */
   readonly watchdogSeconds: number;
@@ -96,6 +98,7 @@ export function confinedUnit(description: string, program: ConfinedProgram): str
       `MemoryMax=${program.memory}`,
       "TasksMax=32",
       "CapabilityBoundingSet=",
+      `ReadWritePaths=-${program.writable}`,
       `InaccessiblePaths=${program.hidden.map((path) => `-${path}`).join(" ")}`,
       "LockPersonality=yes",
       "MemoryDenyWriteExecute=yes",

@@ -16,8 +16,8 @@ interface RegistryValue {
 const classes = "HKLM:\\SOFTWARE\\Classes";
 const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
 
-/** SYSTEM and services may launch and call the class: execute, local launch and local activation (COM_RIGHTS_*). */
-const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)";
+/** Who may launch and call the class, as the plug-in's own registration has it (Azure/AgentBaker: vhdbuilder/scripts/windows/gmsa). */
+const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)";
 
 /** The interface through which Windows calls the class, and the proxy stub that marshals its calls; both are part of Windows. */
 const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";

@@ -8,7 +8,7 @@ import { nodePorts, ports } from "../../model/ports.ts";
  * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
  * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go).
  */
-export function hostRoutes(cloud: Cloud): readonly string[] {
+function hostRoutes(cloud: Cloud): readonly string[] {
   return cloudFacts[cloud].network.services.map((octet) => `169.254.169.${octet}/32`);
 }
 

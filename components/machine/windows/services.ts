@@ -90,7 +90,7 @@ export function kubeProxyProgram(spec: Pick<NodeSettings, "kubernetes">) {
       "--enable-dsr=true",
       `--bind-address=${placeholders.nodeIp}`,
       `--cluster-cidr=${kubernetes.podCidr}`,
-      "--metrics-bind-address=127.0.0.1:10249",
+      `--metrics-bind-address=127.0.0.1:${ports.kubeProxyMetrics}`,
       `--healthz-bind-address=0.0.0.0:${ports.kubeProxyHealth}`,
       "--v=2",
     ]),

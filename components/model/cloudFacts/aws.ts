@@ -1,5 +1,8 @@
 import { awsMachineSize } from "../machineSizes.ts";
-import type { CloudFacts } from "./facts.ts";
+import { type CloudFacts, names } from "./facts.ts";
+
+/** Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1 gives two. */
+const firstLetters: Readonly<Record<string, string>> = { "ap-northeast-1": "acd", "ca-central-1": "abd", "us-west-1": "ac" };
 
 /** Zones have letters behind the region's name; accounts do not have the same ones (EC2, DescribeAvailabilityZones). */
 const zones: CloudFacts["zones"] = {
@@ -7,7 +10,7 @@ const zones: CloudFacts["zones"] = {
   pattern: (region) => new RegExp(`^${region}[a-z]$`),
   refusal: (region) => ({ message: "is not a zone of the region", allowed: `${region}a, ${region}b and so on` }),
   label: "topology.k8s.aws/zone-id",
-  first: (region) => ["a", "b", "c"].map((letter) => `${region}${letter}`),
+  first: (region) => [...(firstLetters[region] ?? "abc")].map((letter) => `${region}${letter}`),
   query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
 };
 
@@ -21,14 +24,11 @@ export const aws: CloudFacts = {
     words: "the name of a region of AWS, such as eu-central-1",
     example: "eu-central-1",
     // Amazon EC2 User Guide, "Regions and zones".
-    known: [
-      ...["us-east-1", "us-east-2", "us-west-1", "us-west-2", "us-gov-east-1", "us-gov-west-1"],
-      ...["ca-central-1", "ca-west-1", "mx-central-1", "sa-east-1", "af-south-1", "il-central-1"],
-      ...["me-central-1", "me-south-1", "ap-east-1", "ap-east-2", "ap-south-1", "ap-south-2"],
-      ...["ap-northeast-1", "ap-northeast-2", "ap-northeast-3", "ap-southeast-1", "ap-southeast-2"],
-      ...["ap-southeast-3", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7"],
-      ...["eu-central-1", "eu-central-2", "eu-north-1", "eu-south-1", "eu-south-2", "eu-west-1", "eu-west-2", "eu-west-3"],
-    ],
+    known: names(`
+      us-east-1 us-east-2 us-west-1 us-west-2 us-gov-east-1 us-gov-west-1 ca-central-1 ca-west-1 mx-central-1 sa-east-1
+      af-south-1 il-central-1 me-central-1 me-south-1 ap-east-1 ap-east-2 ap-south-1 ap-south-2 ap-northeast-1 ap-northeast-2
+      ap-northeast-3 ap-southeast-1 ap-southeast-2 ap-southeast-3 ap-southeast-4 ap-southeast-5 ap-southeast-6 ap-southeast-7
+      eu-central-1 eu-central-2 eu-north-1 eu-south-1 eu-south-2 eu-west-1 eu-west-2 eu-west-3`),
     refusal: (region) =>
       /^(cn|us-iso[a-z]*|eu-iso[a-z]*)-/.test(region)
         ? `is a region ${region.startsWith("cn-") ? "in China" : "of its own network"}, where endpoints have a domain that Fenestra's machines do not use`
@@ -74,6 +74,7 @@ export const aws: CloudFacts = {
     resourceGroups: false,
     podsOnInterfaces: false,
     addressAnnotations: false,
+    balancersInNetwork: false,
     // Amazon VPC User Guide, "Amazon VPC quotas".
     mostGroupRules: 60,
     accountOf: () => undefined,

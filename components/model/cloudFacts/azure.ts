@@ -1,5 +1,5 @@
 import { azureMachineSize } from "../machineSizes.ts";
-import type { CloudFacts } from "./facts.ts";
+import { type CloudFacts, names } from "./facts.ts";
 
 /** Address of the platform, two ports of which hand out certificates and extension settings. */
 const platform = "168.63.129.16";
@@ -29,41 +29,23 @@ export const azure: CloudFacts = {
     words: "the name of a region of Azure, such as westeurope",
     example: "westeurope",
     // Azure documentation, "List of Azure regions".
-    known: [
-      ...["eastus", "eastus2", "centralus", "northcentralus", "southcentralus", "westcentralus", "westus", "westus2"],
-      ...["westus3", "canadacentral", "canadaeast", "brazilsouth", "brazilsoutheast", "mexicocentral", "chilecentral"],
-      ...["northeurope", "westeurope", "uksouth", "ukwest", "francecentral", "francesouth", "germanywestcentral"],
-      ...["germanynorth", "switzerlandnorth", "switzerlandwest", "norwayeast", "norwaywest", "swedencentral"],
-      ...["swedensouth", "polandcentral", "italynorth", "spaincentral", "austriaeast", "belgiumcentral", "denmarkeast"],
-      ...["israelcentral", "qatarcentral", "uaenorth", "uaecentral", "southafricanorth", "southafricawest"],
-      ...["centralindia", "southindia", "westindia", "eastasia", "southeastasia", "indonesiacentral", "malaysiawest"],
-      ...["japaneast", "japanwest", "koreacentral", "koreasouth", "australiaeast", "australiasoutheast"],
-      ...["australiacentral", "australiacentral2", "newzealandnorth"],
-    ],
+    known: names(`
+      eastus eastus2 centralus northcentralus southcentralus westcentralus westus westus2 westus3 canadacentral canadaeast
+      brazilsouth brazilsoutheast mexicocentral chilecentral northeurope westeurope uksouth ukwest francecentral francesouth
+      germanywestcentral germanynorth switzerlandnorth switzerlandwest norwayeast norwaywest swedencentral swedensouth
+      polandcentral italynorth spaincentral austriaeast belgiumcentral denmarkeast israelcentral qatarcentral uaenorth
+      uaecentral southafricanorth southafricawest centralindia southindia westindia eastasia southeastasia indonesiacentral
+      malaysiawest japaneast japanwest koreacentral koreasouth australiaeast australiasoutheast australiacentral
+      australiacentral2 newzealandnorth`),
     refusal: (region) =>
       /^(usgov|usdod|china|chn)/.test(region)
         ? `is a region of Azure ${region.startsWith("us") ? "Government" : "in China"}, where endpoints have a domain that Fenestra's machines do not use`
         : undefined,
-    withoutZones: new Set([
-      "australiacentral",
-      "australiacentral2",
-      "australiasoutheast",
-      "brazilsoutheast",
-      "canadaeast",
-      "francesouth",
-      "germanynorth",
-      "koreasouth",
-      "northcentralus",
-      "norwaywest",
-      "southafricawest",
-      "southindia",
-      "switzerlandwest",
-      "uaecentral",
-      "ukwest",
-      "westcentralus",
-      "westindia",
-      "westus",
-    ]),
+    withoutZones: new Set(
+      names(`
+      australiacentral australiacentral2 australiasoutheast brazilsoutheast canadaeast francesouth germanynorth koreasouth
+      northcentralus norwaywest southafricawest southindia switzerlandwest uaecentral ukwest westcentralus westindia westus`),
+    ),
   },
   zones: {
     ofRegion: false,
@@ -113,6 +95,7 @@ export const azure: CloudFacts = {
     resourceGroups: true,
     podsOnInterfaces: true,
     addressAnnotations: true,
+    balancersInNetwork: true,
     mostGroupRules: Number.POSITIVE_INFINITY,
     // Network interfaces are in the subscription of their network, so everything is.
     accountOf: (network) => network.split("/")[2],
@@ -121,7 +104,7 @@ export const azure: CloudFacts = {
     natRefusal: {
       message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
       allowed: "single or perZone on Azure",
-      remedy: "choose single; the security of the machines does not rest on it, since nothing comes in by a NAT gateway",
+      remedy: "choose single, which makes nothing in an existing network; nothing comes in by a NAT gateway",
     },
     // DHCP provides it; a safeguard.
     services: [254],

@@ -94,6 +94,8 @@ export interface CloudFacts {
     /** Whether interfaces of machines take addresses for pods. */
     readonly podsOnInterfaces: boolean;
     readonly addressAnnotations: boolean;
+    /** Whether load balancers of Services have addresses of the network; else names, as in `toStatus` of kubernetes/cloud-provider-aws. */
+    readonly balancersInNetwork: boolean;
     /** Inbound rules of a security group by default, one for each network that may reach the API. */
     readonly mostGroupRules: number;
     readonly accountOf: (network: string) => string | undefined;
@@ -145,3 +147,6 @@ export interface CloudFacts {
     };
   };
 }
+
+/** Names apart by white space. */
+export const names = (text: string): readonly string[] => text.match(/\S+/g) ?? [];

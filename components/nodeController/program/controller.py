@@ -6,12 +6,15 @@ from functools import partial
 import requests
 import rolls
 import status
+import volumes
 from judge import HOUR, Memory, World, judge
 from machines import Trouble
 
 # Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked again and again.
 ROUND, WRITERS, YOUNG = 30.0, 4, 120.0
 HEARTBEAT = 240.0
+# Seconds between looks whether the drivers of volumes are to go.
+LOOK = 5.0
 # Seconds that a kubelet's certificate may last, and how many of them are remembered at most: the page has 1 MiB.
 CERTIFICATE, ISSUED = 31 * 86400, 6000
 # Reasons of waiting requests that the status shows.
@@ -20,13 +23,13 @@ NONE = (0.0, "")
 
 
 class Controller:
-    def __init__(self, api, cloud, feed, lease, board, clock, log, never=frozenset()):
+    def __init__(self, api, cloud, feed, lease, board, clock, log, never=frozenset(), measure=None):
         self.api, self.cloud, self.feed, self.lease, self.board = api, cloud, feed, lease, board
-        self.clock, self.log, self.never = clock, log, never
+        self.clock, self.log, self.never, self.measure = clock, log, never, measure
         self.memory, self.listing, self.nodes = Memory(), None, {}
         self.term, self.round_at, self.held = 0, None, {}
         self.given, self.denied, self.waiting, self.judged_by, self.rolls = {}, 0, {}, None, {}
-        self.problems = {}
+        self.problems, self.volumes_at = {}, None
 
     def step(self):
         # One turn: the lease, certificates, and where it is time a round over nodes. Whatever fails is told, and the next turn is another.
@@ -35,6 +38,11 @@ class Controller:
             if self.round_at is None or self.clock.own() - self.round_at >= ROUND:
                 self.round_at = self.clock.own()
                 self.tried("nodes", self.round)
+            if self.volumes_at is None or self.clock.own() - self.volumes_at >= LOOK:
+                self.volumes_at = self.clock.own()
+                self.tried("volumes", self.volumes)
+        if self.measure:
+            self.tried("metrics", lambda: self.measure(status.metrics(self.denied, len(self.waiting), self.lease.fresh())))
 
     def tried(self, what, duty):
         # Whether a duty was done. One that fails says so once, and stops no other.
@@ -64,6 +72,12 @@ class Controller:
         if self.listing is None or self.clock.own() - self.listing.at > age:
             self.listing = self.cloud.list(self.clock.own())
         return self.listing
+
+    def volumes(self):
+        item = volumes.released(self.api, self.clock.wall())
+        if item:
+            self.may()
+            self.api.put(f"{status.FOLDER}/{volumes.HOLD}", item)
 
     # Certificates
 
@@ -155,8 +169,9 @@ class Controller:
         if verdict == "deny":
             self.denied += 1
             node = self.nodes.get(request.node)
-            if node:
-                status.event(self.api, self.clock, node.name, node.uid, "CertificateDenied", why)
+            of = (node.name, node.uid) if node else (request.name, request.uid)
+            kind = ("v1", "Node") if node else ("certificates.k8s.io/v1", "CertificateSigningRequest")
+            status.event(self.api, self.clock, *of, "CertificateDenied", why, kind)
 
     # Nodes and machines
 

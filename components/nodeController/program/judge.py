@@ -145,7 +145,7 @@ class World(NamedTuple):
 
 def kept(marks, name, wall):
     # keep, or keep until <epoch>.
-    words = marks.get(name, "").split()
+    words = marks.get(name, "").lower().split()
     return words[:1] == ["keep"] and (len(words) == 1 or not words[-1].isdigit() or float(words[-1]) > wall)
 
 

@@ -73,6 +73,17 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
     return found
 
 
+def metrics(denied, waiting, leads):
+    # For node-exporter, in Prometheus' text format. Always as long, so that it can be written over the last one at once.
+    found = [
+        ("denied_total", "counter", "Requests for kubelets' certificates that this process has denied.", denied),
+        ("waiting", "gauge", "Requests that wait, where this process leads.", waiting),
+    ]
+    found = [(f"fenestra_certificate_requests_{name}", *rest) for name, *rest in found]
+    found.append(("fenestra_node_controller_leads", "gauge", "Whether this process leads.", int(leads)))
+    return "".join(f"# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value:>12}\n" for name, kind, help, value in found)
+
+
 class Board:
     # The leader's page. It is read once when this machine begins to lead, and written before what it says is done.
     def __init__(self, api, clock, identity):
@@ -108,13 +119,13 @@ class Board:
         self.shown, self.written = shown, self.clock.own()
 
 
-def event(api, clock, node, uid, reason, message):
-    # Tells of a Node; nothing depends on it.
+def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
+    # Tells of a Node, or of an object without one; nothing depends on it.
     now = stamp(clock.wall())
     body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"generateName": f"{node}.", "namespace": "default"},
+        "metadata": {"generateName": f"{name}.", "namespace": "default"},
         "eventTime": now,
         "type": "Warning",
         "reason": reason,
@@ -122,7 +133,7 @@ def event(api, clock, node, uid, reason, message):
         "note": message[:1000],
         "reportingController": "fenestra.dev/node-controller",
         "reportingInstance": "control-plane",
-        "regarding": {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid},
+        "regarding": {"apiVersion": kind[0], "kind": kind[1], "name": name, "uid": uid},
     }
     try:
         api.post("/apis/events.k8s.io/v1/namespaces/default/events", body)

@@ -10,6 +10,8 @@ from machines import Trouble
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 # Bytes of an answer: memory is limited, and some of what is read, others have written. The status of one that has more.
 LIMIT, TOO_LONG = 16 * 1024 * 1024, 1
+# What a kept connection meets that the other side has closed meanwhile, which clouds do within seconds.
+CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
 
 class Web:
@@ -36,7 +38,7 @@ class Web:
                 return self.connection.getresponse()
             except (OSError, http.client.HTTPException) as error:
                 self.close()
-                if not (again and kept and isinstance(error, (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError))):
+                if not (again and kept and isinstance(error, CLOSED)):
                     raise Trouble(f"{method} {self.host}: {type(error).__name__} {error}") from None
 
     def ask(self, method, path, headers=None, body=None):

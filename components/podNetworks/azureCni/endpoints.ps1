@@ -20,16 +20,23 @@ function Repair-PodNetwork {
         return
     }
     if ($before.StartsWith("$BootId ")) {
-        # At most one restart in ten minutes, also where HNS does not last; one that was refused is asked for again.
+        # At most one restart in ten minutes and three a day, also where HNS does not last; one that was refused is asked for again. Then the
+        # node stays drained, and says so.
         if ((Get-Left $Memory.calm) -gt 0) {
             return
         }
         $Memory.calm = New-Deadline 600
-        Write-Notice 'HNS has lost the endpoints of the pods; the machine restarts' 'Warning'
+        $today = [DateTime]::UtcNow.ToString('yyyy-MM-dd')
+        $restarts = @(@((Read-Text "$file-restarts") -split "`n") -eq $today)
+        Write-Notice 'HNS has lost the endpoints of the pods; the machine is drained and restarts' 'Warning'
         try {
+            Write-Text "$file-restarts" (($restarts + $today) -join "`n")
             & "$PSScriptRoot/drain.ps1" -Seconds $Machine.drain.spotSeconds
         }
         finally {
+            if ($restarts.Count -ge 3) {
+                throw 'HNS has lost the endpoints of the pods again after three restarts of the machine today'
+            }
             Restart-Computer -Force
         }
         return

@@ -5,6 +5,7 @@ import {
   type Account,
   boundClusterRole,
   clusterRights,
+  configMap,
   daemonSet,
   everyTaint,
   hostPath,
@@ -21,16 +22,17 @@ import { flannelImage, flannelNamespace, flannelNetConf, flannelPaths } from "./
 const linux: Account = { name: "kube-flannel", namespace: flannelNamespace };
 const windows: Account = { name: "kube-flannel-windows", namespace: flannelNamespace };
 
+/** On which flanneld of a Linux node answers its own machine; beside kube-proxy's 10256. */
+const healthPort = 10262;
+
 /** flanneld on every node. On Windows it is a HostProcess pod that runs the program on the node's disk. */
 export function flannelManifests(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
   return [
     namespace(flannelNamespace, "privileged"),
-    {
-      apiVersion: "v1",
-      kind: "ConfigMap",
-      metadata: { name: "kube-flannel-cfg", namespace: flannelNamespace },
-      data: { "cni-conf.json": linuxCniConf(), "net-conf.json": flannelNetConf(spec.kubernetes.podCidr) },
-    },
+    configMap(
+      { name: "kube-flannel-cfg", namespace: flannelNamespace },
+      { "cni-conf.json": linuxCniConf(), "net-conf.json": flannelNetConf(spec.kubernetes.podCidr) },
+    ),
     serviceAccount(linux),
     ...clusterRights(linux, "fenestra:flannel", [
       rule("", ["pods"], ["get"]),
@@ -84,7 +86,7 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
       {
         name: "install-cni",
         image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
-        command: ["cp", "-f", "/etc/kube-flannel/cni-conf.json", "/etc/cni/net.d/10-flannel.conflist"],
+        command: ["/opt/bin/install-conf", "/etc/kube-flannel/cni-conf.json", "/etc/cni/net.d/10-flannel.conflist"],
         volumeMounts: [{ name: "cni", mountPath: "/etc/cni/net.d" }, configuration],
         resources: small("10m", "16Mi", "64Mi"),
       },
@@ -93,7 +95,9 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
       {
         name: "kube-flannel",
         image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
-        command: ["/opt/bin/flanneld", "--ip-masq", "--kube-subnet-mgr"],
+        command: ["/opt/bin/flanneld", "--ip-masq", "--kube-subnet-mgr", "--healthz-ip=127.0.0.1", `--healthz-port=${healthPort}`],
+        livenessProbe: { httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort }, initialDelaySeconds: 10, periodSeconds: 30 },
+        readinessProbe: { httpGet: { host: "127.0.0.1", path: "/readyz", port: healthPort }, periodSeconds: 10 },
         resources: small("100m", "50Mi", "256Mi"),
         securityContext: { privileged: false, capabilities: { add: ["NET_ADMIN", "NET_RAW"] } },
         env: [

@@ -1,4 +1,5 @@
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
+import { fromJson } from "../../../components/model/json.ts";
 import { valueAt } from "../../diff/leaves.ts";
 import { builtInRoles } from "../../fakes/azureRoles.ts";
 import { matches } from "../../fakes/iam.ts";
@@ -174,12 +175,8 @@ function awsGrants(plan: Plan): readonly Grant[] {
 }
 
 function statements(policy: string): readonly unknown[] {
-  try {
-    const list = valueAt(JSON.parse(policy), "Statement");
-    return Array.isArray(list) ? list : [];
-  } catch {
-    return [];
-  }
+  const list = valueAt(fromJson(policy), "Statement");
+  return Array.isArray(list) ? list : [];
 }
 
 function azureGrants(plan: Plan): readonly Grant[] {

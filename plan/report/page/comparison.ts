@@ -3,7 +3,7 @@ import type { BasePlan } from "../../diff/base.ts";
 import type { NodeChange, PlanDiff } from "../../diff/compare.ts";
 import { isEmpty } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
-import { changeWords, countsInWords, fileLines, findingLines, lostLines, nodeName, nodeWords } from "../../diff/text.ts";
+import { changeLooks, countsInWords, fileLines, findingLines, lostLines, nodeName, nodeWords } from "../../diff/text.ts";
 import { losesMachines, verdict } from "../../diff/verdict.ts";
 import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
@@ -26,7 +26,7 @@ export function marksOf(plan: Plan, comparison: Comparison | undefined): Marks {
   return new Map(
     changed.map(({ name, change }) => [
       plan.pools.find((pool) => name === `${plan.cluster.name}-pool-${pool.name}-group`)?.name ?? name,
-      changeWords[change],
+      changeLooks[change][0],
     ]),
   );
 }
@@ -58,7 +58,7 @@ export function changes(comparison: Comparison): string {
         ["Resource", "What happens", "Values"],
         diff.resources.map(({ name, type, change, because, inputs }) => [
           `${escapeHtml(name)}<span class="detail">${escapeHtml(type)}</span>`,
-          `${change === "replaced" || change === "removed" ? `<b class="error">${changeWords[change]}</b>` : changeWords[change]}<span class="detail">${escapeHtml(because.join("; "))}</span>`,
+          `${change === "replaced" || change === "removed" ? `<b class="error">${changeLooks[change][0]}</b>` : changeLooks[change][0]}<span class="detail">${escapeHtml(because.join("; "))}</span>`,
           inputs.map((leaf) => code(showChange(leaf))).join("<br>"),
         ]),
       ),

@@ -1,5 +1,6 @@
 import { exampleProblems } from "../../../components/config/exampleValues.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
+import { cidr, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
@@ -76,6 +77,30 @@ export const stackRules: readonly Rule[] = [
           },
         ]
       : [],
+  ({ spec }) =>
+    spec.network.nat === "perZone" && spec.facts.network.subnetsSpanZones
+      ? spec.pools
+          .filter(({ zones }) => zones.length > 1)
+          .map(({ path, zones }) => ({
+            id: "one-nat-gateway-for-pool",
+            level: worse(spec),
+            path: `${path}.perZone`,
+            message: `The pool's machines share one subnet and the NAT gateway of zone ${zones[0]}: when that zone fails, those of the others lose their way to the internet.`,
+            remedy: "Set perZone on the pool: a group, a subnet and a gateway for each zone.",
+          }))
+      : [],
+  ({ spec: { kubernetes, privateAccess = [] } }) =>
+    privateAccess.flatMap((network) =>
+      [...(kubernetes.podNetwork.addressing.nodeRanges ? [kubernetes.podCidr] : []), kubernetes.serviceCidr]
+        .filter((range) => overlaps(cidr(network), cidr(range)))
+        .map((range) => ({
+          id: "callers-among-pods",
+          level: "warning",
+          path: key("access.private.allow"),
+          message: `Whoever has an address of ${network} that is also in ${range} gets no answer: nodes take it for a pod or a Service.`,
+          remedy: "Name the networks that are in use, or choose other ranges for pods and Services before the cluster is made.",
+        })),
+    ),
   ({ spec }) =>
     spec.facts.regions.withoutZones.has(spec.region)
       ? [

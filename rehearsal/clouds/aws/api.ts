@@ -1,8 +1,9 @@
 import { partition } from "../../../components/aws/policyDocument.ts";
 import type { CloudCall } from "../calls.ts";
+import type { CloudFaults } from "../cloud.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
-import { type AwsGroup, describeGroups, noRefreshes } from "./groups.ts";
+import { type AwsGroup, describeGroups, describeRefreshes, type Refresh } from "./groups.ts";
 import { describeInstances, seen } from "./instances.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
@@ -38,6 +39,9 @@ export interface AwsCloud {
   /** Ends an instance of a group as the group does: its hooks wait, and when it is gone another one comes. */
   readonly end: (machine: AwsMachine) => void;
   readonly groups: () => readonly AwsGroup[];
+  /** The newest instance refresh of each group that had one. */
+  readonly refreshes: Map<string, Refresh>;
+  readonly faults: CloudFaults;
   /** ARN of an Auto Scaling group. */
   readonly groupArn: (name: string) => string;
 }
@@ -144,10 +148,11 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   if (action === "DescribeAutoScalingGroups" || action === "DescribeInstanceRefreshes") {
     if (!allowed(cloud, machine, [[`autoscaling:${action}`, "*"]])) return denied;
     return action === "DescribeAutoScalingGroups"
-      ? describeGroups(cloud.groups(), [...cloud.machines()], cloud.lifecycle, form)
-      : noRefreshes;
+      ? describeGroups(cloud.groups(), listed(cloud, cloud.machines()), cloud.lifecycle, form)
+      : describeRefreshes(cloud.refreshes.get(group));
   }
   if (action === "TerminateInstanceInAutoScalingGroup") return terminate(cloud, machine, form);
+  if (action === "StartInstanceRefresh") return startRefresh(cloud, machine, group);
   if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat") return failure("InvalidAction", action);
   if (!mayChange(cloud, machine, action, group)) return denied;
   const problem = cloud.lifecycle.act(form);
@@ -159,6 +164,20 @@ function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string
   const tags = cloud.groups().find((group) => group.name === name)?.tags ?? new Map<string, string>();
   const context = Object.fromEntries([...tags].map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
   return allowed(cloud, by, [[`autoscaling:${action}`, cloud.groupArn(name), context]]);
+}
+
+/** The machines that a list has. */
+function listed({ faults }: AwsCloud, machines: Iterable<AwsMachine>): readonly AwsMachine[] {
+  return [...machines].filter(({ id }) => !faults.hidden.has(id));
+}
+
+/** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time for a group. */
+function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointAnswer {
+  if (!mayChange(cloud, by, "StartInstanceRefresh", group)) return { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (cloud.refreshes.get(group)?.status === "InProgress")
+    return { status: 400, body: "<ErrorResponse><Error><Code>InstanceRefreshInProgress</Code></Error></ErrorResponse>" };
+  cloud.refreshes.set(group, { id: `refresh-${Date.now()}`, status: "InProgress", started: new Date(), reason: "" });
+  return { status: 200, body: "<StartInstanceRefreshResponse/>" };
 }
 
 /** A ValidationError (Amazon EC2 Auto Scaling API reference, "Common errors"). */
@@ -189,7 +208,18 @@ function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest)
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
   if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [[`ec2:${action}`, "*"]])) return computeError(403, "UnauthorizedOperation");
-  return trial ? computeError(412, "DryRunOperation") : describeInstances([...seen(cloud.machines()), ...cloud.ended], form);
+  if (trial) return computeError(412, "DryRunOperation");
+  const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
+  const { faults } = cloud;
+  if (ids.length === 0 && faults.throttled > 0) {
+    faults.throttled -= 1;
+    return computeError(503, "RequestLimitExceeded");
+  }
+  const all = [...seen(cloud.machines()), ...cloud.ended];
+  // While a zone is down, a list without ids fails as a whole (Amazon EC2 API reference, DescribeInstances).
+  if (faults.zone !== undefined && (ids.length === 0 || all.some(({ id, zone }) => ids.includes(id) && zone === faults.zone)))
+    return computeError(503, "Unavailable");
+  return describeInstances(ids.length === 0 ? listed(cloud, all) : all, form);
 }
 
 /** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */

@@ -8,18 +8,30 @@ import { type RecordedProgram, type RecordedResource, resourcesOfType } from "..
 import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { CloudCall } from "../calls.ts";
-import type { CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
+import type { CloudFaults, CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
+import type { Refresh } from "./groups.ts";
 import { LifecycleActions } from "./lifecycle.ts";
 import { type AwsMachine, awsMetadata, newCredentials, privateDnsName } from "./metadata.ts";
-import { sign } from "./sigv4.ts";
+import { signedRequest } from "./sigv4.ts";
 
 /** AWS as the machines of a program see it. */
 export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
   let program = first;
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
-  const byAddress = new Map(machines.map((machine) => [machine.privateIp, asAwsMachine(machine)]));
+  /** What groups' launch templates gave their machines, version by version, by the group's name. */
+  const templates = new Map<string, readonly string[]>();
+  const templateOf = ({ group, image, size, userData }: SimulatedMachine): number => {
+    const content = [image, size, userData.toString("base64")].join(" ");
+    const known = templates.get(group?.name ?? "") ?? [];
+    if (!known.includes(content)) templates.set(group?.name ?? "", [...known, content]);
+    return (templates.get(group?.name ?? "") ?? []).indexOf(content) + 1;
+  };
+  const refreshes = new Map<string, Refresh>();
+  const faults: CloudFaults = { hidden: new Set(), zone: undefined, throttled: 0 };
+  const asMachine = (machine: SimulatedMachine): AwsMachine => ({ ...asAwsMachine(machine), template: templateOf(machine) });
+  const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
   const parameters = new Map(
     [...collectParameters(program)].map(([name, { id, key, value }]): [string, StoredParameter] => [
       name,
@@ -39,13 +51,15 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   const launch = (machine: SimulatedMachine): void => {
     machines.push(machine);
     lifecycle.launch(machine);
-    byAddress.set(machine.privateIp, asAwsMachine(machine));
+    byAddress.set(machine.privateIp, asMachine(machine));
   };
   const ended: AwsMachine[] = [];
+  /** Machines that are gone: no other gets the id of one. */
+  const past: SimulatedMachine[] = [];
   const terminate = (machine: SimulatedMachine): void => {
     const gone = byAddress.get(machine.privateIp);
     if (gone !== undefined) ended.push({ ...gone, terminated: true });
-    machines.splice(machines.indexOf(machine), 1);
+    past.push(...machines.splice(machines.indexOf(machine), 1));
     lifecycle.forget(machine);
     byAddress.delete(machine.privateIp);
   };
@@ -71,10 +85,13 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     objects,
     lifecycle,
     calls,
+    refreshes,
+    faults,
     groups: () =>
       resourcesOfType(program, "aws:autoscaling/group:Group").map(({ inputs, outputs }) => ({
         name: textOf(outputs.name) ?? "",
         desired: numberOf(inputs.desiredCapacity) ?? 0,
+        template: Math.max(1, templates.get(textOf(outputs.name) ?? "")?.length ?? 0),
         tags: new Map(listOf(inputs.tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""])),
       })),
     groupArn: (name) =>
@@ -97,13 +114,36 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       program = next;
       statements.clear();
       for (const [key, content] of storedObjects(next)) objects.set(key, content);
-      return collectAwsMachines(next, undefined, machines);
+      const wanted = collectAwsMachines(next, undefined, [...machines, ...past]);
+      for (const machine of wanted) {
+        const { name = "" } = machine.group ?? {};
+        const versions = templates.get(name)?.length;
+        // The provider begins a refresh when a group's template changes (terraform-provider-aws: internal/service/autoscaling/group.go).
+        if (templateOf(machine) > (versions ?? 0) && machine.group !== undefined)
+          refreshes.set(name, { id: `refresh-${versions}`, status: "InProgress", started: new Date(), reason: "" });
+      }
+      return wanted;
     },
     launch,
     terminate,
     announceEnd: (machine) => {
       announceEnd(machine.id);
       return () => !lifecycle.waits(machine);
+    },
+    announceMaintenance: ({ privateIp }, from) => {
+      const told = byAddress.get(privateIp);
+      const NotBefore = from.toUTCString().replace(/^\w+, /, "");
+      if (told !== undefined) told.maintenance = JSON.stringify([{ Code: "system-reboot", State: "active", NotBefore }]);
+      return () => {
+        if (told !== undefined) told.maintenance = "[]";
+      };
+    },
+    faults,
+    isRolling: ({ name }) => refreshes.get(name)?.status === "InProgress",
+    endRoll: ({ name }, problem) => {
+      const refresh = refreshes.get(name);
+      const status = problem === undefined ? "Successful" : "Failed";
+      if (refresh !== undefined) refreshes.set(name, { ...refresh, status, reason: problem ?? "" });
     },
     isToGo: ({ id }) => asked.has(id),
     // A group makes another one for each that it loses.
@@ -169,27 +209,9 @@ function asAwsMachine(machine: SimulatedMachine): AwsMachine {
 /** The request that a machine's script sends to read a parameter, with its signature. */
 function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
   if (machine === undefined) throw new Error("there is no such machine");
-  const { credentials } = machine;
-  const time = new Date().toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
-  const date = time.slice(0, 8);
-  const host = `ssm.${region}.amazonaws.com`;
-  const headers: Record<string, string> = {
-    "content-type": "application/x-amz-json-1.1",
-    host,
-    "x-amz-date": time,
-    "x-amz-security-token": credentials.sessionToken,
-    "x-amz-target": "AmazonSSM.GetParameter",
-  };
-  const request = {
-    method: "POST",
-    url: "/",
-    headers,
-    body: Buffer.from(JSON.stringify({ Name: name, WithDecryption: true })),
-  };
-  const names = Object.keys(headers).sort();
-  const signature = sign(request, { names, time, date, region, service: "ssm", secret: credentials.secretAccessKey });
-  headers.authorization = `AWS4-HMAC-SHA256 Credential=${credentials.accessKeyId}/${date}/${region}/ssm/aws4_request, SignedHeaders=${names.join(";")}, Signature=${signature}`;
-  return { ...request, caller: machine.address, host };
+  const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "AmazonSSM.GetParameter" };
+  const body = JSON.stringify({ Name: name, WithDecryption: true });
+  return { ...signedRequest(machine.credentials, region, { service: "ssm", headers, body }), caller: machine.address };
 }
 
 function balancers(program: RecordedProgram): readonly SimulatedBalancer[] {

@@ -9,6 +9,16 @@ export interface AwsGroup {
   readonly name: string;
   readonly desired: number;
   readonly tags: ReadonlyMap<string, string>;
+  /** Newest version of its launch template. */
+  readonly template: number;
+}
+
+/** An instance refresh (Amazon EC2 Auto Scaling API reference, InstanceRefresh). */
+export interface Refresh {
+  readonly id: string;
+  readonly status: "InProgress" | "Successful" | "Failed";
+  readonly started: Date;
+  readonly reason: string;
 }
 
 /** DescribeAutoScalingGroups with a filter by one tag, in pages (Amazon EC2 Auto Scaling API reference, version 2011-01-01). */
@@ -25,24 +35,31 @@ export function describeGroups(
   if (page === undefined) return { status: 400, body: "<Error><Code>InvalidNextToken</Code></Error>" };
   const members = page.names.map((name) => {
     const own = machines.filter(({ group }) => group === name);
-    return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template}<Instances>${own.map((machine) => member(machine, lifecycle.waits(machine))).join("")}</Instances></member>`;
+    return `<member><AutoScalingGroupName>${escapeXml(name)}</AutoScalingGroupName><DesiredCapacity>${found.get(name)?.desired}</DesiredCapacity>${template(found.get(name)?.template)}<Instances>${own.map((machine) => member(machine, lifecycle.waits(machine))).join("")}</Instances></member>`;
   });
   const next = page.next === "" ? "" : `<NextToken>${page.next}</NextToken>`;
   return answer("DescribeAutoScalingGroups", `<AutoScalingGroups>${members.join("")}</AutoScalingGroups>${next}`);
 }
 
-/** All machines of the rehearsal are of the newest template: what rolls do is not simulated. */
-const template = "<LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>1</Version></LaunchTemplate>";
+function template(version = 1): string {
+  return `<LaunchTemplate><LaunchTemplateId>lt-1</LaunchTemplateId><Version>${version}</Version></LaunchTemplate>`;
+}
 
-function member({ id, zone, lifecycleState }: AwsMachine, waits: boolean): string {
+function member({ id, zone, lifecycleState, template: version }: AwsMachine, waits: boolean): string {
   const phase = lifecycleState === "Terminated" ? "Terminating:Wait" : waits ? "Pending:Wait" : "InService";
   const state = `<LifecycleState>${phase}</LifecycleState>`;
-  return `<member><InstanceId>${id}</InstanceId><AvailabilityZone>${zone}</AvailabilityZone>${state}${template}</member>`;
+  return `<member><InstanceId>${id}</InstanceId><AvailabilityZone>${zone}</AvailabilityZone>${state}${template(version)}</member>`;
 }
 
 function answer(action: string, result: string): EndpointAnswer {
   return { status: 200, body: `<${action}Response><${action}Result>${result}</${action}Result></${action}Response>` };
 }
 
-/** DescribeInstanceRefreshes of a group that never had one. */
-export const noRefreshes = answer("DescribeInstanceRefreshes", "<InstanceRefreshes/>");
+/** DescribeInstanceRefreshes of a group, the newest one alone. */
+export function describeRefreshes(refresh: Refresh | undefined): EndpointAnswer {
+  if (refresh === undefined) return answer("DescribeInstanceRefreshes", "<InstanceRefreshes/>");
+  const { id, status, started, reason } = refresh;
+  const times = `<StartTime>${started.toISOString()}</StartTime><StatusReason>${escapeXml(reason)}</StatusReason>`;
+  const member = `<member><InstanceRefreshId>${id}</InstanceRefreshId><Status>${status}</Status>${times}</member>`;
+  return answer("DescribeInstanceRefreshes", `<InstanceRefreshes>${member}</InstanceRefreshes>`);
+}

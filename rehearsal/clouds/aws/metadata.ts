@@ -20,6 +20,10 @@ export interface AwsMachine {
   readonly launched: Date;
   /** State of its life in the Auto Scaling group: `InService`, `Terminated`; none outside of a group. */
   lifecycleState: string | undefined;
+  /** Scheduled events as the service gives them (Amazon EC2 User Guide, "View scheduled events"). Default none. */
+  maintenance?: string;
+  /** Version of the launch template that it was made from. Default 1. */
+  readonly template?: number;
   /** Whether it is gone. Default false. */
   readonly terminated?: boolean;
 }
@@ -79,6 +83,7 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
       2,
     ),
     ...(machine.lifecycleState === undefined ? {} : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
+    ...(machine.maintenance === undefined ? {} : { [`${meta}/events/maintenance/scheduled`]: machine.maintenance }),
     "/latest/dynamic/instance-identity/document": JSON.stringify(
       {
         accountId: "123456789012",

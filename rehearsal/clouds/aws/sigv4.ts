@@ -95,3 +95,29 @@ export function sign(request: SignedRequest, scope: Scope): string {
   );
   return hmac(key, toSign).toString("hex");
 }
+
+/** A call before it is signed. */
+export interface Call {
+  readonly service: string;
+  /** Default: the service's own in the region. */
+  readonly host?: string;
+  readonly method?: string;
+  readonly url?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** When the caller believes it is, in milliseconds since the epoch. Default: now. */
+  readonly now?: number;
+}
+
+/** A call as a machine's script sends it, signed with all its headers. */
+export function signedRequest(keys: AwsCredentials, region: string, call: Call): SignedRequest & { readonly host: string } {
+  const { service, host = `${service}.${region}.amazonaws.com`, method = "POST", url = "/" } = call;
+  const time = new Date(call.now ?? Date.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
+  const [date, body] = [time.slice(0, 8), Buffer.from(call.body ?? "")];
+  const digest = service === "s3" ? { "x-amz-content-sha256": sha256(body) } : {};
+  const headers = { host, "x-amz-date": time, "x-amz-security-token": keys.sessionToken, ...digest, ...call.headers };
+  const names = Object.keys(headers).sort();
+  const signature = sign({ method, url, headers, body }, { names, time, date, region, service, secret: keys.secretAccessKey });
+  const authorization = `AWS4-HMAC-SHA256 Credential=${keys.accessKeyId}/${date}/${region}/${service}/aws4_request, SignedHeaders=${names.join(";")}, Signature=${signature}`;
+  return { method, url, headers: { ...headers, authorization }, body, host };
+}

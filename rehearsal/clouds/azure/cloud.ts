@@ -54,7 +54,9 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
   });
   const announceEnd = (machine: SimulatedMachine): (() => boolean) => {
     const { name = "" } = machine.group ?? {};
-    const event = { EventId: uuid(machine.urn, machine.id, "end"), EventType: "Terminate" as const };
+    // The shortest notice that Azure takes.
+    const NotBefore = new Date(Date.now() + 5 * 60_000).toUTCString();
+    const event = { EventId: uuid(machine.urn, machine.id, "end"), EventType: "Terminate" as const, NotBefore };
     const others = events.get(name) ?? [];
     events.set(name, [...others, { ...event, Resources: [hostOf(machine).resourceName] }]);
     return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
@@ -72,6 +74,15 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     cloud.madeAt(host);
   };
   const terminate = (machine: SimulatedMachine): void => {
+    const { resourceId, resourceName } = hostOf(machine);
+    // Its number may come back.
+    cloud.deleting.delete(resourceId.toLowerCase());
+    asked.delete(machine.id);
+    const { name = "" } = machine.group ?? {};
+    events.set(
+      name,
+      (events.get(name) ?? []).filter(({ Resources }) => !Resources.includes(resourceName)),
+    );
     machines.splice(machines.indexOf(machine), 1);
     hosts.delete(machine.privateIp);
   };
@@ -79,14 +90,17 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
   let replacements = 0;
   return {
     machines,
-    replace: (machine) => {
+    replace: (machine, sameName = false) => {
       // A VM keeps its name; an instance of a scale set gets a number that none had before.
       const host = hostOf(machine);
       replacements += 1;
       const successor =
         machine.group === undefined
           ? { ...host, machine: { ...machine } }
-          : successorOf(host, machine.group.max + machine.group.desired + replacements);
+          : successorOf(
+              host,
+              sameName ? Number(host.resourceId.split("/").at(-1)) : machine.group.max + machine.group.desired + replacements,
+            );
       terminate(machine);
       launch(successor);
       return successor.machine;
@@ -104,6 +118,20 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     },
     terminate,
     announceEnd,
+    announceMaintenance: (machine, from) => {
+      const { name = "" } = machine.group ?? {};
+      const event = { EventId: uuid(machine.urn, machine.id, "reboot"), EventType: "Reboot" as const, NotBefore: from.toUTCString() };
+      events.set(name, [...(events.get(name) ?? []), { ...event, Resources: [hostOf(machine).resourceName] }]);
+      return () =>
+        void events.set(
+          name,
+          (events.get(name) ?? []).filter(({ EventId }) => EventId !== event.EventId),
+        );
+    },
+    faults: cloud.faults,
+    // A rolling upgrade is part of each update of the set.
+    isRolling: () => true,
+    endRoll: () => undefined,
     isToGo: ({ id }) => asked.has(id),
     sizeOf: ({ name, desired }) => {
       const host = [...hosts.values()].find(({ machine }) => machine.group?.name === name);
@@ -157,10 +185,10 @@ function cloudOf(
   announce: (host: AzureHost) => void,
 ): AzureCloud {
   const deleting = new Set<string>();
-  const made = new Map<string, Date>();
-  const madeAt = ({ resourceId }: AzureHost): Date => {
-    const time = made.get(resourceId) ?? new Date();
-    made.set(resourceId, time);
+  const made = new Map<AzureHost, Date>();
+  const madeAt = (host: AzureHost): Date => {
+    const time = made.get(host) ?? new Date();
+    made.set(host, time);
     return time;
   };
   for (const host of hosts.values()) madeAt(host);
@@ -180,6 +208,7 @@ function cloudOf(
       announce(host);
     },
     madeAt,
+    faults: { hidden: new Set(), zone: undefined, throttled: 0 },
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],

@@ -14,7 +14,8 @@ export function machineOf(cloud: AzureCloud, host: AzureHost): object {
     instanceId: host.resourceId.split("/").at(-1),
     zones: host.machine.zone === "" ? [] : [host.machine.zone],
     properties: {
-      vmId: uuid(host.machine.urn, host.resourceId, "vm"),
+      // A number that comes back is another machine.
+      vmId: uuid(host.machine.urn, host.resourceId, cloud.madeAt(host).toISOString()),
       osProfile: { computerName: host.computerName },
       storageProfile: { osDisk: { osType: host.os === "windows" ? "Windows" : "Linux" } },
       provisioningState: cloud.deleting.has(host.resourceId.toLowerCase()) ? "Deleting" : "Succeeded",
@@ -93,7 +94,12 @@ export function listPage(cloud: AzureCloud, by: AzureCaller, path: string, query
   if (list === undefined) return undefined;
   if (!by.allowed({ action: list.action, plane: "control", resource: path }))
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${list.action}`);
-  const items = list.items([...cloud.hosts()], cloud, setPath.exec(path)?.[1] ?? "");
+  if (cloud.faults.throttled > 0) {
+    cloud.faults.throttled -= 1;
+    return { ...azureError(429, "TooManyRequests", "too many requests"), headers: { "retry-after": "3" } };
+  }
+  const hosts = [...cloud.hosts()].filter(({ machine }) => !cloud.faults.hidden.has(machine.id));
+  const items = list.items(hosts, cloud, setPath.exec(path)?.[1] ?? "");
   const page = pageOf(items.keys(), "", query.get("$skiptoken"));
   if (page === undefined) return azureError(400, "InvalidSkipToken", "the token is of no page");
   const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: page.next });

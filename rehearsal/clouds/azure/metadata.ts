@@ -141,6 +141,7 @@ function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): u
   const { machine, image } = host;
   const own = host.subnet.outputs;
   const [address = "", prefix = ""] = String(own.addressPrefix ?? "").split("/");
+  const addresses = [machine.privateIp, ...(machine.secondaryIps ?? [])];
   const tags = Object.entries(machine.tags).map(([name, value]) => ({ name, value }));
   return {
     compute: {
@@ -175,7 +176,7 @@ function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): u
       interface: [
         {
           ipv4: {
-            ipAddress: [{ privateIpAddress: machine.privateIp, publicIpAddress: "" }],
+            ipAddress: addresses.map((privateIpAddress) => ({ privateIpAddress, publicIpAddress: "" })),
             subnet: [{ address, prefix }],
           },
           ipv6: { ipAddress: [] },

@@ -1,6 +1,7 @@
 import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { CloudCall } from "../calls.ts";
+import type { CloudFaults } from "../cloud.ts";
 import type { TokenIssuer } from "./tokens.ts";
 
 /** A secret of a simulated vault. */
@@ -23,6 +24,7 @@ export interface AzureCloud {
   readonly end: (host: AzureHost) => void;
   /** When a machine was made. */
   readonly madeAt: (host: AzureHost) => Date;
+  readonly faults: CloudFaults;
   readonly tokens: TokenIssuer;
   /** Whether an identity's roles allow a call. */
   readonly authorize: (principalId: string, request: AzureRequest) => boolean;

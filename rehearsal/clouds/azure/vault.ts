@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
-import { parsed } from "../../../components/gates/apiProbe.ts";
+import { fromJson } from "../../../components/model/json.ts";
 import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
@@ -57,7 +57,7 @@ function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
 }
 
 function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
-  const input = putSchema.safeParse(parsed(body.toString("utf8")));
+  const input = putSchema.safeParse(fromJson(body.toString("utf8")));
   if (!input.success) return azureError(400, "BadParameter", "the body is not a secret");
   const { value } = input.data;
   if (Buffer.byteLength(value) > secretLimit) return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);

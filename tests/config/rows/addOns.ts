@@ -21,6 +21,7 @@ const rsa = { "access.serviceAccountKeys": ["rsa-1"] };
 export const addOnRows: readonly Row[] = [
   ["a share by its Windows path", "aws", { "addons.smb": { shares: [{ ...share, source: "\\\\files.test\\pods" }] } }],
   ["a share named as the disks' StorageClass", "azure", { "addons.smb": { shares: [{ ...share, name: "windows" }] } }],
+  ["snapshots without disks", "aws", { "addons.storage": false, "addons.volumeSnapshots": true }],
   ["two shares of one name", "aws", { "addons.smb": { shares: [share, { ...share, source: "//files.test/other" }] } }],
   ["logs to nowhere", "aws", { "addons.logs": {} }],
   ["logs to two places", "azure", { "addons.logs": { azureMonitor, otlp }, "access.workloadIdentity": {}, ...rsa }],

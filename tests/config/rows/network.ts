@@ -13,6 +13,17 @@ export const networkRows: readonly Row[] = [
       "mirror.registries": { _default: "https://m.test" },
     },
   ],
+  [
+    "others' addresses among pods and Services",
+    "aws",
+    {
+      "network.dns": { servers: ["10.96.0.10", "10.244.3.4"] },
+      httpProxy: "http://10.244.9.9:3128",
+      "mirror.artifacts": "https://10.96.0.9/files",
+      "mirror.registries": { "r.test": "https://10.244.9.9" },
+      "access.private": { allow: ["10.244.0.0/17", "10.0.0.0/8"] },
+    },
+  ],
   ["pods in the machines' network", "aws", { "kubernetes.podCidr": "10.0.0.0/16" }],
   ["Services in the machines' network", "aws", { "kubernetes.serviceCidr": "10.0.128.0/20" }],
   ["Services in the pods' network", "aws", { "kubernetes.serviceCidr": "10.244.0.0/20" }],

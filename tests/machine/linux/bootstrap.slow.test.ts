@@ -84,8 +84,10 @@ describe("bootstrap of a Linux machine", function () {
     here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "the other machine's");
     const identity = here.read("/var/lib/fenestra/identity.env");
     here.write("/var/lib/fenestra/identity.env", identity.replaceAll("i-0123456789abcdef0", "i-0another"));
-    const { code, output } = here.run(entry);
+    const { code, output, calls } = here.run(entry);
     assert.equal(code, 0, output);
+    const kubelet = calls.filter((call) => /^systemctl .*\bkubelet\.service$/.test(call));
+    assert.equal(kubelet[0], "systemctl stop kubelet.service");
     assert.match(output, /this disk was that of aws:\/\/\/eu-central-1a\/i-0another/);
     assert.doesNotMatch(output, /already done/);
     assert.equal(here.has("/var/lib/kubelet/pki/kubelet-client-current.pem"), false);

@@ -125,6 +125,20 @@ describe("renewal of certificates", function () {
     assert.deepEqual(calls, []);
   });
 
+  it("gives a kubelet whose certificate has ended another one, also after it was cut off", () => {
+    const here = ready();
+    const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
+    here.set({ RENEW_DAYS: 1 });
+    here.write(own, expired);
+    here.write("/store/cut", "kubeconfig kubelet\n");
+    assert.equal(here.run(renew).code, 137);
+    const { code, output, calls } = here.run(renew);
+    assert.deepEqual([code, here.has(own), here.has("/etc/kubernetes/kubelet.conf")], [0, false, true], output);
+    assert.equal(calls.at(-1), "systemctl restart kubelet.service");
+    here.write(own, here.read("/etc/kubernetes/pki/ca.crt"));
+    assert.deepEqual(here.run(renew).calls, []);
+  });
+
   it("goes on where it was cut off, and takes no manifest away meanwhile", () => {
     const here = ready();
     here.write("/store/cut", "crictl stop\n");

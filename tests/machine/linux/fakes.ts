@@ -39,6 +39,7 @@ case "$*" in
   *"certs all"*)
     mkdir -p /etc/kubernetes/pki/etcd
     for name in apiserver etcd/server etcd/healthcheck-client; do touch /etc/kubernetes/pki/$name.{crt,key}; done ;;
+  *"kubeconfig kubelet"*) touch /etc/kubernetes/kubelet.conf ;;
   *"kubeconfig all"*) for name in admin super-admin kubelet; do touch /etc/kubernetes/$name.conf; done ;;
   *"etcd local"*) mkdir -p /etc/kubernetes/manifests; touch /etc/kubernetes/manifests/etcd.yaml ;;
 esac`,

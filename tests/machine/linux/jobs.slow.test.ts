@@ -46,7 +46,8 @@ describe("jobs of Linux machines", function () {
     here.write("/etc/kubernetes/pki/ca.crt", certificate);
     here.write("/etc/kubernetes/pki/ca.key", key);
     here.write("/run/fenestra-nodes/old", "");
-    const { code, output } = here.run("/opt/fenestra/node-controller-identity.sh", "/run/fenestra-nodes");
+    here.write("/run/nodes.prom", "old");
+    const { code, output } = here.run("/opt/fenestra/node-controller-identity.sh", "/run/fenestra-nodes", "/run/nodes.prom");
     assert.equal(code, 0, output);
     const issued = new X509Certificate(here.read("/run/fenestra-nodes/client.pem"));
     assert.ok(issued.verify(new X509Certificate(certificate).publicKey));
@@ -54,6 +55,7 @@ describe("jobs of Linux machines", function () {
     assert.equal(Math.round((Date.parse(issued.validTo) - Date.parse(issued.validFrom)) / 86_400_000), 7);
     assert.equal(here.read("/run/fenestra-nodes/client.pem").includes(key), false);
     assert.equal(here.read("/run/fenestra-nodes/ca.crt"), certificate);
+    assert.equal(here.read("/run/nodes.prom"), "");
   });
 
   describe("publishing the join secret", () => {

@@ -63,7 +63,7 @@ describe("a packed Linux payload on AWS", () => {
       const { entry, files }: { entry: string; files: Record<string, string> } = JSON.parse(content);
       assert.equal(entry, "/opt/fenestra/bootstrap.sh");
       assert.deepEqual(
-        Object.keys(files).filter((path) => !/\.(sh|py)$/.test(path)),
+        Object.keys(files).filter((path) => !/\.(sh|py)$|^\/etc\/fenestra\/patches\//.test(path)),
         [],
       );
     });

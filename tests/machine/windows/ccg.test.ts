@@ -57,8 +57,8 @@ describe("the gMSA plug-in on Windows nodes", () => {
       [
         [stub, "", "String", "ICcgDomainAuthCredentials"],
         [`${stub}\\ProxyStubClsid32`, "", "String", "{A6FF50C0-56C0-71CA-5732-BED303A59628}"],
-        [appId, "AccessPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)"],
-        [appId, "LaunchPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;SU)"],
+        [appId, "AccessPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)"],
+        [appId, "LaunchPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)"],
         [appId, "DllSurrogate", "String", ""],
         [clsid, "AppID", "String", "{557110E1-88BC-4583-8281-6AAC6F708584}"],
         [`${clsid}\\InprocServer32`, "", "String", "C:\\Windows\\System32\\CCGAKVPlugin.dll"],

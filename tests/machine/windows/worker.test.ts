@@ -12,7 +12,7 @@ import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { compactJson, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
+import { compactYaml, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples } from "./examples.ts";
 
@@ -28,8 +28,9 @@ function rendered({ files }: MachinePayload): string {
     .flatMap(({ path, content }) => {
       if (path === machinePath) {
         const settings = Object.entries(JSON.parse(content)).filter(([key]) => shown.includes(key));
-        return `===== ${path}\n${compactJson(Object.fromEntries(settings))}\n`;
+        return `===== ${path}\n${compactYaml(Object.fromEntries(settings))}\n`;
       }
+      if (path.endsWith(".conflist")) return `===== ${path}\n${compactYaml(JSON.parse(content))}\n`;
       return path === windowsPaths.kubeletConfig || path === windowsPaths.containerdConfig ? `===== ${path}\n${content.trimEnd()}\n` : [];
     })
     .join("\n")
@@ -74,14 +75,8 @@ describe("the payload of a Windows worker", () => {
       assert.deepEqual(labels, { ...pool.scheduling.kubeletLabels, "fenestra.dev/payload": payload.fingerprint });
       assert.equal(flag("hostname-override"), "@NODE_NAME@");
       const config = parse(fileOf(payload, flag("config") ?? ""));
-      assert.deepEqual(config.registerWithTaints, [{ key: "os", value: "windows", effect: "NoSchedule" }]);
-      assert.equal(config.providerID, "@PROVIDER_ID@");
-      assert.equal(config.cgroupsPerQOS, false);
-      assert.deepEqual(config.enforceNodeAllocatable, ["none"]);
-      assert.equal(config.evictionHard["memory.available"], "500Mi");
       assert.deepEqual(config.systemReserved, pool.reservations.systemReserved);
       assert.deepEqual(config.kubeReserved, pool.reservations.kubeReserved);
-      assert.equal(config.serverTLSBootstrap, true);
     }
   });
 
@@ -247,7 +242,6 @@ describe("the artifacts of a Windows node", () => {
 
 describe("the settings of Windows", () => {
   it("keep the ports of outgoing connections clear of NodePorts", () => {
-    assert.deepEqual(dynamicPorts, { start: 32_768, count: 32_768 });
     assert.ok(dynamicPorts.start > nodePorts.last);
     assert.equal(dynamicPorts.start + dynamicPorts.count, 65_536);
   });

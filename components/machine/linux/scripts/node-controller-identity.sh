@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# node-controller-identity.sh <folder>: issues the node controller's certificate for a week into its own folder, before each of its starts.
+# node-controller-identity.sh <folder> <file>: issues the node controller's certificate for a week into its own folder, and empties the file of
+# its metrics, before each of its starts.
 # The controller sees neither the authority's key nor an administrator's kubeconfig.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
@@ -18,3 +19,4 @@ openssl x509 -req -in "$work/request" -CA "$pki/ca.crt" -CAkey "$pki/ca.key" -se
 put 0400 "$1/client.pem" < <(cat "$work/certificate" "$work/key")
 put 0400 "$1/ca.crt" <"$pki/ca.crt"
 chown --reference="$1" "$1/client.pem" "$1/ca.crt"
+{ put 0644 "$2" </dev/null && chown --reference="$1" "$2"; } || log "the node controller has no file for its metrics"

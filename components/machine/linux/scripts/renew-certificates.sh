@@ -17,6 +17,17 @@ for authority in "$pki/ca.crt" "$pki/etcd/ca.crt" "$pki/front-proxy-ca.crt"; do
   fi
 done
 
+# A kubelet renews by the certificate that it has: nobody gives it one when the machine was off until that ended (kubernetes:
+# pkg/kubelet/certificate/transport.go). What is removed last says that this is still to be done.
+own=/var/lib/kubelet/pki/kubelet-client-current.pem
+if [[ -e $own ]] && ! openssl x509 -in "$own" -noout -checkend 0 >/dev/null; then
+  rm -f /etc/kubernetes/kubelet.conf "$state/done/node"
+  kubeadm init phase kubeconfig kubelet --config /etc/kubernetes/kubeadm.yaml
+  rm -f "$own"
+  systemctl restart kubelet.service
+  log "the kubelet's certificate had ended; it has another one"
+fi
+
 # valid <seconds>: whether what others see of this machine is valid for that long.
 valid() {
   local name

@@ -111,8 +111,12 @@ function Install-Artifacts {
     foreach ($item in $items) {
         $sources = [Math]::Max($sources, @($item.artifact.urls).Count)
     }
-    # Twice each: curl repeats neither a transfer that was cut nor wrong bytes, and another attempt holds up the stages beside this one.
+    # Twice each: curl repeats neither a transfer that was cut nor wrong bytes, and another attempt holds up the stages beside this one. The
+    # pause outlasts the cut when flanneld's network moves the adapter, 5 to 25 s.
     for ($source = 0; $source -lt 2 * $sources -and $wanted.Count -gt 0; $source += 1) {
+        if ($source -eq $sources) {
+            Start-Sleep -Seconds 30
+        }
         $wanted = @(Invoke-Round $wanted $source $curl)
     }
     if ($wanted.Count -gt 0) {

@@ -1,9 +1,16 @@
 # Host routes to the cloud's own services, which a virtual switch or an image from another subnet loses.
 
+# Whether an adapter keeps an address: HNS would take over one that is only tentative, or of 169.254.0.0/16 (Azure/AgentBaker#8008).
+function Test-Address {
+    param([int] $Index)
+    @(Get-NetIPAddress -AddressFamily IPv4 -InterfaceIndex $Index -ErrorAction SilentlyContinue |
+        Where-Object { "$($_.AddressState)" -eq 'Preferred' -and $_.IPAddress -notlike '169.254.*' }).Count -gt 0
+}
+
 # The machine's own default route; nothing while the adapter moves into a virtual switch or out of it.
 function Get-DefaultRoute {
     Get-NetRoute -AddressFamily IPv4 -DestinationPrefix '0.0.0.0/0' -ErrorAction SilentlyContinue |
-        Where-Object { $_.NextHop -ne '0.0.0.0' } |
+        Where-Object { $_.NextHop -ne '0.0.0.0' -and (Test-Address $_.InterfaceIndex) } |
         Sort-Object { $_.RouteMetric + $_.InterfaceMetric } |
         Select-Object -First 1
 }

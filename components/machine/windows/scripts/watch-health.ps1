@@ -23,7 +23,8 @@ function Repair-Services {
     Set-Priority containerd
 }
 
-# True when a check has failed for some rounds. The count then starts over.
+# True when a check has failed for some rounds. The count then starts over. A program that answers 503 is at work and behind, as kube-proxy is
+# while HNS is slow (kubernetes/kubernetes#110674): it has six times as long, since a restart would take every load balancer away first.
 function Test-Sick {
     param([object] $Machine, [hashtable] $Memory, [string] $Name, [scriptblock] $Check)
     try {
@@ -31,7 +32,7 @@ function Test-Sick {
         $Memory[$Name] = 0
     }
     catch {
-        $Memory[$Name] += 1
+        $Memory[$Name] += $(if ("$_" -like '* answered with 503') { 1 / 6 } else { 1 })
     }
     if ($Memory[$Name] -lt $Machine.watch.sickRounds) {
         return $false

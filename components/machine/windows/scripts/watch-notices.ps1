@@ -10,7 +10,8 @@ function Invoke-Round {
     param([object] $Machine, [hashtable] $Memory)
     $silent = @{}
     $termination = Get-Termination $Machine $silent
-    $joined = Test-Path -LiteralPath $Machine.paths.kubeconfig
+    # Before its stage has brought kubectl nobody can drain, and there is nothing to drain yet.
+    $joined = (Test-Path -LiteralPath $Machine.paths.kubeconfig) -and (Test-Path -LiteralPath $Machine.programs.kubectl)
     if ($null -eq $termination) {
         if ($joined -and -not $silent.silent -and -not $Memory.settled) {
             & "$PSScriptRoot/drain.ps1" -Seconds 0

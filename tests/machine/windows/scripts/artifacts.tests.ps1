@@ -12,6 +12,10 @@ function Write-Log {
 }
 # What runs on the machine: path of the program, and whether it was ended.
 $processes = @()
+function Start-Sleep {
+    param([int] $Seconds)
+    $fakeDone.told += "pause of $Seconds s"
+}
 function Get-Process { $processes }
 function Stop-Process {
     param([switch] $Force, [object] $InputObject)
@@ -105,6 +109,7 @@ Test 'the mirror is down: the publisher is asked' {
     $fakeWeb['https://publisher/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched.Count 4
+    Assert-Equal ($fakeDone.told -contains 'pause of 30 s') $false
     Assert-Equal @($fakeDone.told | Where-Object { $_ -like '*: curl ended with 22 ''curl: (22) The requested URL returned error: 404'', digest *' }).Count 2
     Assert-Equal @(Get-ChildItem -LiteralPath $machine.paths.downloads -Filter '*.err') @()
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
@@ -116,6 +121,7 @@ Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' 
         $fakeWeb["https://$source/b"] = 'forged'
     }
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
+    Assert-Equal @($fakeDone.told -like 'pause*') @('pause of 30 s')
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
     Assert-Equal $fakeDone.unpacked.Count 0
     Assert-Equal (Test-Path "$($machine.paths.downloads)/1-b") $false

@@ -71,7 +71,7 @@ Test 'on a switch that stayed behind the network is made without a name' {
     Initialize-Network $machine
     Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
 }
-Test 'HNS that was restarted: drain and restart of Windows, at most once in ten minutes, asked again when refused, none at the first look of a boot' {
+Test 'HNS that was restarted: drain and restart of Windows, at most once in ten minutes and three times a day, asked again when refused, none at the first look of a boot' {
     $machine = New-Case
     New-Folder (Split-Path -Parent $machine.network.conflist)
     Set-Content -Path $machine.network.conflist -Value 'here'
@@ -94,6 +94,11 @@ Test 'HNS that was restarted: drain and restart of Windows, at most once in ten 
         Repair-PodNetwork $machine 'boot-1' $memory
         Assert-Equal $fakeAzure.calls.Count 2
     }
+    $fakeAzure.calls = @()
+    # The two above, and one more.
+    Set-Content -Path "$($machine.paths.state)/network-restarts" -Value "$(Read-Text "$($machine.paths.state)/network-restarts")`n$([DateTime]::UtcNow.ToString('yyyy-MM-dd'))"
+    Assert-Throws { Repair-PodNetwork $machine 'boot-1' @{ lost = 0; calm = (New-Deadline 0) } } 'after three restarts of the machine today$'
+    Assert-Equal $fakeAzure.calls @('drain')
     $fakeAzure.calls = @()
     Repair-PodNetwork $machine 'boot-2' @{ lost = 0; calm = (New-Deadline 0) }
     Assert-Equal $fakeAzure.calls @()

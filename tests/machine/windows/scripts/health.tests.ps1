@@ -240,6 +240,18 @@ Test 'an answer that is no 200 is none' {
     Assert-Throws { Test-Health 'http://127.0.0.1:10248/healthz' } 'answered with 500$'
     $fakeNode.status = 200
 }
+Test 'a kube-proxy that says that it is behind has six times as long' {
+    $fakeNode.calls = @()
+    $fakeNode.running = @('kube-proxy')
+    $fakeNode.status = 503
+    $memory = @{ lost = 0 }
+    foreach ($round in @(1) * 17) { Repair-Proxy $fakeMachine $memory }
+    Assert-Equal $fakeNode.calls @()
+    # Sixths do not add up exactly.
+    foreach ($round in 1, 2) { Repair-Proxy $fakeMachine $memory }
+    Assert-Equal $fakeNode.calls @('end kube-proxy')
+    $fakeNode.status = 200
+}
 Test 'HNS that hangs is told and restarted after some rounds, and what failed meanwhile is told once' {
     $memory = @{ lost = 0 }
     $fakeNode.told = @()

@@ -1,7 +1,11 @@
 # Routes and HNS of a Windows machine in a few lines, for the tests of the network.
 
-# The table of this boot, what is kept for the next one, and what was taken out.
-$table = @{ routes = @(); kept = @(); removed = @() }
+# The table of this boot, what is kept for the next one, what was taken out, and the address of each adapter.
+$table = @{ routes = @(); kept = @(); removed = @(); address = @{ AddressState = 'Preferred'; IPAddress = '10.0.0.9' } }
+function Get-NetIPAddress {
+    param([string] $AddressFamily, [int] $InterfaceIndex)
+    $table.address
+}
 function New-Route {
     param([string] $Prefix, [int] $Index, [string] $NextHop, [string] $Alias = "nic$Index")
     New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = $Alias }

@@ -73,6 +73,13 @@ Test 'of two default routes the one with the lower sum of metrics counts, and on
     $table.routes = @($dear, (New-Route '0.0.0.0/0' 3 '0.0.0.0'), (New-Route '0.0.0.0/0' 7 '10.0.0.2'))
     Assert-Equal (Get-DefaultRoute).InterfaceIndex 7
 }
+Test 'an adapter without an address that stays has no default route yet' {
+    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
+    foreach ($address in @{ AddressState = 'Tentative'; IPAddress = '10.0.0.9' }, @{ AddressState = 'Preferred'; IPAddress = '169.254.7.7' }, $table.address) {
+        $table.address = $address
+        Assert-Equal ($null -ne (Get-DefaultRoute)) ($address.AddressState -eq 'Preferred' -and $address.IPAddress -eq '10.0.0.9')
+    }
+}
 Test 'without a default route nothing is touched' {
     $table.routes = @(New-Route '0.0.0.0/0' 3 '0.0.0.0')
     Assert-Equal @(Repair-Routes @($metadata)) @()

@@ -22,20 +22,20 @@ function Complete-Termination {
     param([object] $Machine, [hashtable] $Termination)
     $fakeCloud.calls += "complete $($Termination.finish)"
 }
-$machine = ConvertTo-Data @{ paths = @{ kubeconfig = "$temp/kubelet.conf" } }
+$machine = ConvertTo-Data @{ paths = @{ kubeconfig = "$temp/kubelet.conf" }; programs = @{ kubectl = "$temp/kubectl.exe" } }
 
 Test 'nothing is done while the machine may stay' {
     Assert-Equal (Invoke-Round $machine @{ settled = $true }) $false
     Assert-Equal $fakeCloud.calls @()
 }
-Test 'a machine that joined is drained before the cloud is told; one that never did is not' {
+Test 'a machine that joined is drained before the cloud is told; one that never did, or has no kubectl yet, is not' {
     $fakeCloud.termination = @{ seconds = 600; finish = 'lifecycle'; hook = 'drain' }
-    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
-    Assert-Equal $fakeCloud.calls @('complete lifecycle')
-    $fakeCloud.calls = @()
-    Set-Content -Path $machine.paths.kubeconfig -Value 'joined'
-    Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
-    Assert-Equal $fakeCloud.calls @('drain 600 drain', 'complete lifecycle')
+    foreach ($case in @{ file = ''; calls = @() }, @{ file = $machine.paths.kubeconfig; calls = @() }, @{ file = $machine.programs.kubectl; calls = @('drain 600 drain') }) {
+        $fakeCloud.calls = @()
+        if ($case.file) { Set-Content -Path $case.file -Value 'joined' }
+        Assert-Equal (Invoke-Round $machine @{ settled = $true }) $true
+        Assert-Equal $fakeCloud.calls ($case.calls + 'complete lifecycle')
+    }
 }
 Test 'the cloud is told also where the drain fails' {
     $fakeCloud.calls = @()

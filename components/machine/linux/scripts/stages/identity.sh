@@ -25,6 +25,8 @@ fi
 if [[ -n $before && ${before,,} != "${PROVIDER_ID,,}" ]]; then
   again || die "the metadata service names one machine and then another"
   log "this disk was that of $before; what belongs to that machine is done again"
+  # The image has started it as that machine's node.
+  systemctl stop kubelet.service
   rm -rf "${state:?}"/done/* /var/lib/kubelet/pki /etc/kubernetes/kubelet.conf /etc/kubernetes/bootstrap-kubelet.conf
 fi
 printf 'NODE_NAME=%s\nPROVIDER_ID=%s\nNODE_IP=%s\n' "$NODE_NAME" "$PROVIDER_ID" "$NODE_IP" | put 0644 "$state/identity.env"

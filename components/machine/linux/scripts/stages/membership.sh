@@ -47,7 +47,8 @@ if [[ -n $own ]]; then
   log "member $id has lost its data; it is removed and added again"
   etcd_peers member remove "$id" >/dev/null || die "member $id cannot be removed yet"
 fi
-etcd_peers member add "$ETCD_NAME" --learner --peer-urls="$peer_url" >/dev/null || die "this member cannot be added yet"
+etcd_peers member add "$ETCD_NAME" --learner --peer-urls="$peer_url" >/dev/null || die "this member cannot be added yet." \
+  "etcd before 3.6.11 adds none while another one is away (etcd-io/etcd#21667): bring that one back first"
 ask_peers || die "the peers stopped answering"
 own=$(member_with "$peer_url")
 [[ -n $own ]] || die "this member was added, but is not listed"

@@ -1,0 +1,67 @@
+import { policiesOf } from "../ci/awsPolicies.ts";
+import type { StackScope } from "../ci/awsStackScope.ts";
+import { ciRoles, rolesOf } from "../ci/azureRoles.ts";
+import { ciStackOf } from "../ci/config.ts";
+import { type Purpose, purposes } from "../ci/environments.ts";
+import { loadConfig } from "../components/config/load.ts";
+import { awsCalls } from "../plan/calls/aws.ts";
+import { azureActions, type DeployerRequest } from "../plan/calls/azure.ts";
+import { rolesAllow } from "../plan/fakes/azureAccess.ts";
+import { builtInRoles } from "../plan/fakes/azureRoles.ts";
+import { placeOf } from "../plan/fakes/cloud.ts";
+import { allows } from "../plan/fakes/iam.ts";
+import type { Deployer } from "../plan/providers/cloud.ts";
+import { UsageError } from "./exit.ts";
+
+type Config = Readonly<Record<string, string>>;
+
+/** What the rights of a stack's workflows are bound to on AWS, with a made-up place for its state. */
+export function scopeOf(stack: string, config: Config): StackScope {
+  const { region, accountId } = placeOf(config);
+  return {
+    ...ciStackOf(stack, loadConfig(config)),
+    region,
+    accountId,
+    bucketArn: "arn:aws:s3:::fenestra-state-x",
+    keyArn: `arn:aws:kms:${region}:${accountId}:key/state`,
+  };
+}
+
+/** Who deploys by the option `--as`; nothing without it: somebody who may do everything. */
+export function deployerOf(as: string | undefined): ((stack: string, config: Config) => Deployer) | undefined {
+  const purpose = purposes.find((each) => each === as);
+  if (as !== undefined && purpose === undefined) throw new UsageError(`--as ${as}; allowed: ${purposes.join(", ")}`);
+  return purpose === undefined ? undefined : (stack, config) => workflowDeployer(purpose, stack, config);
+}
+
+/** Somebody who may do what the role of a workflow may, as the program in `ci` makes it, and nothing else. */
+export function workflowDeployer(purpose: Purpose, stack: string, config: Config): Deployer {
+  const place = placeOf(config);
+  const scope = scopeOf(stack, config);
+  const policies = Object.values(policiesOf(purpose, scope));
+  const mayOnAzure = azureRights(purpose, scope);
+  return (operation, resource, program) => {
+    const refused = resource.type.startsWith("azure-native:")
+      ? azureActions(resource, operation).find((request) => !mayOnAzure(request))
+      : awsCalls(program, place, resource, operation).find((call) => !allows(policies, call));
+    if (refused !== undefined) throw new Error(`AccessDenied: ${purpose} may not ${refused.action} on ${refused.resource}`);
+  };
+}
+
+function azureRights(purpose: Purpose, { accountId, network, pods }: StackScope): (request: DeployerRequest) => boolean {
+  const subscription = `/subscriptions/${accountId}`;
+  const scopes = { subscription, network: network?.id, group: `${subscription}/resourceGroups/${network?.resourceGroup}` };
+  const held = rolesOf(purpose, { pods, network }).flatMap(({ role, on, condition }) => {
+    if (on === "state" || on === "key") return [];
+    const [rights, scope] = [builtInRoles[ciRoles[role]], scopes[on]];
+    if (rights === undefined || scope === undefined) throw new Error(`the rights of ${role} on the ${on} are not known`);
+    return [{ scope, rights, condition }];
+  });
+  return (request) => {
+    const { role } = request;
+    return rolesAllow(
+      held.filter(({ condition }) => role === undefined || (condition ?? role).includes(role)),
+      request,
+    );
+  };
+}

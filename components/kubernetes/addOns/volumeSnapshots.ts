@@ -1,0 +1,175 @@
+import type * as kubernetes from "@pulumi/kubernetes";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { image } from "../images.ts";
+import type { Manifest, Plain, PolicyRule } from "../manifest.ts";
+import {
+  type Account,
+  clusterRights,
+  controllerReplicas,
+  leaseRules,
+  namespaceRights,
+  onControlPlane,
+  replicated,
+  rule,
+  serviceAccount,
+  small,
+} from "../workload.ts";
+import { networking } from "./networking.ts";
+
+const account: Account = { name: "snapshot-controller", namespace: "kube-system" };
+const group = "snapshot.storage.k8s.io";
+
+/**
+ * Snapshots of volumes: the definitions, and the controller that binds a snapshot to what the driver of the disks has made. The driver's
+ * sidecar is beside its controller (csiPods.ts), and waits for no definition, so this comes first.
+ */
+export const volumeSnapshots: AddOnEntry = {
+  name: "volume-snapshots",
+  after: [networking],
+  settings: ["volumeSnapshots"],
+  manifests: (spec) => [
+    ...definitions,
+    serviceAccount(account),
+    ...clusterRights(account, "fenestra:snapshot-controller", rules),
+    ...namespaceRights(account, account.name, leaseRules),
+    ...controller(spec),
+  ],
+};
+
+type Schema = Plain<kubernetes.types.input.apiextensions.v1.JSONSchemaProps>;
+
+const text: Schema = { type: "string" };
+const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({ type: "object", properties, required });
+const error = object({ message: text, time: { type: "string", format: "date-time" } });
+
+/** Where a snapshot comes from: one of two, for good, or somebody could point it at the data of another. */
+const source = (one: string, other: string): Schema => ({
+  ...object({ [one]: text, [other]: text }),
+  x_kubernetes_validations: [
+    { rule: `has(self.${one}) != has(self.${other})`, message: `exactly one of ${one} and ${other} must be set` },
+    { rule: "self == oldSelf", message: "source is immutable" },
+  ],
+});
+
+/** The parts of the kinds that snapshot-controller 8 reads and writes (kubernetes-csi/external-snapshotter: client/apis/volumesnapshot/v1). */
+const definitions: readonly Manifest[] = [
+  definition("VolumeSnapshotClass", "es", "Cluster", {
+    required: ["deletionPolicy", "driver"],
+    properties: {
+      driver: text,
+      deletionPolicy: { type: "string", enum: ["Delete", "Retain"] },
+      parameters: { type: "object", additionalProperties: text },
+    },
+  }),
+  definition("VolumeSnapshotContent", "s", "Cluster", {
+    required: ["spec"],
+    properties: {
+      spec: object(
+        {
+          deletionPolicy: { type: "string", enum: ["Delete", "Retain"] },
+          driver: text,
+          source: source("snapshotHandle", "volumeHandle"),
+          sourceVolumeMode: text,
+          volumeSnapshotClassName: text,
+          volumeSnapshotRef: object(
+            Object.fromEntries(
+              ["apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"].map((key) => [key, text]),
+            ),
+          ),
+        },
+        ["deletionPolicy", "driver", "source", "volumeSnapshotRef"],
+      ),
+      status: object({
+        creationTime: { type: "integer", format: "int64" },
+        error,
+        readyToUse: { type: "boolean" },
+        restoreSize: { type: "integer", format: "int64" },
+        snapshotHandle: text,
+        volumeGroupSnapshotHandle: text,
+      }),
+    },
+  }),
+  definition("VolumeSnapshot", "s", "Namespaced", {
+    required: ["spec"],
+    properties: {
+      spec: object({ source: source("persistentVolumeClaimName", "volumeSnapshotContentName"), volumeSnapshotClassName: text }, ["source"]),
+      status: object({
+        boundVolumeSnapshotContentName: text,
+        creationTime: { type: "string", format: "date-time" },
+        error,
+        readyToUse: { type: "boolean" },
+        restoreSize: { x_kubernetes_int_or_string: true },
+        volumeGroupSnapshotName: text,
+      }),
+    },
+  }),
+];
+
+function definition(kind: string, ending: string, scope: "Cluster" | "Namespaced", schema: Schema): Manifest {
+  const plural = `${kind.toLowerCase()}${ending}`;
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: {
+      name: `${plural}.${group}`,
+      // The API server takes no definition in a group of Kubernetes' own without a reference to its approval.
+      annotations: { "api-approved.kubernetes.io": "https://github.com/kubernetes-csi/external-snapshotter/pull/814" },
+    },
+    spec: {
+      group,
+      scope,
+      names: { kind, plural, singular: kind.toLowerCase() },
+      versions: [
+        {
+          name: "v1",
+          served: true,
+          storage: true,
+          ...(schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {}),
+          schema: { openAPIV3Schema: { type: "object", ...schema } },
+        },
+      ],
+    },
+  };
+}
+
+/** kubernetes-csi/external-snapshotter: deploy/kubernetes/snapshot-controller. */
+const rules: PolicyRule[] = [
+  rule("", ["persistentvolumes"], ["get", "list", "watch"]),
+  rule("", ["persistentvolumeclaims"], ["get", "list", "watch", "update"]),
+  rule("", ["events"], ["list", "watch", "create", "update", "patch"]),
+  rule(group, ["volumesnapshotclasses"], ["get", "list", "watch"]),
+  rule(group, ["volumesnapshotcontents", "volumesnapshots"], ["create", "get", "list", "watch", "update", "delete", "patch"]),
+  rule(group, ["volumesnapshotcontents/status", "volumesnapshots/status"], ["update", "patch"]),
+];
+
+/** Rights of a driver's controller, whose sidecars make snapshots and volumes of them. */
+export const snapshotterRules: PolicyRule[] = [
+  rule(group, ["volumesnapshotclasses"], ["get", "list", "watch"]),
+  rule(group, ["volumesnapshots"], ["get", "list"]),
+  rule(group, ["volumesnapshotcontents"], ["get", "list", "watch", "update", "patch"]),
+  rule(group, ["volumesnapshotcontents/status"], ["update", "patch"]),
+];
+
+function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane">): readonly Manifest[] {
+  return replicated(account, controllerReplicas(spec), {
+    ...onControlPlane,
+    priorityClassName: "system-cluster-critical",
+    serviceAccountName: account.name,
+    containers: [
+      {
+        name: account.name,
+        image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
+        args: ["--leader-election=true", "--v=2"],
+        securityContext: {
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          runAsNonRoot: true,
+          runAsUser: 65534,
+          capabilities: { drop: ["ALL"] },
+        },
+        resources: small("10m", "20Mi", "256Mi"),
+      },
+    ],
+  });
+}

@@ -1,0 +1,22 @@
+import type { AddOnEntry } from "../addOnEntry.ts";
+import { smb } from "./smb.ts";
+import { storage } from "./storage.ts";
+
+/**
+ * Stands between the drivers and whatever has claims: the node controller takes the finalizer away once the volumes of all claims that are
+ * gone are gone too, at most five minutes after the deletion (components/nodeController/program/volumes.py). Deleting a claim waits for no
+ * disk, and drivers that went at once would leave it in the cloud.
+ */
+export const volumes: AddOnEntry = {
+  name: "volumes",
+  after: [storage, smb],
+  settings: ["storage", "smb"],
+  cleansUp: true,
+  manifests: () => [
+    {
+      apiVersion: "v1",
+      kind: "ConfigMap",
+      metadata: { name: "fenestra-volumes", namespace: "kube-system", finalizers: ["fenestra.dev/volumes"] },
+    },
+  ],
+};

@@ -1,0 +1,111 @@
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { expect, expectEqual } from "../../checks/check.ts";
+import type { Cluster } from "../cluster/cluster.ts";
+import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
+import { hostPath, runCommand } from "../host/command.ts";
+import { limitsMs } from "../host/limits.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
+
+const root = new URL("../../", import.meta.url);
+const folder = new URL("docs/operations/", root);
+
+/** Where a block of commands is run that is marked so, behind the language of its fence, which no reader sees; unmarked, beside kubectl. */
+export const places = ["control-plane", "worker"];
+/** Why a block that is marked so is not run here. */
+export const elsewhere: Readonly<Record<string, string>> = {
+  account: "it asks a cloud, Pulumi's engine or a publisher",
+  example: "what it names is the reader's own",
+  local: "it needs no cluster: tests of the documentation run it or hold its words against the program",
+  restore: "the check `restore: snapshot` runs it with names of its own",
+  windows: "it is a shell on a Windows node, whose containers do not run here",
+};
+/** Sections that a check of their own goes through step by step. */
+const walked = ["A kubeconfig leaked", "A node is compromised"] as const;
+
+/** A block of shell commands of the manual. */
+export interface Step {
+  readonly at: string;
+  readonly section: string;
+  readonly mark: string;
+  readonly text: string;
+}
+
+/** Every block of shell commands of docs/operations, in its order. */
+export function manual(): readonly Step[] {
+  return readdirSync(folder).flatMap((file) => {
+    let section = "";
+    const parts = readFileSync(new URL(file, folder), "utf8").matchAll(/^#+ (.+)$|^( *)```sh ?(.*)\n((?:.*\n)*?)^\2```$/gm);
+    return [...parts].flatMap(([, heading, , mark = "", text]) => {
+      section = heading ?? section;
+      return text === undefined ? [] : [{ at: `${file}, ${section}`, section, mark, text }];
+    });
+  });
+}
+
+/** The steps of such a section that are run. */
+export function walk(section: (typeof walked)[number]): readonly Step[] {
+  return manual().filter((step) => step.section === section && !(step.mark in elsewhere));
+}
+
+/** Runs a step with these in place of the names that it has for what is the reader's; on each machine of the control plane. */
+export type Follow = (step: Step | undefined, context: CheckContext, names?: Readonly<Record<string, string>>) => Promise<string>;
+
+/** @param kubectl path of the program */
+export function followWith(cluster: Cluster, lab: ControlPlaneLab, kubectl: string): Follow {
+  return async (step, { linuxWorkers: [worker = ""] }, names = {}) => {
+    if (step === undefined) throw new Error("the manual lacks a step");
+    const { at, mark, text } = step;
+    const script = Object.entries(names).reduce((all, [name, value]) => all.replaceAll(name, value), text);
+    const argv = ["bash", "-e", "-c", script];
+    const timeoutMs = limitsMs.machine;
+    const env = {
+      ...process.env,
+      PATH: `${path.dirname(kubectl)}:${hostPath()}`,
+      KUBECONFIG: cluster.kubeconfigFile,
+      ROOT: fileURLToPath(root),
+    };
+    const machines = mark === "worker" ? [cluster.machines.get(worker)] : lab.indices.map((index) => lab.machine(index));
+    const runs =
+      mark === ""
+        ? [() => runCommand(["bash", "-e", "-c", `cd "$ROOT"\n${script}`], { env, timeoutMs })]
+        : machines.map((machine) => () => machine?.run(argv, { timeoutMs }));
+    let said = "";
+    for (const run of runs) {
+      const result = await run();
+      expectEqual(result?.code, 0, `exit code of the commands in ${at} (${script}${result?.stderr.trim()})`);
+      said += result?.stdout ?? "";
+    }
+    return said;
+  };
+}
+
+/** Goes through all that the manual says to run, but the sections that have a check of their own. */
+export function manualCheck(follow: Follow): RehearsalCheck {
+  return {
+    id: "manual",
+    slow: true,
+    limitMs: limitsMs.steps,
+    title: "the commands of docs/operations work as they are written",
+    run: async (context) => {
+      const { api, cloud, linuxWorkers, note } = context;
+      const machine = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
+      const [request] = (await api.certificates.listCertificateSigningRequest()).items;
+      expect(machine !== undefined, "there is no Linux worker");
+      const names = {
+        "--kubeconfig kubeconfig": '--kubeconfig "$KUBECONFIG"',
+        // Images are no files here.
+        "/var/lib/containerd ": "",
+        NODE: cloud.identity(machine).nodeName,
+        NAME: "encryption-check",
+        REQUEST: request?.metadata?.name ?? "",
+      };
+      const steps = manual().filter(({ section, mark }) => !(mark in elsewhere) && !walked.some((each) => each === section));
+      // What machines do first is looked at by the others.
+      for (const place of [...places, ""])
+        for (const step of steps.filter(({ mark }) => mark === place)) await follow(step, context, names);
+      note(`${steps.length} blocks`);
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { KubernetesObjectApi, type V1Pod } from "@kubernetes/client-node";
+import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
+import { ifFound } from "../../checks/cluster/api.ts";
+import { podProblem } from "../../checks/cluster/workloads.ts";
+import { controlPlaneKey } from "../../checks/facts.ts";
+import { NotYet, until } from "../../checks/poll.ts";
+import { field } from "../../components/gates/apiProbe.ts";
+import { machinesPage, silence } from "../../components/gates/machinesPage.ts";
+import type { VerifyCheck } from "../check.ts";
+
+/** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */
+const programs = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
+
+/** What is missing of the control plane on these machines, or not ready. Pure. */
+export function controlPlaneProblems(machines: readonly string[], pods: readonly V1Pod[]): readonly string[] {
+  const names = machines.flatMap((machine) => programs.map((program) => `${program}-${machine}`));
+  return names.flatMap((name) => {
+    const pod = pods.find(({ metadata }) => metadata?.name === name);
+    const problem = pod === undefined ? "there is none" : podProblem(pod);
+    return problem === undefined ? [] : [`pod ${name}: ${problem}`];
+  });
+}
+
+/** A kubelet that lives hides that a program of the control plane beside it does not; so does a balancer with two others. */
+export const controlPlaneCheck: VerifyCheck = {
+  id: "control-plane",
+  title: "etcd, API server, scheduler and controllers run on every control-plane machine, and a node controller is at work",
+  run: async ({ api, signal, note }) => {
+    const nodes = (await api.core.listNode({ labelSelector: controlPlaneKey })).items.map(({ metadata }) => metadata?.name ?? "");
+    if (nodes.length === 0) throw new CheckSkipped("the cluster shows no control-plane machine");
+    await until(
+      "the control plane",
+      async () => {
+        const [{ items: pods }, page] = await Promise.all([
+          api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),
+          ifFound(api.core.readNamespacedConfigMap(machinesPage)),
+        ]);
+        const problems = [...controlPlaneProblems(nodes, pods), ...silence(page?.data?.status ?? "", Date.now() / 1000)];
+        if (problems.length > 0) throw new NotYet(problems.join("; "));
+      },
+      { signal, intervalMs: 2_000, lookAt: "on the machine: crictl ps --all; systemctl status kubelet fenestra-node-controller" },
+    );
+    note(nodes.join(", "));
+  },
+};
+
+/** Where the program lists what it has made (components/kubernetes/addOnList.ts). */
+const list = { namespace: "kube-system", name: "fenestra-objects" } as const;
+
+/** Made by kubeadm. */
+const ofKubeadm = ["apps/v1 Deployment kube-system/coredns", "apps/v1 DaemonSet kube-system/kube-proxy", "v1 Service kube-system/kube-dns"];
+
+interface ObjectHeader {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: { readonly name: string; readonly namespace?: string };
+}
+
+/** Which of the listed objects are missing, or have no pods. */
+export async function objectProblems(
+  lines: readonly string[],
+  read: (header: ObjectHeader) => Promise<unknown>,
+): Promise<readonly string[]> {
+  const problems: string[] = [];
+  for (const line of lines) {
+    const [, apiVersion = "", kind = "", namespace = "", name = ""] = /^(\S+) (\S+) (\S*)\/(\S+)$/.exec(line) ?? [];
+    const found = await read({ apiVersion, kind, metadata: { name, ...(namespace === "" ? {} : { namespace }) } });
+    if (found === undefined) problems.push(`${line} is missing`);
+    else if (field(field(found, "spec"), "replicas") === 0) problems.push(`${line} is scaled to 0`);
+  }
+  return problems;
+}
+
+/** Nothing that the program or kubeadm has made was deleted, or scaled to nothing: the other checks see only what is there. */
+export const objectsCheck: VerifyCheck = {
+  id: "objects",
+  title: "every object of the stack and of kubeadm is there, policies, bindings and agents included",
+  run: async ({ api, note }) => {
+    const listed = (await ifFound(api.core.readNamespacedConfigMap(list)))?.data?.objects;
+    const lookAt = "docs/operations/incidents.md, Objects were changed by hand: pulumi up --refresh puts them back";
+    if (listed === undefined)
+      throw new CheckFailure(`there is no ConfigMap ${list.namespace}/${list.name}, which an update writes`, lookAt);
+    const lines = [...ofKubeadm, ...listed.split("\n")];
+    const reader = KubernetesObjectApi.makeApiClient(api.config);
+    const problems = await objectProblems(lines, (header) => ifFound(reader.read(header)));
+    if (problems.length > 0) throw new CheckFailure(problems.join("; "), lookAt);
+    note(`${lines.length} objects`);
+  },
+};
