@@ -7,11 +7,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
  */
 const config: Readonly<Record<string, string>> = JSON.parse(process.argv[2] ?? "{}");
 const started = performance.now();
-const plan = await makePlan({
-  stack: "bench",
-  config,
-  entry: fileURLToPath(new URL("../index.ts", import.meta.url)),
-});
+const plan = await makePlan({ stack: "bench", config, entry: fileURLToPath(new URL("../index.ts", import.meta.url)) });
 const { user, system } = process.cpuUsage();
 console.log(
   JSON.stringify({

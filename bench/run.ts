@@ -28,11 +28,7 @@ function measure(config: Readonly<Record<string, string>>): Figures {
 /** aws-dev with so many pools, two thirds of them Windows. */
 function withPools(count: number): Readonly<Record<string, string>> {
   const systems = ["linux", "windows-2022", "windows-2025"];
-  const pools = Array.from({ length: count }, (_, index) => ({
-    name: `p${index}`,
-    os: systems[index % systems.length],
-    count: 2,
-  }));
+  const pools = Array.from({ length: count }, (_, index) => ({ name: `p${index}`, os: systems[index % systems.length], count: 2 }));
   return { ...readStackFile("aws-dev", stacksFolder), "fenestra:pools": JSON.stringify(pools) };
 }
 
@@ -65,10 +61,7 @@ for (let run = 0; run < rehearsals; run++) {
 const flood = spawnSync(
   fileURLToPath(new URL("../node_modules/.bin/mocha", import.meta.url)),
   ["tests/nodeController/flood.night.test.ts"],
-  {
-    cwd: root,
-    encoding: "utf8",
-  },
+  { cwd: root, encoding: "utf8" },
 );
 console.log(/\d+ requests in .*/.exec(flood.stdout)?.[0] ?? `the flood of requests for certificates fails: ${flood.stdout.slice(-1000)}`);
 

@@ -8,11 +8,7 @@ export const windowsBuildLabel = "node.kubernetes.io/windows-build";
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
 /** Builds of Windows Server by year, as Microsoft numbers them. */
-export const windowsBuilds: Readonly<Record<string, string>> = {
-  "2019": "10.0.17763",
-  "2022": "10.0.20348",
-  "2025": "10.0.26100",
-};
+export const windowsBuilds: Readonly<Record<string, string>> = { "2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100" };
 
 /** Defaults of kubeadm, etcd (IANA), the kubelet and the exporters (prometheus/prometheus wiki, "Default port allocations"). */
 export const ports = { api: 6443, etcdClient: 2379, kubelet: 10250, linuxExporter: 9100, windowsExporter: 9182 } as const;

@@ -41,9 +41,7 @@ export function change(scope: StackScope): readonly Statement[] {
         ]),
     allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], { StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" } }),
     allow("ServiceRoles", { iam: "CreateServiceLinkedRole" }, [own.serviceRoles], {
-      StringEquals: {
-        "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
-      },
+      StringEquals: { "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"] },
     }),
     // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
     // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.

@@ -29,10 +29,7 @@ interface Shared {
 /** What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and identities. */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
   requireControllerRoles(stacks);
-  const provider = new azure.Provider("fenestra-ci", {
-    location,
-    ...(accountId === undefined ? {} : { subscriptionId: accountId }),
-  });
+  const provider = new azure.Provider("fenestra-ci", { location, ...(accountId === undefined ? {} : { subscriptionId: accountId }) });
   const opts = { provider };
   const group = new resources.ResourceGroup(
     "fenestra-state",

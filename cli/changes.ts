@@ -27,10 +27,7 @@ Exit code 1: a stack cannot be planned, its change is refused, or its plan has a
 `;
 
 /** `fenestra changes`. */
-export const command: Command = {
-  help,
-  run: changes,
-};
+export const command: Command = { help, run: changes };
 
 async function changes(args: readonly string[], { out }: Terminal): Promise<ExitCode> {
   const { values } = parseArgs({

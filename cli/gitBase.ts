@@ -174,11 +174,7 @@ function runPlan(program: string, project: string, named: string, stack: string,
 
 /** Standard output of git in a folder. Throws when it fails. */
 export function git(repository: string, args: readonly string[]): string {
-  return execFileSync("git", ["-C", repository, ...args], {
-    encoding: "utf8",
-    maxBuffer: 2 ** 28,
-    stdio: ["ignore", "pipe", "pipe"],
-  });
+  return execFileSync("git", ["-C", repository, ...args], { encoding: "utf8", maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "pipe"] });
 }
 
 /**
@@ -188,10 +184,7 @@ export function git(repository: string, args: readonly string[]): string {
  */
 export function npmCi(folder: string): void {
   try {
-    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
-      cwd: folder,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
+    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   } catch (error) {
     const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
     throw new UsageError(`npm ci failed in ${folder}: ${line}`);

@@ -20,19 +20,12 @@ Packages of the operating system and updates of Windows are not part of it: they
 `;
 
 /** `fenestra mirror`. */
-export const command: Command = {
-  help,
-  run: (args, terminal) => mirror(args, terminal),
-};
+export const command: Command = { help, run: (args, terminal) => mirror(args, terminal) };
 
 async function mirror(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
   const { values } = parseArgs({
     args: [...args],
-    options: {
-      ...stackOptions,
-      list: { type: "boolean", default: false },
-      json: { type: "boolean", default: false },
-    },
+    options: { ...stackOptions, list: { type: "boolean", default: false }, json: { type: "boolean", default: false } },
   });
   const { stack, config } = readStack("mirror needs --list and --stack NAME", values.list ? values : { ...values, stack: undefined });
   const spec = clusterSpec(loadConfig(config));

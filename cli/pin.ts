@@ -40,10 +40,7 @@ Exit code 1 when a digest differs, a publisher failed, or --check finds a newer 
 `;
 
 /** `fenestra pin`. Exit code 1 when a digest differs, a publisher failed, or a check finds a newer patch release. */
-export const command: Command = {
-  help,
-  run: (args, terminal) => pin(args, terminal),
-};
+export const command: Command = { help, run: (args, terminal) => pin(args, terminal) };
 
 async function pin(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
   const { values, positionals } = parseArgs({

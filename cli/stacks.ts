@@ -8,10 +8,7 @@ import { type Command, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
 
 /** Stacks that an update would take, development first, and why the others are none. */
-export function deployableStacks(folder: URL): {
-  readonly names: readonly string[];
-  readonly leftOut: readonly string[];
-} {
+export function deployableStacks(folder: URL): { readonly names: readonly string[]; readonly leftOut: readonly string[] } {
   const rows = stackNames(folder).map((name) => {
     try {
       const spec = clusterSpec(loadConfig(readStackFile(name, folder)));

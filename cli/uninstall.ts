@@ -51,10 +51,7 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
         const [ingress] = status?.loadBalancer?.ingress ?? [];
         return { ...found("Service", metadata), address: ingress?.hostname ?? ingress?.ip };
       }),
-    claims: claims.items.map(({ metadata, spec }) => ({
-      ...found("PersistentVolumeClaim", metadata),
-      volume: spec?.volumeName,
-    })),
+    claims: claims.items.map(({ metadata, spec }) => ({ ...found("PersistentVolumeClaim", metadata), volume: spec?.volumeName })),
     volumes: volumes.items.map(({ metadata, spec }) => ({
       ...found("PersistentVolume", metadata),
       reclaimPolicy: spec?.persistentVolumeReclaimPolicy ?? "Retain",

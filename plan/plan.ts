@@ -121,14 +121,7 @@ export const planSchema = z
         serviceCidr: z.string().describe("Network of Services."),
         zones: z
           .array(
-            z
-              .strictObject({
-                zone: z.string(),
-                private: z.string(),
-                public: z.string().nullable(),
-                controlPlane: z.string(),
-              })
-              .readonly(),
+            z.strictObject({ zone: z.string(), private: z.string(), public: z.string().nullable(), controlPlane: z.string() }).readonly(),
           )
           .readonly()
           .describe("Zones with their subnets; public is null where an existing network gives none."),
@@ -189,10 +182,5 @@ export type PlanResource = z.output<typeof resourceSchema>;
 /** JSON Schema of plan.json. */
 export function planJsonSchema(): object {
   const { $schema, ...schema } = z.toJSONSchema(planSchema);
-  return {
-    $schema,
-    title: "Fenestra plan",
-    description: `plan.json of \`fenestra plan\`, version ${planVersion}.`,
-    ...schema,
-  };
+  return { $schema, title: "Fenestra plan", description: `plan.json of \`fenestra plan\`, version ${planVersion}.`, ...schema };
 }

@@ -11,10 +11,7 @@ export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<strin
   const guard = stackGuard(spec);
   const provider = new Provider(
     `${spec.name}-azure`,
-    {
-      location: spec.region,
-      ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }),
-    },
+    { location: spec.region, ...(spec.accountId === undefined ? {} : { subscriptionId: spec.accountId }) },
     // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );

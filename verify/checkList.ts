@@ -226,7 +226,5 @@ export function chosenChecks(
   const unknown = [...only, ...skip].filter((word) => !checks.some(named(word)));
   if (unknown.length > 0) return { unknown };
   const chosen = only.length === 0 ? checks : checks.filter((check) => only.some((word) => named(word)(check)));
-  return {
-    checks: chosen.map((check) => (skip.some((word) => named(word)(check)) ? { ...check, skip: "--skip" } : check)),
-  };
+  return { checks: chosen.map((check) => (skip.some((word) => named(word)(check)) ? { ...check, skip: "--skip" } : check)) };
 }

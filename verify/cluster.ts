@@ -61,9 +61,7 @@ const accountMs = 30_000;
 /** Makes the namespace of a run; its name is new. It returns when pods can be made in it: each needs the account `default`. */
 export async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
-  await api.core.createNamespace({
-    body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } },
-  });
+  await api.core.createNamespace({ body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } } });
   await until(
     `the service account of namespace ${name}`,
     () => api.core.readNamespacedServiceAccount({ namespace: name, name: "default" }),

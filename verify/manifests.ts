@@ -56,11 +56,7 @@ export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefin
 /** Where a pod that names its node may run: by affinity, since naming it outright would pass by the scheduler and its taints. */
 function onNode(node: string): Pick<V1PodSpec, "affinity"> {
   const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
-  return {
-    affinity: {
-      nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } },
-    },
-  };
+  return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } } };
 }
 
 const [windowsKey = "", windowsValue = ""] = windowsTaint.replace(/:.*/, "").split("=");

@@ -82,10 +82,7 @@ export class ProbePods {
         if (ip === undefined) throw new NotYet("it has no address");
         return { ...probePod, ip };
       },
-      {
-        signal,
-        lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}`,
-      },
+      { signal, lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}` },
     );
   }
 }

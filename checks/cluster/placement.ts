@@ -95,10 +95,7 @@ export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<A
         note(`${placed.length - waiting.length} pods on Linux nodes, ${waiting.length} wait for room on one`);
         if (mustStart) await Promise.all(names.map((name) => untilStarted(context, name)));
       });
-      const { items } = await api.core.listNamespacedPod({
-        namespace: "kube-system",
-        labelSelector: "k8s-app in (kube-dns, kube-proxy)",
-      });
+      const { items } = await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "k8s-app in (kube-dns, kube-proxy)" });
       for (const wanted of system)
         expect(
           items.some(({ metadata }) => metadata?.name?.startsWith(wanted)),
@@ -133,11 +130,7 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
       const { api, namespace, note, waitingImage } = context;
       const names = Array.from({ length: count }, (_, index) => `class-${name}-${index}`);
       const pods = names.map((pod) =>
-        checkPod(pod, {
-          os: { name: "windows" },
-          runtimeClassName: name,
-          containers: [waitingContainer(waitingImage)],
-        }),
+        checkPod(pod, { os: { name: "windows" }, runtimeClassName: name, containers: [waitingContainer(waitingImage)] }),
       );
       await withPlaced(context, pods, async (placed) => {
         for (const { pod, node, refusal } of placed) {

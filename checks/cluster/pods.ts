@@ -9,11 +9,7 @@ export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<
     apiVersion: "v1",
     kind: "Pod",
     metadata: { name, labels: { ...checkLabels, ...labels } },
-    spec: {
-      automountServiceAccountToken: false,
-      terminationGracePeriodSeconds: 1,
-      ...spec,
-    },
+    spec: { automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, ...spec },
   };
 }
 

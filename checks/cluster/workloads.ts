@@ -147,12 +147,7 @@ async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
     apps.listDaemonSetForAllNamespaces(),
     core.listPodForAllNamespaces(),
   ]);
-  return {
-    deployments: deployments.items,
-    statefulSets: statefulSets.items,
-    daemonSets: daemonSets.items,
-    pods: pods.items,
-  };
+  return { deployments: deployments.items, statefulSets: statefulSets.items, daemonSets: daemonSets.items, pods: pods.items };
 }
 
 /** Which workloads must have their pods, and how far these must be. */

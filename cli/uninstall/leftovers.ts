@@ -100,11 +100,13 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
             ? `copy the disk if you want to keep it: az snapshot create --resource-group ANOTHER --name ${volume.metadata.name} --source ${volume.handle}`
             : `keep the disk on purpose, or kubectl patch pv ${volume.metadata.name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
     })),
-    ...[...services, ...claims, ...volumes, ...namespaces].filter(isStuck).map((object) => ({
-      object: nameOf(object),
-      problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
-      fix: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
-    })),
+    ...[...services, ...claims, ...volumes, ...namespaces]
+      .filter(isStuck)
+      .map((object) => ({
+        object: nameOf(object),
+        problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
+        fix: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
+      })),
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
 }
 

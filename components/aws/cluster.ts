@@ -145,11 +145,7 @@ export class Cluster extends pulumi.ComponentResource {
         subnets: Object.fromEntries(
           network.zones.map(({ zone, private: workers, public: open, controlPlane: machines }) => [
             zone,
-            {
-              private: workers.id,
-              controlPlane: machines.id,
-              ...(open === undefined ? {} : { public: open.id }),
-            },
+            { private: workers.id, controlPlane: machines.id, ...(open === undefined ? {} : { public: open.id }) },
           ]),
         ),
       },
@@ -181,12 +177,7 @@ export class Cluster extends pulumi.ComponentResource {
       cloudwatch === undefined ? undefined : new Logs(`${this.#name}-logs`, { spec: this.#spec, settings: cloudwatch }, { parent: this });
     return new WorkloadIdentity(
       `${this.#name}-workload-identity`,
-      {
-        spec: this.#spec,
-        settings,
-        publicKeys: pki.serviceAccountPublicKeys,
-        ...(logs === undefined ? {} : { addOns: [logs.grant] }),
-      },
+      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys, ...(logs === undefined ? {} : { addOns: [logs.grant] }) },
       { parent: this },
     );
   }

@@ -46,10 +46,7 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
       arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`),
     ]),
     allow("TagServiceSecurityGroups", { ec2: "CreateTags" }, [arn(scope, "ec2", "security-group/*")], {
-      StringEquals: {
-        "ec2:CreateAction": "CreateSecurityGroup",
-        [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
-      },
+      StringEquals: { "ec2:CreateAction": "CreateSecurityGroup", [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned" },
     }),
     allow(
       "ChangeServiceSecurityGroups",
@@ -97,15 +94,9 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   // Snapshots belong to no account in their ARN (Service Authorization Reference, Amazon EC2).
   const snapshots = `arn:${partition(scope.region)}:ec2:${scope.region}::snapshot/*`;
   const ours: Statement["Condition"] = {
-    StringEquals: {
-      "aws:ResourceTag/ebs.csi.aws.com/cluster": "true",
-      [`aws:ResourceTag/${clusterTag(scope.cluster)}`]: "owned",
-    },
+    StringEquals: { "aws:ResourceTag/ebs.csi.aws.com/cluster": "true", [`aws:ResourceTag/${clusterTag(scope.cluster)}`]: "owned" },
   };
-  const made = {
-    "aws:RequestTag/ebs.csi.aws.com/cluster": "true",
-    [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
-  };
+  const made = { "aws:RequestTag/ebs.csi.aws.com/cluster": "true", [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned" };
   return policy(
     allow(
       "VolumesLook",

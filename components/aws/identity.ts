@@ -20,10 +20,7 @@ function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
 }
 
 /** What the organisation demands of every role. */
-export function roleBounds(iam: NodeSettings["iam"]): {
-  readonly path?: string;
-  readonly permissionsBoundary?: string;
-} {
+export function roleBounds(iam: NodeSettings["iam"]): { readonly path?: string; readonly permissionsBoundary?: string } {
   const { permissionsBoundary } = iam;
   return { ...pathIn(iam), ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }) };
 }
@@ -47,11 +44,7 @@ export class Identity extends pulumi.ComponentResource {
     const place = pathIn(args.iam);
     const role = new Role(
       roleName,
-      {
-        ...roleBounds(args.iam),
-        assumeRolePolicy: JSON.stringify(machineTrust()),
-        tags: { Name: roleName },
-      },
+      { ...roleBounds(args.iam), assumeRolePolicy: JSON.stringify(machineTrust()), tags: { Name: roleName } },
       { parent: this },
     );
     this.ready = Object.entries(args.policies).map(([purpose, document]) => {

@@ -60,13 +60,7 @@ export class Issuer extends pulumi.ComponentResource {
   #publish(bucket: Bucket): pulumi.Resource {
     const block = new BucketPublicAccessBlock(
       `${this.#name}-public`,
-      {
-        bucket: bucket.id,
-        blockPublicAcls: true,
-        ignorePublicAcls: true,
-        blockPublicPolicy: false,
-        restrictPublicBuckets: false,
-      },
+      { bucket: bucket.id, blockPublicAcls: true, ignorePublicAcls: true, blockPublicPolicy: false, restrictPublicBuckets: false },
       { parent: this },
     );
     return new BucketPolicy(

@@ -104,12 +104,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   #makeVpc(): Vpc {
     const vpc = new Vpc(
       `${this.#name}-vpc`,
-      {
-        cidrBlock: this.#spec.network.cidr,
-        enableDnsSupport: true,
-        enableDnsHostnames: true,
-        tags: this.#tags("vpc"),
-      },
+      { cidrBlock: this.#spec.network.cidr, enableDnsSupport: true, enableDnsHostnames: true, tags: this.#tags("vpc") },
       { parent: this },
     );
     // Taking the default group over without rules closes it: what is put into it by mistake has no network access.
@@ -266,11 +261,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   #makeEndpointGroup(): SecurityGroup {
     const group = new SecurityGroup(
       `${this.#name}-endpoints`,
-      {
-        vpcId: this.vpcId,
-        description: "Interface endpoints: HTTPS from inside the network",
-        tags: { Name: `${this.#name}-endpoints` },
-      },
+      { vpcId: this.vpcId, description: "Interface endpoints: HTTPS from inside the network", tags: { Name: `${this.#name}-endpoints` } },
       { parent: this, ignoreChanges: ["description"] },
     );
     new SecurityGroupIngressRule(

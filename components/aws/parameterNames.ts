@@ -14,10 +14,7 @@ export function credentialsParameter(cluster: string): string {
 
 /** Names of the parameters that workers read. */
 export function workerParameters({ name, credentials }: Pick<NodeSettings, "name" | "credentials">): WorkerSecrets {
-  return {
-    joinSecret: joinParameter(name),
-    ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}),
-  };
+  return { joinSecret: joinParameter(name), ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}) };
 }
 
 /** Names of the parameters of the control plane. */

@@ -20,12 +20,7 @@ function parameterArn(scope: PolicyScope, name: string): string {
 
 /** Who may assume a role: EC2 machines. */
 export function machineTrust(): PolicyDocument {
-  return policy({
-    Sid: "Machines",
-    Effect: "Allow",
-    Principal: { Service: "ec2.amazonaws.com" },
-    Action: ["sts:AssumeRole"],
-  });
+  return policy({ Sid: "Machines", Effect: "Allow", Principal: { Service: "ec2.amazonaws.com" }, Action: ["sts:AssumeRole"] });
 }
 
 /**

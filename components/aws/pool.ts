@@ -40,11 +40,7 @@ export const apiHostTag = "fenestra:api";
 function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
   return {
     cloud: { kind: "aws", region: spec.region, ...workerParameters(spec) },
-    lifecycle: {
-      group: groupName(spec.name, pool.name),
-      launchHook: lifecycleHooks.launch,
-      terminateHook: lifecycleHooks.terminate,
-    },
+    lifecycle: { group: groupName(spec.name, pool.name), launchHook: lifecycleHooks.launch, terminateHook: lifecycleHooks.terminate },
   };
 }
 

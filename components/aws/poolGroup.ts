@@ -66,11 +66,7 @@ export interface GroupTag {
 
 /** Tags of a group: those of its machines, and the hints that describe a future node to the autoscaler. */
 export function groupTags(spec: ClusterIdentity, pool: PoolSpec): readonly GroupTag[] {
-  const machine = {
-    ...spec.tags,
-    Name: groupName(spec.name, pool.name),
-    [clusterTag(spec.name)]: "owned",
-  };
+  const machine = { ...spec.tags, Name: groupName(spec.name, pool.name), [clusterTag(spec.name)]: "owned" };
   return [...tagList(machine, true), ...tagList(autoscalerHints(spec, pool), false)];
 }
 

@@ -23,13 +23,7 @@ export function privateBucket(name: string, { forceDestroy, protect = false }: P
   );
   const block = new BucketPublicAccessBlock(
     `${name}-private`,
-    {
-      bucket: bucket.id,
-      blockPublicAcls: true,
-      blockPublicPolicy: true,
-      ignorePublicAcls: true,
-      restrictPublicBuckets: true,
-    },
+    { bucket: bucket.id, blockPublicAcls: true, blockPublicPolicy: true, ignorePublicAcls: true, restrictPublicBuckets: true },
     { parent },
   );
   new BucketPolicy(

@@ -24,12 +24,7 @@ export function purchase(
   const maxPrice = highestPrice(pool);
   return {
     ...(pool.spot && !isMixed(pool)
-      ? {
-          instanceMarketOptions: {
-            marketType: "spot",
-            ...(maxPrice === undefined ? {} : { spotOptions: { maxPrice } }),
-          },
-        }
+      ? { instanceMarketOptions: { marketType: "spot", ...(maxPrice === undefined ? {} : { spotOptions: { maxPrice } }) } }
       : {}),
     ...(reservation === undefined
       ? {}

@@ -46,10 +46,7 @@ export class Security extends pulumi.ComponentResource {
     this.workersGroupId = this.#idOf("workers");
     this.internalApiGroupId = this.#idOf("api-internal");
     this.publicApiGroupId = args.spec.publicAccess === undefined ? undefined : this.#idOf("api-public");
-    this.registerOutputs({
-      controlPlaneGroupId: this.controlPlaneGroupId,
-      workersGroupId: this.workersGroupId,
-    });
+    this.registerOutputs({ controlPlaneGroupId: this.controlPlaneGroupId, workersGroupId: this.workersGroupId });
   }
 
   #makeGroup(group: GroupName, { spec, vpcId }: SecurityArgs): SecurityGroup {
@@ -58,10 +55,7 @@ export class Security extends pulumi.ComponentResource {
       {
         vpcId,
         description: descriptions[group],
-        tags: {
-          Name: `${this.#name}-${group}`,
-          ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}),
-        },
+        tags: { Name: `${this.#name}-${group}`, ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}) },
       },
       // A changed description would replace the group, which cannot be deleted while machines of a pool are in it.
       { parent: this, ignoreChanges: ["description"] },

@@ -125,8 +125,6 @@ export function workloadTrust(providerArn: string, issuer: string, account: Serv
     Effect: "Allow",
     Principal: { Federated: providerArn },
     Action: ["sts:AssumeRoleWithWebIdentity"],
-    Condition: {
-      StringEquals: { [`${claims}:sub`]: subjectOf(account), [`${claims}:aud`]: tokenFacts.aws.audience },
-    },
+    Condition: { StringEquals: { [`${claims}:sub`]: subjectOf(account), [`${claims}:aud`]: tokenFacts.aws.audience } },
   });
 }

@@ -137,10 +137,7 @@ export class Cluster extends pulumi.ComponentResource {
         ),
       },
       securityGroups: security.ids,
-      identities: {
-        controlPlane: identity.id,
-        pools: Object.fromEntries(this.pools.map((pool) => [pool.spec.name, pool.identityId])),
-      },
+      identities: { controlPlane: identity.id, pools: Object.fromEntries(this.pools.map((pool) => [pool.spec.name, pool.identityId])) },
       loadBalancers: balancer.ids,
     };
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
@@ -165,10 +162,7 @@ export class Cluster extends pulumi.ComponentResource {
       `${this.#name}-control-plane-identity`,
       {
         resourceGroup: network.resourceGroup,
-        grants: {
-          ...controllerGrants(network.resourceGroup, this.#spec),
-          ...diskGrants(this.#spec),
-        },
+        grants: { ...controllerGrants(network.resourceGroup, this.#spec), ...diskGrants(this.#spec) },
       },
       { parent: this },
     );

@@ -259,11 +259,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         zones: [member.zone],
         hardwareProfile: { vmSize: size.name },
         identity: { type: "UserAssigned", userAssignedIdentities: [identityId] },
-        osProfile: {
-          computerName: this.#nodeName,
-          customData: payload.apply(packLinux),
-          ...linuxLogin(sshKey),
-        },
+        osProfile: { computerName: this.#nodeName, customData: payload.apply(packLinux), ...linuxLogin(sshKey) },
         storageProfile: {
           imageReference: imageReference(operatingSystem("linux"), image),
           osDisk: { ...osDisk(osDiskGb, system), deleteOption: "Delete" },

@@ -162,10 +162,7 @@ export class Pool extends pulumi.ComponentResource {
         singlePlacementGroup: false,
         // Otherwise Azure starts more machines than wanted; the surplus would join and be deleted.
         overprovision: false,
-        identity: {
-          type: "UserAssigned",
-          userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])],
-        },
+        identity: { type: "UserAssigned", userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])] },
         upgradePolicy: this.#upgradePolicy(),
         ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
         // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program would stay.
@@ -224,10 +221,7 @@ export class Pool extends pulumi.ComponentResource {
         customData: payload.apply((known) => (known.kind === "linux" ? packLinux(known) : packWindowsAzure(known))),
         ...this.#login(),
       },
-      storageProfile: {
-        imageReference: imageReference(pool.release, pool.image),
-        osDisk: osDisk(pool.diskGb, pool.disk),
-      },
+      storageProfile: { imageReference: imageReference(pool.release, pool.image), osDisk: osDisk(pool.diskGb, pool.disk) },
       networkProfile: { networkInterfaceConfigurations: [this.#card()] },
       extensionProfile: { extensions: [...poolExtensions(pool)] },
       diagnosticsProfile: bootDiagnostics,
@@ -244,15 +238,7 @@ export class Pool extends pulumi.ComponentResource {
         poolPayload(
           spec,
           pool,
-          {
-            kind: "azure",
-            region: spec.region,
-            subscriptionId,
-            resourceGroup,
-            clientId,
-            joinVault: vault,
-            ...workerSecrets(logins),
-          },
+          { kind: "azure", region: spec.region, subscriptionId, resourceGroup, clientId, joinVault: vault, ...workerSecrets(logins) },
           tenantId,
         ),
       );

@@ -25,12 +25,7 @@ function health({ os }: PoolSpec): Extension {
     type: os === "windows" ? "ApplicationHealthWindows" : "ApplicationHealthLinux",
     typeHandlerVersion: "2.0",
     autoUpgradeMinorVersion: true,
-    settings: {
-      protocol: "tcp",
-      port: ports.joined,
-      ...looks,
-      gracePeriod: joinSeconds[os],
-    },
+    settings: { protocol: "tcp", port: ports.joined, ...looks, gracePeriod: joinSeconds[os] },
   };
 }
 

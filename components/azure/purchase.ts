@@ -22,10 +22,7 @@ export function purchase(
       : {
           priority: "Regular",
           scheduledEventsProfile: {
-            terminateNotificationProfile: {
-              enable: true,
-              notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M`,
-            },
+            terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M` },
           },
         }),
   };

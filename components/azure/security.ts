@@ -53,10 +53,7 @@ export class Security extends pulumi.ComponentResource {
     this.controlPlane = this.#idsOf("control-plane");
     this.workers = this.#idsOf("workers");
     this.ids = { controlPlane: this.#groups["control-plane"].rules.id, workers: this.#groups.workers.rules.id };
-    this.registerOutputs({
-      controlPlaneGroupId: this.controlPlane.securityGroupId,
-      workersGroupId: this.workers.securityGroupId,
-    });
+    this.registerOutputs({ controlPlaneGroupId: this.controlPlane.securityGroupId, workersGroupId: this.workers.securityGroupId });
   }
 
   #makeGroup(group: GroupName) {

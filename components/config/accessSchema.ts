@@ -12,16 +12,23 @@ export const issuerSchema = z.strictObject({
       description:
         "Short name, unique. Names and groups of its people begin with it and a colon in Kubernetes, so that no issuer can speak for another one or for the system.",
     }),
-  issuer: z.url({ protocol: /^https$/ }).meta({
-    patternErrorMessage: "an https URL",
-    examples: ["https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"],
-    description:
-      "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
-  }),
+  issuer: z
+    .url({ protocol: /^https$/ })
+    .meta({
+      patternErrorMessage: "an https URL",
+      examples: ["https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"],
+      description:
+        "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
+    }),
   clientId: z.string().min(1).meta({ description: "The application that people sign in to. Tokens must be for it: it is the audience." }),
-  usernameClaim: z.string().min(1).default("sub").meta({
-    description: "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
-  }),
+  usernameClaim: z
+    .string()
+    .min(1)
+    .default("sub")
+    .meta({
+      description:
+        "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
+    }),
   groupsClaim: z
     .string()
     .min(1)
@@ -51,32 +58,39 @@ export const issuerSchema = z.strictObject({
 export const accessSchema = z
   .strictObject({
     public: z
-      .strictObject({
-        allow: z.array(cidr).min(1).meta({ description: "Networks that may connect. There is no default on purpose." }),
-      })
+      .strictObject({ allow: z.array(cidr).min(1).meta({ description: "Networks that may connect. There is no default on purpose." }) })
       .optional()
-      .meta({
-        description: "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
-      }),
+      .meta({ description: "A second, public load balancer for the API. Without it the API is reachable from the private network only." }),
     private: z
       .strictObject({
-        allow: z.array(cidr).min(1).max(20).meta({
-          description: "Networks that may connect besides the cluster's own: peered ones, or those behind a VPN.",
-        }),
+        allow: z
+          .array(cidr)
+          .min(1)
+          .max(20)
+          .meta({ description: "Networks that may connect besides the cluster's own: peered ones, or those behind a VPN." }),
       })
       .optional()
       .meta({
         description:
           "Who reaches the API from inside. Without it on AWS the cluster's network alone; on Azure every connected network as long as there is no access.public, else the cluster's alone.",
       }),
-    names: z.array(z.string().min(1)).min(1).max(20).optional().meta({
-      description: "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
-    }),
+    names: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(20)
+      .optional()
+      .meta({
+        description:
+          "More host names and IPv4 addresses in the certificate of the API: of a proxy, a bastion or a name server of your own.",
+      }),
     dns: z
       .strictObject({
-        name: z.string().min(1).meta({
-          description: "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
-        }),
+        name: z
+          .string()
+          .min(1)
+          .meta({
+            description: "Host name of the API, such as api.shop.example.com. It is in the certificate, and in the kubeconfigs for people.",
+          }),
         zone: z
           .string()
           .regex(
@@ -92,16 +106,23 @@ export const accessSchema = z
           }),
       })
       .optional()
+      .meta({ description: "A name of your own for the API. Nodes and the deployer go on using the load balancers' names." }),
+    signIn: z
+      .array(issuerSchema)
+      .max(64)
+      .default([])
       .meta({
-        description: "A name of your own for the API. Nodes and the deployer go on using the load balancers' names.",
+        description:
+          "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
       }),
-    signIn: z.array(issuerSchema).max(64).default([]).meta({
-      description:
-        "OpenID Connect issuers whose people sign in to the API with their own names. The administrator's certificate works beside them.",
-    }),
-    kubeconfigGeneration: z.int().min(1).max(9999).default(1).meta({
-      description: "Generation of the output kubeconfig. The next number makes a new one and takes all rights from those before it.",
-    }),
+    kubeconfigGeneration: z
+      .int()
+      .min(1)
+      .max(9999)
+      .default(1)
+      .meta({
+        description: "Generation of the output kubeconfig. The next number makes a new one and takes all rights from those before it.",
+      }),
     serviceAccountKeys: z
       .array(lowerCaseName().max(20).meta(nameForm))
       .min(1)

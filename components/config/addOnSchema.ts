@@ -29,10 +29,13 @@ const credentialSpecSchema = z
         guid: z.guid().meta({ description: "GUID of the domain object." }),
       })
       .meta({ description: "The account's domain." }),
-    secret: z.string().optional().meta({
-      description:
-        "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
-    }),
+    secret: z
+      .string()
+      .optional()
+      .meta({
+        description:
+          "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
+      }),
     kmsKey: z
       .string()
       .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key")
@@ -108,20 +111,25 @@ export const addonsSchema = z
       "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
     ),
     logs: logsSchema.optional(),
-    autoscaler: z.boolean().optional().meta({
-      description: "Cluster autoscaler. Default on when a pool has autoscale bounds.",
-    }),
+    autoscaler: z.boolean().optional().meta({ description: "Cluster autoscaler. Default on when a pool has autoscale bounds." }),
     autoscalerLimits: z
       .strictObject({
-        nodes: z.int().min(1).optional().meta({
-          description: "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
-        }),
-        cores: z.int().min(1).optional().meta({
-          description: "Most processors of all nodes together. Default the autoscaler's own limit of 320000.",
-        }),
-        lowestPriority: z.int().min(-2147483648).max(1000000000).optional().meta({
-          description: "Pods below this priority start no machine, and are in the way of removing none. Default -10.",
-        }),
+        nodes: z
+          .int()
+          .min(1)
+          .optional()
+          .meta({ description: "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit." }),
+        cores: z
+          .int()
+          .min(1)
+          .optional()
+          .meta({ description: "Most processors of all nodes together. Default the autoscaler's own limit of 320000." }),
+        lowestPriority: z
+          .int()
+          .min(-2147483648)
+          .max(1000000000)
+          .optional()
+          .meta({ description: "Pods below this priority start no machine, and are in the way of removing none. Default -10." }),
         scaleDown: switchOn("Whether machines without need are removed."),
       })
       .optional()

@@ -7,11 +7,7 @@ const loginSchema = z.strictObject({
   username: z
     .string()
     .regex(new RegExp(`^[^:${control}]+$`), "is empty or has a colon, which basic authentication does not allow")
-    .meta({
-      patternErrorMessage: "a name without a colon",
-      examples: ["svc-fenestra"],
-      description: "User name.",
-    }),
+    .meta({ patternErrorMessage: "a name without a colon", examples: ["svc-fenestra"], description: "User name." }),
   password: z
     .string()
     .regex(new RegExp(`^[^${control}]+$`), "is empty or has a control character")
@@ -24,11 +20,16 @@ const loginSchema = z.strictObject({
 });
 
 export const credentialFields = {
-  proxyCredentials: loginSchema.optional().meta({
-    description: "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
-  }),
-  registryCredentials: z.record(z.string().min(1), loginSchema).optional().meta({
-    description:
-      "Host of a registry or a mirror (mirror.corp.example:5000), with its port where it is not the scheme's own, to its login, kept like that of the proxy. It is for image pulls from there, and for the files of mirror.artifacts.",
-  }),
+  proxyCredentials: loginSchema
+    .optional()
+    .meta({
+      description: "Login of httpProxy, for basic authentication. It is kept in Parameter Store or Key Vault, where the machines read it.",
+    }),
+  registryCredentials: z
+    .record(z.string().min(1), loginSchema)
+    .optional()
+    .meta({
+      description:
+        "Host of a registry or a mirror (mirror.corp.example:5000), with its port where it is not the scheme's own, to its login, kept like that of the proxy. It is for image pulls from there, and for the files of mirror.artifacts.",
+    }),
 };

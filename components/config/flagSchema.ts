@@ -29,9 +29,7 @@ const auditPolicySchema = z.strictObject({
   rules: z
     .array(
       z.strictObject({
-        level: level.meta({
-          description: "How much is written. Bodies of Secrets and tokens end up on a disk with more than Metadata.",
-        }),
+        level: level.meta({ description: "How much is written. Bodies of Secrets and tokens end up on a disk with more than Metadata." }),
         users: texts("Users that the rule is for. Default all."),
         userGroups: texts("Groups that the rule is for. Default all."),
         verbs: texts("Verbs that the rule is for. Default all."),
@@ -62,9 +60,11 @@ const admissionPlugins = ["EventRateLimit", "PodNodeSelector", "PodSecurity", "P
 const admissionSchema = z
   .array(
     z.strictObject({
-      name: z.enum(admissionPlugins).meta({
-        description: "The plug-in. One that is off by default is switched on with extraArgs.apiServer: enable-admission-plugins.",
-      }),
+      name: z
+        .enum(admissionPlugins)
+        .meta({
+          description: "The plug-in. One that is off by default is switched on with extraArgs.apiServer: enable-admission-plugins.",
+        }),
       configuration: z.record(z.string(), z.unknown()).meta({ description: "Its configuration, as the plug-in's documentation has it." }),
     }),
   )
@@ -73,13 +73,17 @@ const admissionSchema = z
 /** What the control plane's section of a stack file has about flags and files. */
 export const controlPlaneFlagFields = {
   extraArgs: extraArgsSchema.optional().meta({ description: "More flags of the control plane's programs." }),
-  auditPolicy: auditPolicySchema.optional().meta({
-    description: "What the API server writes to its audit log, in place of Fenestra's policy: the fields of a Policy of audit.k8s.io/v1.",
-  }),
-  admission: admissionSchema.optional().meta({
-    description:
-      "Configuration of admission plug-ins: plugins of an AdmissionConfiguration. Without PodSecurity that one enforces baseline where a namespace has no label.",
-  }),
+  auditPolicy: auditPolicySchema
+    .optional()
+    .meta({
+      description: "What the API server writes to its audit log, in place of Fenestra's policy: the fields of a Policy of audit.k8s.io/v1.",
+    }),
+  admission: admissionSchema
+    .optional()
+    .meta({
+      description:
+        "Configuration of admission plug-ins: plugins of an AdmissionConfiguration. Without PodSecurity that one enforces baseline where a namespace has no label.",
+    }),
 };
 
 const quantity = (form: RegExp, words: string, example: string, description: string) =>
@@ -121,9 +125,12 @@ const whole = (least: number, most: number, description: string) => z.int().min(
 export const kubeletSchema = z.strictObject({
   maxPods: whole(1, 250, "Most pods of a node. Default 110; a node's /24 has addresses for 250."),
   podPidsLimit: whole(100, 4194304, "Most processes of a pod. Default 4096. Linux."),
-  seccompDefault: z.boolean().optional().meta({
-    description: "Give containers that name no seccomp profile the runtime's, which refuses rare system calls. Default true. Linux.",
-  }),
+  seccompDefault: z
+    .boolean()
+    .optional()
+    .meta({
+      description: "Give containers that name no seccomp profile the runtime's, which refuses rare system calls. Default true. Linux.",
+    }),
   kubeReserved: reserved("the kubelet and containerd"),
   systemReserved: reserved("the operating system"),
   evictionHard: signals("Thresholds at which pods are evicted at once. Those left out keep Fenestra's value."),

@@ -18,10 +18,7 @@ const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
 export const cidr = z
   .string()
   .regex(ipv4Cidr, "is not an IPv4 network in CIDR notation")
-  .meta({
-    patternErrorMessage: "four numbers with dots, a slash and the prefix length",
-    examples: ["10.0.0.0/16"],
-  });
+  .meta({ patternErrorMessage: "four numbers with dots, a slash and the prefix length", examples: ["10.0.0.0/16"] });
 
 /** Certificates in PEM. */
 export const certificate = (): z.ZodString =>

@@ -19,10 +19,7 @@ const serviceAccountSchema = z.strictObject({
       z
         .string()
         .regex(/^arn:aws[a-z-]*:iam::(aws|\d{12}):policy\/[\w+=,.@/-]+$/, "is not the ARN of a policy")
-        .meta({
-          patternErrorMessage: "the ARN of an IAM policy",
-          examples: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"],
-        }),
+        .meta({ patternErrorMessage: "the ARN of an IAM policy", examples: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] }),
     )
     .max(10)
     .default([])
@@ -39,11 +36,13 @@ const serviceAccountSchema = z.strictObject({
   roles: z
     .array(
       z.strictObject({
-        role: z.guid("is not the id of a role").meta({
-          patternErrorMessage: "a UUID",
-          examples: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"],
-          description: "Id of a role definition, built-in or your own.",
-        }),
+        role: z
+          .guid("is not the id of a role")
+          .meta({
+            patternErrorMessage: "a UUID",
+            examples: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"],
+            description: "Id of a role definition, built-in or your own.",
+          }),
         scope: z
           .string()
           .regex(/^\/subscriptions\/[0-9a-f-]{36}\/.+[^/]$/, "is not the id of a resource")
@@ -73,9 +72,11 @@ export const workloadIdentitySchema = z
         description:
           "Where you publish the two documents of the issuer yourself, as the output workloadIdentity has them. The cloud must reach it. Default: a bucket or a blob container of the cluster's own, in which everybody may read these two documents.",
       }),
-    serviceAccounts: z.array(serviceAccountSchema).max(100).default([]).meta({
-      description: "Service accounts and their rights in the cloud; each has its own role or identity.",
-    }),
+    serviceAccounts: z
+      .array(serviceAccountSchema)
+      .max(100)
+      .default([])
+      .meta({ description: "Service accounts and their rights in the cloud; each has its own role or identity." }),
   })
   .meta({ description: "Rights in the cloud for pods, by their service accounts." });
 

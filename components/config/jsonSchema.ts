@@ -79,13 +79,7 @@ export function stackFileJsonSchema(): object {
 function asWritten(schema: JsonSchema): JsonSchema {
   const { properties, additionalProperties, description } = schema;
   if (schema.writeOnly === true)
-    return {
-      type: "object",
-      properties: { secure: { type: "string" } },
-      required: ["secure"],
-      additionalProperties: false,
-      description,
-    };
+    return { type: "object", properties: { secure: { type: "string" } }, required: ["secure"], additionalProperties: false, description };
   return {
     ...schema,
     ...(properties === undefined

@@ -73,14 +73,18 @@ const header = z.strictObject({
 
 const otlp = z
   .strictObject({
-    endpoint: z.url({ protocol: /^https$/ }).meta({
-      patternErrorMessage: "an https URL",
-      examples: ["https://otlp.example.com/v1/logs"],
-      description: "URL that takes logs by OTLP over HTTP, with its path, which is mostly /v1/logs.",
-    }),
-    headers: z.array(header).max(10).default([]).meta({
-      description: "Headers of each request. Their values are in Secrets of the cluster, never in this file.",
-    }),
+    endpoint: z
+      .url({ protocol: /^https$/ })
+      .meta({
+        patternErrorMessage: "an https URL",
+        examples: ["https://otlp.example.com/v1/logs"],
+        description: "URL that takes logs by OTLP over HTTP, with its path, which is mostly /v1/logs.",
+      }),
+    headers: z
+      .array(header)
+      .max(10)
+      .default([])
+      .meta({ description: "Headers of each request. Their values are in Secrets of the cluster, never in this file." }),
     certificateAuthority: certificate()
       .optional()
       .meta({
@@ -96,9 +100,13 @@ export const logsSchema = z
     cloudwatch: cloudwatch.optional(),
     azureMonitor: azureMonitor.optional(),
     otlp: otlp.optional(),
-    windowsSecurity: z.boolean().default(false).meta({
-      description: "Whether the channel Security of Windows nodes is sent too: sign-ins, and, where auditing is on, every process. Large.",
-    }),
+    windowsSecurity: z
+      .boolean()
+      .default(false)
+      .meta({
+        description:
+          "Whether the channel Security of Windows nodes is sent too: sign-ins, and, where auditing is on, every process. Large.",
+      }),
   })
   .meta({
     description:

@@ -12,9 +12,10 @@ const existingSubnet = (description: string) =>
 
 const existingNetworkSchema = z
   .strictObject({
-    id: z.string().min(1).meta({
-      description: "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure.",
-    }),
+    id: z
+      .string()
+      .min(1)
+      .meta({ description: "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure." }),
     moreCidrs: z
       .array(cidr)
       .default([])
@@ -38,18 +39,28 @@ const existingNetworkSchema = z
         description:
           "Subnets by zone, one entry for each of network.zones: private for workers and controlPlane, on AWS also public with access.public; each with id and cidr.",
       }),
-    resourceGroup: z.string().min(1).optional().meta({
-      description:
-        "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
-    }),
-    controllerRole: z.guid().optional().meta({
-      description:
-        "Azure only: id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
-    }),
-    tagSubnets: z.boolean().optional().meta({
-      description:
-        "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
-    }),
+    resourceGroup: z
+      .string()
+      .min(1)
+      .optional()
+      .meta({
+        description:
+          "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
+      }),
+    controllerRole: z
+      .guid()
+      .optional()
+      .meta({
+        description:
+          "Azure only: id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
+      }),
+    tagSubnets: z
+      .boolean()
+      .optional()
+      .meta({
+        description:
+          "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
+      }),
   })
   .meta({
     description:
@@ -58,10 +69,14 @@ const existingNetworkSchema = z
 
 const dnsSchema = z
   .strictObject({
-    servers: z.array(z.ipv4()).min(1).max(4).meta({
-      description:
-        "Addresses of name servers, such as domain controllers, at most 4. They must forward what they do not know to the cloud's own resolver.",
-    }),
+    servers: z
+      .array(z.ipv4())
+      .min(1)
+      .max(4)
+      .meta({
+        description:
+          "Addresses of name servers, such as domain controllers, at most 4. They must forward what they do not know to the cloud's own resolver.",
+      }),
     searchDomain: z
       .string()
       .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/, "is not a domain name")
@@ -79,17 +94,26 @@ const dnsSchema = z
 
 export const networkSchema = z
   .strictObject({
-    cidr: cidr.default("10.0.0.0/16").meta({
-      description: "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
-    }),
-    zones: z.array(z.string().min(1)).min(1).max(3).meta({
-      description:
-        "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. The control plane is spread over them in turn, so the order stays, and a zone is appended only while each of its machines has one for itself.",
-    }),
-    nat: z.enum(["none", "single", "perZone"]).default("single").meta({
-      description:
-        "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
-    }),
+    cidr: cidr
+      .default("10.0.0.0/16")
+      .meta({
+        description: "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
+      }),
+    zones: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(3)
+      .meta({
+        description:
+          "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. The control plane is spread over them in turn, so the order stays, and a zone is appended only while each of its machines has one for itself.",
+      }),
+    nat: z
+      .enum(["none", "single", "perZone"])
+      .default("single")
+      .meta({
+        description:
+          "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
+      }),
     existing: existingNetworkSchema.optional(),
     dns: dnsSchema.optional(),
     ...podNetworkFields,

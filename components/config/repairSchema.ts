@@ -18,10 +18,15 @@ export const repairSchema = z
       })
       .prefault({})
       .meta({ description: "How long a machine may take to join before it is replaced." }),
-    maxUnhealthy: z.int().min(0).max(100).default(20).meta({
-      description:
-        "Percent of a pool, and of its machines in one zone, that may be unhealthy: above it, and above one, nothing is replaced there.",
-    }),
+    maxUnhealthy: z
+      .int()
+      .min(0)
+      .max(100)
+      .default(20)
+      .meta({
+        description:
+          "Percent of a pool, and of its machines in one zone, that may be unhealthy: above it, and above one, nothing is replaced there.",
+      }),
     perHour: z.int().min(0).max(100).default(2).meta({ description: "Machines replaced in an hour, at most. 0: none." }),
   })
   .meta({ description: "When the machines of pools are replaced by themselves." });

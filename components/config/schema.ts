@@ -13,10 +13,9 @@ import { networkSchema } from "./networkSchema.ts";
 import { repairSchema } from "./repairSchema.ts";
 import { updateFields } from "./updateSchema.ts";
 
-const httpUrl = z.url({ protocol: /^https?$/ }).meta({
-  patternErrorMessage: "an http or https URL",
-  examples: ["https://mirror.example.com"],
-});
+const httpUrl = z
+  .url({ protocol: /^https?$/ })
+  .meta({ patternErrorMessage: "an http or https URL", examples: ["https://mirror.example.com"] });
 
 const kubernetesSchema = z
   .strictObject({
@@ -29,10 +28,13 @@ const kubernetesSchema = z
         examples: [defaultRelease],
         description: "Kubernetes release, major.minor.patch. Must be in the lock file of artifacts. Upgrades go one minor at a time.",
       }),
-    sizeTier: z.enum(["small", "medium", "large"]).default("small").meta({
-      description:
-        "Fixed size class that sets the client limits of the control plane: small up to about 50 nodes, medium 250, large 1000. Not derived from the pools, so that a changed pool never touches the control plane.",
-    }),
+    sizeTier: z
+      .enum(["small", "medium", "large"])
+      .default("small")
+      .meta({
+        description:
+          "Fixed size class that sets the client limits of the control plane: small up to about 50 nodes, medium 250, large 1000. Not derived from the pools, so that a changed pool never touches the control plane.",
+      }),
     podCidr: cidr.default("10.244.0.0/16").meta({ description: "Network of the pods; every node gets a /24 of it." }),
     serviceCidr: cidr.default("10.96.0.0/16").meta({ description: "Network of the Services." }),
   })
@@ -48,10 +50,13 @@ const controlPlaneSchema = z
           "Control-plane machines, each with an etcd member: 1, 3 or 5, spread over the zones. They may become more, not fewer: the members that leave hold etcd's quorum.",
       }),
     size: z.string().optional().meta({ description: "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure." }),
-    image: z.string().default("latest").meta({
-      description:
-        "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS; image version or id of a gallery's image on Azure).",
-    }),
+    image: z
+      .string()
+      .default("latest")
+      .meta({
+        description:
+          "Operating system image: latest (newest Ubuntu 24.04 at each launch) or a pinned one (AMI id on AWS; image version or id of a gallery's image on Azure).",
+      }),
     osDiskGb: z.int().min(30).max(1024).default(50).meta({ description: "Size of the system disk in GiB." }),
     etcdDiskGb: z.int().min(8).max(256).default(20).meta({ description: "Size of the data disk of each etcd member in GiB." }),
     ...controlPlaneDiskFields,
@@ -109,40 +114,59 @@ export const poolSchema = z
       })
       .optional()
       .meta({ description: "Bounds for the cluster autoscaler. Without it the count is fixed." }),
-    image: z.string().default("latest").meta({
-      description:
-        "latest, or a pinned image: AMI id on AWS; on Azure an image version, or the id of an image of your own in a gallery, with or without a version.",
-    }),
-    diskGb: z.int().min(30).max(4096).optional().meta({
-      description: "Size of the system disk in GiB. Default 120 on AWS, 128 on Azure for Windows; 50 for Linux.",
-    }),
+    image: z
+      .string()
+      .default("latest")
+      .meta({
+        description:
+          "latest, or a pinned image: AMI id on AWS; on Azure an image version, or the id of an image of your own in a gallery, with or without a version.",
+      }),
+    diskGb: z
+      .int()
+      .min(30)
+      .max(4096)
+      .optional()
+      .meta({ description: "Size of the system disk in GiB. Default 120 on AWS, 128 on Azure for Windows; 50 for Linux." }),
     zones: z.array(z.string().min(1)).min(1).optional().meta({ description: "Subset of network.zones. Default all of them." }),
-    perZone: z.boolean().default(false).meta({
-      description: "One group of machines per zone, named <pool>-<zone>: needed to autoscale pods with zonal disks.",
-    }),
+    perZone: z
+      .boolean()
+      .default(false)
+      .meta({ description: "One group of machines per zone, named <pool>-<zone>: needed to autoscale pods with zonal disks." }),
     labels: z.record(z.string(), z.string()).default({}).meta({ description: "More labels of the nodes, in your own domain." }),
     taints: z.array(taintSchema).default([]).meta({ description: "More taints of the nodes." }),
     hyperV: z
       .boolean()
       .default(false)
       .meta({ description: "Windows: enable Hyper-V isolated containers. Needs a size that can nest virtualisation." }),
-    nodeLogQuery: z.boolean().default(false).meta({
-      description:
-        "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
-    }),
-    metadataAcl: z.boolean().default(true).meta({
-      description:
-        "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
-    }),
+    nodeLogQuery: z
+      .boolean()
+      .default(false)
+      .meta({
+        description:
+          "Let the kubelets of the pool answer queries for logs of the node's services through the API. Whoever may use nodes/proxy can then read event logs and journals, so it is off unless you debug.",
+      }),
+    metadataAcl: z
+      .boolean()
+      .default(true)
+      .meta({
+        description:
+          "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
+      }),
     kubelet: kubeletSchema.optional().meta({ description: "Settings of the pool's kubelets, by the names of KubeletConfiguration." }),
-    ccgPlugin: z.boolean().default(false).meta({
-      description:
-        "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
-    }),
-    waitForNodes: z.boolean().default(true).meta({
-      description:
-        "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has joined for as long as one may take, and the next update waits again. Switch it off where machines may be missing for long, as with spot, or where nobody can wait for the roll of a large pool.",
-    }),
+    ccgPlugin: z
+      .boolean()
+      .default(false)
+      .meta({
+        description:
+          "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
+      }),
+    waitForNodes: z
+      .boolean()
+      .default(true)
+      .meta({
+        description:
+          "Let an update end only when the pool's nodes are Ready and made from what the program says now. It gives up when no node has joined for as long as one may take, and the next update waits again. Switch it off where machines may be missing for long, as with spot, or where nobody can wait for the roll of a large pool.",
+      }),
     spot: z.boolean().default(false).meta({ description: "Buy spare capacity that the cloud may take back at short notice." }),
     capacity: z
       .strictObject({
@@ -158,22 +182,30 @@ export const poolSchema = z
 
 const mirrorSchema = z
   .strictObject({
-    artifacts: httpUrl.optional().meta({
-      description:
-        "Base URL of a copy of the artifacts; the path below it is host and path of the original URL. Digests are checked all the same.",
-    }),
-    registries: z.record(z.string(), httpUrl).default({}).meta({
-      description: "Container registry (registry.k8s.io) to the URL of its mirror, written to containerd's certs.d on both systems.",
-    }),
+    artifacts: httpUrl
+      .optional()
+      .meta({
+        description:
+          "Base URL of a copy of the artifacts; the path below it is host and path of the original URL. Digests are checked all the same.",
+      }),
+    registries: z
+      .record(z.string(), httpUrl)
+      .default({})
+      .meta({
+        description: "Container registry (registry.k8s.io) to the URL of its mirror, written to containerd's certs.d on both systems.",
+      }),
   })
   .meta({ description: "Where machines fetch from in a restricted network." });
 
 const registryAccessSchema = z
   .strictObject({
-    resources: z.array(z.string()).min(1).meta({
-      description:
-        "What the workers may pull by their identity, and nothing else. AWS: ARNs of repositories of ECR, in which * stands for a part of the name. Azure: resource ids of registries.",
-    }),
+    resources: z
+      .array(z.string())
+      .min(1)
+      .meta({
+        description:
+          "What the workers may pull by their identity, and nothing else. AWS: ARNs of repositories of ECR, in which * stands for a part of the name. Azure: resource ids of registries.",
+      }),
   })
   .meta({ description: "Pulls from the cloud's own registries by the identity of the workers, without pull secrets." });
 
@@ -197,9 +229,10 @@ export const stackSchema = z.strictObject({
       examples: ["123456789012"],
       description: "Guard: the AWS account or Azure subscription that this stack may touch, nothing else.",
     }),
-  environment: z.enum(["development", "production"]).default("development").meta({
-    description: "production protects the etcd volumes and the CA material from deletion and leaves the samples out.",
-  }),
+  environment: z
+    .enum(["development", "production"])
+    .default("development")
+    .meta({ description: "production protects the etcd volumes and the CA material from deletion and leaves the samples out." }),
   kubernetes: kubernetesSchema.prefault({}),
   network: networkSchema,
   controlPlane: controlPlaneSchema.prefault({}),
@@ -220,20 +253,30 @@ export const stackSchema = z.strictObject({
       description:
         "Authorities of your own that machines trust besides the public ones, one certificate each: of a proxy that looks into TLS, of a mirror, of an issuer of signIn. Downloads, image pulls and the control plane trust them; pods do not.",
     }),
-  noProxy: z.array(z.string().min(1)).min(1).optional().meta({
-    description: "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
-  }),
+  noProxy: z
+    .array(z.string().min(1))
+    .min(1)
+    .optional()
+    .meta({
+      description: "More hosts, domains (.corp.example) and networks that machines reach without httpProxy: a mirror of your own network.",
+    }),
   httpProxy: httpUrl.optional().meta({ description: "HTTP proxy for the machines' downloads and image pulls." }),
   ...credentialFields,
-  encryptionAtHost: z.boolean().default(false).meta({
-    description:
-      "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
-  }),
+  encryptionAtHost: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+    }),
   tags: z.record(z.string().min(1), z.string()).default({}).meta({ description: "Tags on every cloud resource: at most 40, on Azure 13." }),
-  acknowledge: z.record(z.string().min(1), z.string().min(10)).default({}).meta({
-    description:
-      "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",
-  }),
+  acknowledge: z
+    .record(z.string().min(1), z.string().min(10))
+    .default({})
+    .meta({
+      description:
+        "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",
+    }),
 });
 
 /** A stack's config after defaults. */

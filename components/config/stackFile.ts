@@ -32,13 +32,7 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
     const allowed = names.length === 0 ? `a file of that name in the folder ${shown}` : `one of ${names.join(", ")}`;
     const remedy = didYouMean(stack, names);
     throw new ConfigError([
-      {
-        path: at,
-        value: stack,
-        message: "there is no such stack file",
-        allowed,
-        ...(remedy === undefined ? {} : { remedy }),
-      },
+      { path: at, value: stack, message: "there is no such stack file", allowed, ...(remedy === undefined ? {} : { remedy }) },
     ]);
   }
   return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at), at);
@@ -99,12 +93,7 @@ function configTexts(text: string, path: string): readonly [string, string][] {
 
 function notAStackFile(path: string, message: string): ConfigError {
   return new ConfigError([
-    {
-      path,
-      value: undefined,
-      message,
-      allowed: "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud",
-    },
+    { path, value: undefined, message, allowed: "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud" },
   ]);
 }
 

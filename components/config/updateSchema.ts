@@ -13,18 +13,27 @@ const amount = z.union([
 export const updateFields = {
   update: z
     .strictObject({
-      maxSurge: amount.default("10%").meta({
-        description: "Machines beyond those wanted while a changed pool is rolled, a number or percent; of percents at least one.",
-      }),
-      maxUnavailable: amount.default(0).meta({
-        description:
-          "AWS: machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
-      }),
+      maxSurge: amount
+        .default("10%")
+        .meta({
+          description: "Machines beyond those wanted while a changed pool is rolled, a number or percent; of percents at least one.",
+        }),
+      maxUnavailable: amount
+        .default(0)
+        .meta({
+          description:
+            "AWS: machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
+        }),
     })
     .optional()
     .meta({ description: "How many machines of the pool are replaced at a time. Default one, or a tenth of a pool of more than ten." }),
-  maxAge: z.int().min(1).max(365).optional().meta({
-    description:
-      "AWS: days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
-  }),
+  maxAge: z
+    .int()
+    .min(1)
+    .max(365)
+    .optional()
+    .meta({
+      description:
+        "AWS: days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
+    }),
 };

@@ -13,11 +13,7 @@ export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
 export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
   return pulumi
     .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
-    .apply(([known, caCertificate, certificate, key]) => ({
-      server: known,
-      caCertificate,
-      client: { certificate, key },
-    }));
+    .apply(([known, caCertificate, certificate, key]) => ({ server: known, caCertificate, client: { certificate, key } }));
 }
 
 /** The same for a cluster of another program, from the administrator's kubeconfig that it exports. The result is secret. */
@@ -29,9 +25,6 @@ export function kubeconfigClient(kubeconfig: string): ApiClient {
   return {
     server: text(field(cluster, "server")),
     caCertificate: pem(field(cluster, "certificate-authority-data")),
-    client: {
-      certificate: pem(field(user, "client-certificate-data")),
-      key: pem(field(user, "client-key-data")),
-    },
+    client: { certificate: pem(field(user, "client-certificate-data")), key: pem(field(user, "client-key-data")) },
   };
 }

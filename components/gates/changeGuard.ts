@@ -40,9 +40,7 @@ export function changeGuard(
             throw new ConfigError(unfit);
           }),
         ];
-  const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseChange(oldInputs?.input, state), {
-    onDryRun: true,
-  });
+  const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseChange(oldInputs?.input, state), { onDryRun: true });
   return new pulumi.Stash(name, { input: state }, { ...opts, hooks: { beforeCreate: first, beforeUpdate: [hook] } });
 }
 

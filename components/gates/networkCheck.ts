@@ -21,15 +21,7 @@ type KnownFact = NetworkFact & { readonly found: string };
  * resolveProperties): no text, so it is compared in the update.
  */
 const state = z.object({
-  input: z.array(
-    z.object({
-      path: z.string(),
-      what: z.string(),
-      wanted: z.string(),
-      found: z.unknown(),
-      remedy: z.string().optional(),
-    }),
-  ),
+  input: z.array(z.object({ path: z.string(), what: z.string(), wanted: z.string(), found: z.unknown(), remedy: z.string().optional() })),
 });
 
 /** What `networkCheck` compares. */

@@ -107,10 +107,7 @@ function runsOnWindows(manifest: Manifest): boolean {
  */
 function unawaited(manifest: Manifest): Manifest {
   if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined) return manifest;
-  return annotated(manifest, {
-    "pulumi.com/deletionPropagationPolicy": "background",
-    "pulumi.com/skipAwait": "true",
-  });
+  return annotated(manifest, { "pulumi.com/deletionPropagationPolicy": "background", "pulumi.com/skipAwait": "true" });
 }
 
 function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "customTimeouts"> {

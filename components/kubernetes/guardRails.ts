@@ -38,11 +38,7 @@ export function guardRailManifests(spec: Pick<ClusterSpec, "addons" | "facts" | 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
 function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
-  return {
-    policy: runtimeClassPolicyName,
-    objects: runtimeClassPolicy(spec),
-    probes: runtimeClassProbes(spec.windows),
-  };
+  return { policy: runtimeClassPolicyName, objects: runtimeClassPolicy(spec), probes: runtimeClassProbes(spec.windows) };
 }
 
 function placesPods(spec: Pick<ClusterSpec, "kubernetes" | "windows">): boolean {

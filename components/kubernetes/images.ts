@@ -22,9 +22,5 @@ export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows
 /** The same from a lock file alone. */
 export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
   const version = images[name];
-  return requireArtifact(lock, {
-    name,
-    version: typeof version === "string" ? version : version[os],
-    os,
-  }).url;
+  return requireArtifact(lock, { name, version: typeof version === "string" ? version : version[os], os }).url;
 }

@@ -100,10 +100,7 @@ export class InCluster extends pulumi.ComponentResource {
       workloadIdentity:
         args.workloadIdentity === undefined
           ? undefined
-          : {
-              environments: args.workloadIdentity.environments.apply(environmentsExpression),
-              sampleUrl: args.workloadIdentity.sampleUrl,
-            },
+          : { environments: args.workloadIdentity.environments.apply(environmentsExpression), sampleUrl: args.workloadIdentity.sampleUrl },
       logIdentity: logIdentity(args),
       gmsaCertificate:
         args.spec.addons.gmsa === undefined
@@ -121,11 +118,7 @@ export class InCluster extends pulumi.ComponentResource {
     const { apiGate, api, clusterIdentifier, spec } = this.#args;
     const addOn = new AddOn(
       `${this.#name}-${entry.name}`,
-      {
-        manifests,
-        after: [apiGate, ...nodes, ...this.#made(entry.after)],
-        ...(entry.cleansUp === true ? {} : { deletedWith: apiGate }),
-      },
+      { manifests, after: [apiGate, ...nodes, ...this.#made(entry.after)], ...(entry.cleansUp === true ? {} : { deletedWith: apiGate }) },
       { parent: this, provider: this.provider },
     );
     const proof = entry.proof?.(spec);

@@ -104,10 +104,7 @@ export type Text = string | OutputInstance<string>;
 
 /** The object with these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
-  return {
-    ...manifest,
-    metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...annotations } },
-  };
+  return { ...manifest, metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...annotations } } };
 }
 
 /** Pod template of a workload; `undefined` for an object that makes no pods. */

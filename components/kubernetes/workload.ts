@@ -40,9 +40,7 @@ export const isInitialised = { key: "topology.kubernetes.io/region", operator: "
 
 /** Affinity to nodes for which all of the expressions hold. */
 export function onNodesThat(...matchExpressions: { key: string; operator: string; values?: string[] }[]) {
-  return {
-    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
-  };
+  return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } } };
 }
 
 /** Placement and rights of a HostProcess pod, which sees the node itself and needs no image of the node's build. */
@@ -67,11 +65,7 @@ export function hostPath(name: string, path: string, type: string): Volume {
 
 /** A namespace with its Pod Security level. */
 export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } },
-  };
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } } };
 }
 
 export interface Account {
@@ -134,12 +128,7 @@ export function boundClusterRole(account: Account, name: string, role: string): 
 /** A Role of the account's own in a namespace, bound to it. */
 export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
-    {
-      apiVersion: "rbac.authorization.k8s.io/v1",
-      kind: "Role",
-      metadata: { name, namespace: account.namespace },
-      rules,
-    },
+    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name, namespace: account.namespace }, rules },
     boundRole(account, name, name, account.namespace),
   ];
 }
@@ -191,12 +180,7 @@ export function deployment({ name, namespace: home }: Account, replicas: number,
   const labels = systemLabels(name);
   const spread: Pick<PodSpec, "topologySpreadConstraints"> = {
     topologySpreadConstraints: [
-      {
-        maxSkew: 1,
-        topologyKey: "kubernetes.io/hostname",
-        whenUnsatisfiable: "ScheduleAnyway",
-        labelSelector: { matchLabels: labels },
-      },
+      { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "ScheduleAnyway", labelSelector: { matchLabels: labels } },
     ],
   };
   return {

@@ -14,11 +14,7 @@ export type KubeletArgs =
   | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
 
 /** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
-export const controlPlaneTaint: Taint = {
-  key: "node-role.kubernetes.io/control-plane",
-  value: "",
-  effect: "NoSchedule",
-};
+export const controlPlaneTaint: Taint = { key: "node-role.kubernetes.io/control-plane", value: "", effect: "NoSchedule" };
 
 /** The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that Fenestra sets. */
 export interface KubeletConfiguration {

@@ -2,10 +2,7 @@ import { type Credentials, loginHost, registryLogin } from "../model/credentials
 import type { PayloadFile } from "./payload.ts";
 
 /** Folder of containerd's registry configuration, per system. */
-export const registryConfigDir = {
-  linux: "/etc/containerd/certs.d",
-  windows: "C:\\ProgramData\\containerd\\certs.d",
-} as const;
+export const registryConfigDir = { linux: "/etc/containerd/certs.d", windows: "C:\\ProgramData\\containerd\\certs.d" } as const;
 
 /** Matches every registry without a mirror of its own (containerd: docs/hosts.md). */
 const defaultRegistry = "_default";
@@ -36,14 +33,16 @@ export interface RegistryMirrorArgs {
  */
 export function registryMirrorFiles({ os, registries, credentials }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";
-  return [...new Set([...Object.keys(registries), ...credentials.registries])].sort().map((registry) => ({
-    path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
-    content: [
-      ...serverLines(registry),
-      ...hostsOf(registries, credentials, registry).flatMap((url) => hostLines(url, loginFor(credentials, registry, url))),
-      "",
-    ].join("\n"),
-  }));
+  return [...new Set([...Object.keys(registries), ...credentials.registries])]
+    .sort()
+    .map((registry) => ({
+      path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
+      content: [
+        ...serverLines(registry),
+        ...hostsOf(registries, credentials, registry).flatMap((url) => hostLines(url, loginFor(credentials, registry, url))),
+        "",
+      ].join("\n"),
+    }));
 }
 
 /** URLs that containerd asks for a registry's images before it asks the registry without a login, in order. */

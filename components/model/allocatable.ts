@@ -22,11 +22,7 @@ const kernelShare = { linux: 0.075, windows: 0 } as const;
  * are estimated on the low side: a node smaller than announced does not fit the pending pod, so the autoscaler would add and remove nodes
  * in a loop.
  */
-export function allocatable(machine: Machine): {
-  readonly cpu: string;
-  readonly memory: string;
-  readonly "ephemeral-storage": string;
-} {
+export function allocatable(machine: Machine): { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string } {
   const { cpu, memory, "ephemeral-storage": storage } = shares(machine);
   return {
     cpu: `${cpu.has - cpu.kept}m`,

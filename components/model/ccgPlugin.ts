@@ -33,10 +33,7 @@ export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
       artifact: { name: "windows-gmsa-ccgakvplugin", version: otherReleases["windows-gmsa-ccgakvplugin"], os: "windows" },
     },
   },
-  aws: {
-    classId: "859E1386-BDB4-49E8-85C7-3070B13920E1",
-    install: undefined,
-  },
+  aws: { classId: "859E1386-BDB4-49E8-85C7-3070B13920E1", install: undefined },
 };
 
 /** How each cloud identifies the secret with the account that reads the gMSA's password. */

@@ -105,13 +105,7 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   if (memoryGib === undefined) return undefined;
   const arch = features.includes("p") ? "arm64" : "amd64";
   const nests = (family === "D" || family === "E") && version >= (features.includes("a") ? 5 : 3);
-  return {
-    name,
-    arch,
-    vcpus: Number(constrained ?? count),
-    memoryGib,
-    nestedVirtualization: nests && arch === "amd64",
-  };
+  return { name, arch, vcpus: Number(constrained ?? count), memoryGib, nestedVirtualization: nests && arch === "amd64" };
 }
 
 function azureMemory(name: string, family: string, count: number, features: string, version: number): number | undefined {

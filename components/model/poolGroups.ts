@@ -6,16 +6,8 @@ export function groupName(cluster: string, pool: string): string {
 }
 
 /** Minimum, desired and maximum number of a pool's machines. */
-export function groupSize(pool: PoolSpec): {
-  readonly minSize: number;
-  readonly desiredCapacity: number;
-  readonly maxSize: number;
-} {
-  return {
-    minSize: pool.autoscale?.min ?? pool.count,
-    desiredCapacity: pool.count,
-    maxSize: pool.autoscale?.max ?? pool.count,
-  };
+export function groupSize(pool: PoolSpec): { readonly minSize: number; readonly desiredCapacity: number; readonly maxSize: number } {
+  return { minSize: pool.autoscale?.min ?? pool.count, desiredCapacity: pool.count, maxSize: pool.autoscale?.max ?? pool.count };
 }
 
 /**

@@ -93,12 +93,7 @@ export function defaultDiskGb(cloud: Cloud, os: PoolConfig["os"]): number {
 export function machineSize(cloud: StackConfig["cloud"], name: string, capacity?: PoolConfig["capacity"]): MachineSize | undefined {
   const known = cloudFacts[cloud].sizes.read(name);
   if (capacity === undefined) return known;
-  return {
-    name,
-    arch: known?.arch ?? "amd64",
-    nestedVirtualization: known?.nestedVirtualization ?? false,
-    ...capacity,
-  };
+  return { name, arch: known?.arch ?? "amd64", nestedVirtualization: known?.nestedVirtualization ?? false, ...capacity };
 }
 
 /** Suffix of a zone in a name: `a` of `eu-central-1a`, `1` on Azure. */
@@ -158,11 +153,7 @@ export function poolScheduling(
       ...(pool.ccgPlugin ? { [ccgPluginLabel]: "true" } : {}),
       ...pool.labels,
     },
-    ownLabels: {
-      "kubernetes.io/os": os.family,
-      "kubernetes.io/arch": size.arch,
-      ...(windows ? { [buildLabel]: os.build } : {}),
-    },
+    ownLabels: { "kubernetes.io/os": os.family, "kubernetes.io/arch": size.arch, ...(windows ? { [buildLabel]: os.build } : {}) },
     taints,
     runtimeClass: runtimeClass(os, "process"),
   };

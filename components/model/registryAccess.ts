@@ -68,10 +68,7 @@ export interface RegistryAccess {
 export function registryAccess(config: Pick<StackConfig, "cloud" | "registryAccess">): RegistryAccess | undefined {
   if (config.registryAccess === undefined) return undefined;
   const { resources } = config.registryAccess;
-  return {
-    resources,
-    images: registryFacts[config.cloud].hosts(resources),
-  };
+  return { resources, images: registryFacts[config.cloud].hosts(resources) };
 }
 
 /** A registry's login server may carry a suffix that its resource id does not show. */

@@ -80,21 +80,9 @@ export interface RemovedSetting {
 
 /** Settings that must no longer be rendered, oldest first. A program given an unknown flag or gate does not start. */
 export const removedSettings: readonly RemovedSetting[] = [
-  {
-    component: "kubelet",
-    kind: "flag",
-    name: "pod-infra-container-image",
-    since: "1.35",
-    reference: "kubernetes/kubernetes#133779",
-  },
+  { component: "kubelet", kind: "flag", name: "pod-infra-container-image", since: "1.35", reference: "kubernetes/kubernetes#133779" },
   // Generally available and locked on in 1.36; 1.39 no longer has the name.
-  {
-    component: "kubelet",
-    kind: "gate",
-    name: "NodeLogQuery",
-    since: "1.36",
-    reference: "kubernetes/kubernetes#137544",
-  },
+  { component: "kubelet", kind: "gate", name: "NodeLogQuery", since: "1.36", reference: "kubernetes/kubernetes#137544" },
 ];
 
 /** `1.36` of `1.36.4`. */

@@ -13,12 +13,7 @@ export interface Reservations {
  * there the kubelet must evict while there is still memory left.
  */
 export const evictionHard = {
-  linux: {
-    "memory.available": "200Mi",
-    "nodefs.available": "10%",
-    "nodefs.inodesFree": "5%",
-    "imagefs.available": "15%",
-  },
+  linux: { "memory.available": "200Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%" },
   windows: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
 } as const;
 
@@ -55,16 +50,8 @@ export function reservations(os: OperatingSystem, capacity: Capacity): Reservati
   const kubeMib = Math.min(windows ? 1024 : 4096, Math.ceil(curveMib(capacity.memoryGib) / (windows ? 2 : 1)));
   const systemMib = windows ? Math.min(2048, Math.ceil(capacity.memoryGib * 1024 * 0.25)) : 256;
   return {
-    kubeReserved: {
-      cpu: `${60 + 10 * Math.min(capacity.vcpus, 32)}m`,
-      memory: `${kubeMib}Mi`,
-      "ephemeral-storage": "1Gi",
-    },
-    systemReserved: {
-      cpu: windows ? "500m" : "100m",
-      memory: `${systemMib}Mi`,
-      "ephemeral-storage": windows ? "10Gi" : "2Gi",
-    },
+    kubeReserved: { cpu: `${60 + 10 * Math.min(capacity.vcpus, 32)}m`, memory: `${kubeMib}Mi`, "ephemeral-storage": "1Gi" },
+    systemReserved: { cpu: windows ? "500m" : "100m", memory: `${systemMib}Mi`, "ephemeral-storage": windows ? "10Gi" : "2Gi" },
   };
 }
 

@@ -28,14 +28,7 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
     targets: readonly MachineGroup[] = machineGroups,
   ): readonly MachineTraffic[] =>
     targets.flatMap((to) =>
-      machineGroups.map((from) => ({
-        name: `${to}-${role}-from-${from}`,
-        from,
-        to,
-        protocol,
-        ports: range,
-        purpose: purpose(to, from),
-      })),
+      machineGroups.map((from) => ({ name: `${to}-${role}-from-${from}`, from, to, protocol, ports: range, purpose: purpose(to, from) })),
     );
   const whose = { "control-plane": "the control plane", workers: "the workers" } as const;
   return [

@@ -50,21 +50,12 @@ export function identityName(cluster: string, { namespace, name }: ServiceAccoun
 
 /** Variables by which SDKs of AWS take a role. */
 export function awsEnvironment(region: string, roleArn: string): Readonly<Record<string, string>> {
-  return {
-    AWS_ROLE_ARN: roleArn,
-    AWS_REGION: region,
-    AWS_DEFAULT_REGION: region,
-    AWS_STS_REGIONAL_ENDPOINTS: "regional",
-  };
+  return { AWS_ROLE_ARN: roleArn, AWS_REGION: region, AWS_DEFAULT_REGION: region, AWS_STS_REGIONAL_ENDPOINTS: "regional" };
 }
 
 /** Variables by which SDKs of Azure take an identity. */
 export function azureEnvironment(tenantId: string, clientId: string): Readonly<Record<string, string>> {
-  return {
-    AZURE_CLIENT_ID: clientId,
-    AZURE_TENANT_ID: tenantId,
-    AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/",
-  };
+  return { AZURE_CLIENT_ID: clientId, AZURE_TENANT_ID: tenantId, AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/" };
 }
 
 /** Names of the variables by which a cloud's SDKs take an identity. */

@@ -127,10 +127,7 @@ export class Pki extends pulumi.ComponentResource {
     return this.#args.serviceAccountKeys.map((key, index) =>
       key === firstServiceAccountKey
         ? new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect && index === 0 })
-        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, {
-            parent: this,
-            protect: this.#args.protect && index === 0,
-          }),
+        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, { parent: this, protect: this.#args.protect && index === 0 }),
     );
   }
 

@@ -59,10 +59,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       ...controlPlane,
       members: controlPlaneMembers(plan, controlPlane.replicas),
       size,
-      backup: {
-        everyHours: controlPlane.backup.everyHours,
-        keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],
-      },
+      backup: { everyHours: controlPlane.backup.everyHours, keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment] },
       extraArgs: controlPlane.extraArgs ?? {},
     },
     pools,

@@ -52,11 +52,7 @@ export function decodeLinux(userData: Buffer, objects: ObjectStore = () => undef
   const config = parseConfig(source);
   const commands = config.runcmd.map((command) => (typeof command === "string" ? ["sh", "-c", command] : command));
   const files = config.write_files.map(
-    (file): DecodedFile => ({
-      path: file.path,
-      content: decodeContent(file.content, file.encoding),
-      mode: file.permissions,
-    }),
+    (file): DecodedFile => ({ path: file.path, content: decodeContent(file.content, file.encoding), mode: file.permissions }),
   );
   const fetched = Object.entries(secondStage(files, objects)?.files ?? {}).map(
     ([path, content]): DecodedFile => ({ path, content, mode: "0755" }),

@@ -11,11 +11,7 @@ const archiveSchema = z.strictObject({ entry: z.string(), files: z.record(z.stri
 
 export type Archive = z.output<typeof archiveSchema>;
 
-const referenceSchema = z.strictObject({
-  bucket: z.string().min(3),
-  key: z.string().min(1),
-  sha256: z.string().regex(/^[0-9a-f]{64}$/),
-});
+const referenceSchema = z.strictObject({ bucket: z.string().min(3), key: z.string().min(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
 
 /**
  * Fetches the scripts that user data has no room for, and holds them against their digest, as the machine does.

@@ -205,12 +205,7 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
         const [left, right] = [was.get(path), is.get(path)];
         const json = path.endsWith(".json") ? changedLeaves(left, right) : [];
         const byLeaf = json.length > 0 && json.every((leaf) => leaf.path !== "");
-        return {
-          machines: [name],
-          path,
-          leaves: byLeaf ? json : [],
-          lines: byLeaf ? [] : diffLines(left ?? "", right ?? ""),
-        };
+        return { machines: [name], path, leaves: byLeaf ? json : [], lines: byLeaf ? [] : diffLines(left ?? "", right ?? "") };
       });
   });
   return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap(([first, ...others]) =>

@@ -107,10 +107,7 @@ const makers: Readonly<Record<string, Maker>> = {
     const own = globalArn("iam", place, `policy${pathOf(inputs)}${name}`);
     return { id: own, outputs: { arn: own, name, policyId: identity("ANPA", urn) } };
   },
-  "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({
-    id: `${textOf(inputs.role) ?? ""}:${name}`,
-    outputs: { name },
-  }),
+  "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({ id: `${textOf(inputs.role) ?? ""}:${name}`, outputs: { name } }),
   "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => {
     const url = textOf(inputs.url) ?? "";
     // IAM API reference, CreateOpenIDConnectProvider: https, no query, 255 characters, at most 100 client ids.
@@ -120,10 +117,7 @@ const makers: Readonly<Record<string, Maker>> = {
     const own = globalArn("iam", place, `oidc-provider/${url.replace("https://", "")}`);
     return { id: own, outputs: { arn: own } };
   },
-  "kms/key:Key": ({ urn }, { place }) => ({
-    id: uuid(urn),
-    outputs: { arn: arn("kms", place, `key/${uuid(urn)}`), keyId: uuid(urn) },
-  }),
+  "kms/key:Key": ({ urn }, { place }) => ({ id: uuid(urn), outputs: { arn: arn("kms", place, `key/${uuid(urn)}`), keyId: uuid(urn) } }),
   "kms/alias:Alias": ({ inputs }, { place, find }, _, name) => {
     const alias = name.startsWith("alias/") ? name : `alias/${name}`;
     const target = textOf(inputs.targetKeyId) ?? "";

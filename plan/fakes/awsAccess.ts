@@ -23,10 +23,7 @@ const policySchema = z.strictObject({
 export const trustSchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.array(
-    statementSchema.extend({
-      Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]),
-      Resource: texts.optional(),
-    }),
+    statementSchema.extend({ Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]), Resource: texts.optional() }),
   ),
 });
 

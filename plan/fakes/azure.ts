@@ -44,11 +44,7 @@ const outputs: Readonly<Record<string, Outputs>> = {
     return {};
   },
   "keyvault:Vault": ({ inputs }, { place }, { name }) => ({
-    properties: {
-      tenantId: tenantOf(place.accountId),
-      ...mapOf(inputs.properties),
-      vaultUri: `https://${name}.vault.azure.net/`,
-    },
+    properties: { tenantId: tenantOf(place.accountId), ...mapOf(inputs.properties), vaultUri: `https://${name}.vault.azure.net/` },
   }),
   "keyvault:Secret": ({ inputs, urn }, _, { name }) => {
     const uri = `https://${textOf(inputs.vaultName) ?? ""}.vault.azure.net/secrets/${name}`;
@@ -107,14 +103,7 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
   const { id, name } = azurePath(kind, request, context.place);
   const location = textOf(request.inputs.location) ?? groupLocation(request, context);
-  return {
-    id,
-    outputs: {
-      name,
-      ...(location === undefined ? {} : { location }),
-      ...outputs[kind]?.(request, context, { id, name }),
-    },
-  };
+  return { id, outputs: { name, ...(location === undefined ? {} : { location }), ...outputs[kind]?.(request, context, { id, name }) } };
 };
 
 /** What no two role assignments have in common, without regard to case; `undefined` while a part is unknown. */

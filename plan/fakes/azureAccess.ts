@@ -52,12 +52,7 @@ function rightsInNetwork(scope: string): RoleRights | undefined {
 
 function customRights({ inputs }: RecordedResource): RoleRights {
   const all = (key: string): readonly string[] => listOf(inputs.permissions).flatMap((permission) => texts(mapOf(permission)[key]));
-  return {
-    actions: all("actions"),
-    notActions: all("notActions"),
-    dataActions: all("dataActions"),
-    notDataActions: all("notDataActions"),
-  };
+  return { actions: all("actions"), notActions: all("notActions"), dataActions: all("dataActions"), notDataActions: all("notDataActions") };
 }
 
 /** Whether roles allow a call: one of them at the resource or above it must name the action and not take it away again. */

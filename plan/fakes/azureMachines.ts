@@ -166,13 +166,7 @@ function common(resource: RecordedResource, storage: PropertyMap, osProfile: Pro
   const image = mapOf(storage.imageReference);
   const identities = identitiesOf(mapOf(inputs.identity).userAssignedIdentities);
   return {
-    host: {
-      os,
-      image,
-      identities,
-      extensions,
-      resourceGroup: textOf(inputs.resourceGroupName) ?? "",
-    },
+    host: { os, image, identities, extensions, resourceGroup: textOf(inputs.resourceGroupName) ?? "" },
     machine: {
       cloud: "azure" as const,
       urn,
@@ -213,11 +207,7 @@ function volumes(storage: PropertyMap): readonly SimulatedVolume[] {
   const system = { id: undefined, sizeGib: size(mapOf(storage.osDisk)), encrypted: true };
   const data = listOf(storage.dataDisks).map((item) => {
     const disk = mapOf(item);
-    return {
-      id: textOf(mapOf(disk.managedDisk).id)?.split("/").at(-1),
-      sizeGib: size(disk),
-      encrypted: true,
-    };
+    return { id: textOf(mapOf(disk.managedDisk).id)?.split("/").at(-1), sizeGib: size(disk), encrypted: true };
   });
   return [system, ...data];
 }

@@ -34,11 +34,6 @@ export async function identitiesFor(program: RecordedProgram, token: string): Pr
   );
   const [audience] = credentials.flatMap(({ inputs }) => listOf(inputs.audiences).map(textOf));
   if (audience === undefined) throw new Error(`AADSTS700211: no matching federated identity record for ${issuer}`);
-  const { sub } = await verifiedClaims(token, {
-    issuer,
-    audience,
-    algorithms: ["RS256"],
-    read: (url) => publicBlob(program, url),
-  });
+  const { sub } = await verifiedClaims(token, { issuer, audience, algorithms: ["RS256"], read: (url) => publicBlob(program, url) });
   return credentials.filter(({ inputs }) => textOf(inputs.subject) === sub).flatMap(({ inputs }) => textOf(inputs.resourceName) ?? []);
 }

@@ -51,12 +51,7 @@ export function existingOf(network: string | undefined, region: string, owner: s
         existing.id,
         {
           type: "aws:ec2/vpc:Vpc",
-          outputs: {
-            cidrBlock: ranges[0] ?? "",
-            ownerId: owner,
-            enableDnsSupport: true,
-            enableDnsHostnames: true,
-          },
+          outputs: { cidrBlock: ranges[0] ?? "", ownerId: owner, enableDnsSupport: true, enableDnsHostnames: true },
         },
       ],
       ...all.map(({ zone, role, id, cidr: range }): [string, ExistingResource] => [

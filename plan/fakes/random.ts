@@ -26,10 +26,7 @@ export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
       };
     case "random:index/randomBytes:RandomBytes": {
       const bytes = bytesOf(seed, lengthOf(inputs));
-      return {
-        id: "none",
-        outputs: { base64: new Secret(bytes.toString("base64")), hex: new Secret(bytes.toString("hex")) },
-      };
+      return { id: "none", outputs: { base64: new Secret(bytes.toString("base64")), hex: new Secret(bytes.toString("hex")) } };
     }
     case "random:index/randomUuid:RandomUuid": {
       const result = uuid(seed);

@@ -26,11 +26,7 @@ export type OutputMode = "unknown-outputs" | "known-outputs";
 export type RecordedHook = ResourceHook | ErrorHook;
 
 /** Severities of the engine's log by their number; 0, debug, is the SDK talking to itself. */
-const severities: Readonly<Record<number, RecordedMessage["severity"]>> = {
-  1: "info",
-  2: "warning",
-  3: "error",
-};
+const severities: Readonly<Record<number, RecordedMessage["severity"]>> = { 1: "info", 2: "warning", 3: "error" };
 
 interface RegisterResponse {
   getUrn(): string;
@@ -154,11 +150,7 @@ export class RecordingEngine {
       const { id, outputs } = this.#simulate(read);
       this.#resources.set(urn, { ...read, id, outputs });
       const wire = toWire(outputs);
-      callback(null, {
-        getUrn: () => urn,
-        getProperties: () => ({ toJavaScript: () => wire }),
-        getUnknown: () => false,
-      });
+      callback(null, { getUrn: () => urn, getProperties: () => ({ toJavaScript: () => wire }), getUnknown: () => false });
     } catch (error) {
       callback(error instanceof Error ? error : new Error(String(error)), undefined);
     }

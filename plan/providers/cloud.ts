@@ -253,10 +253,7 @@ export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">
   const { inputs, oldOutputs } = question;
   if (type.startsWith("azure-native:")) {
     const kept = ["name", "location"].filter((name) => oldOutputs[name] !== undefined);
-    return {
-      ...previewCreate(type, inputs),
-      ...Object.fromEntries(kept.map((name) => [name, oldOutputs[name] ?? unknown])),
-    };
+    return { ...previewCreate(type, inputs), ...Object.fromEntries(kept.map((name) => [name, oldOutputs[name] ?? unknown])) };
   }
   const counted = countedOutput(type, question);
   return { ...oldOutputs, ...inputs, ...(counted === undefined ? {} : { [counted]: unknown }) };

@@ -56,10 +56,7 @@ export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges 
   const changes = [...changesIn(old, now, "").map((change) => ({ ...change, inState: false })), ...removed]
     .filter(({ path }) => !ignoreChanges.some((ignored) => path === ignored || /^[.[]/.test(after(path, ignored))))
     .map((change) => ({ ...change, replaces: replacedBy(type, change.path, old, now) }));
-  return {
-    changes,
-    deleteBeforeReplace: changes.some(({ replaces }) => replaces) && deletedFirst(type, old, now),
-  };
+  return { changes, deleteBeforeReplace: changes.some(({ replaces }) => replaces) && deletedFirst(type, old, now) };
 }
 
 /** Paths at which two sets of inputs differ. */

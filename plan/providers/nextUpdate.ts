@@ -44,10 +44,7 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     if (fate === "replaced") {
       // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a machine.
       const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${randomUUID()}` });
-      return {
-        id,
-        outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs,
-      };
+      return { id, outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs };
     }
     const { type, inputs, options } = request;
     const question = { oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: options.ignoreChanges };

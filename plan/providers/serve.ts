@@ -82,11 +82,7 @@ interface AboutResource {
   getName(): string;
 }
 
-const subjectOf = (request: AboutResource): Subject => ({
-  urn: request.getUrn(),
-  type: request.getType(),
-  name: request.getName(),
-});
+const subjectOf = (request: AboutResource): Subject => ({ urn: request.getUrn(), type: request.getType(), name: request.getName() });
 const read = (properties: struct.Struct | undefined): PropertyMap => mapFromWire(properties?.toJavaScript() ?? {});
 const write = (properties: PropertyMap): struct.Struct =>
   struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])));

@@ -19,10 +19,7 @@ const rule = row("ec2/vpc_security_group_ingress_rule.go", ["securityGroupId", "
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),
   "aws:autoscaling/lifecycleHook:LifecycleHook": row("autoscaling/lifecycle_hook.go", ["name"]),
-  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], {
-    data: "the logs in it",
-    forgets: older("retentionInDays", "logs"),
-  }),
+  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], { data: "the logs in it", forgets: older("retentionInDays", "logs") }),
   "aws:cloudwatch/logStream:LogStream": row("logs/stream.go", ["name", "logGroupName"], { data: "the logs in it" }),
   "aws:ebs/volume:Volume": row("ec2/ebs_volume.go", ["availabilityZone", "encrypted", "kmsKeyId", "snapshotId"], {
     data: "what lies on the volume",

@@ -33,9 +33,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:monitor:AutoscaleSetting": row(azr("monitor/monitor_autoscale_setting_resource.go"), path("autoscaleSettingName"), {
     refuses: { location: any, targetResourceUri: any },
   }),
-  "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), {
-    refuses: { location: any },
-  }),
+  "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), { refuses: { location: any } }),
   "azure-native:network:LoadBalancer": row(azr("loadbalancer/loadbalancer_resource.go"), path("loadBalancerName"), {
     refuses: { location: any, sku: any },
   }),
@@ -43,9 +41,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     refuses: { location: any, zones: any, sku: any },
   }),
   "azure-native:network:NetworkInterface": row(pan, path("networkInterfaceName")),
-  "azure-native:network:NetworkSecurityGroup": row(pan, path("networkSecurityGroupName"), {
-    refuses: { location: any },
-  }),
+  "azure-native:network:NetworkSecurityGroup": row(pan, path("networkSecurityGroupName"), { refuses: { location: any } }),
   "azure-native:network:PublicIPAddress": row(
     pan,
     path("publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
@@ -71,9 +67,7 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     "pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage_azidentity.go",
     path("accountName", "containerName", "blobName", "type", "source", "contentMd5"),
   ),
-  "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), {
-    data: "the blobs in the container",
-  }),
+  "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), { data: "the blobs in the container" }),
   "azure-native:storage:BlobServiceProperties": row(pan, path("accountName", "blobServicesName")),
   "azure-native:storage:ManagementPolicy": row(pan, path("accountName", "managementPolicyName"), {
     forgets: older("daysAfterModificationGreaterThan", "snapshots of etcd"),

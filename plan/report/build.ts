@@ -142,11 +142,7 @@ function machineKinds(machines: readonly SimulatedMachine[], spec: ClusterSpec, 
         size: first.size,
         image: first.image,
         zones: [...new Set(members.map(({ zone }) => zone))].sort(),
-        userData: {
-          bytes: first.userData.length,
-          limit: spec.facts.machines.userDataBytes,
-          sha256: sha256(first.userData),
-        },
+        userData: { bytes: first.userData.length, limit: spec.facts.machines.userDataBytes, sha256: sha256(first.userData) },
         entry: decoded.entry,
         files: decoded.files.map(({ path, content, mode }) => ({
           path,

@@ -66,11 +66,13 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
         mirror: artifacts === undefined ? null : downloadUrl(url, artifacts),
       }))
       .sort((a, b) => compare(a.url, b.url)),
-    images: [...images].sort(compare).map((reference) => ({
-      reference,
-      digest: reference.split("@")[1] ?? null,
-      mirror: mirrorOf(registries, reference.split("/")[0] ?? "") ?? null,
-    })),
+    images: [...images]
+      .sort(compare)
+      .map((reference) => ({
+        reference,
+        digest: reference.split("@")[1] ?? null,
+        mirror: mirrorOf(registries, reference.split("/")[0] ?? "") ?? null,
+      })),
   };
 }
 

@@ -38,10 +38,7 @@ const once: ConfigurationOptions = { httpApi: new IsomorphicFetchHttpLibrary() }
 export async function writes({ api }: CheckContext, name: string, count: number, how?: ConfigurationOptions): Promise<number> {
   let good = 0;
   for (let index = 0; index < count; index += 1) {
-    const body = {
-      metadata: { name: `${name}-${index}`, labels: { rehearsal: "write" } },
-      data: { index: String(index) },
-    };
+    const body = { metadata: { name: `${name}-${index}`, labels: { rehearsal: "write" } }, data: { index: String(index) } };
     good += await api.core.createNamespacedConfigMap({ namespace: "default", body }, how).then(
       () => 1,
       () => 0,

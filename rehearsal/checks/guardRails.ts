@@ -96,10 +96,7 @@ async function dryRun({ kubectl }: CheckContext, row: Row): Promise<{ code: numb
     apiVersion: "v1",
     kind: "Pod",
     metadata: { generateName: "guard-rail-" },
-    spec: {
-      containers: [{ name: "app", image: row.image ?? "registry.example.test/app:1.0", ...limits }],
-      ...row.spec,
-    },
+    spec: { containers: [{ name: "app", image: row.image ?? "registry.example.test/app:1.0", ...limits }], ...row.spec },
   };
   const { code, stdout, stderr } = await kubectl(
     ["create", "--dry-run=server", "--output=json", `--namespace=${row.namespace ?? "default"}`, "--filename=-"],
@@ -118,10 +115,7 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
   const skip = mutates ? {} : { skip: "this minor has no policies that change pods: a pod names its class itself" };
   return [
     // Policies are in force a moment after they are made.
-    ...classes.map((name) => ({
-      ...runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, limitsMs.answer),
-      ...skip,
-    })),
+    ...classes.map((name) => ({ ...runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, limitsMs.answer), ...skip })),
     {
       id: "guard rails",
       title: "the API server's own policies place, warn of and refuse pods as they should",

@@ -11,10 +11,7 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
-const clouds = {
-  aws: { read: publicObject, judge: rolesFor },
-  azure: { read: publicBlob, judge: identitiesFor },
-} as const;
+const clouds = { aws: { read: publicObject, judge: rolesFor }, azure: { read: publicBlob, judge: identitiesFor } } as const;
 
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const volume = "fenestra-identity";
@@ -63,11 +60,7 @@ export function identityChecks(
 async function tokenOfPod({ api, waitingImage, linuxWorkers }: CheckContext, cluster: Cluster): Promise<string> {
   const { namespace, name: serviceAccountName } = sampleAccount;
   const name = "identity-check";
-  const spec = {
-    serviceAccountName,
-    nodeSelector: { "kubernetes.io/os": "linux" },
-    containers: [waitingContainer(waitingImage)],
-  };
+  const spec = { serviceAccountName, nodeSelector: { "kubernetes.io/os": "linux" }, containers: [waitingContainer(waitingImage)] };
   try {
     const pod = await api.core.createNamespacedPod({ namespace, body: { metadata: { name }, spec } });
     expect(pod.spec?.volumes?.some((each) => each.name === volume) === true, "the pod got no volume with a token");

@@ -2,7 +2,6 @@ import type { V1Node } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { statusOf } from "../../checks/cluster/api.ts";
-import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
@@ -14,8 +13,10 @@ import { rollGroup, type Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
+import { maintenanceCheck } from "./maintenance.ts";
 import { type Follow, walk } from "./manual.ts";
 import { killLeader, machinesPage } from "./trust.ts";
+import { until } from "./until.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 const clientUsages = ["digital signature", "client auth"];
@@ -52,11 +53,6 @@ async function expectRefused({ certificates }: Api, names: readonly string[]) {
 
 async function nodesByName({ core }: Api): Promise<ReadonlyMap<string, V1Node>> {
   return new Map((await core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
-}
-
-/** Waits as long as a machine may take. */
-async function until(what: string, look: () => Promise<boolean>): Promise<void> {
-  await waitFor(what, look, { timeoutMs: limitsMs.machine, intervalMs: 500 });
 }
 
 /** Lets the node controller wait less for a Linux machine, and end as many as it finds, while a check runs. */
@@ -262,65 +258,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         note(`${workers(cloud).length} machines are new; the node controller began ${resumed} rolls`);
       },
     },
-    {
-      id: "replaced: maintenance",
-      title: "a machine that its cloud is about to restart drains as far as the time allows, and then takes pods again",
-      run: async (context) => {
-        const { api, cloud, kubectl, namespace, waitingImage, note } = context;
-        const { machine } = current(cloud);
-        const { nodeName } = cloud.identity(machine);
-        const names = ["maintained-moves", "maintained-stays"] as const;
-        const [moves, stays] = names;
-        const pods = async () => (await api.core.listNamespacedPod({ namespace })).items;
-        const marked = async (): Promise<boolean> => {
-          const { metadata, spec } = await api.core.readNode({ name: nodeName });
-          const mark = metadata?.annotations?.["fenestra.dev/cordoned"];
-          return mark !== undefined && spec?.unschedulable === true;
-        };
-        const budget = ["--namespace", namespace, "poddisruptionbudget", stays];
-        await kubectl(["create", ...budget, `--selector=app=${stays}`, "--min-available=1"]);
-        let end = (): void => undefined;
-        try {
-          for (const name of names)
-            await api.core.createNamespacedPod({
-              namespace,
-              body: checkPod(
-                name,
-                {
-                  nodeSelector: { "kubernetes.io/os": "linux", "kubernetes.io/hostname": nodeName },
-                  containers: [waitingContainer(waitingImage)],
-                },
-                { app: name },
-              ),
-            });
-          await until("the pods to run, and their budget to be counted", async () => {
-            const { stdout: healthy } = await kubectl(["get", ...budget, "--output=jsonpath={.status.currentHealthy}"]);
-            const running = (await pods()).filter(
-              ({ metadata, status: is }) => is?.phase === "Running" && names.some((name) => name === metadata?.name),
-            );
-            return healthy === "1" && running.length === names.length;
-          });
-          end = cloud.announceMaintenance(machine, new Date(Date.now() + 45_000));
-          await until("the node to be cordoned with a mark", marked);
-          await until("the pod that may move to be gone", async () => !(await pods()).some(({ metadata }) => metadata?.name === moves));
-          expect(await marked(), "the node takes pods before the machine is back");
-          end();
-          await until(
-            "the node to take pods again",
-            async () => (await api.core.readNode({ name: nodeName })).spec?.unschedulable !== true,
-          );
-          expect(
-            (await pods()).some(({ metadata }) => metadata?.name === stays),
-            "a pod whose budget holds it is gone",
-          );
-          note(`${nodeName} took no pods and takes them again`);
-        } finally {
-          end();
-          for (const name of names) await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
-          await kubectl(["delete", ...budget]);
-        }
-      },
-    },
+    maintenanceCheck((cloud) => current(cloud).machine),
   ];
   return checks.map((check) => ({ ...check, slow: true, limitMs: limitsMs.steps }));
 }

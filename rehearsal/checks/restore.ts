@@ -5,6 +5,7 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { readBack, writes } from "./availability.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
+import { until } from "./until.ts";
 
 /**
  * How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they
@@ -25,10 +26,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
         const began = Date.now();
         await lab.script(0, "etcd-snapshot.sh");
-        const noted = await context.api.core.readNamespacedConfigMap({
-          namespace: "kube-system",
-          name: "fenestra-etcd-snapshots",
-        });
+        const noted = await context.api.core.readNamespacedConfigMap({ namespace: "kube-system", name: "fenestra-etcd-snapshots" });
         const [time = "", name = ""] = (noted.data?.["cp-0"] ?? "").split(" ");
         // It is noted in whole seconds.
         expect(Date.parse(time) > began - 1_000, `the last snapshot noted in the cluster is of ${time}`);
@@ -47,14 +45,10 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
           [3, 0],
           "objects from before and after the snapshot",
         );
-        await waitFor(
-          `the nodes ${members.join(", ")} of the control plane`,
-          async () => {
-            const marked = await controlPlaneNodes(context);
-            return members.every((name) => marked.includes(name));
-          },
-          { timeoutMs: limitsMs.machine, intervalMs: 500 },
-        );
+        await until(`the nodes ${members.join(", ")} of the control plane`, async () => {
+          const marked = await controlPlaneNodes(context);
+          return members.every((name) => marked.includes(name));
+        });
       },
     },
     {
@@ -95,13 +89,10 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         for (const index of lab.indices) await lab.powerOff(index, "lost");
         await Promise.all(lab.indices.map((index) => lab.replace(index)));
         for (const index of lab.indices)
-          await waitFor(
-            `machine ${index} to wait for data`,
-            async () =>
-              /the volume is empty, and the cluster was initialised .*: waiting/.test(
-                await lab.machine(index).readFile("/var/log/fenestra/bootstrap.log"),
-              ),
-            { timeoutMs: limitsMs.machine, intervalMs: 500 },
+          await until(`machine ${index} to wait for data`, async () =>
+            /the volume is empty, and the cluster was initialised .*: waiting/.test(
+              await lab.machine(index).readFile("/var/log/fenestra/bootstrap.log"),
+            ),
           );
         for (const { stderr } of await lab.onAll("etcd-restore.sh", copy))
           expect(/has waited for data, and its bootstrap goes on/.test(stderr), `the restore says: ${stderr.trim()}`);
@@ -131,7 +122,5 @@ async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string
 }
 
 async function answersAgain({ kubectl }: CheckContext): Promise<void> {
-  await waitFor("the API to answer", async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0, {
-    timeoutMs: limitsMs.answer,
-  });
+  await waitFor("the API to answer", async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0, { timeoutMs: limitsMs.answer });
 }

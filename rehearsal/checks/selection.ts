@@ -51,10 +51,7 @@ export function checksOfFiles(
   { checkers, programs }: CheckOptions,
 ): ReturnType<typeof fileChecks> {
   const { atOnce, last } = fileChecks({ machines, checkers, kubeadm: programs.kubeadm.path, minor });
-  return {
-    atOnce: within(limitsMs.steps, atOnce),
-    last: within(limitsMs.steps, last),
-  };
+  return { atOnce: within(limitsMs.steps, atOnce), last: within(limitsMs.steps, last) };
 }
 
 /** What the checks of a cluster that is up are made of. */

@@ -51,12 +51,7 @@ export async function readAll(files: readonly SharedFile[], reader: Reader): Pro
 
 function grouped(machines: readonly DecodedMachine[], filesOf: (machine: DecodedMachine) => readonly DecodedFile[]): readonly SharedFile[] {
   const all = machines.flatMap((machine) =>
-    filesOf(machine).map(({ path, content }) => ({
-      name: machine.machine.name,
-      os: machine.payload.system,
-      path,
-      content,
-    })),
+    filesOf(machine).map(({ path, content }) => ({ name: machine.machine.name, os: machine.payload.system, path, content })),
   );
   const groups = Map.groupBy(all, ({ os, path, content }) => JSON.stringify([os, path, content]));
   return [...groups.values()].flatMap(([first, ...rest]) =>

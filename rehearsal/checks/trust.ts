@@ -217,11 +217,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const { metadata } = await bootstrap.certificates.createCertificateSigningRequest({
             body: {
               metadata: { generateName: "hostile-" },
-              spec: {
-                request: Buffer.from(request).toString("base64"),
-                signerName,
-                usages: ["digital signature", "client auth"],
-              },
+              spec: { request: Buffer.from(request).toString("base64"), signerName, usages: ["digital signature", "client auth"] },
             },
           });
           made.push(metadata?.name ?? "");

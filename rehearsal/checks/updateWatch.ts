@@ -101,9 +101,7 @@ export class UpdateWatch {
 
   async #write(): Promise<void> {
     const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${name}-` } };
-    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({
-      status: 0,
-    }));
+    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({ status: 0 }));
     if (status !== 201) {
       this.#failed += 1;
       return;

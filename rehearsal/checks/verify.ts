@@ -17,9 +17,7 @@ async function verify({ kubectl }: CheckContext, args: readonly string[]): Promi
   const file = path.join(insideNamespaces()?.workFolder ?? tmpdir(), `verify-${process.pid}.kubeconfig`);
   try {
     await writeFile(file, kubeconfig, { mode: 0o600 });
-    return await runCommand([process.execPath, program, "verify", "--kubeconfig", file, ...args], {
-      timeoutMs: limitsMs.program,
-    });
+    return await runCommand([process.execPath, program, "verify", "--kubeconfig", file, ...args], { timeoutMs: limitsMs.program });
   } finally {
     await rm(file, { force: true });
   }

@@ -71,11 +71,7 @@ async function hostLocal(subject: Subject, context: CheckContext): Promise<void>
   const overlay = overlaySchema.parse(settings.network);
   const { name, hostLocal: dataDir, reservations, sourceVip } = overlay;
   await machine.install(settings.programs.hostLocal, programs["host-local"]);
-  const stdin = JSON.stringify({
-    cniVersion,
-    name,
-    ipam: { type: "host-local", dataDir, ranges: [[{ subnet }]] },
-  });
+  const stdin = JSON.stringify({ cniVersion, name, ipam: { type: "host-local", dataDir, ranges: [[{ subnet }]] } });
   const request = async (command: string): Promise<Outcome> =>
     await machine.run([settings.programs.hostLocal], { stdin, env: cniEnvironment(command, settings, overlay) });
   for (const command of ["DEL", "ADD"]) {
@@ -92,13 +88,7 @@ async function hostLocal(subject: Subject, context: CheckContext): Promise<void>
 
 function cniEnvironment(command: string, { paths }: Subject["settings"], { sourceVip }: Overlay): Readonly<Record<string, string>> {
   const { container, interface: name } = sourceVip;
-  return {
-    CNI_COMMAND: command,
-    CNI_CONTAINERID: container,
-    CNI_NETNS: container,
-    CNI_IFNAME: name,
-    CNI_PATH: paths.cniBin,
-  };
+  return { CNI_COMMAND: command, CNI_CONTAINERID: container, CNI_NETNS: container, CNI_IFNAME: name, CNI_PATH: paths.cniBin };
 }
 
 const conflistSchema = z.looseObject({
@@ -152,12 +142,7 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
       apiVersion: "v1",
       kind: "Config",
       "current-context": "node",
-      clusters: [
-        {
-          name: "cluster",
-          cluster: { server: fill("@API_SERVER@"), "certificate-authority": settings.paths.clusterCa },
-        },
-      ],
+      clusters: [{ name: "cluster", cluster: { server: fill("@API_SERVER@"), "certificate-authority": settings.paths.clusterCa } }],
       users: [{ name: "pod", user: { tokenFile: settings.paths.serviceAccountToken } }],
       contexts: [{ name: "node", context: { cluster: "cluster", user: "pod" } }],
     }),

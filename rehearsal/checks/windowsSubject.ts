@@ -60,12 +60,7 @@ async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: Chec
   const { files, fill } = machine.joined;
   const text = files.find(({ path }) => path === machineFile)?.content ?? "";
   const { spec } = await api.core.readNode({ name: machine.name });
-  return {
-    machine,
-    settings: settingsSchema.parse(JSON.parse(fill(text))),
-    programs: wine.programs,
-    subnet: spec?.podCIDR ?? "",
-  };
+  return { machine, settings: settingsSchema.parse(JSON.parse(fill(text))), programs: wine.programs, subnet: spec?.podCIDR ?? "" };
 }
 
 /** Path of a file of `C:\` from the drive's root on. */

@@ -41,18 +41,11 @@ const launcher = (name: string): string =>
   `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
 
 /** Launchers of programs that are started with more than their own command line. */
-const launchers: Readonly<Record<string, string>> = {
-  kubelet: kubeletLauncher,
-  containerd: runtimeLauncher,
-};
+const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
 
 /** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
-  containerd: () => ({
-    "bin/containerd": "containerd",
-    "bin/ctr": "ctr",
-    "bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
-  }),
+  containerd: () => ({ "bin/containerd": "containerd", "bin/ctr": "ctr", "bin/containerd-shim-runc-v2": "containerd-shim-runc-v2" }),
   crictl: () => ({ crictl: "crictl" }),
   "cni-plugins": () =>
     Object.fromEntries(

@@ -37,10 +37,7 @@ export async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Prom
       core.replaceNamespacedServiceStatus({
         name,
         namespace,
-        body: {
-          ...service,
-          status: { ...service.status, loadBalancer: { ingress: [{ ip: `203.0.113.${firstBalancer + index}` }] } },
-        },
+        body: { ...service, status: { ...service.status, loadBalancer: { ingress: [{ ip: `203.0.113.${firstBalancer + index}` }] } } },
       }),
     );
   }
@@ -72,9 +69,7 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string)
       claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid },
       csi: { driver, volumeHandle: `simulated-${uid}` },
       nodeAffinity: {
-        required: {
-          nodeSelectorTerms: [{ matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] }],
-        },
+        required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] }] },
       },
     },
   };

@@ -73,13 +73,7 @@ export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const lacks = Promise.race([mirror.lacks, refused.promise]);
   // Nobody may be waiting any more.
   lacks.catch(() => undefined);
-  return {
-    ...settings,
-    hosts: (proxy ?? place).hosts,
-    requests: mirror.requests,
-    proxied,
-    lacks,
-  };
+  return { ...settings, hosts: (proxy ?? place).hosts, requests: mirror.requests, proxied, lacks };
 }
 
 /** Where a server of a URL listens in this network, and how machines find it there. */

@@ -32,11 +32,13 @@ export async function creators(cluster: Cluster): Promise<ReadonlyMap<string, st
  * pkg/kubelet/kubelet_node_status.go, 1.36.3). What was refused created nothing.
  */
 export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
-  const events = lines.map(auditEventOf).map(({ objectRef, user: { username }, responseStatus }) => ({
-    node: objectRef?.name ?? username.replace("system:node:", ""),
-    username,
-    code: responseStatus?.code ?? 500,
-  }));
+  const events = lines
+    .map(auditEventOf)
+    .map(({ objectRef, user: { username }, responseStatus }) => ({
+      node: objectRef?.name ?? username.replace("system:node:", ""),
+      username,
+      code: responseStatus?.code ?? 500,
+    }));
   const possible = events.filter(({ code }) => code === 409 || code >= 500);
   const certain = events.filter(({ code }) => code === 201);
   return new Map([...possible, ...certain].map(({ node, username }) => [node, username]));
@@ -49,13 +51,7 @@ const auditEvent = z.looseObject({
   verb: z.string(),
   /** Nobody in the event of a request whose credentials were refused. */
   user: z.looseObject({ username: z.string().default("") }),
-  objectRef: z
-    .looseObject({
-      apiGroup: z.string().optional(),
-      resource: z.string().optional(),
-      name: z.string().optional(),
-    })
-    .optional(),
+  objectRef: z.looseObject({ apiGroup: z.string().optional(), resource: z.string().optional(), name: z.string().optional() }).optional(),
   responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
 });
 

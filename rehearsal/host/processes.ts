@@ -75,11 +75,7 @@ export async function startInMachine(machine: MachineNamespaces, argv: readonly 
   const log = openSync(options.logFile, "a");
   const [file = "", ...args] = inMachine(machine, argv);
   // A process group of its own: Ctrl-C reaches the harness first, which ends things in order.
-  const child = spawn(file, args, {
-    env: machineEnvironment(options.env),
-    detached: true,
-    stdio: ["ignore", log, log],
-  });
+  const child = spawn(file, args, { env: machineEnvironment(options.env), detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
   let ended: number | undefined;
   const exited = new Promise<number>((resolve) => {

@@ -21,10 +21,7 @@ export async function serveControl(folder: string, handle: ControlHandler): Prom
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
     const [command = "", ...args] = body.replace(/\n$/, "").split("\n");
-    const { code, text } = await handle(command, args).catch((error: unknown) => ({
-      code: 1,
-      text: `rehearsal: ${messageOf(error)}`,
-    }));
+    const { code, text } = await handle(command, args).catch((error: unknown) => ({ code: 1, text: `rehearsal: ${messageOf(error)}` }));
     response.end(`${code}\n${text ?? ""}`);
   });
   await new Promise<void>((resolve, reject) => {

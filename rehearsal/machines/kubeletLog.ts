@@ -9,10 +9,7 @@ const withError = (message: string): RegExp => new RegExp(String.raw`"${message}
  */
 const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp }[] = [
   { pattern: withError("command failed"), lasting: /./ },
-  {
-    pattern: withError("Failed while requesting a signed certificate from the control plane"),
-    lasting: /forbidden|Unauthorized|x509/,
-  },
+  { pattern: withError("Failed while requesting a signed certificate from the control plane"), lasting: /forbidden|Unauthorized|x509/ },
   // One for serving passes by itself: the cloud controller may not have named the machine yet.
   {
     pattern: new RegExp(`${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`),

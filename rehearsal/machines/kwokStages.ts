@@ -147,11 +147,7 @@ export function kwokStages(): string {
     spec: {
       resourceRef: { apiGroup: "v1", kind },
       selector: {
-        matchExpressions: when.map(([key, operator, values]) => ({
-          key,
-          operator,
-          ...(values === undefined ? {} : { values }),
-        })),
+        matchExpressions: when.map(([key, operator, values]) => ({ key, operator, ...(values === undefined ? {} : { values }) })),
       },
       next,
     },

@@ -81,10 +81,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
     return { code: 127, text: `no fake for ${command}` };
   });
-  for (const [file, content] of Object.entries({
-    ...imageTable(options.addOnPrograms ?? new Map()),
-    ...kubeletDropIn(),
-  }))
+  for (const [file, content] of Object.entries({ ...imageTable(options.addOnPrograms ?? new Map()), ...kubeletDropIn() }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {

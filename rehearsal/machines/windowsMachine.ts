@@ -101,10 +101,7 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
   let server: Promise<void> | undefined;
   const serve = async (): Promise<void> => {
     const script = `{ ${startServer}; } </dev/null >/dev/null 2>&1`;
-    const { code } = await runOnDrive(["bash", "-c", script, "bash", wine.server, wine.loader], {
-      timeoutMs: limitsMs.program,
-      env,
-    });
+    const { code } = await runOnDrive(["bash", "-c", script, "bash", wine.server, wine.loader], { timeoutMs: limitsMs.program, env });
     if (code !== 0) throw new Error(`${name}: Wine's server could not be started: exit code ${code}`);
   };
   return {
@@ -158,11 +155,7 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
   const { year, build } = windowsRelease(options.machine, options.pinnedImages);
   await api.coordination.deleteNamespacedLease({ name, namespace: "kube-node-lease" }).catch(() => undefined);
   const disk = { "ephemeral-storage": `${hardware.diskGib}Gi` };
-  const system = {
-    operatingSystem: "windows",
-    osImage: `Windows Server ${year} Datacenter`,
-    kernelVersion: `${build}.0`,
-  };
+  const system = { operatingSystem: "windows", osImage: `Windows Server ${year} Datacenter`, kernelVersion: `${build}.0` };
   const complete = async () => {
     const node = await api.core.readNode({ name });
     const { status } = node;
@@ -170,10 +163,7 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
     const allocatable = { ...status?.allocatable, ...disk };
     const nodeInfo = status?.nodeInfo;
     const own = wine === undefined && nodeInfo !== undefined ? { nodeInfo: { ...nodeInfo, ...system } } : {};
-    return await api.core.replaceNodeStatus({
-      name,
-      body: { ...node, status: { ...status, capacity, allocatable, ...own } },
-    });
+    return await api.core.replaceNodeStatus({ name, body: { ...node, status: { ...status, capacity, allocatable, ...own } } });
   };
   await waitFor(`node ${name} to have a disk`, complete, { timeoutMs: limitsMs.change });
   await giveToKwok(api, name, wine === undefined ? systemLabels : {});

@@ -23,12 +23,7 @@ const machineSchema = z.looseObject({
   stages: z.array(z.looseObject({ name: z.string(), fills: z.array(z.string()).optional() })),
 });
 
-const joinSecretSchema = z.looseObject({
-  server: z.string(),
-  caCertificate: z.string(),
-  token: z.string(),
-  expires: z.string(),
-});
+const joinSecretSchema = z.looseObject({ server: z.string(), caCertificate: z.string(), token: z.string(), expires: z.string() });
 
 /** Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none. */
 function windowsYear(image: string): string | undefined {

@@ -105,10 +105,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "k8s.io/node-problem-detector",
     sum: "h1:2Dxx80GmUiEplFZbdIPKp3VIeuP7RY1hvtEzbRZVkiY=",
     goPackage: "./cmd/nodeproblemdetector",
-    files: {
-      "/config/kernel-monitor.json": "config/kernel-monitor.json",
-      "/config/readonly-monitor.json": "config/readonly-monitor.json",
-    },
+    files: { "/config/kernel-monitor.json": "config/kernel-monitor.json", "/config/readonly-monitor.json": "config/readonly-monitor.json" },
     buildSeconds: 60,
   },
   {

@@ -53,18 +53,8 @@ export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   kubectl: kubernetes("kubectl", ["version", "--client"], 15),
   kubelet: kubernetes("kubelet", ["--version"], 45),
   etcd: { project: "etcd", goPackage: "go.etcd.io/etcd/server/v3", versionArguments: ["--version"], buildSeconds: 15 },
-  etcdctl: {
-    project: "etcd",
-    goPackage: "go.etcd.io/etcd/etcdctl/v3",
-    versionArguments: ["version"],
-    buildSeconds: 5,
-  },
-  etcdutl: {
-    project: "etcd",
-    goPackage: "go.etcd.io/etcd/etcdutl/v3",
-    versionArguments: ["version"],
-    buildSeconds: 5,
-  },
+  etcdctl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdctl/v3", versionArguments: ["version"], buildSeconds: 5 },
+  etcdutl: { project: "etcd", goPackage: "go.etcd.io/etcd/etcdutl/v3", versionArguments: ["version"], buildSeconds: 5 },
   kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 15 },
 };
 

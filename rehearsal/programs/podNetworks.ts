@@ -27,12 +27,7 @@ export const podNetworkDaemonSets = {
 /** Images of pod networks. */
 export const podNetworkImages: readonly KnownImage[] = [
   // flannel's init containers copy the pod network's configuration and plug-in to the machine, and do so for real. flanneld is not run.
-  {
-    image: "ghcr.io/flannel-io/flannel-cni-plugin",
-    files: { "/flannel": "/.rehearsal/commands/flannel" },
-    system: true,
-    programs: ["cp"],
-  },
+  { image: "ghcr.io/flannel-io/flannel-cni-plugin", files: { "/flannel": "/.rehearsal/commands/flannel" }, system: true, programs: ["cp"] },
   {
     image: "ghcr.io/flannel-io/flannel",
     files: { "/opt/bin/install-conf": "/.rehearsal/commands/install-conf" },

@@ -26,11 +26,7 @@ function kubernetes(name: string, buildSeconds: number): WindowsProgram {
 }
 
 function plugin(folder: string): WindowsProgram {
-  return {
-    goPackage: `github.com/containernetworking/plugins/plugins/${folder}`,
-    module: "tools/readers",
-    buildSeconds: 5,
-  };
+  return { goPackage: `github.com/containernetworking/plugins/plugins/${folder}`, module: "tools/readers", buildSeconds: 5 };
 }
 
 /** The Windows programs of a rehearsal. */

@@ -102,13 +102,7 @@ async function makeTemplate(work: string, template: string, tools: Tools): Promi
 /** A prefix whose system folder has links to Wine's libraries, not copies: 650 MB less. */
 async function makePrefix(prefix: string, { loader, server }: Tools): Promise<void> {
   await mkdir(prefix);
-  const env = {
-    ...process.env,
-    WINEPREFIX: prefix,
-    WINEDEBUG: "-all",
-    WINEDLLOVERRIDES: "mscoree,mshtml=",
-    DISPLAY: "",
-  };
+  const env = { ...process.env, WINEPREFIX: prefix, WINEDEBUG: "-all", WINEDLLOVERRIDES: "mscoree,mshtml=", DISPLAY: "" };
   await runOrFail([loader, "wineboot", "--init"], { env, timeoutMs: 180_000 });
   await runOrFail([server, "--wait"], { env });
   const libraries = libraryFolders.find((folder) => existsSync(folder));

@@ -23,10 +23,7 @@ const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | u
     ],
   },
   smb: { shares: [{ name: "files", source: "//files.corp.example.com/pods", secret: "files" }] },
-  logs: {
-    otlp: { endpoint: "https://otlp.example.com/v1/logs" },
-    windowsSecurity: true,
-  },
+  logs: { otlp: { endpoint: "https://otlp.example.com/v1/logs" }, windowsSecurity: true },
 };
 
 /** Every add-on that the schema has, switched on. */

@@ -69,10 +69,7 @@ export interface RehearsalSettings {
 export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean> {
   const { config: written, everyAddOn, engine } = settings;
   const started = process.env[startVariable];
-  const progress = createProgress({
-    stream: process.stdout,
-    ...(started === undefined ? {} : { startedAt: Number(started) }),
-  });
+  const progress = createProgress({ stream: process.stdout, ...(started === undefined ? {} : { startedAt: Number(started) }) });
   loadConfig(written);
   const asked = everyAddOn ? withEveryAddOn(written) : written;
   const config = engine ? withoutExamples(asked) : asked;

@@ -187,13 +187,13 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ...inObject("ConfigMap", "fenestra-node-controller", (text) => text.replace(/(perHour[^:]*:)\d+/, "$10")),
   },
   "absence-by-lists": {
-    what: "the node controller takes a machine for gone that lists leave out (Azure: its files are in the user data)",
+    what: "the node controller takes a machine for gone that lists leave out, however new its Node (Azure: its files are in the user data)",
     fails: "replaced: without a Node",
-    ...inFiles(({ path, content }) =>
-      path.endsWith("/controller.py")
-        ? content.replace("return action.machine is not None or self.cloud.gone(action.node)", "return True")
-        : content,
-    ),
+    ...inFiles(({ path, content }) => {
+      if (path.endsWith("/judge.py")) return content.replace(/OLD_NODE = (.*), \d+$/m, "OLD_NODE = $1, 0");
+      if (!path.endsWith("/controller.py")) return content;
+      return content.replace("return action.machine is not None or self.cloud.gone(action.node)", "return True");
+    }),
   },
   "health-before-join": {
     what: "Linux workers open their health port whether their node is Ready or not (Azure)",

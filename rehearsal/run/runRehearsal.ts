@@ -145,19 +145,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   });
   const isAsked = ({ id }: { readonly id: string }): boolean => id.startsWith(selection.only);
   const broughtUp = bringUp.map(({ id }) => id);
-  const parts = {
-    options,
-    stackConfig,
-    program,
-    cloud,
-    infra,
-    decoded,
-    cluster,
-    lab,
-    pools,
-    updates,
-    kubeconfig,
-  };
+  const parts = { options, stackConfig, program, cloud, infra, decoded, cluster, lab, pools, updates, kubeconfig };
   const lists = checksOfCluster(parts);
   const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), selection);
   const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];

@@ -96,9 +96,7 @@ describe("the control plane on AWS", () => {
       assert.deepEqual(options.hooks, { beforeUpdate: [`aws-prod-control-plane-gate-${index}`] });
     }
     const api = resource(prod, stashType, "aws-prod-control-plane-api");
-    assert.deepEqual(api.inputs, {
-      input: [0, 1, 2].map((index) => resource(prod, instanceType, instanceName(index)).id ?? ""),
-    });
+    assert.deepEqual(api.inputs, { input: [0, 1, 2].map((index) => resource(prod, instanceType, instanceName(index)).id ?? "") });
     const hook = ["aws-prod-control-plane-api"];
     assert.deepEqual(api.options.hooks, { beforeCreate: hook, beforeUpdate: hook });
   });
@@ -165,9 +163,7 @@ describe("the control plane on AWS", () => {
       textOf(resource(recorded, instanceType, instanceName(0)).options.replacementTrigger);
     const changed = async (changes: Record<string, string>): Promise<boolean> => trigger(await run("aws-prod", changes)) !== trigger(prod);
     const base = { replicas: 3, size: "m7i.xlarge", image: "ami-0123456789abcdef0", etcdDiskGb: 40 };
-    const withPlane = (change: object): Record<string, string> => ({
-      controlPlane: JSON.stringify({ ...base, ...change }),
-    });
+    const withPlane = (change: object): Record<string, string> => ({ controlPlane: JSON.stringify({ ...base, ...change }) });
     assert.equal(await changed({}), false);
     assert.equal(await changed({ tags: JSON.stringify({ owner: "others" }) }), false);
     assert.equal(await changed(withPlane({ etcdDiskGb: 50 })), false);

@@ -4,10 +4,7 @@ import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 
-const mirror = JSON.stringify({
-  artifacts: "https://mirror.example",
-  registries: { "registry.k8s.io": "https://mirror.example" },
-});
+const mirror = JSON.stringify({ artifacts: "https://mirror.example", registries: { "registry.k8s.io": "https://mirror.example" } });
 
 function make(nat: string, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
   const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];

@@ -38,11 +38,7 @@ describe("purchase and placement of pools on AWS", () => {
       osDisk: { iops: 3500, throughput: 200, encryptionKey: key },
       etcdDisk: { type: "io2", iops: 4000, encryptionKey: key },
     };
-    const spec = specOf("aws-dev", {
-      pools: JSON.stringify(pools),
-      iam: JSON.stringify(iam),
-      controlPlane: JSON.stringify(controlPlane),
-    });
+    const spec = specOf("aws-dev", { pools: JSON.stringify(pools), iam: JSON.stringify(iam), controlPlane: JSON.stringify(controlPlane) });
     made = await runSpec(spec);
   });
   const template = (pool: string) => resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
@@ -79,10 +75,7 @@ describe("purchase and placement of pools on AWS", () => {
   });
 
   it("limit the price of spot machines", () => {
-    assert.deepEqual(template("cheap").instanceMarketOptions, {
-      marketType: "spot",
-      spotOptions: { maxPrice: "0.05" },
-    });
+    assert.deepEqual(template("cheap").instanceMarketOptions, { marketType: "spot", spotOptions: { maxPrice: "0.05" } });
     assert.equal(groupOf("cheap").mixedInstancesPolicy, undefined);
   });
 
@@ -95,9 +88,7 @@ describe("purchase and placement of pools on AWS", () => {
 
   it("run on reserved capacity and own hosts, with further groups and an own profile", () => {
     const { capacityReservationSpecification, placement, iamInstanceProfile, networkInterfaces } = template("win");
-    assert.deepEqual(capacityReservationSpecification, {
-      capacityReservationTarget: { capacityReservationId: "cr-0123456789abcdef0" },
-    });
+    assert.deepEqual(capacityReservationSpecification, { capacityReservationTarget: { capacityReservationId: "cr-0123456789abcdef0" } });
     assert.deepEqual(placement, { tenancy: "host", hostResourceGroupArn: group("hosts") });
     assert.deepEqual(iamInstanceProfile, { arn: profile });
     const workers = resource(made, "aws:ec2/securityGroup:SecurityGroup", "aws-dev-security-workers").id;

@@ -90,12 +90,7 @@ describe("every policy", () => {
   }
 
   it("stays below the 6,144 characters of a policy, with the longest names there can be", () => {
-    const long = {
-      ...scope,
-      cluster: "c".repeat(20),
-      region: "ap-southeast-2",
-      keyArn: `${scope.keyArn}${"0".repeat(40)}`,
-    };
+    const long = { ...scope, cluster: "c".repeat(20), region: "ap-southeast-2", keyArn: `${scope.keyArn}${"0".repeat(40)}` };
     const { initialised: marker, ...keys } = controlPlaneParameters(long.cluster);
     const parameters = { read: Object.values(keys), write: [joinParameter(long.cluster), marker] };
     const longBucket = `arn:aws:s3:::${"b".repeat(63)}`;

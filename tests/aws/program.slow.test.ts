@@ -21,11 +21,7 @@ describe("the program on AWS", () => {
     const recorded = await run("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
     // A hyphen and seven random characters.
     const suffix = 8;
-    const limits = {
-      "aws:iam/role:Role": 64,
-      "aws:s3/bucket:Bucket": 63,
-      "aws:ec2/launchTemplate:LaunchTemplate": 128,
-    };
+    const limits = { "aws:iam/role:Role": 64, "aws:s3/bucket:Bucket": 63, "aws:ec2/launchTemplate:LaunchTemplate": 128 };
     for (const [type, limit] of Object.entries(limits)) {
       const names = [...ofType(recorded, type).keys()];
       assert.ok(names.length > 0, type);

@@ -30,10 +30,7 @@ const pools = [
 describe("purchase and placement of pools on Azure", () => {
   let made: Recorded;
   before(async () => {
-    const controlPlane = {
-      osDisk: { type: "StandardSSD_LRS", encryptionKey: key },
-      etcdDisk: { encryptionKey: etcdKey },
-    };
+    const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: etcdKey } };
     made = await runStack("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
   });
   const group = (pool: string) => resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;

@@ -19,11 +19,7 @@ async function run(checks: readonly Check[], options: Partial<RunOptions> = {}):
   const results = await runChecks(
     checks,
     {},
-    {
-      limitMs: 1_000,
-      onResult: ({ id }, { number, of }) => seen.push(`${number}/${of} ${id}`),
-      ...options,
-    },
+    { limitMs: 1_000, onResult: ({ id }, { number, of }) => seen.push(`${number}/${of} ${id}`), ...options },
   );
   if (options.onResult === undefined)
     assert.deepEqual(
@@ -50,14 +46,7 @@ describe("the engine of checks", () => {
       [
         { id: "a", title: "title of a", outcome: "passed", notes: [] },
         { id: "b", title: "title of b", outcome: "passed", notes: ["after a"] },
-        {
-          id: "c",
-          title: "title of c",
-          outcome: "failed",
-          reason: "it is broken",
-          lookAt: "kubectl get it",
-          notes: [],
-        },
+        { id: "c", title: "title of c", outcome: "failed", reason: "it is broken", lookAt: "kubectl get it", notes: [] },
       ] satisfies Omit<CheckResult, "seconds">[],
     );
   });

@@ -13,11 +13,7 @@ function deployment(status: V1Deployment["status"]): V1Deployment {
   };
 }
 function pod(status: V1Pod["status"]): V1Pod {
-  return {
-    metadata: { name: "web-1", namespace: "shop", labels },
-    spec: { nodeName: "n1", containers: [] },
-    status: { ...status },
-  };
+  return { metadata: { name: "web-1", namespace: "shop", labels }, spec: { nodeName: "n1", containers: [] }, status: { ...status } };
 }
 const of = (each: V1Deployment, pods: readonly V1Pod[] = []) =>
   workloadProblems({ deployments: [each], statefulSets: [], daemonSets: [], pods });
@@ -86,10 +82,7 @@ describe("workloads", () => {
     it(`tell of a pod: ${reason}`, () =>
       assert.equal(
         podProblem(
-          pod({
-            phase: status.phase,
-            ...("containerStatuses" in status ? { containerStatuses: [...status.containerStatuses] } : {}),
-          }),
+          pod({ phase: status.phase, ...("containerStatuses" in status ? { containerStatuses: [...status.containerStatuses] } : {}) }),
         ),
         reason,
       ));
@@ -123,9 +116,7 @@ describe("workloads", () => {
 describe("removal of a namespace", () => {
   const condition = (type: string, status: string) => ({ type, status, message: `${type} says` });
   it("waits while something is left, and says what", () => {
-    assert.throws(() => emptied([condition("NamespaceContentRemaining", "True")]), {
-      message: "NamespaceContentRemaining says",
-    });
+    assert.throws(() => emptied([condition("NamespaceContentRemaining", "True")]), { message: "NamespaceContentRemaining says" });
     assert.throws(
       () =>
         emptied([

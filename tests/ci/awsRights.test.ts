@@ -42,11 +42,7 @@ describe("the rights of the workflows on AWS", () => {
         if (Resource?.includes("*") === true) assert.ok(Condition !== undefined || Sid.startsWith("LookAt"), `${Sid} on everything`);
   });
 
-  const roles = {
-    preview: [policies.preview],
-    drift: [policies.drift],
-    deploy: [state, look, resources],
-  };
+  const roles = { preview: [policies.preview], drift: [policies.drift], deploy: [state, look, resources] };
   const account = "123456789012";
   const region = "eu-central-1";
   const zone = `arn:aws:route53:::hostedzone/${scope.record.zone}`;

@@ -23,6 +23,7 @@ const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
 const exampleOf = (cloud: Cloud) => ({
   ...readStackFile(cloud, setup),
   "fenestra-ci:stackDir": "examples/stacks",
+  "fenestra-ci:stacks": JSON.stringify([`${cloud}-dev`, `${cloud}-prod`]),
   "fenestra-ci:repository": "octo-org/clusters",
   "fenestra-ci:repositoryIds": `{"owner":"12","repository":"345"}`,
 });

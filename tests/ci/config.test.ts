@@ -29,11 +29,7 @@ describe("the subject of a run", () => {
 });
 
 describe("the config of the setup", () => {
-  const config = {
-    "fenestra-ci:repository": "o/r",
-    "fenestra-ci:stacks": `["aws-dev"]`,
-    "fenestra-ci:stackDir": "examples/stacks",
-  };
+  const config = { "fenestra-ci:repository": "o/r", "fenestra-ci:stacks": `["aws-dev"]`, "fenestra-ci:stackDir": "examples/stacks" };
   const refused = (over: Readonly<Record<string, string>>, ...messages: readonly RegExp[]) =>
     assert.throws(
       () => loadCiConfig({ ...config, ...over }),

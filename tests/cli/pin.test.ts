@@ -182,12 +182,7 @@ describe("fenestra pin", () => {
     const { defaultRelease, cniSpec, images: newImages, networks } = JSON.parse(read("versions.json"));
     assert.deepEqual(
       { defaultRelease, cniSpec, newImages, networks },
-      {
-        defaultRelease: "1.36.5",
-        cniSpec: "1.0.0",
-        newImages: moved,
-        networks: { n: { "ghcr.io/o/d": "1.0.1" } },
-      },
+      { defaultRelease: "1.36.5", cniSpec: "1.0.0", newImages: moved, networks: { n: { "ghcr.io/o/d": "1.0.1" } } },
     );
     for (const [index, [before, changed = before]] of stacks.entries()) assert.equal(read(`stacks/Pulumi.${index}.yaml`), changed);
     assert.deepEqual(selectableVersions(after), ["1.36.4", "1.36.5"], "two releases of a minor stay");

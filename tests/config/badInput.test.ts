@@ -24,13 +24,7 @@ const pools = [
   { name: "win", os: "windows-2022" },
 ];
 const valid = {
-  aws: {
-    cloud: "aws",
-    name: "test",
-    region: "eu-central-1",
-    network: { zones: ["eu-central-1a", "eu-central-1b"] },
-    pools,
-  },
+  aws: { cloud: "aws", name: "test", region: "eu-central-1", network: { zones: ["eu-central-1a", "eu-central-1b"] }, pools },
   azure: { cloud: "azure", name: "test", region: "westeurope", network: { zones: ["1", "2"] }, pools },
 } as const;
 
@@ -269,12 +263,7 @@ describe("a problem's text", () => {
   });
 
   it("sorts as a reader counts and tells each problem once", () => {
-    const at = (index: number): Problem => ({
-      path: `config.fenestra:pools[${index}]`,
-      value: 1,
-      message: "is odd",
-      allowed: "even",
-    });
+    const at = (index: number): Problem => ({ path: `config.fenestra:pools[${index}]`, value: 1, message: "is odd", allowed: "even" });
     const error = new ConfigError([at(10), at(2), at(1), at(2)]);
     assert.deepEqual(
       error.problems.map(({ path: where }) => where.slice(-4)),

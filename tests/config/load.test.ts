@@ -57,19 +57,8 @@ describe("loading a stack's config", () => {
 
   it("fills in every default", () => {
     const { kubernetes, controlPlane, access, mirror, environment, httpProxy, accountId, tags } = loadConfig(texts);
-    assert.deepEqual(kubernetes, {
-      version: "1.36.4",
-      sizeTier: "small",
-      podCidr: "10.244.0.0/16",
-      serviceCidr: "10.96.0.0/16",
-    });
-    assert.deepEqual(controlPlane, {
-      replicas: 1,
-      image: "latest",
-      osDiskGb: 50,
-      etcdDiskGb: 20,
-      backup: { everyHours: 4 },
-    });
+    assert.deepEqual(kubernetes, { version: "1.36.4", sizeTier: "small", podCidr: "10.244.0.0/16", serviceCidr: "10.96.0.0/16" });
+    assert.deepEqual(controlPlane, { replicas: 1, image: "latest", osDiskGb: 50, etcdDiskGb: 20, backup: { everyHours: 4 } });
     assert.deepEqual(
       [access, mirror, environment, httpProxy, accountId, tags],
       [{ signIn: [], serviceAccountKeys: ["ecdsa"], kubeconfigGeneration: 1 }, { registries: {} }, "development", undefined, undefined, {}],
@@ -174,10 +163,7 @@ describe("reading a stack file", () => {
   });
 
   it("follows anchors", () => {
-    assert.deepEqual(read("config:\n  fenestra:a: &z [x]\n  fenestra:b: *z\n"), {
-      "fenestra:a": '["x"]',
-      "fenestra:b": '["x"]',
-    });
+    assert.deepEqual(read("config:\n  fenestra:a: &z [x]\n  fenestra:b: *z\n"), { "fenestra:a": '["x"]', "fenestra:b": '["x"]' });
   });
 
   it("merges a mapping, as Pulumi does", () => {
@@ -212,14 +198,7 @@ describe("reading a stack file", () => {
         ["config.fenestra:region", "True"],
       ],
     );
-    const plain = {
-      a: "01234567-89ab-cdef-0123-456789abcdef",
-      b: "10.0.0.0/16",
-      c: "0",
-      d: "1.50",
-      e: "yes",
-      f: "0x1F",
-    };
+    const plain = { a: "01234567-89ab-cdef-0123-456789abcdef", b: "10.0.0.0/16", c: "0", d: "1.50", e: "yes", f: "0x1F" };
     const dates = { k: "2026-01", l: "2026-12-31T23:59", m: "2026-11-22 3 nodes", n: "_1" };
     const text = Object.entries({ ...plain, ...dates, g: '"010"', h: "0123a", i: "1.36.4", j: "0b2" })
       .map(([name, value]) => `${name}: ${value}`)

@@ -155,10 +155,7 @@ describe("snippets of the documentation", () => {
   it("call fenestra with commands, options and stacks that exist", async () => {
     const calls = commandsOf("(?:fenestra/)?cli/fenestra");
     const inProse = documents().flatMap(({ file, prose }) =>
-      [...prose.matchAll(/`(?:cli\/)?fenestra ([^`<]+)`/g)].map(([, rest = ""]) => ({
-        at: file,
-        words: rest.split(" "),
-      })),
+      [...prose.matchAll(/`(?:cli\/)?fenestra ([^`<]+)`/g)].map(([, rest = ""]) => ({ at: file, words: rest.split(" ") })),
     );
     assert.ok(calls.length >= 10 && inProse.length >= 20, `${calls.length} and ${inProse.length} calls`);
     for (const { at, words } of [...calls, ...inProse]) {

@@ -42,14 +42,7 @@ async function runExample(cloud: string, outputs: PropertyMap, mode: OutputMode)
     return { id: request.name, outputs: { name: request.name, outputs, secretOutputNames: ["kubeconfig"] } };
   };
   const config = readStackFile(cloud, folder);
-  return runProgram({
-    entry: fileOf(new URL("index.ts", folder)),
-    project: "attach-a-pool",
-    stack: cloud,
-    config,
-    mode,
-    simulate,
-  });
+  return runProgram({ entry: fileOf(new URL("index.ts", folder)), project: "attach-a-pool", stack: cloud, config, mode, simulate });
 }
 
 /** What the cloud gives a pool's own resources, and the bucket of its scripts: the only values in which two equal pools may differ. */

@@ -119,10 +119,7 @@ describe("the gate behind a pool", () => {
   });
 
   it("takes the machines of a spot set on Azure as they are, since nothing replaces them", async () => {
-    const spec = {
-      ...azure,
-      pools: azure.pools.map((pool) => ({ ...pool, spot: true, count: 1, autoscale: undefined })),
-    };
+    const spec = { ...azure, pools: azure.pools.map((pool) => ({ ...pool, spot: true, count: 1, autoscale: undefined })) };
     await wait([[{ payload: older, kubelet: "v1.35.0" }]], { spec, pool: "win2019", roll: azureRoll });
   });
 

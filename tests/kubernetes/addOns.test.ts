@@ -135,11 +135,7 @@ describe("node problem detector on Windows", () => {
     const name = "node-problem-detector-windows";
     assert.deepEqual(
       podSpec(manifest(manifestsOf(row.spec), "DaemonSet", name))?.affinity,
-      onNodesThat({
-        key: "node.kubernetes.io/windows-build",
-        operator: "NotIn",
-        values: ["10.0.17763"],
-      }),
+      onNodesThat({ key: "node.kubernetes.io/windows-build", operator: "NotIn", values: ["10.0.17763"] }),
     );
     const only2019 = row.spec.pools.filter(({ release }) => release.name !== "windows-2022");
     const objects = manifestsOf(withPools(row.spec, only2019)).filter(({ metadata }) => metadata.name === name);

@@ -30,10 +30,7 @@ describe("the autoscaler", () => {
       const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
       const prefix = "--balancing-ignore-label=";
       const ignored = (containers?.[0]?.args ?? []).map(String).filter((text) => text.startsWith(prefix));
-      const [first, second] = spec.pools.map(({ scheduling }) => ({
-        ...scheduling.ownLabels,
-        ...scheduling.kubeletLabels,
-      }));
+      const [first, second] = spec.pools.map(({ scheduling }) => ({ ...scheduling.ownLabels, ...scheduling.kubeletLabels }));
       assert.ok(first !== undefined && second !== undefined);
       const different = Object.keys(first).filter((key) => Reflect.get(first, key) !== Reflect.get(second, key));
       assert.deepEqual(different, ["fenestra.dev/pool"]);

@@ -87,9 +87,7 @@ describe("log collectors", () => {
     const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(variablesOf);
     const hash = (env: typeof before) => env?.find(({ name }) => name === "CONFIGURATION")?.value;
     assert.notEqual(hash(before), hash(after));
-    assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, {
-      secretKeyRef: { name: "token", key: "value" },
-    });
+    assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, { secretKeyRef: { name: "token", key: "value" } });
   });
 });
 

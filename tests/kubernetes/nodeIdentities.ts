@@ -1,16 +1,35 @@
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { controlPlaneKey } from "../../components/kubernetes/workload.ts";
 
-/** What the built-in roles that the program binds may write (kubernetes/kubernetes: plugin/pkg/auth/authorizer/rbac/bootstrappolicy). */
-const builtIn: Readonly<Record<string, readonly string[]>> = {
+/** What the built-in roles that the program binds may write; ownNode.slow.test.ts reads them from a real API server. */
+export const builtIn: Readonly<Record<string, readonly string[]>> = {
   "system:node-problem-detector": ["patch nodes/status", "create|patch|update events", "create|patch|update events.k8s.io/events"],
   "system:node-proxier": ["create|patch|update events", "create|patch|update events.k8s.io/events"],
-  // Reviews answer, and change nothing.
   "system:auth-delegator": [],
   "extension-apiserver-authentication-reader": [],
 };
 
 const reads = ["get", "list", "watch"];
+
+/** Rules of a role, as far as they are read here. */
+interface Rule {
+  readonly apiGroups?: readonly unknown[] | undefined;
+  readonly resources?: readonly unknown[] | undefined;
+  readonly verbs: readonly unknown[];
+}
+
+/** What rules let somebody write, as `VERBS GROUP/RESOURCE`. Reviews answer, and change nothing. */
+export function writesOf(rules: readonly Rule[]): readonly string[] {
+  return rules.flatMap(({ apiGroups = [], resources = [], verbs }) => {
+    const writes = verbs
+      .map(String)
+      .filter((verb) => !reads.includes(verb))
+      .toSorted();
+    const changed = resources.map(String).filter((resource) => !resource.endsWith("reviews"));
+    if (writes.length === 0) return [];
+    return apiGroups.flatMap((group) => changed.map((resource) => `${writes.join("|")} ${group === "" ? "" : `${group}/`}${resource}`));
+  });
+}
 
 /** Accounts, as NAMESPACE:NAME, of the pods that may lie on a worker, with what each may write. */
 export function nodeSideWrites(objects: readonly Manifest[]): ReadonlyMap<string, readonly string[]> {
@@ -19,28 +38,21 @@ export function nodeSideWrites(objects: readonly Manifest[]): ReadonlyMap<string
     if (pod === undefined || controlPlaneKey in (pod.nodeSelector ?? {})) return [];
     return [`${each.metadata.namespace ?? "default"}:${pod.serviceAccountName ?? "default"}`];
   });
-  const writesOf = (kind: string, name: string, namespace: string | undefined): readonly string[] => {
+  const writesOfRole = (kind: string, name: string, namespace: string | undefined): readonly string[] => {
     const role = objects.find((each) => each.kind === kind && each.metadata.name === name && each.metadata.namespace === namespace);
     if (role === undefined || (role.kind !== "ClusterRole" && role.kind !== "Role")) {
       const known = builtIn[name];
       if (known === undefined) throw new RangeError(`what ${kind} ${name} may write is not known here`);
       return known;
     }
-    return (role.rules ?? []).flatMap(({ apiGroups = [], resources = [], verbs }) => {
-      const writes = verbs
-        .map(String)
-        .filter((verb) => !reads.includes(verb))
-        .toSorted();
-      if (writes.length === 0) return [];
-      return apiGroups.flatMap((group) => resources.map((resource) => `${writes.join("|")} ${group === "" ? "" : `${group}/`}${resource}`));
-    });
+    return writesOf(role.rules ?? []);
   };
   const found = [...new Set(accounts)].map((account): [string, readonly string[]] => {
     const rights = objects.flatMap((each) => {
       if (each.kind !== "ClusterRoleBinding" && each.kind !== "RoleBinding") return [];
       if (!each.subjects?.some(({ name, namespace }) => `${namespace}:${name}` === account)) return [];
       const { kind, name } = each.roleRef;
-      return writesOf(String(kind), String(name), kind === "Role" ? String(each.metadata.namespace) : undefined);
+      return writesOfRole(String(kind), String(name), kind === "Role" ? String(each.metadata.namespace) : undefined);
     });
     return [account, [...new Set(rights)].toSorted()];
   });

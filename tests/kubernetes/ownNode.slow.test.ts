@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
+import { z } from "zod";
 import { nodeIdentityPolicies, nodeWriters } from "../../components/kubernetes/guardRails/ownNode.ts";
 import { clusterRights, rule } from "../../components/kubernetes/workload.ts";
+import { runOrFail } from "../../rehearsal/testkit/machines.ts";
+import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
+import { obtainOrSkip } from "../support/skip.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { builtIn, writesOf } from "./nodeIdentities.ts";
 
 const accounts = Object.keys(nodeWriters).map((text) => {
   const [namespace = "", name = ""] = text.split(":");
@@ -94,6 +99,60 @@ describe("identities of a worker on a real API server", function () {
   });
   after(async () => {
     await api?.stop();
+  });
+
+  it("are those of kubeadm's own add-ons too, which write events and nothing else", async function () {
+    const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
+    const write = async (namespace: string, name: string): Promise<readonly string[]> => {
+      const { stdout } = await api.kubectl([
+        ...["auth", "can-i", "--list", "--no-headers", `--namespace=${namespace}`, `--as=system:serviceaccount:${namespace}:${name}`],
+        ...["--as-group=system:serviceaccounts", `--as-group=system:serviceaccounts:${namespace}`, "--as-group=system:authenticated"],
+      ]);
+      // Resource or path, paths, names, verbs.
+      const rows = [...stdout.matchAll(/^(\S*) +\[.*\] +\[(.*)\]$/gm)];
+      assert.ok(rows.length > 5, stdout);
+      return rows.flatMap(([, resource = "", verbs = ""]) =>
+        writesOf([{ apiGroups: [""], resources: [resource], verbs: verbs.split(" ") }]),
+      );
+    };
+    const found: Record<string, readonly string[]> = {};
+    for (const addOn of ["kube-proxy", "coredns"]) {
+      const printed = ["init", "phase", "addon", addOn, "--print-manifest", `--kubernetes-version=v${kubeadm.version}`];
+      const manifests = await runOrFail([kubeadm.path, ...printed]);
+      const { code, stderr } = await api.kubectl(["apply", "-f", "-"], manifests);
+      assert.equal(code, 0, stderr);
+      for (const [, account = ""] of manifests.matchAll(/^ +serviceAccountName: (.*)$/gm))
+        found[account] = await write("kube-system", account);
+    }
+    assert.deepEqual(found, { "kube-proxy": ["create|patch|update events", "create|patch|update events.events.k8s.io"], coredns: [] });
+    // The method itself sees a right to write.
+    assert.deepEqual(await write("kube-flannel", "kube-flannel"), ["patch|update nodes", "patch nodes/status"]);
+  });
+
+  it("have of the built-in roles what the derivation takes for granted", async () => {
+    const roleSchema = z.object({
+      items: z.array(
+        z.object({
+          metadata: z.object({ name: z.string() }),
+          rules: z
+            .array(
+              z.looseObject({
+                apiGroups: z.array(z.string()).optional(),
+                resources: z.array(z.string()).optional(),
+                verbs: z.array(z.string()),
+              }),
+            )
+            .nullish(),
+        }),
+      ),
+    });
+    const { stdout } = await api.kubectl(["get", "clusterroles,roles", "--namespace=kube-system", "--output=json"]);
+    const { items } = roleSchema.parse(JSON.parse(stdout));
+    for (const [name, writes] of Object.entries(builtIn)) {
+      const rules = items.find(({ metadata }) => metadata.name === name)?.rules;
+      assert.ok(rules, name);
+      assert.deepEqual(writesOf(rules), writes, name);
+    }
   });
 
   it("own every Node without the policies", async () => {

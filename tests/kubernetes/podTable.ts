@@ -30,11 +30,7 @@ const templated = (
 ): PodHome => ({
   kind,
   path: "spec.template.spec",
-  object: (spec) => ({
-    apiVersion,
-    kind,
-    spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } },
-  }),
+  object: (spec) => ({ apiVersion, kind, spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } } }),
 });
 
 /** Every kind of object in which a pod is described. */
@@ -85,11 +81,7 @@ const wanting = (key: string, values: readonly string[]) => ({
 const limits = { resources: { limits: { memory: "1Gi" } } };
 const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [{ name: "main", image, ...limits, ...more }];
 const servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
-const hostProcess = {
-  ...windows,
-  hostNetwork: true,
-  nodeSelector: { "kubernetes.io/os": "windows" },
-};
+const hostProcess = { ...windows, hostNetwork: true, nodeSelector: { "kubernetes.io/os": "windows" } };
 const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } };
 
 const account = (options: Readonly<Record<string, string>>) => ({ securityContext: { windowsOptions: options } });
@@ -215,11 +207,7 @@ export const podTable: readonly PodCase[] = [
   ...[{ gmsaCredentialSpec: "{}" }, { gmsaCredentialSpecName: "web" }].map((options) =>
     row(
       `${Object.keys(options)[0]} of an init container`,
-      {
-        ...windows,
-        containers: one("x"),
-        initContainers: [{ ...one("x", account(options))[0], name: "first" }],
-      },
+      { ...windows, containers: one("x"), initContainers: [{ ...one("x", account(options))[0], name: "first" }] },
       "refused",
       [noAccount],
     ),
@@ -240,11 +228,7 @@ export const podTable: readonly PodCase[] = [
   row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
 ];
 
-const placed = {
-  ...windows,
-  nodeSelector: { "kubernetes.io/os": "windows" },
-  tolerations: [{ key: "os", operator: "Exists" }],
-};
+const placed = { ...windows, nodeSelector: { "kubernetes.io/os": "windows" }, tolerations: [{ key: "os", operator: "Exists" }] };
 const unplaced = "before the API server adds anything: set {pod}.nodeSelector";
 
 /** Pods of DaemonSets: their templates must say themselves where they run. */

@@ -55,10 +55,7 @@ describe("samples", () => {
 
   for (const stack of ["aws-dev", "azure-dev"] as const)
     it(`read an object of the cloud by the identity of their service account: ${stack}`, async () => {
-      const spec = {
-        ...exampleSpec(stack),
-        workloadIdentity: { serviceAccounts: [], issuer: undefined, sample: true },
-      };
+      const spec = { ...exampleSpec(stack), workloadIdentity: { serviceAccounts: [], issuer: undefined, sample: true } };
       const all = manifestsOf(spec);
       const scripts = manifest(all, "ConfigMap", "read-object").data ?? {};
       assert.deepEqual(await syntaxErrors(String(scripts["read.ps1"])), []);

@@ -10,16 +10,8 @@ import { exampleSpec } from "../support/stacks.ts";
 const publicKeyEncoding = { type: "spki", format: "pem" } as const;
 /** Keys as the tls provider gives them. */
 const keys = {
-  ecdsa: generateKeyPairSync("ec", {
-    namedCurve: "P-256",
-    privateKeyEncoding: { type: "sec1", format: "pem" },
-    publicKeyEncoding,
-  }),
-  rsa: generateKeyPairSync("rsa", {
-    modulusLength: 2048,
-    privateKeyEncoding: { type: "pkcs1", format: "pem" },
-    publicKeyEncoding,
-  }),
+  ecdsa: generateKeyPairSync("ec", { namedCurve: "P-256", privateKeyEncoding: { type: "sec1", format: "pem" }, publicKeyEncoding }),
+  rsa: generateKeyPairSync("rsa", { modulusLength: 2048, privateKeyEncoding: { type: "pkcs1", format: "pem" }, publicKeyEncoding }),
 };
 type KeyName = keyof typeof keys;
 

@@ -66,10 +66,7 @@ export const serviceTable: readonly ServiceCase[] = [
   ),
   makes("no name for an address that exists", { ...azure({ "dns-label-name": "", "pip-name": "api" }), spec: balancer }, noName),
   changes("another port", "addressed", { spec: { ports: [{ port: 81 }] } }),
-  changes("its addresses taken away", "addressed", {
-    ...azure({ "additional-public-ips": null }),
-    spec: { externalIPs: [] },
-  }),
+  changes("its addresses taken away", "addressed", { ...azure({ "additional-public-ips": null }), spec: { externalIPs: [] } }),
   changes("one more address", "addressed", { spec: { externalIPs: [resolver, "10.0.0.4"] } }, noAddress),
   changes("another additional address", "addressed", azure({ "additional-public-ips": resolver }), noAnnotation(resolver)),
   changes("another port", "named", { spec: { ports: [{ port: 81 }] } }),

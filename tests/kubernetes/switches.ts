@@ -110,10 +110,7 @@ export const combinations: readonly Combination[] = (["aws-dev", "aws-prod", "az
     },
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
-    {
-      title: `${stack}, everything on, no Windows`,
-      spec: { ...withoutWindows(spec), addons: everythingOn(spec.cloud) },
-    },
+    { title: `${stack}, everything on, no Windows`, spec: { ...withoutWindows(spec), addons: everythingOn(spec.cloud) } },
   ];
 });
 

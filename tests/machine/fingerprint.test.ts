@@ -19,20 +19,13 @@ const kinds: readonly (readonly [string, (pool: CommonChange, of?: ClusterSpec) 
   [
     "linux",
     (change, of = spec) =>
-      exampleLinuxWorker({
-        ...of,
-        pools: of.pools.map((pool) => (pool.os === "linux" ? { ...pool, ...change } : pool)),
-      }),
+      exampleLinuxWorker({ ...of, pools: of.pools.map((pool) => (pool.os === "linux" ? { ...pool, ...change } : pool)) }),
   ],
   [
     "windows",
     (change, of = spec) => {
       const pool = of.pools.find((pool) => pool.os === "windows") ?? assert.fail("no Windows pool");
-      return windowsWorkerPayload({
-        spec: of,
-        pool: { ...pool, ...change },
-        access: exampleAccess("aws", of.name, "win"),
-      });
+      return windowsWorkerPayload({ spec: of, pool: { ...pool, ...change }, access: exampleAccess("aws", of.name, "win") });
     },
   ],
 ];

@@ -3,12 +3,7 @@ import { checked, flagName, kubeletFlags, refusedSettings, settableGates } from 
 import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./windows/examples.ts";
 
-const args = {
-  os: "windows",
-  minor: "1.36",
-  bootstrap: true,
-  labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" },
-} as const;
+const args = { os: "windows", minor: "1.36", bootstrap: true, labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" } } as const;
 
 describe("the kubelet's flags", () => {
   // The whole command lines are in the snapshots of the payloads.

@@ -9,10 +9,7 @@ import { exampleAccess } from "./windows/examples.ts";
 export const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
 export const registry =
   "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example";
-const access = {
-  aws: { resources: [repository] },
-  azure: { resources: [registry] },
-} as const;
+const access = { aws: { resources: [repository] }, azure: { resources: [registry] } } as const;
 
 export const specs = {
   aws: specOf("aws-prod", { registryAccess: JSON.stringify(access.aws) }),

@@ -36,9 +36,7 @@ describe("the user's own steps on a machine", function () {
     assert.deepEqual(patches, [
       "kubectl --kubeconfig /etc/kubernetes/kubelet.conf patch node i-0123456789abcdef0 --patch-file /etc/fenestra/node-patch.json",
     ]);
-    assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), {
-      metadata: { annotations: own.annotations },
-    });
+    assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), { metadata: { annotations: own.annotations } });
   });
 
   it("are stages of a Windows machine around its join", () => {

@@ -38,20 +38,12 @@ describe("pools", () => {
     const windows = { key: "os", value: "windows", effect: "NoSchedule" };
     assert.deepEqual(scheduling, {
       kubeletLabels: { "fenestra.dev/pool": "win", "fenestra.dev/hyperv": "true", "example.com/team": "a" },
-      ownLabels: {
-        "kubernetes.io/os": "windows",
-        "kubernetes.io/arch": "amd64",
-        "node.kubernetes.io/windows-build": "10.0.20348",
-      },
+      ownLabels: { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64", "node.kubernetes.io/windows-build": "10.0.20348" },
       taints: [windows, dedicated],
       runtimeClass: {
         name: "windows-2022",
         handler: "runhcs-wcow-process",
-        nodeSelector: {
-          "kubernetes.io/os": "windows",
-          "kubernetes.io/arch": "amd64",
-          "node.kubernetes.io/windows-build": "10.0.20348",
-        },
+        nodeSelector: { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64", "node.kubernetes.io/windows-build": "10.0.20348" },
         tolerations: [{ ...windows, operator: "Equal" }],
       },
     });

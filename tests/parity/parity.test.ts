@@ -95,10 +95,7 @@ const awsOnly = { files: ["privateBucket.ts", "scripts.ts"], components: ["Scrip
 const refused: readonly (readonly [cloud: Cloud, more: PlainConfig, path: RegExp])[] = [
   [
     "azure",
-    {
-      network: { zones: ["1"], nat: "none" },
-      mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } },
-    },
+    { network: { zones: ["1"], nat: "none" }, mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } } },
     /config\.fenestra:network\.nat/,
   ],
   ["aws", { encryptionAtHost: true }, /config\.fenestra:encryptionAtHost/],

@@ -30,11 +30,7 @@ describe("kubeconfig", () => {
 
   it("is read back by the gates of another program", () => {
     const client = { certificate: args.clientCertificate, key: args.clientKey };
-    assert.deepEqual(kubeconfigClient(kubeconfig(args)), {
-      server: args.server,
-      caCertificate: args.caCertificate,
-      client,
-    });
+    assert.deepEqual(kubeconfigClient(kubeconfig(args)), { server: args.server, caCertificate: args.caCertificate, client });
   });
 
   it("lets people sign in by kubectl's plug-in, and holds no secret", () => {

@@ -352,16 +352,8 @@ const rows: readonly Row[] = [
     "`network.zones`, another order",
     {},
     net({ zones: ["OTHER", "ZONE"] }),
-    on(all, {
-      refused: "network.zones",
-      replaced: `${awsNetwork} Volume`,
-      lost: "Eip Volume",
-    }),
-    on(all, {
-      refused: `network.zones ${azureSubnets}`,
-      replaced: "Disk VirtualMachine",
-      lost: "Disk PublicIPAddress",
-    }),
+    on(all, { refused: "network.zones", replaced: `${awsNetwork} Volume`, lost: "Eip Volume" }),
+    on(all, { refused: `network.zones ${azureSubnets}`, replaced: "Disk VirtualMachine", lost: "Disk PublicIPAddress" }),
   ],
   ["`kubernetes.podCidr`", {}, kubernetes({ podCidr: "10.200.0.0/16" }), ...everyNode({ refused: "kubernetes.podCidr" })],
   ["`kubernetes.serviceCidr`", {}, kubernetes({ serviceCidr: "10.97.0.0/16" }), ...everyNode({ refused: "kubernetes.serviceCidr" })],

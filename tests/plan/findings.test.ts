@@ -101,9 +101,7 @@ describe("findings", () => {
 
   const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
   const linux = { name: "linux", os: "linux", image };
-  const networks = (count: number) => ({
-    public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
-  });
+  const networks = (count: number) => ({ public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) } });
   const azure = { cloud: "azure", accountId: "01234567-89ab-cdef-0123-456789abcdef", network: { zones: ["1", "2", "3"], nat: "perZone" } };
   const onAzure = {
     ...azure,
@@ -222,20 +220,14 @@ describe("findings", () => {
 
   it("tell of registries that machines without a way out cannot reach", () => {
     const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
-    const container = (image: string): object => ({
-      spec: { template: { spec: { containers: [{ name: "a", image }] } } },
-    });
+    const container = (image: string): object => ({ spec: { template: { spec: { containers: [{ name: "a", image }] } } } });
     for (const [at, image] of ["registry.k8s.io/a:1", "mcr.microsoft.com/b:2", "quay.io/c:3", "quay.io/d:4"].entries())
       recording.add("kubernetes:apps/v1:Deployment", `d${at}`, { metadata: { name: `d${at}` }, ...container(image) });
     const registries = { "registry.k8s.io": "https://mirror.example.com/k8s" };
     const reach = (nat: string, more: object = {}): readonly string[] =>
       findings(
         input(
-          {
-            network: { zones, nat },
-            mirror: { artifacts: "https://mirror.example.com/files", registries },
-            ...more,
-          },
+          { network: { zones, nat }, mirror: { artifacts: "https://mirror.example.com/files", registries }, ...more },
           { program: recording.program() },
         ),
       ).flatMap(({ id, level, message }) => (id === "registry-out-of-reach" ? [`${level} ${message}`] : []));
@@ -246,24 +238,13 @@ describe("findings", () => {
     assert.deepEqual(reach("perZone"), []);
     assert.deepEqual(reach("none", { httpProxy: "http://proxy.example.com:3128" }), []);
     assert.deepEqual(
-      reach("none", {
-        mirror: {
-          artifacts: "https://mirror.example.com/files",
-          registries: { _default: "https://mirror.example.com" },
-        },
-      }),
+      reach("none", { mirror: { artifacts: "https://mirror.example.com/files", registries: { _default: "https://mirror.example.com" } } }),
       [],
     );
   });
 
   it("are in the order that a reader counts, each once, and said together", () => {
-    const pools = Array.from({ length: 11 }, (_, index) => ({
-      ...pool,
-      name: `win${index}`,
-      image: "latest",
-      perZone: true,
-      count: 3,
-    }));
+    const pools = Array.from({ length: 11 }, (_, index) => ({ ...pool, name: `win${index}`, image: "latest", perZone: true, count: 3 }));
     const all = findings(input({ pools: [linux, ...pools] }));
     const latest = all.filter(({ id }) => id === "image-latest");
     assert.deepEqual(

@@ -131,10 +131,7 @@ describe("the shape of a program", () => {
       () => requireSameResources(preview, update),
       (error) => {
         assert.ok(error instanceof ShapeError);
-        assert.deepEqual(error.difference, {
-          onlyUnknown: [],
-          onlyKnown: ["random:index/randomString:RandomString second"],
-        });
+        assert.deepEqual(error.difference, { onlyUnknown: [], onlyKnown: ["random:index/randomString:RandomString second"] });
         assert.match(error.message, /only once outputs are known: {4}random:index\/randomString:RandomString second/);
         return true;
       },

@@ -15,10 +15,7 @@ const rights = {
   aws: { statements: [{ actions: ["s3:GetObject"], resources: ["arn:aws:s3:::shop/*"] }] },
   azure: {
     roles: [
-      {
-        role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
-        scope: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop",
-      },
+      { role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", scope: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop" },
     ],
   },
 };

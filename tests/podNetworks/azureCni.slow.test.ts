@@ -74,16 +74,10 @@ describe("Azure CNI", () => {
     const given = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "{}");
     const { private: nodes, controlPlane } = given.existing.subnets["1"];
     const existing = (nodesRange: string, controlPlaneRange: string) => {
-      const subnets = {
-        private: { ...nodes, cidr: nodesRange },
-        controlPlane: { ...controlPlane, cidr: controlPlaneRange },
-      };
+      const subnets = { private: { ...nodes, cidr: nodesRange }, controlPlane: { ...controlPlane, cidr: controlPlaneRange } };
       return { ...given, pods: "azure-cni", existing: { ...given.existing, subnets: { "1": subnets, "2": subnets } } };
     };
-    const pools = (count: number) => ({
-      pools: [{ name: "linux", os: "linux", count }],
-      controlPlane: { replicas: 3 },
-    });
+    const pools = (count: number) => ({ pools: [{ name: "linux", os: "linux", count }], controlPlane: { replicas: 3 } });
     assert.deepEqual(refused(existing("10.60.0.0/22", "100.64.1.0/26"), pools(2)), [
       'network.existing.subnets["1"].controlPlane.cidr is outside of network.cidr, the one range in which pods have addresses',
     ]);

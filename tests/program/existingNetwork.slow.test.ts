@@ -159,28 +159,19 @@ describe("an existing network", () => {
       const network = JSON.stringify({ ...given, existing });
       const build = () => clouds[cloud].network(specOf(stack, { network }));
       const known = existingOf(network, clouds[cloud].region, testAccount);
-      const recorded = await withMocks(build, {
-        mode: "unknown-outputs",
-        region: clouds[cloud].region,
-        existing: known,
-      });
+      const recorded = await withMocks(build, { mode: "unknown-outputs", region: clouds[cloud].region, existing: known });
       assert.equal((await compared(cloud, recorded))[1], "");
       const wrong = new Map(known);
       const id = idOf(cloud === "aws" ? "subnet-0a00000000000000a" : "nodes");
       const found = wrong.get(id) ?? assert.fail(id);
-      wrong.set(id, {
-        ...found,
-        outputs: { ...found.outputs, cidrBlock: "10.1.0.0/22", addressPrefix: "10.1.0.0/22" },
-      });
+      wrong.set(id, { ...found, outputs: { ...found.outputs, cidrBlock: "10.1.0.0/22", addressPrefix: "10.1.0.0/22" } });
       const other = await withMocks(build, { mode: "unknown-outputs", region: clouds[cloud].region, existing: wrong });
       assert.match((await compared(cloud, other))[1], /private\.cidr: the range of \S+ is 10\.1\.0\.0\/22/);
     }
   });
 
   it("needs free addresses at first, which machines have later", async () => {
-    const taken = (count: number) => ({
-      ipConfigurations: Array.from({ length: count }, (_, id) => ({ id: String(id) })),
-    });
+    const taken = (count: number) => ({ ipConfigurations: Array.from({ length: count }, (_, id) => ({ id: String(id) })) });
     const fixed = await compared("azure", await run("azure", idOf("control-plane"), taken(1)));
     assert.match(fixed[0] ?? "", /the number of addresses in use in control-plane is 1/);
     const full = await compared("azure", await run("azure", idOf("nodes"), taken(1019)));

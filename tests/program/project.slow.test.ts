@@ -8,11 +8,7 @@ import { goRun } from "../support/skip.ts";
 import { testStacks } from "../support/stacks.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const projects = {
-  program: root,
-  "program of ci": path.join(root, "ci"),
-  example: path.join(root, "examples/attach-a-pool"),
-};
+const projects = { program: root, "program of ci": path.join(root, "ci"), example: path.join(root, "examples/attach-a-pool") };
 
 /** Oldest CLI that the guides name; the newest is the SDK's of package.json. */
 const oldest = "3.249.0";

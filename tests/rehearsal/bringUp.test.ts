@@ -103,12 +103,7 @@ describe("a static pod that is not ready", () => {
   it("is given up when its startup probe must have failed for the last time", () => {
     const pod = (status: string, since: number, failureThreshold: number) => ({
       spec: {
-        containers: [
-          {
-            name: "a",
-            startupProbe: { initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 15, failureThreshold },
-          },
-        ],
+        containers: [{ name: "a", startupProbe: { initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 15, failureThreshold } }],
       },
       status: { conditions: [{ type: "Ready", status, lastTransitionTime: new Date(since * 1000) }] },
     });

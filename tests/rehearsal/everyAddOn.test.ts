@@ -48,10 +48,7 @@ describe("checks of pods", () => {
   it("want a detector of problems on no Windows Server 2019", () => {
     const detector = "fenestra-monitoring/node-problem-detector-windows";
     const old: V1Node = {
-      metadata: {
-        name: "w0",
-        labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.17763" },
-      },
+      metadata: { name: "w0", labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.17763" } },
     };
     assert.deepEqual(daemonSetProblems([detector], [], [old]), []);
     assert.match(daemonSetProblems([detector], [], [old, ...nodes]).join(), /wanted w1, w2$/);

@@ -21,10 +21,7 @@ let machines: readonly DecodedMachine[] = [];
 function withFiles(change: (file: DecodedFile, system: "linux" | "windows") => string): readonly DecodedMachine[] {
   const changed = machines.map(({ machine, payload }) => ({
     machine,
-    payload: {
-      ...payload,
-      files: payload.files.map((file) => ({ ...file, content: change(file, payload.system) })),
-    },
+    payload: { ...payload, files: payload.files.map((file) => ({ ...file, content: change(file, payload.system) })) },
   }));
   assert.notDeepEqual(changed, machines);
   return changed;

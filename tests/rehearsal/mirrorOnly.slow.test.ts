@@ -64,11 +64,7 @@ describe("the proxy", () => {
   before(async () => {
     server = await listen("127.0.9.2", 38_080, ({ host, url }) => ({ status: 200, body: `${host} ${url}` }));
     const upstream = { address: "127.0.9.2", port: 38_080 };
-    requests = await startProxy({
-      address: "127.0.9.1",
-      port: 33_128,
-      routes: new Map([["mirror.test:80", upstream]]),
-    });
+    requests = await startProxy({ address: "127.0.9.1", port: 33_128, routes: new Map([["mirror.test:80", upstream]]) });
   });
   after(() => {
     server.closeAllConnections();

@@ -68,12 +68,7 @@ describe("obtainPrograms", () => {
     await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
     const address = started.address();
     const origin = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
-    return {
-      kubernetes: `${origin}/k8s`,
-      etcd: `${origin}/etcd`,
-      kwok: `${origin}/kwok`,
-      kwokRelease: `${origin}/tags`,
-    };
+    return { kubernetes: `${origin}/k8s`, etcd: `${origin}/etcd`, kwok: `${origin}/kwok`, kwokRelease: `${origin}/tags` };
   }
 
   const sha256 = (data: Buffer) => createHash("sha256").update(data).digest("hex");
@@ -100,10 +95,7 @@ describe("obtainPrograms", () => {
 
   function obtain(sources: ProgramSources, more: Partial<ObtainOptions> = {}): Promise<Programs> {
     return obtainPrograms({
-      progress: {
-        startedAt: 0,
-        line: (text) => lines.push(text.replaceAll(folder, "FOLDER").replace(/[\d.]+ s$/, "T s")),
-      },
+      progress: { startedAt: 0, line: (text) => lines.push(text.replaceAll(folder, "FOLDER").replace(/[\d.]+ s$/, "T s")) },
       cacheDir: join(folder, "cache"),
       sources: { path: join(folder, "bin"), toolsFolder: join(folder, "tools"), ...sources },
       ...more,

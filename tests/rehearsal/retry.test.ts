@@ -59,12 +59,8 @@ describe("a call of the harness to the control plane", function () {
   it("is made once when it is refused", async () => {
     for (const status of [403, 404, 409, 429]) {
       const client = await clientOf(status);
-      await assert.rejects(client.createNamespacedConfigMap({ namespace, body: { metadata: { name: "a" } } }), {
-        code: status,
-      });
-      await assert.rejects((await clientOf(status)).deleteNamespacedConfigMap({ namespace, name: "a" }), {
-        code: status,
-      });
+      await assert.rejects(client.createNamespacedConfigMap({ namespace, body: { metadata: { name: "a" } } }), { code: status });
+      await assert.rejects((await clientOf(status)).deleteNamespacedConfigMap({ namespace, name: "a" }), { code: status });
     }
     assert.equal(seen.length, 8);
   });

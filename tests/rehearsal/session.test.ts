@@ -6,12 +6,7 @@ import { RehearsalError } from "../../rehearsal/host/errors.ts";
 
 const lines: string[] = [];
 const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
-const check = (id: string, more: Partial<Check> = {}): Check => ({
-  id,
-  title: "t",
-  run: async () => undefined,
-  ...more,
-});
+const check = (id: string, more: Partial<Check> = {}): Check => ({ id, title: "t", run: async () => undefined, ...more });
 const throws = (error: Error): Pick<Check, "run"> => ({ run: () => Promise.reject(error) });
 
 describe("the checks of a rehearsal", () => {

@@ -4,14 +4,7 @@ import { main } from "../../cli/main.ts";
 import { summary } from "../../rehearsal/run/summary.ts";
 import { stackDir } from "../support/stacks.ts";
 
-const ended = (outcome: CheckResult["outcome"]): CheckResult => ({
-  id: "a",
-  title: "",
-  outcome,
-  reason: "why",
-  notes: [],
-  seconds: 0,
-});
+const ended = (outcome: CheckResult["outcome"]): CheckResult => ({ id: "a", title: "", outcome, reason: "why", notes: [], seconds: 0 });
 const [good, bad, skipped] = [ended("passed"), ended("failed"), ended("skipped")];
 
 describe("the end of a rehearsal", () => {

@@ -18,9 +18,7 @@ describe("load balancer", () => {
     folder = mkdtempSync(join(tmpdir(), "fenestra-tls-"));
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
     const subject = ["-subj", "/CN=backend", "-days", "1", "-nodes", "-keyout", key, "-out", cert];
-    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", ...subject], {
-      stdio: "ignore",
-    });
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", ...subject], { stdio: "ignore" });
     tls = { key: readFileSync(key), cert: readFileSync(cert) };
   });
 
@@ -90,10 +88,7 @@ describe("load balancer", () => {
   const health = (balancer: LoadBalancer) => balancer.backends().map(({ healthy }) => healthy);
 
   const until = (balancer: LoadBalancer, wanted: readonly boolean[]) =>
-    waitFor(`health ${wanted.join()}`, () => health(balancer).join() === wanted.join(), {
-      timeoutMs: 5_000,
-      intervalMs: 5,
-    });
+    waitFor(`health ${wanted.join()}`, () => health(balancer).join() === wanted.join(), { timeoutMs: 5_000, intervalMs: 5 });
 
   /** An open connection to a backend, by the number of the backend. */
   async function open(balancer: LoadBalancer, index: number): Promise<Socket> {

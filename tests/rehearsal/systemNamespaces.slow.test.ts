@@ -186,10 +186,7 @@ describe("host check", () => {
       container,
     ]);
     assert.deepEqual(
-      remedies({
-        attempt,
-        settings: { "kernel/unprivileged_userns_clone": "1", "kernel/apparmor_restrict_unprivileged_userns": "1" },
-      }),
+      remedies({ attempt, settings: { "kernel/unprivileged_userns_clone": "1", "kernel/apparmor_restrict_unprivileged_userns": "1" } }),
       ["Ubuntu 24.04: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (found 1)", "run it as root", container],
     );
     assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), ["load the kernel modules as root: modprobe bridge veth"]);

@@ -12,12 +12,7 @@ import { type Inside, insideNamespaces, runInsideNamespaces, thisCommand } from 
 import { createNetwork } from "../../rehearsal/host/network.ts";
 import { runInMachine, startInMachine, waitFor } from "../../rehearsal/host/processes.ts";
 
-const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = {
-  exit,
-  hang,
-  orderly,
-  roots,
-};
+const scenarios: Readonly<Record<string, (inside: Inside) => Promise<unknown>>> = { exit, hang, orderly, roots };
 
 /** Ends with a distinct exit code, leaving a background process behind. */
 async function exit(inside: Inside): Promise<unknown> {

@@ -134,10 +134,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       }),
       labels: fc.dictionary(fc.constantFrom("team", "example.com/tier", "a_b"), word(10), { maxKeys: 3 }),
       taints: fc.uniqueArray(
-        fc.record({
-          key: fc.constantFrom("dedicated", "example.com/x"),
-          effect: fc.constantFrom("NoSchedule", "NoExecute"),
-        }),
+        fc.record({ key: fc.constantFrom("dedicated", "example.com/x"), effect: fc.constantFrom("NoSchedule", "NoExecute") }),
         { maxLength: 2, selector: ({ key, effect }) => key + effect },
       ),
     },
@@ -150,11 +147,7 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
   );
   const special = fc.constantFrom("none", "none", "hyperV", "capacity");
   const { any, spot, other } = placements[facts === clouds.aws ? "aws" : "azure"];
-  const placed = fc.record({
-    any: fc.constantFrom(...any),
-    spot: fc.constantFrom({}, ...spot),
-    other: fc.constantFrom({}, ...other),
-  });
+  const placed = fc.record({ any: fc.constantFrom(...any), spot: fc.constantFrom({}, ...spot), other: fc.constantFrom({}, ...other) });
   const pool = fc.tuple(
     withDerived(stackSchema.shape.pools.element, "pools", plain),
     amount,
@@ -209,10 +202,7 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     artifacts: fc.constantFrom("https://mirror.example.com", "http://10.0.0.5:8080/files/"),
     registries: fc.constantFrom({ "registry.k8s.io": "https://mirror.example.com/k8s" }, {}),
   });
-  const isolated = fc.constant({
-    mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } },
-    nat: "none",
-  });
+  const isolated = fc.constant({ mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } }, nat: "none" });
   const outbound = fc.oneof(
     ...(cloud === "aws" ? [isolated] : []),
     fc.record({ mirror, nat: fc.constantFrom("single", "perZone") }),
@@ -243,10 +233,9 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     addons: derived("addons", {
       smb: fc.constantFrom({}, { shares: [{ name: "files", source: "//files.test/pods", secret: "smb-files" }] }),
       gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
-      logs: fc.constant({
-        otlp: { endpoint: "https://otlp.test/v1/logs", headers: [{ name: "Authorization", secret: "token" }] },
-      }),
-    }),
+      logs: fc.constant({ otlp: { endpoint: "https://otlp.test/v1/logs", headers: [{ name: "Authorization", secret: "token" }] } }),
+      // A snapshot is one of a disk.
+    }).map((addons) => (addons.storage === false ? { ...addons, volumeSnapshots: false } : addons)),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
     registryCredentials: fc.constant({ "registry.example.com": { username: "[secret]", password: "[secret]" } }),
     certificateAuthorities: fc.constant([authority]),
@@ -257,19 +246,10 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       fc.string({ unit: fc.constantFrom(..."aZß9 _.:/=+-@"), maxLength: 256 }),
     ),
   });
-  const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), {
-    nil: undefined,
-  });
+  const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), { nil: undefined });
   const networks = fc.constantFrom("created", "created", "with name servers", "existing");
   return fc
-    .record({
-      name: word(9).map((rest) => `c${rest}`),
-      optional,
-      outbound,
-      list: pools(facts, zones),
-      machines,
-      networks,
-    })
+    .record({ name: word(9).map((rest) => `c${rest}`), optional, outbound, list: pools(facts, zones), machines, networks })
     .map(({ name, optional: rest, outbound: { mirror: own, nat }, list, machines: cidr, networks: kind }) => ({
       cloud,
       name,

@@ -98,11 +98,7 @@ describe("plan of verify's checks", () => {
   it("gives every check an id of its own, lets it need only what is there, and asks each pair of groups in both directions, whatever the nodes", () => {
     const builds = [undefined, "10.0.17763", "10.0.20348", "10.0.26100", "10.0.99999"];
     const nodes = fc.uniqueArray(
-      fc.record({
-        name: fc.stringMatching(/^[a-z]{1,8}$/),
-        build: fc.constantFrom(...builds),
-        simulated: fc.boolean(),
-      }),
+      fc.record({ name: fc.stringMatching(/^[a-z]{1,8}$/), build: fc.constantFrom(...builds), simulated: fc.boolean() }),
       { selector: ({ name }) => name, maxLength: 8 },
     );
     fc.assert(

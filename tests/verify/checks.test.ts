@@ -73,13 +73,7 @@ async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promis
     },
   };
   const api = new Proxy({}, { get: (_target, name) => assert.fail(`the check asked the API for ${String(name)}`) });
-  const context = {
-    api,
-    namespace: "n",
-    probePods,
-    signal: AbortSignal.timeout(limitMs),
-    note: (text: string) => notes.push(text),
-  };
+  const context = { api, namespace: "n", probePods, signal: AbortSignal.timeout(limitMs), note: (text: string) => notes.push(text) };
   // None of these checks asks the API.
   await Reflect.apply(check.run, undefined, [context]);
   return notes;

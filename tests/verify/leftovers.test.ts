@@ -57,11 +57,7 @@ describe("leftovers", () => {
 
   it("are objects that do not go, whoever made them", () => {
     const stuck = {
-      ...found("Service", "iis", {
-        ...own,
-        deleting: true,
-        finalizers: ["service.kubernetes.io/load-balancer-cleanup"],
-      }),
+      ...found("Service", "iis", { ...own, deleting: true, finalizers: ["service.kubernetes.io/load-balancer-cleanup"] }),
       address: undefined,
     };
     const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("Namespace", "calm")] });

@@ -29,10 +29,7 @@ describe("probes of verify", () => {
     ["the command cannot be run", new Error("exec: no such pod"), `pod linux-a0 does not reach ${url}: exec: no such pod`],
   ] as const) {
     it(`fail when ${what}`, async () => {
-      await assert.rejects(reaches(fakeStart([result]), url, { ...quick, lookAt: "routes" }), {
-        message,
-        lookAt: "routes",
-      });
+      await assert.rejects(reaches(fakeStart([result]), url, { ...quick, lookAt: "routes" }), { message, lookAt: "routes" });
     });
   }
 
@@ -75,9 +72,7 @@ describe("names that verify asks for", () => {
 });
 
 describe("exit codes of commands in pods", () => {
-  const causes = (code: string): NonNullable<V1Status["details"]> => ({
-    causes: [{ reason: "ExitCode", message: code }],
-  });
+  const causes = (code: string): NonNullable<V1Status["details"]> => ({ causes: [{ reason: "ExitCode", message: code }] });
   it("are taken from the status that ends the stream", () => {
     assert.equal(exitCode({ status: "Success" }), 0);
     assert.equal(exitCode({ status: "Failure", reason: "NonZeroExitCode", details: causes("28") }), 28);

@@ -85,12 +85,7 @@ describe("the scripts of the workflows", function () {
   describe("post a comment", () => {
     const script = scriptOf("preview-comment.yml comment", "Post the comment");
     const sha = "0123456789abcdef0123456789abcdef01234567";
-    const env = {
-      RUN_URL: "https://github.com/o/r/actions/runs/7",
-      HEAD_OWNER: "forker",
-      HEAD_BRANCH: "a b",
-      HEAD_SHA: sha,
-    };
+    const env = { RUN_URL: "https://github.com/o/r/actions/runs/7", HEAD_OWNER: "forker", HEAD_BRANCH: "a b", HEAD_SHA: sha };
     const files = { "changes/changes.json": changesJson([bareChange("aws-dev", "same")]) };
     const pulls = {
       "GET repos/o/r/pulls": [

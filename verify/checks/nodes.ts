@@ -70,11 +70,7 @@ export const servingCertificatesCheck: VerifyCheck = {
         if (problems.length > 0) throw new NotYet(problems.join("; "));
         return count;
       },
-      {
-        signal,
-        intervalMs: 2_000,
-        lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml",
-      },
+      { signal, intervalMs: 2_000, lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml" },
     );
     if (approved === 0) throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
     note(`${approved} nodes have one`);
@@ -101,11 +97,7 @@ export const metricsCheck: VerifyCheck = {
         if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
         return nodes.length;
       },
-      {
-        signal,
-        intervalMs: 5_000,
-        lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server",
-      },
+      { signal, intervalMs: 5_000, lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server" },
     );
     expect(count > 0, "the cluster has no nodes", "kubectl get nodes");
     note(`${count} nodes`);

@@ -16,9 +16,7 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
     id: `service-ip-from-${source}/${start.id}->${target.id}`,
     title: `a ${source} of ${start.id} reaches pods of ${target.id} by their Service's cluster address`,
     ...(windowsHost
-      ? {
-          skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself",
-        }
+      ? { skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself" }
       : {}),
     run: async (context) => {
       const { probePods, signal } = context;
@@ -26,11 +24,7 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
       expect(asking !== undefined, `there is no pod on ${start.id}`);
       const pods = await probePods.ready(target, signal);
       const { clusterIp } = await probePods.service(target);
-      await reaches(from(context, asking), hostname(clusterIp, servicePort), {
-        signal,
-        judge: answeredBy(pods),
-        lookAt: kubeProxy,
-      });
+      await reaches(from(context, asking), hostname(clusterIp, servicePort), { signal, judge: answeredBy(pods), lookAt: kubeProxy });
       await staysSilent(from(context, asking), hostname(clusterIp, closedPort), kubeProxy);
     },
   };

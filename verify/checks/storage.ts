@@ -89,12 +89,7 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
 
 /** Shell line that writes a text to the disk, and one that reads it. */
 const commands = {
-  linux: {
-    folder: "/data",
-    shell: ["sh", "-c"],
-    write: (text: string) => `echo ${text} > /data/probe.txt`,
-    read: "cat /data/probe.txt",
-  },
+  linux: { folder: "/data", shell: ["sh", "-c"], write: (text: string) => `echo ${text} > /data/probe.txt`, read: "cat /data/probe.txt" },
   windows: {
     folder: "C:\\data",
     shell: ["cmd.exe", "/c"],
@@ -130,11 +125,7 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
           apiVersion: "v1",
           kind: "PersistentVolumeClaim",
           metadata: { name: claim },
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "4Gi" } },
-            storageClassName: storageClass,
-          },
+          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "4Gi" } }, storageClassName: storageClass },
         },
       });
       const withPod = async (suffix: string, line: string): Promise<string> => {

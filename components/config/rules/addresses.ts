@@ -27,11 +27,7 @@ interface NetworkField {
   readonly most: number | "cloud";
 }
 
-const machines: NetworkField = {
-  setting: "network.cidr",
-  least: largestNetwork,
-  most: "cloud",
-};
+const machines: NetworkField = { setting: "network.cidr", least: largestNetwork, most: "cloud" };
 /** The first range of an existing network is not divided; its subnets have rules of their own. */
 const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
 /** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */

@@ -18,12 +18,7 @@ const key = (path: string): string => `config.fenestra:${path}`;
 /** What is wrong with one flag: nothing, or one sentence and what is allowed. */
 type Wrong = Omit<Problem, "path" | "value"> | undefined;
 
-const kindInWords = {
-  bool: "true or false",
-  duration: "a duration such as 30s",
-  float: "a number",
-  int: "a whole number",
-};
+const kindInWords = { bool: "true or false", duration: "a duration such as 30s", float: "a number", int: "a whole number" };
 
 function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramFlags): Wrong {
   const title = controlPlanePrograms[program];
@@ -55,10 +50,7 @@ function gatesProblem(value: string, { gates, program, minor }: ProgramFlags): W
   for (const part of value.split(",")) {
     const [, gate = "", setting = ""] = /^(?:kube:)?([^=]*)=(.*)$/.exec(part) ?? [];
     if (!/^(?:true|false)$/.test(setting))
-      return {
-        message: `has ${JSON.stringify(part)}, which is no gate with true or false`,
-        allowed: "Gate=true,Other=false",
-      };
+      return { message: `has ${JSON.stringify(part)}, which is no gate with true or false`, allowed: "Gate=true,Other=false" };
     if (!gates.includes(gate)) return gateProblem(gate, `${program} ${minor}`, gates);
   }
   return undefined;
@@ -83,10 +75,7 @@ function admissionProblem(flag: string, value: string): Wrong {
     };
   const off = flag === "disable-admission-plugins" ? needed.find(([name]) => listed.includes(name)) : undefined;
   if (off !== undefined)
-    return {
-      message: `switches off ${off[0]}: ${off[1]}`,
-      allowed: `plug-ins other than ${needed.map(([name]) => name).join(", ")}`,
-    };
+    return { message: `switches off ${off[0]}: ${off[1]}`, allowed: `plug-ins other than ${needed.map(([name]) => name).join(", ")}` };
   const apis = flag === "runtime-config" && listed.find((each) => !/^[a-z0-9./-]+=true$/.test(each));
   if (apis) return { message: `has ${JSON.stringify(apis)}, which switches nothing on`, allowed: "group/version=true" };
   const weak = /^tls-m(?:in|ax)-version$/.test(flag) && !/^(?:VersionTLS|TLS1\.)1?[23]$/.test(value);

@@ -85,13 +85,7 @@ const furtherSizes = poolRule(["size", "capacity", "furtherSizes", "hyperV"], []
     seen.push(name);
     const size = machineSize("aws", name);
     if (size === undefined)
-      return [
-        {
-          ...at,
-          message: "is not a machine size that Fenestra knows",
-          allowed: "sizes of known processors and memory",
-        },
-      ];
+      return [{ ...at, message: "is not a machine size that Fenestra knows", allowed: "sizes of known processors and memory" }];
     if (first === undefined) return [];
     const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
     const nests = !pool.hyperV || size.nestedVirtualization;

@@ -118,12 +118,9 @@ function subnetsOf(
     return subnet === undefined || range === undefined ? [] : [{ zone, range, ...subnet }];
   });
   return [...Map.groupBy(named, ({ id }) => id.toLowerCase()).values()].flatMap((same) =>
-    same.slice(0, 1).map((first) => ({
-      path: subnetPath(first.zone, role),
-      value: first.cidr,
-      range: first.range,
-      zones: same.map(({ zone }) => zone),
-    })),
+    same
+      .slice(0, 1)
+      .map((first) => ({ path: subnetPath(first.zone, role), value: first.cidr, range: first.range, zones: same.map(({ zone }) => zone) })),
   );
 }
 

@@ -126,11 +126,7 @@ function controllerDaemonSet(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" 
         ],
         env: apiByName(nodeEndpoint),
         volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }],
-        livenessProbe: {
-          httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" },
-          initialDelaySeconds: 20,
-          timeoutSeconds: 5,
-        },
+        livenessProbe: { httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" }, initialDelaySeconds: 20, timeoutSeconds: 5 },
         resources: small("100m", "128Mi", "2Gi"),
       },
     ],

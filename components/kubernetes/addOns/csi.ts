@@ -82,10 +82,7 @@ export function diskClasses(provisioner: string, parameters: Record<string, stri
   const storageClass = (name: string, fsType: string, isDefault: boolean): Manifest => ({
     apiVersion: "storage.k8s.io/v1",
     kind: "StorageClass",
-    metadata: {
-      name,
-      annotations: { "storageclass.kubernetes.io/is-default-class": String(isDefault) },
-    },
+    metadata: { name, annotations: { "storageclass.kubernetes.io/is-default-class": String(isDefault) } },
     provisioner,
     parameters: { ...parameters, "csi.storage.k8s.io/fstype": fsType },
     reclaimPolicy: "Delete",

@@ -11,12 +11,7 @@ import { monitoring } from "./monitoring.ts";
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
 
-export const exporters: AddOnEntry = {
-  name: "exporters",
-  after: [monitoring],
-  settings: ["exporters"],
-  manifests: exporterManifests,
-};
+export const exporters: AddOnEntry = { name: "exporters", after: [monitoring], settings: ["exporters"], manifests: exporterManifests };
 
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
 function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
@@ -117,13 +112,7 @@ function metricsService({ name, namespace }: Account): Manifest {
     spec: {
       clusterIP: "None",
       selector: systemLabels(name),
-      ports: [
-        {
-          name: "metrics",
-          port: name === linux.name ? ports.nodeExporter : ports.windowsExporter,
-          targetPort: "metrics",
-        },
-      ],
+      ports: [{ name: "metrics", port: name === linux.name ? ports.nodeExporter : ports.windowsExporter, targetPort: "metrics" }],
     },
   };
 }

@@ -157,13 +157,7 @@ export function credentialSpecContent({ account: name, domain }: CredentialSpec,
       ],
       ...(host === undefined
         ? {}
-        : {
-            HostAccountConfig: {
-              PortableCcgVersion: "1",
-              PluginGUID: `{${host.classId}}`,
-              PluginInput: host.input,
-            },
-          }),
+        : { HostAccountConfig: { PortableCcgVersion: "1", PluginGUID: `{${host.classId}}`, PluginInput: host.input } }),
     },
   };
 }

@@ -41,11 +41,7 @@ const channels = [
  * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent
  * waits in its file.
  */
-const reading = {
-  storage: "file_storage",
-  start_at: "beginning",
-  retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
-} as const;
+const reading = { storage: "file_storage", start_at: "beginning", retry_on_failure: { enabled: true, max_elapsed_time: "0s" } } as const;
 
 /**
  * Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper: queuebatch/logs_batch.go).
@@ -90,11 +86,7 @@ const audit = files(
     {
       type: "json_parser",
       parse_to: "body",
-      timestamp: {
-        parse_from: "body.stageTimestamp",
-        layout_type: "gotime",
-        layout: "2006-01-02T15:04:05.999999Z07:00",
-      },
+      timestamp: { parse_from: "body.stageTimestamp", layout_type: "gotime", layout: "2006-01-02T15:04:05.999999Z07:00" },
     },
   ],
 );
@@ -220,11 +212,7 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
         // No metrics of its own, which would open a port.
         telemetry: { metrics: { level: "none" } },
         pipelines: {
-          "logs/containers": {
-            receivers: ofContainers,
-            processors: ["memory_limiter", "k8s_attributes", ...last],
-            exporters,
-          },
+          "logs/containers": { receivers: ofContainers, processors: ["memory_limiter", "k8s_attributes", ...last], exporters },
           "logs/node": { receivers: others, processors: ["memory_limiter", ...last], exporters },
         },
       },

@@ -87,9 +87,7 @@ export function destination(spec: Pick<ClusterSpec, "name" | "region">, collecto
       logs_endpoint: literal(endpoint),
       ...(headers.length === 0
         ? {}
-        : {
-            headers: Object.fromEntries(headers.map(({ name }, index) => [name, variable(headerVariable(index))])),
-          }),
+        : { headers: Object.fromEntries(headers.map(({ name }, index) => [name, variable(headerVariable(index))])) }),
       ...(certificateAuthority === undefined ? {} : { tls: { ca_pem: certificateAuthority } }),
     },
     batch: largeBatch,

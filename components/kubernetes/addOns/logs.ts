@@ -104,10 +104,7 @@ function containerParts(
     env: [
       // A collector reads its configuration once, at its start.
       { name: "CONFIGURATION", value: createHash("sha256").update(configuration).digest("hex").slice(0, 16) },
-      ...headers.map(({ secret, key }, index) => ({
-        name: headerVariable(index),
-        valueFrom: { secretKeyRef: { name: secret, key } },
-      })),
+      ...headers.map(({ secret, key }, index) => ({ name: headerVariable(index), valueFrom: { secretKeyRef: { name: secret, key } } })),
       ...Object.entries(identity ?? {}).map(([name, value]) => ({ name, value })),
     ],
     token:

@@ -10,11 +10,7 @@ import { windowsAgent } from "./nodeAgents.ts";
 
 const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };
 
-export const networking: AddOnEntry = {
-  name: "networking",
-  after: [],
-  manifests: networkingManifests,
-};
+export const networking: AddOnEntry = { name: "networking", after: [], manifests: networkingManifests };
 
 /** kubeadm's CoreDNS may share a node, whose drain would otherwise end both pods at once. */
 const nameServerBudget: Manifest = {

@@ -30,10 +30,7 @@ const windows: Account = { name: "node-problem-detector-windows", namespace: mon
 const windowsChecks = {
   kubelet: { condition: "KubeletUnhealthy", args: [] },
   // The runtime answers in the checker's own way of asking; its default path of crictl is another one.
-  cri: {
-    condition: "ContainerRuntimeUnhealthy",
-    args: [`--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"],
-  },
+  cri: { condition: "ContainerRuntimeUnhealthy", args: [`--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"] },
 } as const;
 type CheckedComponent = keyof typeof windowsChecks;
 const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
@@ -147,11 +144,7 @@ function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
   };
   return daemonSet(windows, {
     ...hostProcessPod,
-    affinity: onNodesThat({
-      key: buildLabel,
-      operator: "NotIn",
-      values: [withoutDetector.build],
-    }),
+    affinity: onNodesThat({ key: buildLabel, operator: "NotIn", values: [withoutDetector.build] }),
     serviceAccountName: windows.name,
     containers: [container],
     volumes: [{ name: "config", configMap: { name: "node-problem-detector-windows" } }],

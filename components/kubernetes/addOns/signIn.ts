@@ -4,11 +4,7 @@ import { administratorsGroup, signInPrefix } from "../../model/signIn.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import type { Manifest } from "../manifest.ts";
 
-export const signIn: AddOnEntry = {
-  name: "sign-in",
-  after: [],
-  manifests: signInManifests,
-};
+export const signIn: AddOnEntry = { name: "sign-in", after: [], manifests: signInManifests };
 
 /**
  * Binds the present generation of administrators, and each ClusterRole of `access.signIn[].roles` to its groups. A binding's role cannot

@@ -28,11 +28,7 @@ export const smb: AddOnEntry = {
  */
 function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   const secrets = [...new Set(shares.map(({ secret }) => secret))];
-  const plugin = {
-    name: "smb",
-    image: image(spec, "registry.k8s.io/sig-storage/smbplugin"),
-    resources: small("10m", "40Mi", "256Mi"),
-  };
+  const plugin = { name: "smb", image: image(spec, "registry.k8s.io/sig-storage/smbplugin"), resources: small("10m", "40Mi", "256Mi") };
   return {
     name: driverName,
     prefix: "csi-smb",

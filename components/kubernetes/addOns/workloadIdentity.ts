@@ -60,25 +60,17 @@ export function workloadIdentityManifests(
       kind: "MutatingAdmissionPolicy",
       metadata: { name: identityPolicyName },
       spec: {
-        matchConstraints: {
-          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }],
-        },
+        matchConstraints: { resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }] },
         matchConditions: [
           {
             name: "has-an-identity",
             expression: `(request.namespace + "/" + (has(object.spec.serviceAccountName) ? object.spec.serviceAccountName : "default")) in ${JSON.stringify(named.map(accountKey))}`,
           },
-          {
-            name: "has-no-token",
-            expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, v.name == ${text(volume)})`,
-          },
+          { name: "has-no-token", expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, v.name == ${text(volume)})` },
         ],
         variables: [
           { name: "environments", expression: environments },
-          {
-            name: "windows",
-            expression: meansWindows("object.spec", []),
-          },
+          { name: "windows", expression: meansWindows("object.spec", []) },
           {
             name: "env",
             expression: `variables.environments[request.namespace + "/" + object.spec.serviceAccountName] + [{"name": ${text(fileVariable)}, "value": variables.windows ? ${file("windows")} : ${file("linux")}}]`,
@@ -117,11 +109,7 @@ export function workloadIdentityManifests(
         matchResources: {
           namespaceSelector: {
             matchExpressions: [
-              {
-                key: "kubernetes.io/metadata.name",
-                operator: "In",
-                values: [...new Set(named.map(({ namespace }) => namespace))],
-              },
+              { key: "kubernetes.io/metadata.name", operator: "In", values: [...new Set(named.map(({ namespace }) => namespace))] },
             ],
           },
         },

@@ -71,15 +71,9 @@ export function podPolicy({ name, operations, ephemeralContainers, bindings, ...
     variables: [
       { name: "pod", expression: specOf("object") },
       { name: "before", expression: specOf("oldObject") },
-      {
-        name: "path",
-        expression: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
-      },
+      { name: "path", expression: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"') },
       // A workload that is scaled or was there before the policy is left alone.
-      {
-        name: "isNew",
-        expression: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before`,
-      },
+      { name: "isNew", expression: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before` },
       ...(policy.variables ?? []),
       { name: "applies", expression: `variables.isNew && (${policy.when})` },
     ],

@@ -84,10 +84,7 @@ export function windowsVariables(builds: readonly WindowsFacts[], pod: string): 
 export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
   const [only, ...others] = builds;
   const image = (tag: string): string => `mcr.microsoft.com/windows/nanoserver:${tag}`;
-  const probe = (tag: string, name: string): ClassProbe => ({
-    image: image(tag),
-    runtimeClass: name === "" ? undefined : name,
-  });
+  const probe = (tag: string, name: string): ClassProbe => ({ image: image(tag), runtimeClass: name === "" ? undefined : name });
   return [
     ...windowsReleases.map((release) => probe(release.imageTag, classForImages(release, builds))),
     probe("latest", others.length === 0 ? (only?.name ?? "") : ""),
@@ -125,10 +122,12 @@ const select = [
 
 /** Where nodes of several builds would do: the newest first. The pod's own order stays. */
 function prefer(builds: readonly WindowsFacts[]): string {
-  const terms = builds.slice(1).map(({ build }, index, { length }) => ({
-    weight: Math.round((100 * (index + 1)) / length),
-    preference: { matchExpressions: [{ key: buildLabel, operator: "In", values: [build] }] },
-  }));
+  const terms = builds
+    .slice(1)
+    .map(({ build }, index, { length }) => ({
+      weight: Math.round((100 * (index + 1)) / length),
+      preference: { matchExpressions: [{ key: buildLabel, operator: "In", values: [build] }] },
+    }));
   const field = "preferredDuringSchedulingIgnoredDuringExecution";
   const path = "/spec/affinity";
   return [

@@ -12,10 +12,7 @@ const effect = "every node, also of the control plane, would send what it has fo
 function nowAndBefore(name: string, field: string, none: string): readonly Variable[] {
   return [
     { name, expression: `has(object.${field}) ? object.${field} : ${none}` },
-    {
-      name: `${name}Before`,
-      expression: `request.operation == "UPDATE" && has(oldObject.${field}) ? oldObject.${field} : ${none}`,
-    },
+    { name: `${name}Before`, expression: `request.operation == "UPDATE" && has(oldObject.${field}) ? oldObject.${field} : ${none}` },
   ];
 }
 

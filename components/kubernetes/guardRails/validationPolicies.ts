@@ -147,12 +147,7 @@ const networkPolicies = (message: string): Policy => ({
     { apiGroups: ["networking.k8s.io"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["networkpolicies"] },
   ],
   variables: [],
-  validations: [
-    {
-      expression: "false",
-      message,
-    },
-  ],
+  validations: [{ expression: "false", message }],
   bindings: [{ suffix: "warn", actions: ["Warn", "Audit"] }],
 });
 

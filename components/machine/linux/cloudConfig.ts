@@ -45,11 +45,7 @@ export function withFetchedScripts(payload: MachinePayload, { key, sha256 }: Scr
 /** The `#cloud-config` before compression. */
 function cloudConfig(payload: MachinePayload): string {
   const document = {
-    write_files: payload.files.map((file) => ({
-      path: file.path,
-      permissions: file.mode ?? "0644",
-      content: file.content,
-    })),
+    write_files: payload.files.map((file) => ({ path: file.path, permissions: file.mode ?? "0644", content: file.content })),
     // The bootstrap takes minutes and is retried by systemd: cloud-init does not wait for it.
     runcmd: [["systemctl", "enable", "--now", "--no-block", "fenestra-bootstrap.service"]],
   };

@@ -58,11 +58,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
   ]);
-  return {
-    kind: "control-plane",
-    files: [...files, { path: stageTablePath, content: stageTable(stages, files) }],
-    entry: linuxEntry,
-  };
+  return { kind: "control-plane", files: [...files, { path: stageTablePath, content: stageTable(stages, files) }], entry: linuxEntry };
 }
 
 const jobService = (name: string): string => `${name}.service`;
@@ -106,8 +102,6 @@ function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadF
     ...staticPodPatches,
     nameServerPatch,
     script("etcd.sh"),
-    ...staticPodPatches,
-    nameServerPatch,
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),
   ];

@@ -31,11 +31,7 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
   const prefix = signInPrefix(issuer);
   const rules = Object.entries(requiredClaims).map(([claim, requiredValue]) => ({ claim, requiredValue }));
   return {
-    issuer: {
-      url: issuer.issuer,
-      audiences: [clientId],
-      ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
-    },
+    issuer: { url: issuer.issuer, audiences: [clientId], ...(certificateAuthority === undefined ? {} : { certificateAuthority }) },
     ...(rules.length === 0 ? {} : { claimValidationRules: rules }),
     claimMappings: {
       username: { claim: usernameClaim, prefix },

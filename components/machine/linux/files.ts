@@ -100,16 +100,9 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
       content: containerdConfig({ os: "linux", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version) }),
     },
     ...trustFiles(spec, "linux"),
-    ...registryMirrorFiles({
-      os: "linux",
-      registries: spec.mirror.registries,
-      credentials: spec.credentials,
-    }),
+    ...registryMirrorFiles({ os: "linux", registries: spec.mirror.registries, credentials: spec.credentials }),
     { path: "/etc/crictl.yaml", content: `runtime-endpoint: ${containerdPaths.linux.endpoint}\n` },
-    {
-      path: "/etc/fenestra/kubelet.yaml",
-      content: stringify(kubeletConfiguration(args), { lineWidth: 0 }),
-    },
+    { path: "/etc/fenestra/kubelet.yaml", content: stringify(kubeletConfiguration(args), { lineWidth: 0 }) },
     { path: "/etc/fenestra/kubelet.env", content: kubeletEnv(spec, pool) },
     ...commonUnits(spec.cloud).map((name) => {
       const unit = rootFile(`/etc/systemd/system/${name}`);

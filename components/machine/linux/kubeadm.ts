@@ -57,11 +57,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
       criSocket: containerdPaths.linux.endpoint,
       taints: [{ key: controlPlaneTaint.key, effect: controlPlaneTaint.effect }],
     },
-    timeouts: {
-      controlPlaneComponentHealthCheck: "10m0s",
-      kubernetesAPICall: "2m0s",
-      etcdAPICall: "5m0s",
-    },
+    timeouts: { controlPlaneComponentHealthCheck: "10m0s", kubernetesAPICall: "2m0s", etcdAPICall: "5m0s" },
     patches: { directory: patchesFolder },
   };
 }
@@ -87,11 +83,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     kubernetesVersion: `v${kubernetes.version}`,
     controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
     encryptionAlgorithm: spec.facts.access.keyAlgorithm,
-    networking: {
-      dnsDomain: kubernetes.clusterDomain,
-      podSubnet: kubernetes.podCidr,
-      serviceSubnet: kubernetes.serviceCidr,
-    },
+    networking: { dnsDomain: kubernetes.clusterDomain, podSubnet: kubernetes.podCidr, serviceSubnet: kubernetes.serviceCidr },
     etcd: {
       local: {
         dataDir: controlPlanePaths.etcdData,
@@ -172,12 +164,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       }),
     },
     scheduler: {
-      extraArgs: args({
-        "bind-address": scraped,
-        profiling: "false",
-        "tls-min-version": "VersionTLS12",
-        ...extraArgs.scheduler,
-      }),
+      extraArgs: args({ "bind-address": scraped, profiling: "false", "tls-min-version": "VersionTLS12", ...extraArgs.scheduler }),
     },
   };
 }

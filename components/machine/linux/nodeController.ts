@@ -24,11 +24,9 @@ export function nodeControllerScripts(): readonly PayloadFile[] {
   const modules = readdirSync(source).filter((name) => name.endsWith(".py"));
   return [
     script(identity),
-    ...modules.sort().map((name) => ({
-      path: `${nodeController.folder}/${name}`,
-      content: readScript(new URL(name, source)),
-      mode: "0755",
-    })),
+    ...modules
+      .sort()
+      .map((name) => ({ path: `${nodeController.folder}/${name}`, content: readScript(new URL(name, source)), mode: "0755" })),
   ];
 }
 

@@ -10,12 +10,7 @@ import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 
-const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
-  name,
-  exitCode,
-  reads,
-  mode: "once",
-});
+const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({ name, exitCode, reads, mode: "once" });
 const always = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
   ...once(name, exitCode, ...reads),
   mode: "always",

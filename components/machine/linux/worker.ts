@@ -88,9 +88,5 @@ function ownStepFiles(pool: LinuxPool): readonly PayloadFile[] {
 
 function lifecycleEnv({ lifecycle }: PoolAccess): MachineEnv {
   if (lifecycle === undefined) return {};
-  return {
-    SCALING_GROUP: lifecycle.group,
-    LAUNCH_HOOK: lifecycle.launchHook,
-    TERMINATE_HOOK: lifecycle.terminateHook,
-  };
+  return { SCALING_GROUP: lifecycle.group, LAUNCH_HOOK: lifecycle.launchHook, TERMINATE_HOOK: lifecycle.terminateHook };
 }

@@ -19,11 +19,5 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
 /** What the stages `credentials` and `proxy` need to know; nothing without logins, so that other machines stay as they are. */
 export function loginData({ credentials }: CloudAccess, configs: readonly PayloadFile[]) {
   if (credentials === undefined) return {};
-  return {
-    credentials: {
-      secret: credentials,
-      files: loginFiles("windows", configs),
-      environment: windowsPaths.containerdEnvironment,
-    },
-  };
+  return { credentials: { secret: credentials, files: loginFiles("windows", configs), environment: windowsPaths.containerdEnvironment } };
 }

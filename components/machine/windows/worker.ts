@@ -108,19 +108,11 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     { path: windowsPaths.kubeletConfig, content: stringify(kubeletConfiguration({ spec, pool })) },
     {
       path: windowsPaths.containerdConfig,
-      content: containerdConfig({
-        os: "windows",
-        pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version),
-        hyperV: pool.hyperV,
-      }),
+      content: containerdConfig({ os: "windows", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version), hyperV: pool.hyperV }),
     },
     ...credentialFiles(spec, "windows", args.access),
     ...trustFiles(spec, "windows"),
-    ...registryMirrorFiles({
-      os: "windows",
-      registries: spec.mirror.registries,
-      credentials: spec.credentials,
-    }),
+    ...registryMirrorFiles({ os: "windows", registries: spec.mirror.registries, credentials: spec.credentials }),
     ...network.windows.files(spec, pool),
     { path: windowsPaths.bootstrapTemplate, content: bootstrapKubeconfig() },
     ...loginSettings(spec),
@@ -133,10 +125,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const scripts = windowsScripts(network)
     .filter((name) => !unused.includes(name))
     .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name, network) }));
-  const machine = {
-    path: windowsPaths.machine,
-    content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
-  };
+  const machine = { path: windowsPaths.machine, content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n` };
   const secrets = { path: windowsScript("secret-patterns.txt"), content: secretPatterns };
   const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
   return fingerprinted(
@@ -191,22 +180,12 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     retry: { pauseSeconds: pauseSeconds(10, 300), jitter: 0.2, foregroundAttempts: 3 },
     readySeconds: 900,
     paths: machinePaths,
-    programs: {
-      kubectl: windowsPrograms.kubectl,
-      crictl: windowsPrograms.crictl,
-      hostLocal: windowsPrograms.hostLocal,
-    },
+    programs: { kubectl: windowsPrograms.kubectl, crictl: windowsPrograms.crictl, hostLocal: windowsPrograms.hostLocal },
     ...sections,
     kubeletEndpoint: containerdPaths.windows.endpoint,
     ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),
-    drain: {
-      seconds: drain.windows,
-      spotSeconds: spotDrain.windows,
-      ...windowsDrain,
-      events: facts.drainEvents,
-      columns: podColumns,
-    },
+    drain: { seconds: drain.windows, spotSeconds: spotDrain.windows, ...windowsDrain, events: facts.drainEvents, columns: podColumns },
     watch: {
       noticeSeconds,
       healthSeconds: 30,

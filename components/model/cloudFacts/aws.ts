@@ -64,10 +64,7 @@ export const aws: CloudFacts = {
     id: { pattern: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/, words: "the id of a VPC, such as vpc-0123456789abcdef0" },
     subnet: {
       isId: (id) => /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/.test(id),
-      refusal: () => ({
-        message: "is not the id of a subnet",
-        allowed: "the id of a subnet, such as subnet-0123456789abcdef0",
-      }),
+      refusal: () => ({ message: "is not the id of a subnet", allowed: "the id of a subnet, such as subnet-0123456789abcdef0" }),
     },
     subnetsSpanZones: false,
     sharedSubnet: "a subnet of its own for each zone and purpose",

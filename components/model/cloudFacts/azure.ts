@@ -19,11 +19,7 @@ export const azure: CloudFacts = {
     },
   ],
   words: { title: "Azure", account: "Azure subscription", network: "VNet", secrets: "Key Vault", secret: "Key Vault", bucket: "Storage" },
-  account: {
-    pattern: /^(?!\d{12}$)/,
-    words: "an Azure subscription id",
-    fake: "00000000-0000-0000-0000-000000000000",
-  },
+  account: { pattern: /^(?!\d{12}$)/, words: "an Azure subscription id", fake: "00000000-0000-0000-0000-000000000000" },
   regions: {
     pattern: /^[a-z]+\d*$/,
     words: "the name of a region of Azure, such as westeurope",

@@ -57,10 +57,7 @@ export function windowsConflist(
           type: "azure-vnet",
           capabilities: { portMappings: true, dns: true },
           ipam: { type: "azure-vnet-ipam" },
-          dns: {
-            Nameservers: [kubernetes.dnsAddress, platformResolver],
-            Search: [`svc.${kubernetes.clusterDomain}`],
-          },
+          dns: { Nameservers: [kubernetes.dnsAddress, platformResolver], Search: [`svc.${kubernetes.clusterDomain}`] },
           // A pod that reaches itself through a Service (Azure/AKS#2608); and no call of HNS holds the plug-in's lock for ever.
           windowsSettings: { enableLoopbackDSR: true, hnsTimeoutDurationInSeconds: 120 },
           AdditionalArgs: [
@@ -81,12 +78,7 @@ export const azureCni: PodNetwork = {
   namespace: undefined,
   addressing: podAddressing["azure-cni"],
   traffic: [
-    {
-      role: "pods",
-      protocol: "all",
-      ports: { first: 0, last: 65_535 },
-      purpose: "Pods, whose addresses are those of their machines",
-    },
+    { role: "pods", protocol: "all", ports: { first: 0, last: 65_535 }, purpose: "Pods, whose addresses are those of their machines" },
   ],
   linux: {
     files: () => [

@@ -37,11 +37,7 @@ export const flannelNamespace = "kube-flannel";
 /** flanneld's `net-conf.json` for a pod network. The same text goes to Linux (ConfigMap) and Windows (file on the node's disk). */
 export function flannelNetConf(podCidr: string): string {
   return `${JSON.stringify(
-    {
-      Network: podCidr,
-      EnableNFTables: false,
-      Backend: { Type: "vxlan", VNI: overlay.vni, Port: overlay.port },
-    },
+    { Network: podCidr, EnableNFTables: false, Backend: { Type: "vxlan", VNI: overlay.vni, Port: overlay.port } },
     null,
     2,
   )}\n`;
@@ -136,14 +132,7 @@ export const flannel: PodNetwork = {
   name: "flannel",
   namespace: flannelNamespace,
   addressing: podAddressing.flannel,
-  traffic: [
-    {
-      role: "overlay",
-      protocol: "udp",
-      ports: { first: overlay.port, last: overlay.port },
-      purpose: "Pod network, VXLAN",
-    },
-  ],
+  traffic: [{ role: "overlay", protocol: "udp", ports: { first: overlay.port, last: overlay.port }, purpose: "Pod network, VXLAN" }],
   linux: { files: () => [], stages: [] },
   windows: {
     folder: new URL("./", import.meta.url),

@@ -12,11 +12,7 @@ import { titleCard } from "./titleCard.ts";
 export function planHtml(plan: Plan, comparison?: Comparison): string {
   const parts = [
     ...(comparison === undefined ? [] : [{ id: "changes", title: "Before and after", content: changes(comparison) }]),
-    {
-      id: "picture",
-      title: "Picture",
-      content: `${picture(plan, marksOf(plan, comparison))}\n${accessTables(plan)}`,
-    },
+    { id: "picture", title: "Picture", content: `${picture(plan, marksOf(plan, comparison))}\n${accessTables(plan)}` },
     { id: "pools", title: "Pools", content: poolTable(plan) },
     { id: "billed", title: "Billed", content: billedList(plan) },
     { id: "findings", title: "Findings", content: findingList(plan) },

@@ -85,11 +85,7 @@ function allowed(
 }
 
 function failure(type: string, message = type): EndpointAnswer {
-  return {
-    status: 400,
-    body: JSON.stringify({ __type: type, message }),
-    headers: { "content-type": "application/x-amz-json-1.1" },
-  };
+  return { status: 400, body: JSON.stringify({ __type: type, message }), headers: { "content-type": "application/x-amz-json-1.1" } };
 }
 
 function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
@@ -99,10 +95,7 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
   const name = String(input.get("Name") ?? "");
   const stored = cloud.parameters.get(name);
   if (stored === undefined) return failure("ParameterNotFound");
-  const viaService = {
-    "kms:ViaService": `ssm.${cloud.region}.amazonaws.com`,
-    "kms:EncryptionContext:PARAMETER_ARN": stored.arn,
-  };
+  const viaService = { "kms:ViaService": `ssm.${cloud.region}.amazonaws.com`, "kms:EncryptionContext:PARAMETER_ARN": stored.arn };
   if (operation === "AmazonSSM.GetParameter") {
     if (input.get("WithDecryption") !== true) return failure("ValidationException", "WithDecryption is not set");
     if (
@@ -182,10 +175,7 @@ function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointA
 
 /** A ValidationError (Amazon EC2 Auto Scaling API reference, "Common errors"). */
 function invalid(problem: string): EndpointAnswer {
-  return {
-    status: 400,
-    body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>`,
-  };
+  return { status: 400, body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>` };
 }
 
 /** TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are asked of its group. */
@@ -263,8 +253,5 @@ function listObjects(cloud: AwsCloud, bucket: string, query: URLSearchParams): E
   if (page === undefined) return { status: 400, body: "<Code>InvalidArgument</Code>" };
   const contents = page.names.map((name) => `<Contents><Key>${name}</Key></Contents>`).join("");
   const next = page.next === "" ? "" : `<NextContinuationToken>${page.next}</NextContinuationToken>`;
-  return {
-    status: 200,
-    body: `<ListBucketResult><IsTruncated>${next !== ""}</IsTruncated>${contents}${next}</ListBucketResult>`,
-  };
+  return { status: 200, body: `<ListBucketResult><IsTruncated>${next !== ""}</IsTruncated>${contents}${next}</ListBucketResult>` };
 }

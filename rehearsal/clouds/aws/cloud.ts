@@ -236,10 +236,7 @@ function simulatedBalancer(
   const group = groups.get(arn);
   const targets = resourcesOfType(program, "aws:lb/targetGroupAttachment:TargetGroupAttachment")
     .filter(({ inputs }) => textOf(inputs.targetGroupArn) === arn)
-    .map(({ inputs }) => ({
-      host: textOf(inputs.targetId) ?? "",
-      port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0,
-    }));
+    .map(({ inputs }) => ({ host: textOf(inputs.targetId) ?? "", port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0 }));
   return {
     dnsName: textOf(balancer.outputs.dnsName) ?? "",
     port: numberOf(listener.inputs.port) ?? 0,

@@ -91,8 +91,5 @@ function fits(value: string | undefined, pattern: string): boolean {
 }
 
 function refused(code: string, message: string): EndpointAnswer {
-  return {
-    status: 400,
-    body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>`,
-  };
+  return { status: 400, body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>` };
 }

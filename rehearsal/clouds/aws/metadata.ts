@@ -31,11 +31,7 @@ export interface AwsMachine {
 /** Random credentials as an instance role has them. */
 export function newCredentials(): AwsCredentials {
   const text = (bytes: number): string => randomBytes(bytes).toString("base64url").replaceAll(/[-_]/g, "A");
-  return {
-    accessKeyId: `ASIA${text(12).toUpperCase().slice(0, 16)}`,
-    secretAccessKey: text(30),
-    sessionToken: text(240),
-  };
+  return { accessKeyId: `ASIA${text(12).toUpperCase().slice(0, 16)}`, secretAccessKey: text(30), sessionToken: text(240) };
 }
 
 /** The instance metadata service, version 2 only: without a session token it answers 401. */

@@ -5,8 +5,6 @@ export function azureError(status: number, code: string, message: string, inner?
   return {
     status,
     headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify({
-      error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) },
-    }),
+    body: JSON.stringify({ error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) } }),
   };
 }

@@ -65,9 +65,5 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
   if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
-  return {
-    status: 200,
-    headers: { "content-type": "application/json; charset=utf-8" },
-    body: JSON.stringify(machineOf(cloud, host)),
-  };
+  return { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(machineOf(cloud, host)) };
 }

@@ -246,11 +246,8 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
   );
   const text = textOf(mapOf(secret?.inputs.stringData)["cloud-config"]);
   if (text === undefined) return false;
-  const config: {
-    readonly resourceGroup?: string;
-    readonly vmType?: string;
-    readonly disableAvailabilitySetNodes?: boolean;
-  } = JSON.parse(text);
+  const config: { readonly resourceGroup?: string; readonly vmType?: string; readonly disableAvailabilitySetNodes?: boolean } =
+    JSON.parse(text);
   const inGroup = same(config.resourceGroup, resourceGroup);
   return machine.group === undefined ? inGroup && config.disableAvailabilitySetNodes !== true : inGroup && config.vmType === "vmss";
 }

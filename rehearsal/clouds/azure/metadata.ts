@@ -149,11 +149,7 @@ function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): u
       location: machine.region,
       name: host.resourceName,
       offer: image.offer ?? "",
-      osProfile: {
-        adminUsername: "",
-        computerName: host.computerName,
-        disablePasswordAuthentication: String(host.os === "linux"),
-      },
+      osProfile: { adminUsername: "", computerName: host.computerName, disablePasswordAuthentication: String(host.os === "linux") },
       osType: host.os === "windows" ? "Windows" : "Linux",
       placementGroupId: "",
       platformFaultDomain: "0",

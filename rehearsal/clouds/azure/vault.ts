@@ -29,9 +29,7 @@ export function keyVault(
   if (typeof by === "string") {
     return {
       ...azureError(401, "Unauthorized", `AKV10000: ${by}`),
-      headers: {
-        "www-authenticate": 'Bearer authorization="https://login.windows.net/", resource="https://vault.azure.net"',
-      },
+      headers: { "www-authenticate": 'Bearer authorization="https://login.windows.net/", resource="https://vault.azure.net"' },
     };
   }
   if (!vault.admits(host.subnet))

@@ -6,10 +6,7 @@ const share = { name: "files", source: "//files.test/pods", secret: "smb-pods" }
 const [account] = gmsa("aws")
   .credentialSpecs.slice(1)
   .map((each) => ({ ...each, name: "web" }));
-const withSecret = {
-  aws: { ...account, secret: gmsaSecrets.aws },
-  azure: { ...account, secret: gmsaSecrets.azure },
-};
+const withSecret = { aws: { ...account, secret: gmsaSecrets.aws }, azure: { ...account, secret: gmsaSecrets.azure } };
 const key = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
 
 const { azureMonitor } = logs("azure");
@@ -64,10 +61,7 @@ export const addOnRows: readonly Row[] = [
   [
     "a key of AWS on Azure",
     "azure",
-    {
-      "pools.1.ccgPlugin": true,
-      "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }] },
-    },
+    { "pools.1.ccgPlugin": true, "addons.gmsa": { credentialSpecs: [{ ...withSecret.azure, kmsKey: key }] } },
   ],
   [
     "limits of an autoscaler that is off",

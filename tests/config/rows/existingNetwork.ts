@@ -45,10 +45,7 @@ export const existingNetworkRows: readonly Row[] = [
             controlPlane: { id: `${vnet}/subnets/nodes`, cidr: "10.1.0.0/24" },
             public: { id: `${vnet}/subnets/lb`, cidr: "10.0.8.0/27" },
           },
-          "2": {
-            private: { id: "nodes", cidr: "10.0.4.0/24" },
-            controlPlane: { id: `${vnet}/subnets/cp`, cidr: "10.0.5.0/28" },
-          },
+          "2": { private: { id: "nodes", cidr: "10.0.4.0/24" }, controlPlane: { id: `${vnet}/subnets/cp`, cidr: "10.0.5.0/28" } },
         },
       },
     },

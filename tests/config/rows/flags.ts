@@ -49,10 +49,7 @@ export const nameRows: readonly Row[] = [
   [
     "names that no certificate has, and a zone of the other cloud",
     "aws",
-    {
-      "access.names": ["*.example.com", "api.example.com", "api.example.com"],
-      "access.dns": { name: "api.example.com", zone },
-    },
+    { "access.names": ["*.example.com", "api.example.com", "api.example.com"], "access.dns": { name: "api.example.com", zone } },
   ],
   [
     "a name outside its zone, which is in another subscription",

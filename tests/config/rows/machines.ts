@@ -12,11 +12,7 @@ export const machineRows: readonly Row[] = [
   [
     "promotional spot machines on Azure",
     "azure",
-    {
-      "pools.0.size": "Standard_DS2_v2_Promo",
-      "pools.0.capacity": { vcpus: 2, memoryGib: 7 },
-      "pools.0.spot": true,
-    },
+    { "pools.0.size": "Standard_DS2_v2_Promo", "pools.0.capacity": { vcpus: 2, memoryGib: 7 }, "pools.0.spot": true },
   ],
   ...(["controlPlane.size", "pools.0.size"] as const).map(
     (path): Row => [`a size without Premium disks on Azure, ${path}`, "azure", { [path]: "Standard_D4_v5" }],
@@ -48,10 +44,7 @@ export const machineRows: readonly Row[] = [
     "aws",
     {
       "pools.0.size": "m7i.large",
-      "pools.0.kubelet": {
-        kubeReserved: { memory: "16Gi", cpu: "1900m" },
-        evictionHard: { "nodefs.available": "95%" },
-      },
+      "pools.0.kubelet": { kubeReserved: { memory: "16Gi", cpu: "1900m" }, evictionHard: { "nodefs.available": "95%" } },
     },
   ],
   [

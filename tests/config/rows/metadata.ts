@@ -26,9 +26,7 @@ export const metadataRows: readonly Row[] = [
   [
     "the taint of the cloud controller",
     "aws",
-    {
-      "pools.0.taints": [{ key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" }],
-    },
+    { "pools.0.taints": [{ key: "node.cloudprovider.kubernetes.io/uninitialized", value: "true", effect: "NoSchedule" }] },
   ],
   [
     "a taint twice",

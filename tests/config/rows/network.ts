@@ -7,11 +7,7 @@ export const networkRows: readonly Row[] = [
   [
     "NAT none on Azure, even with a mirror",
     "azure",
-    {
-      "network.nat": "none",
-      "mirror.artifacts": "https://m.test",
-      "mirror.registries": { _default: "https://m.test" },
-    },
+    { "network.nat": "none", "mirror.artifacts": "https://m.test", "mirror.registries": { _default: "https://m.test" } },
   ],
   [
     "others' addresses among pods and Services",

@@ -25,12 +25,7 @@ export const placementRows: readonly Row[] = [
   [
     "settings that only AWS has",
     "azure",
-    {
-      "pools.0.disk": { iops: 4000 },
-      "pools.0.furtherSizes": ["m6i.large"],
-      "pools.0.instanceProfile": profile,
-      iam: { rolePath: "/x/" },
-    },
+    { "pools.0.disk": { iops: 4000 }, "pools.0.furtherSizes": ["m6i.large"], "pools.0.instanceProfile": profile, iam: { rolePath: "/x/" } },
   ],
   [
     "rolls that only AWS has, and none at all",

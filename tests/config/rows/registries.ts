@@ -9,10 +9,7 @@ export const registryRows: readonly Row[] = [
   [
     "an authority that is none, and exceptions from no proxy",
     "azure",
-    {
-      certificateAuthorities: ["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"],
-      noProxy: ["mirror.corp.example"],
-    },
+    { certificateAuthorities: ["-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----"], noProxy: ["mirror.corp.example"] },
   ],
   [
     "logins of nothing, of a URL, and over a connection that anybody may listen to",

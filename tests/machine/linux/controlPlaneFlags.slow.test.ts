@@ -51,9 +51,7 @@ const controlPlane = {
   ],
 };
 
-const argsSchema = z.looseObject({
-  apiServer: z.looseObject({ extraArgs: z.array(z.object({ name: z.string(), value: z.string() })) }),
-});
+const argsSchema = z.looseObject({ apiServer: z.looseObject({ extraArgs: z.array(z.object({ name: z.string(), value: z.string() })) }) });
 
 describe("flags and files of the control plane", () => {
   const payload = exampleControlPlane(specOf("aws-dev", { controlPlane: JSON.stringify(controlPlane) }));
@@ -140,10 +138,7 @@ describe("flags and files of the control plane", () => {
     it("keep priorities of the system to namespaces with a quota for them, by the blocks of security.md", async function () {
       this.timeout(60_000);
       const make = async (namespace: string, priorityClassName?: string): Promise<string> => {
-        const pod = {
-          metadata: { name: "p", namespace },
-          spec: { priorityClassName, containers: [{ name: "c", image: "i" }] },
-        };
+        const pod = { metadata: { name: "p", namespace }, spec: { priorityClassName, containers: [{ name: "c", image: "i" }] } };
         const input = JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod });
         const { code, stderr } = await api.kubectl(["create", "--dry-run=server", "-f", "-"], input);
         return code === 0 ? "made" : stderr;

@@ -71,9 +71,7 @@ describe("defragmentation of etcd", function () {
 
   it("leaves a full etcd its alarm until the last member has room", () => {
     const here = controlPlane();
-    const of = (size: number) => ({
-      Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 },
-    });
+    const of = (size: number) => ({ Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 } });
     here.write("/store/status", JSON.stringify([of(10), of(95)]));
     here.write("/store/alarms", "memberID:1 alarm:NOSPACE\n");
     const { code, output, calls } = here.run(defrag);

@@ -47,6 +47,10 @@ describe("payloads of Linux machines", () => {
 
   for (const [kind, of] of kinds) {
     for (const stack of stacks) {
+      it(`${stack} ${kind} writes no file twice`, () => {
+        const paths = of(exampleSpec(stack)).files.map(({ path: file }) => file);
+        assert.deepEqual(paths.toSorted(), [...new Set(paths)].toSorted());
+      });
       it(`${stack} ${kind} fits into the user data, with room to spare`, () => {
         const spec = exampleSpec(stack);
         const payload = of(spec);

@@ -162,10 +162,9 @@ export class Sandbox {
 }
 
 /** The rehearsal's downloads, by the last part of their URL, and a lock file that has their digests. */
-export async function fakeArtifacts(lock: readonly Artifact[]): Promise<{
-  readonly lock: readonly Artifact[];
-  readonly contents: ReadonlyMap<string, Buffer>;
-}> {
+export async function fakeArtifacts(
+  lock: readonly Artifact[],
+): Promise<{ readonly lock: readonly Artifact[]; readonly contents: ReadonlyMap<string, Buffer> }> {
   const work = mkdtempSync(path.join(tmpdir(), "fenestra-tar-"));
   const files = await artifactFiles(
     lock.map(({ name, url, algorithm }) => ({ name, url, algorithm, digest: "", rest: [] })),

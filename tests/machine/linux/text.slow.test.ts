@@ -63,9 +63,7 @@ describe("shell words", () => {
 describe("a script as the machine gets it", () => {
   /** How bash itself writes down what it has read, which is without comments. */
   const read = (script: string): string => {
-    const { status, stdout } = spawnSync("bash", ["-c", `script() {\n${script}\n}\ndeclare -f script`], {
-      encoding: "utf8",
-    });
+    const { status, stdout } = spawnSync("bash", ["-c", `script() {\n${script}\n}\ndeclare -f script`], { encoding: "utf8" });
     assert.equal(status, 0);
     return stdout;
   };

@@ -52,11 +52,7 @@ for (const stack of ["aws-dev", "azure-dev"]) {
       let boot = "";
       // A file that all have, the object with the scripts, and the join secret: 403, then other bytes, then right.
       before(async () => {
-        machine = await bootMachine(stack, {
-          "kubelet.exe": ["refused", "torn"],
-          ".s3.": ["refused", "torn"],
-          "/secrets/": ["refused"],
-        });
+        machine = await bootMachine(stack, { "kubelet.exe": ["refused", "torn"], ".s3.": ["refused", "torn"], "/secrets/": ["refused"] });
       });
       after(() => machine.end());
       const settled = (before: string) => () =>

@@ -26,10 +26,7 @@ describe("what a Windows node's drain reads of its pods", function () {
     const pods = [
       pod("bare", { labels: { App: "a", app: "b" } }),
       pod("owned", { ownerReferences: [owner("ReplicaSet")] }),
-      pod("static", {
-        ownerReferences: [owner("Node"), owner("DaemonSet")],
-        annotations: { "kubernetes.io/config.mirror": "8f3e" },
-      }),
+      pod("static", { ownerReferences: [owner("Node"), owner("DaemonSet")], annotations: { "kubernetes.io/config.mirror": "8f3e" } }),
       pod("leaving", { finalizers: ["fenestra.dev/test"] }),
     ];
     // The controller manager, which makes it, does not run here.

@@ -70,11 +70,7 @@ export function onePerSystem(cloud: "aws" | "azure", version: string): readonly 
   const more = windowsReleases
     .filter(({ name }) => !config.pools.some(({ os }) => os === name))
     .map(({ name }) => ({ ...first, os: name, name: name.slice(-4) }));
-  const spec = clusterSpec({
-    ...config,
-    kubernetes: { ...config.kubernetes, version },
-    pools: [...config.pools, ...more],
-  });
+  const spec = clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version }, pools: [...config.pools, ...more] });
   return windowsReleases.map(({ name }) => {
     const pool = spec.pools.find((each) => each.os === "windows" && each.release.name === name);
     return pool?.os === "windows" ? example(cloud, spec, pool) : assert.fail(`no pool of ${name}`);

@@ -146,10 +146,7 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("has its programs that pods of the node start run as the system, which those folders let in", () => {
-    assert.deepEqual(hostProcessPod.securityContext.windowsOptions, {
-      hostProcess: true,
-      runAsUserName: "NT AUTHORITY\\SYSTEM",
-    });
+    assert.deepEqual(hostProcessPod.securityContext.windowsOptions, { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" });
   });
 
   it("names the extension's status on Azure only, where its first wave is in the foreground, and a sign to the hook that comes twice before it runs out", () => {
