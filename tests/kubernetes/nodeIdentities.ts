@@ -25,7 +25,7 @@ export function writesOf(rules: readonly Rule[]): readonly string[] {
       .map(String)
       .filter((verb) => !reads.includes(verb))
       .toSorted();
-    const changed = resources.map(String).filter((resource) => !resource.endsWith("reviews"));
+    const changed = resources.map(String).filter((resource) => !/reviews(\.|$)/.test(resource));
     if (writes.length === 0) return [];
     return apiGroups.flatMap((group) => changed.map((resource) => `${writes.join("|")} ${group === "" ? "" : `${group}/`}${resource}`));
   });
