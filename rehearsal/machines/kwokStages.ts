@@ -60,14 +60,17 @@ conditions:
 phase: Running
 `;
 
-const podRunning = `
+const podReady = `
 {{ $now := Now }}
 phase: Running
-startTime: {{ $now | Quote }}
 conditions:
 - {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
 - {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
 - {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+`;
+
+const podRunning = `${podReady}
+startTime: {{ $now | Quote }}
 containerStatuses:
 {{ range .spec.containers }}
 - name: {{ .name | Quote }}
@@ -118,12 +121,21 @@ const stages: readonly Stage[] = [
     kind: "Pod",
     when: [
       [".metadata.deletionTimestamp", "DoesNotExist"],
-      // Running and not ready is one that the node controller has called so when its node seemed lost; a kubelet says again what it is
-      // (kubernetes: pkg/kubelet/status/status_manager.go, needsReconcile).
-      [".status.phase", "In", ["Pending", "Running"]],
-      ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]],
+      [".status.phase", "In", ["Pending"]],
     ],
     next: { statusTemplate: podRunning },
+  },
+  {
+    // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is (kubernetes:
+    // pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each time, which the API refuses.
+    name: "pod-ready-again",
+    kind: "Pod",
+    when: [
+      [".metadata.deletionTimestamp", "DoesNotExist"],
+      [".status.phase", "In", ["Running"]],
+      ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]],
+    ],
+    next: { statusTemplate: podReady },
   },
   {
     name: "pod-succeeded",
