@@ -11,8 +11,9 @@ describe("logs to CloudWatch", () => {
     const group = resource(recorded, "aws:cloudwatch/logGroup:LogGroup", "aws-dev-logs-group");
     assert.deepEqual([group.inputs.name, group.inputs.retentionInDays], ["/fenestra/aws-dev", 30]);
     const streams = [...ofType(recorded, "aws:cloudwatch/logStream:LogStream").values()];
+    const places = streams.map(({ inputs }) => `${textOf(inputs.logGroupName)}:${textOf(inputs.name)}`);
     assert.deepEqual(
-      streams.map(({ inputs }) => `${textOf(inputs.logGroupName)}:${textOf(inputs.name)}`),
+      places,
       ["control-plane", "linux", "windows"].map((name) => `/fenestra/aws-dev:${name}`),
     );
 

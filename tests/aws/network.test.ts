@@ -76,10 +76,8 @@ describe("the network on AWS", () => {
     assert.deepEqual(await more({ registryAccess, httpProxy: "http://proxy.test:3128" }), []);
     const recorded = await make("none");
     const { inputs } = resource(recorded, "aws:ec2/vpcEndpoint:VpcEndpoint", "n-ssm");
-    assert.deepEqual(
-      [inputs.serviceName, inputs.vpcEndpointType, inputs.privateDnsEnabled],
-      ["com.amazonaws.eu-central-1.ssm", "Interface", true],
-    );
+    const endpoint = [inputs.serviceName, inputs.vpcEndpointType, inputs.privateDnsEnabled];
+    assert.deepEqual(endpoint, ["com.amazonaws.eu-central-1.ssm", "Interface", true]);
     const rule = resource(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule", "n-endpoints-https");
     assert.deepEqual([rule.inputs.cidrIpv4, rule.inputs.fromPort, rule.inputs.toPort], ["10.0.0.0/16", 443, 443]);
   });

@@ -92,18 +92,14 @@ describe("purchase and placement of pools on AWS", () => {
     assert.deepEqual(placement, { tenancy: "host", hostResourceGroupArn: group("hosts") });
     assert.deepEqual(iamInstanceProfile, { arn: profile });
     const workers = resource(made, "aws:ec2/securityGroup:SecurityGroup", "aws-dev-security-workers").id;
-    assert.deepEqual(
-      (Array.isArray(networkInterfaces) ? networkInterfaces : []).map((card) => mapOf(card).securityGroups),
-      [[workers, "sg-0123456789abcdef0"]],
-    );
+    const attached = (Array.isArray(networkInterfaces) ? networkInterfaces : []).map((card) => mapOf(card).securityGroups);
+    assert.deepEqual(attached, [[workers, "sg-0123456789abcdef0"]]);
   });
 
   it("have no role of ours beside an own profile, and all others the path and the boundary", () => {
     const roles = ofType(made, "aws:iam/role:Role");
-    assert.deepEqual(
-      [...roles.keys()].filter((name) => name.includes("-pool-")),
-      ["aws-dev-pool-mixed-role", "aws-dev-pool-cheap-role"],
-    );
+    const own = [...roles.keys()].filter((name) => name.includes("-pool-"));
+    assert.deepEqual(own, ["aws-dev-pool-mixed-role", "aws-dev-pool-cheap-role"]);
     for (const { inputs } of roles.values()) {
       assert.equal(inputs.path, "/kubernetes/");
       assert.equal(inputs.permissionsBoundary, `arn:aws:iam::${account}:policy/boundary`);

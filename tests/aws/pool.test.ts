@@ -80,31 +80,27 @@ describe("pools on AWS", () => {
   it("tell the autoscaler from zero what a node will be, without putting that on machines", () => {
     const template = "k8s.io/cluster-autoscaler/node-template";
     const tags = groupTags(specOf("aws-prod"), poolOf("aws-prod", "win2022-a"));
-    assert.deepEqual(
-      Object.fromEntries(tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`])),
-      {
-        "fenestra:cluster": "aws-prod ->",
-        "fenestra:environment": "production ->",
-        owner: "platform ->",
-        Name: "aws-prod-win2022-a ->",
-        "kubernetes.io/cluster/aws-prod": "owned ->",
-        "k8s.io/cluster-autoscaler/enabled": "true",
-        "k8s.io/cluster-autoscaler/aws-prod": "owned",
-        [`${template}/label/kubernetes.io/os`]: "windows",
-        [`${template}/label/kubernetes.io/arch`]: "amd64",
-        [`${template}/label/node.kubernetes.io/windows-build`]: "10.0.20348",
-        [`${template}/label/fenestra.dev/pool`]: "win2022-a",
-        [`${template}/taint/os`]: "windows:NoSchedule",
-        [`${template}/resources/cpu`]: "3400m",
-        [`${template}/resources/memory`]: "12812Mi",
-        [`${template}/resources/ephemeral-storage`]: "91732Mi",
-      },
-    );
+    const shown = Object.fromEntries(tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`]));
+    assert.deepEqual(shown, {
+      "fenestra:cluster": "aws-prod ->",
+      "fenestra:environment": "production ->",
+      owner: "platform ->",
+      Name: "aws-prod-win2022-a ->",
+      "kubernetes.io/cluster/aws-prod": "owned ->",
+      "k8s.io/cluster-autoscaler/enabled": "true",
+      "k8s.io/cluster-autoscaler/aws-prod": "owned",
+      [`${template}/label/kubernetes.io/os`]: "windows",
+      [`${template}/label/kubernetes.io/arch`]: "amd64",
+      [`${template}/label/node.kubernetes.io/windows-build`]: "10.0.20348",
+      [`${template}/label/fenestra.dev/pool`]: "win2022-a",
+      [`${template}/taint/os`]: "windows:NoSchedule",
+      [`${template}/resources/cpu`]: "3400m",
+      [`${template}/resources/memory`]: "12812Mi",
+      [`${template}/resources/ephemeral-storage`]: "91732Mi",
+    });
     const plain = groupTags(specOf("aws-dev"), poolOf("aws-dev", "linux"));
-    assert.deepEqual(
-      plain.filter(({ key }) => key.startsWith("k8s.io/")),
-      [],
-    );
+    const hints = plain.filter(({ key }) => key.startsWith("k8s.io/"));
+    assert.deepEqual(hints, []);
     const registered = listOf(resource(prod, groupType, "aws-prod-pool-win2022-a-group").inputs.tags);
     assert.deepEqual(registered, tags);
   });

@@ -25,20 +25,18 @@ describe("the program on AWS", () => {
     for (const [type, limit] of Object.entries(limits)) {
       const names = [...ofType(recorded, type).keys()];
       assert.ok(names.length > 0, type);
-      assert.deepEqual(
-        names.filter((name) => name.length + suffix > limit),
-        [],
-      );
+      const tooLong = names.filter((name) => name.length + suffix > limit);
+      assert.deepEqual(tooLong, []);
     }
   });
 
   it("hands every AWS resource its one provider, with region, tags and the account that it may touch", async () => {
     const recorded = await run("aws-dev", { accountId: "123456789012" });
     const providers = [...ofType(recorded, "pulumi:providers:aws").values()];
-    assert.deepEqual(
-      providers.map(({ name, inputs }) => [name, inputs.region, inputs.allowedAccountIds, inputs.defaultTags]),
-      [["aws-dev-aws", "eu-central-1", '["123456789012"]', '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}']],
-    );
+    const settings = providers.map(({ name, inputs }) => [name, inputs.region, inputs.allowedAccountIds, inputs.defaultTags]);
+    assert.deepEqual(settings, [
+      ["aws-dev-aws", "eu-central-1", '["123456789012"]', '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}'],
+    ]);
     for (const { urn, type, provider } of recorded.program.resources)
       if (type.startsWith("aws:")) assert.equal(provider, providers[0]?.urn, urn);
   });
@@ -54,10 +52,8 @@ describe("the program on AWS", () => {
     const machines = collectAwsMachines(program);
     for (const [object] of storedObjects(program)) {
       const [bucket = "", ...key] = object.split("/");
-      assert.ok(
-        machines.some(({ role }) => awsObjects(program, role)(bucket, key.join("/")) !== undefined),
-        object,
-      );
+      const isReadable = machines.some(({ role }) => awsObjects(program, role)(bucket, key.join("/")) !== undefined);
+      assert.ok(isReadable, object);
     }
   });
 

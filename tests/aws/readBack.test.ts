@@ -34,10 +34,8 @@ describe("what AWS reads back", () => {
         resources.some((each) => each.type === type),
         type,
       );
-    assert.deepEqual(
-      resources.filter(removedNextTime).map(({ name }) => name),
-      [],
-    );
+    const removed = resources.filter(removedNextTime).map(({ name }) => name);
+    assert.deepEqual(removed, []);
   });
 
   it("would be found where it is neither", () => {

@@ -23,10 +23,8 @@ describe("secrets of gMSA accounts on Azure", () => {
     const assigned = [...ofType(recorded, azureType("authorization:RoleAssignment")).values()].filter(({ name }) =>
       name.startsWith("azure-dev-gmsa-read"),
     );
-    assert.deepEqual(
-      assigned.map(({ inputs }) => textOf(inputs.scope)),
-      [gmsaSecrets.azure],
-    );
+    const scopes = assigned.map(({ inputs }) => textOf(inputs.scope));
+    assert.deepEqual(scopes, [gmsaSecrets.azure]);
     assert.match(textOf(assigned[0]?.inputs.roleDefinitionId) ?? "", new RegExp(`${roles.keyVaultSecretsUser}$`));
     for (const { name, ccgPlugin } of pools) {
       const { inputs, dependencies } = resource(recorded, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${name}-group`);

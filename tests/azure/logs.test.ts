@@ -13,10 +13,8 @@ describe("logs to Azure Monitor", () => {
     const recorded = await runSpec(spec);
     const name = "azure-dev-fenestra-monitoring_log-collector";
     const assigned = [...ofType(recorded, azureType("authorization:RoleAssignment")).values()].filter((each) => each.name.startsWith(name));
-    assert.deepEqual(
-      assigned.map(({ inputs }) => [textOf(inputs.scope), textOf(inputs.roleDefinitionId)?.split("/").at(-1)]),
-      [[logs("azure").azureMonitor?.dataCollectionRule, roles.monitoringMetricsPublisher]],
-    );
+    const rights = assigned.map(({ inputs }) => [textOf(inputs.scope), textOf(inputs.roleDefinitionId)?.split("/").at(-1)]);
+    assert.deepEqual(rights, [[logs("azure").azureMonitor?.dataCollectionRule, roles.monitoringMetricsPublisher]]);
     const trust = resource(recorded, azureType("managedidentity:FederatedIdentityCredential"), `${name}-credential`);
     assert.equal(trust.inputs.subject, "system:serviceaccount:fenestra-monitoring:log-collector");
     const identity = resource(recorded, azureType("managedidentity:UserAssignedIdentity"), `${name}-identity`);

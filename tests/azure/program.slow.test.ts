@@ -39,20 +39,16 @@ describe("the program on Azure", () => {
     );
     assert.ok(declared.length > 8);
     const early = declared.filter(({ options }) => options.deleteBeforeReplace !== true);
-    assert.deepEqual(
-      early.map(({ name }) => name),
-      [],
-    );
+    const names = early.map(({ name }) => name);
+    assert.deepEqual(names, []);
   });
 
   it("hands every Azure resource its one provider, with region and the subscription that it may touch", async () => {
     const accountId = "01234567-89ab-cdef-0123-456789abcdef";
     const recorded = await runStack("azure-dev", { accountId });
     const providers = [...ofType(recorded, "pulumi:providers:azure-native").values()];
-    assert.deepEqual(
-      providers.map(({ name, inputs }) => [name, inputs.location, inputs.subscriptionId]),
-      [["azure-dev-azure", "westeurope", accountId]],
-    );
+    const settings = providers.map(({ name, inputs }) => [name, inputs.location, inputs.subscriptionId]);
+    assert.deepEqual(settings, [["azure-dev-azure", "westeurope", accountId]]);
     for (const { urn, type, provider } of recorded.program.resources)
       if (type.startsWith("azure-native:")) assert.equal(provider, providers[0]?.urn, urn);
   });

@@ -83,8 +83,9 @@ describe("the request bodies for Azure", () => {
       each.name.endsWith("azure-cloud-provider") ? { ...each, inputs: { ...each.inputs, stringData: {} } } : each,
     );
     const told = bodyProblems({ ...dev.program, resources });
+    const sets = told.map((text) => text.split(":")[0]);
     assert.deepEqual(
-      told.map((text) => text.split(":")[0]),
+      sets,
       ["linux", "win2019", "win2022"].map((pool) => `azure-dev-pool-${pool}-group`),
     );
   });
@@ -97,9 +98,7 @@ describe("the request bodies for Azure", () => {
       assert.ok(target !== undefined);
       const resources = dev.program.resources.map((each) => (each === target ? { ...each, inputs: change(each.inputs) } : each));
       const told = bodyProblems({ ...dev.program, resources });
-      assert.ok(
-        told.some((text) => rule.test(text) && text.startsWith(`${target.name}:`)),
-        told.join("\n"),
-      );
+      const isTold = told.some((text) => rule.test(text) && text.startsWith(`${target.name}:`));
+      assert.ok(isTold, told.join("\n"));
     });
 });

@@ -106,10 +106,8 @@ describe("workloads", () => {
     const behind = deployment({ replicas: 1, updatedReplicas: 1, availableReplicas: 0, unavailableReplicas: 1 });
     const workloads = { deployments: [behind], statefulSets: [], daemonSets: [], pods: [late(15)] };
     assert.equal(workloadProblems(workloads).length, 1);
-    assert.deepEqual(
-      workloadProblems(workloads, (each) => awaitsFirstProbe(each, now)),
-      [],
-    );
+    const problems = workloadProblems(workloads, (each) => awaitsFirstProbe(each, now));
+    assert.deepEqual(problems, []);
   });
 });
 

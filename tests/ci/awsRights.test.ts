@@ -103,9 +103,7 @@ describe("the rights of the workflows on AWS", () => {
 
   it("keep the snapshots of etcd from a comparison", () => {
     const call = { action: "s3:GetObject", resource: "arn:aws:s3:::aws-dev-snapshots-bucket-1/etcd.db" };
-    assert.deepEqual(
-      purposes.filter((purpose) => allows(roles[purpose], call)),
-      ["deploy"],
-    );
+    const allowed = purposes.filter((purpose) => allows(roles[purpose], call));
+    assert.deepEqual(allowed, ["deploy"]);
   });
 });

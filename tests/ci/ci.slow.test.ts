@@ -126,10 +126,8 @@ describe("the setup for the workflows", function () {
   it("keeps the states encrypted, with versions, and deletes none by mistake", () => {
     const aws = of("aws").resources;
     const versions = aws.filter(({ type }) => type === "aws:s3/bucketVersioning:BucketVersioning");
-    assert.deepEqual(
-      versions.map(({ inputs }) => mapOf(inputs.versioningConfiguration).status),
-      ["Enabled", "Enabled"],
-    );
+    const states = versions.map(({ inputs }) => mapOf(inputs.versioningConfiguration).status);
+    assert.deepEqual(states, ["Enabled", "Enabled"]);
     const kinds = [
       "aws:s3/bucket:Bucket",
       "aws:kms/key:Key",

@@ -29,14 +29,12 @@ describe("fenestra init", () => {
     assert.deepEqual(config.network, { cidr: "10.0.0.0/16", zones: zones("eu-central-1", "abc"), nat: "perZone" });
     assert.deepEqual([config.environment, config.controlPlane.replicas], ["production", 3]);
     assert.deepEqual(config.access.public?.allow, ["198.18.0.0/15"]);
-    assert.deepEqual(
-      config.pools.map(({ name, os, count }) => [name, os, count]),
-      [
-        ["linux", "linux", 2],
-        ["win2019", "windows-2019", 2],
-        ["win2025", "windows-2025", 2],
-      ],
-    );
+    const pools = config.pools.map(({ name, os, count }) => [name, os, count]);
+    assert.deepEqual(pools, [
+      ["linux", "linux", 2],
+      ["win2019", "windows-2019", 2],
+      ["win2025", "windows-2025", 2],
+    ]);
     assert.equal(await init({ ...options, stack: "azure", cloud: "azure" }, false, silent, folder), 0);
     assert.ok(loadConfig(readStackFile("azure", folder)).pools.every(({ perZone, count }) => perZone && count === 3));
     rmSync(new URL("Pulumi.azure.yaml", folder));
@@ -53,19 +51,17 @@ describe("fenestra init", () => {
   it("are deployed when no value of documentation is left, development first", () => {
     const { names, leftOut } = deployableStacks(testStacks);
     assert.deepEqual(names, ["aws-private", "aws-spot", "azure-cni", "azure-gmsa", "azure-logs", "azure-private"]);
-    assert.deepEqual(
-      leftOut.map((line) => line.split(":")[0]),
-      [
-        "aws-dev is left out",
-        "aws-existing is left out",
-        "aws-prod is left out",
-        "aws-restricted is left out",
-        "aws-smallest is left out",
-        "azure-dev is left out",
-        "azure-existing is left out",
-        "azure-prod is left out",
-      ],
-    );
+    const stacks = leftOut.map((line) => line.split(":")[0]);
+    assert.deepEqual(stacks, [
+      "aws-dev is left out",
+      "aws-existing is left out",
+      "aws-prod is left out",
+      "aws-restricted is left out",
+      "aws-smallest is left out",
+      "azure-dev is left out",
+      "azure-existing is left out",
+      "azure-prod is left out",
+    ]);
     writeFileSync(new URL("Pulumi.wrong.yaml", folder), "config: {}");
     assert.deepEqual(deployableStacks(folder), {
       names: [],

@@ -50,10 +50,8 @@ describe("fenestra status", () => {
       };
     };
     await assert.rejects(show(looks("one", "one", "away", "two"), { watch: true, pauseMs: 0 }, terminal), /ended/);
-    assert.deepEqual(
-      said.splice(0).map((words) => words.split("\n")[1]),
-      ["one", "away", "two"],
-    );
+    const told = said.splice(0).map((words) => words.split("\n")[1]);
+    assert.deepEqual(told, ["one", "away", "two"]);
     assert.deepEqual([await show(looks("one"), once, terminal), await show(looks("away"), once, terminal)], [0, 1]);
     assert.deepEqual(said, ["one\n", "error: fenestra: away\n"]);
   });

@@ -184,8 +184,9 @@ describe("bad input", () => {
   });
 
   it("gives an empty config its missing keys and nothing else", () => {
+    const told = errorOf({}).problems.map(({ path: at, message }) => [at, message]);
     assert.deepEqual(
-      errorOf({}).problems.map(({ path: at, message }) => [at, message]),
+      told,
       ["cloud", "name", "network", "pools", "region"].map((key) => [`config.fenestra:${key}`, "is missing"]),
     );
   });
@@ -265,10 +266,8 @@ describe("a problem's text", () => {
   it("sorts as a reader counts and tells each problem once", () => {
     const at = (index: number): Problem => ({ path: `config.fenestra:pools[${index}]`, value: 1, message: "is odd", allowed: "even" });
     const error = new ConfigError([at(10), at(2), at(1), at(2)]);
-    assert.deepEqual(
-      error.problems.map(({ path: where }) => where.slice(-4)),
-      ["s[1]", "s[2]", "[10]"],
-    );
+    const shown = error.problems.map(({ path: where }) => where.slice(-4));
+    assert.deepEqual(shown, ["s[1]", "s[2]", "[10]"]);
     assert.match(error.message, /^The stack configuration has 3 problems:\n\n/);
     assert.equal(
       new ConfigError([at(1)]).message,

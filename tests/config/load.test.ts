@@ -49,20 +49,23 @@ describe("loading a stack's config", () => {
       "fenestra:accountId": "012345678901",
     });
     assert.equal(config.accountId, "012345678901");
-    assert.deepEqual(
-      problemsOf(() => loadConfig({ ...texts, "fenestra:name": "[1]" })),
-      [["config.fenestra:name", "[1]", "is not a lower-case name"]],
-    );
+    const problems = problemsOf(() => loadConfig({ ...texts, "fenestra:name": "[1]" }));
+    assert.deepEqual(problems, [["config.fenestra:name", "[1]", "is not a lower-case name"]]);
   });
 
   it("fills in every default", () => {
     const { kubernetes, controlPlane, access, mirror, environment, httpProxy, accountId, tags } = loadConfig(texts);
     assert.deepEqual(kubernetes, { version: "1.36.4", sizeTier: "small", podCidr: "10.244.0.0/16", serviceCidr: "10.96.0.0/16" });
     assert.deepEqual(controlPlane, { replicas: 1, image: "latest", osDiskGb: 50, etcdDiskGb: 20, backup: { everyHours: 4 } });
-    assert.deepEqual(
-      [access, mirror, environment, httpProxy, accountId, tags],
-      [{ signIn: [], serviceAccountKeys: ["ecdsa"], kubeconfigGeneration: 1 }, { registries: {} }, "development", undefined, undefined, {}],
-    );
+    const defaults = [access, mirror, environment, httpProxy, accountId, tags];
+    assert.deepEqual(defaults, [
+      { signIn: [], serviceAccountKeys: ["ecdsa"], kubeconfigGeneration: 1 },
+      { registries: {} },
+      "development",
+      undefined,
+      undefined,
+      {},
+    ]);
   });
 
   it("leaves keys of other namespaces to others", () => {
@@ -71,10 +74,8 @@ describe("loading a stack's config", () => {
   });
 
   it("takes a namespace that is a slip away for a mistyped one", () => {
-    assert.deepEqual(
-      problemsOf(() => loadConfig({ ...texts, "fenstra:tags": "{}" })),
-      [["config.fenstra:tags", "{}", "looks like a misspelt fenestra: key"]],
-    );
+    const problems = problemsOf(() => loadConfig({ ...texts, "fenstra:tags": "{}" }));
+    assert.deepEqual(problems, [["config.fenstra:tags", "{}", "looks like a misspelt fenestra: key"]]);
   });
 
   it("tells broken JSON, and JSON of the wrong kind, by its key", () => {
@@ -100,13 +101,11 @@ describe("loading a stack's config", () => {
   });
 
   it("still checks the rest when one key cannot be read", () => {
-    assert.deepEqual(
-      problemsOf(() => loadConfig({ ...texts, "fenestra:kubernetes": "{", "fenestra:region": "eu-central-1" })),
-      [
-        ["config.fenestra:kubernetes", "{", "is not well-formed JSON"],
-        ["config.fenestra:region", "eu-central-1", "is not a region of Azure"],
-      ],
-    );
+    const problems = problemsOf(() => loadConfig({ ...texts, "fenestra:kubernetes": "{", "fenestra:region": "eu-central-1" }));
+    assert.deepEqual(problems, [
+      ["config.fenestra:kubernetes", "{", "is not well-formed JSON"],
+      ["config.fenestra:region", "eu-central-1", "is not a region of Azure"],
+    ]);
   });
 
   it("takes keys that JavaScript knows itself for what they are here: unknown", () => {
@@ -183,30 +182,26 @@ describe("reading a stack file", () => {
       "    - { count: 010, labels: { since: 2026-01-01, n: 1_000, b: 0b11, h: -0x1F, 010: x, at: 2026-1-2T3:4:5Z } }",
     ];
     const label = "config.fenestra:pools[0].labels";
-    assert.deepEqual(
-      problemsOf(() => read(["config:", ...odd].join("\n"))).map(([where, value]) => [where, value]),
-      [
-        ["config.fenestra:accountId", "012345670123"],
-        ["config.fenestra:name", "1.50"],
-        ["config.fenestra:pools[0].count", "010"],
-        [`${label}.at`, "2026-1-2T3:4:5Z"],
-        [`${label}.b`, "0b11"],
-        [`${label}.h`, "-0x1F"],
-        [`${label}.n`, "1_000"],
-        [`${label}.since`, "2026-01-01"],
-        [`${label}["10"]`, "010"],
-        ["config.fenestra:region", "True"],
-      ],
-    );
+    const told = problemsOf(() => read(["config:", ...odd].join("\n"))).map(([where, value]) => [where, value]);
+    assert.deepEqual(told, [
+      ["config.fenestra:accountId", "012345670123"],
+      ["config.fenestra:name", "1.50"],
+      ["config.fenestra:pools[0].count", "010"],
+      [`${label}.at`, "2026-1-2T3:4:5Z"],
+      [`${label}.b`, "0b11"],
+      [`${label}.h`, "-0x1F"],
+      [`${label}.n`, "1_000"],
+      [`${label}.since`, "2026-01-01"],
+      [`${label}["10"]`, "010"],
+      ["config.fenestra:region", "True"],
+    ]);
     const plain = { a: "01234567-89ab-cdef-0123-456789abcdef", b: "10.0.0.0/16", c: "0", d: "1.50", e: "yes", f: "0x1F" };
     const dates = { k: "2026-01", l: "2026-12-31T23:59", m: "2026-11-22 3 nodes", n: "_1" };
     const text = Object.entries({ ...plain, ...dates, g: '"010"', h: "0123a", i: "1.36.4", j: "0b2" })
       .map(([name, value]) => `${name}: ${value}`)
       .join(", ");
-    assert.deepEqual(
-      problemsOf(() => read(`config:\n  fenestra:id: ${plain.a}\n  fenestra:a: { ${text} }\n`)),
-      [],
-    );
+    const problems = problemsOf(() => read(`config:\n  fenestra:id: ${plain.a}\n  fenestra:a: { ${text} }\n`));
+    assert.deepEqual(problems, []);
   });
 
   for (const [title, text, message] of [
@@ -227,20 +222,16 @@ describe("reading a stack file", () => {
     ],
   ] as const) {
     it(`refuses ${title}`, () => {
-      assert.deepEqual(
-        problemsOf(() => read(text)),
-        [[at, undefined, message]],
-      );
+      const problems = problemsOf(() => read(text));
+      assert.deepEqual(problems, [[at, undefined, message]]);
     });
   }
 
   it("refuses a folder in place of a file", () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
     mkdirSync(path.join(folder, "Pulumi.test.yaml"));
-    assert.deepEqual(
-      problemsOf(() => readStackFile("test", pathToFileURL(`${folder}/`))),
-      [[path.join(folder, "Pulumi.test.yaml"), undefined, "cannot be read: EISDIR"]],
-    );
+    const problems = problemsOf(() => readStackFile("test", pathToFileURL(`${folder}/`)));
+    assert.deepEqual(problems, [[path.join(folder, "Pulumi.test.yaml"), undefined, "cannot be read: EISDIR"]]);
     rmSync(folder, { recursive: true });
   });
 
@@ -260,9 +251,7 @@ describe("reading a stack file", () => {
       ]);
     }
     assert.deepEqual(stackNames(url), ["own"]);
-    assert.deepEqual(
-      problemsOf(() => readStackFile("../own", url)),
-      [[`${folder}/Pulumi.../own.yaml`, "../own", "there is no such stack file"]],
-    );
+    const problems = problemsOf(() => readStackFile("../own", url));
+    assert.deepEqual(problems, [[`${folder}/Pulumi.../own.yaml`, "../own", "there is no such stack file"]]);
   });
 });

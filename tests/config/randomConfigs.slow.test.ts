@@ -31,10 +31,8 @@ function assertTold(error: ConfigError): void {
   const sentences = error.problems.map(({ path, message }) => `${path}\n${message}`);
   assert.equal(new Set(sentences).size, sentences.length, "each problem is told once");
   const found = error.message.split("\n").filter((line) => line.startsWith("    found:"));
-  assert.deepEqual(
-    found.filter((line) => line.length > "    found:   ".length + 80),
-    [],
-  );
+  const tooLong = found.filter((line) => line.length > "    found:   ".length + 80);
+  assert.deepEqual(tooLong, []);
 }
 
 function assertSound(spec: ClusterSpec): void {

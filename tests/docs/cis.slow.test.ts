@@ -70,10 +70,8 @@ describe("the table of the CIS benchmark", () => {
 
   it("says of every item what the files say that the machines are started with", () => {
     assert.equal(files.flag("kube-apiserver", "secure-port"), "6443");
-    assert.deepEqual(
-      cisRows.filter(({ shown }) => shown?.(files) === false).map(({ items }) => items),
-      [],
-    );
+    const contradicted = cisRows.filter(({ shown }) => shown?.(files) === false).map(({ items }) => items);
+    assert.deepEqual(contradicted, []);
     assert.ok(cisRows.filter(({ shown }) => shown !== undefined).length > 25);
   });
 });

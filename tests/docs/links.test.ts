@@ -46,10 +46,8 @@ describe("links of the documentation", () => {
     // The samples in stacks/ are the users' to change and delete.
     const relative = links.filter(({ target }) => !/^[a-z]+:|^(?:\.\.\/)*stacks\/Pulumi\./.test(target));
     assert.ok(relative.length > 50, `${relative.length} relative links`);
-    assert.deepEqual(
-      relative.map(({ document, target }) => linkProblem(document, target)).filter((problem) => problem !== undefined),
-      [],
-    );
+    const problems = relative.map(({ document, target }) => linkProblem(document, target)).filter((problem) => problem !== undefined);
+    assert.deepEqual(problems, []);
   });
 
   it("notice a missing file and a missing heading", () => {
@@ -62,10 +60,8 @@ describe("links of the documentation", () => {
   it("name only files that exist", () => {
     const named = all.flatMap((document) => namedPaths(document).map((name) => `${document.file}: ${name}`));
     assert.ok(named.length > 15, `${named.length} names`);
-    assert.deepEqual(
-      named.filter((entry) => !isThere(entry.split(": ")[1] ?? "")),
-      [],
-    );
+    const gone = named.filter((entry) => !isThere(entry.split(": ")[1] ?? ""));
+    assert.deepEqual(gone, []);
   });
 
   it("draw the tree of the README as it is", () => {
@@ -78,9 +74,7 @@ describe("links of the documentation", () => {
         .map((name) => (indent.length === 0 ? name : `components/${name}`)),
     );
     assert.ok(entries.length >= 15, entries.join(" "));
-    assert.deepEqual(
-      entries.filter((entry) => !existsSync(path.join(root, entry))),
-      [],
-    );
+    const missing = entries.filter((entry) => !existsSync(path.join(root, entry)));
+    assert.deepEqual(missing, []);
   });
 });

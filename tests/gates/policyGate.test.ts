@@ -46,18 +46,14 @@ describe("the gate behind an admission policy", () => {
       },
       (api) => pass(pulumi.secret(api)),
     );
-    assert.deepEqual(
-      asked.map(({ path }) => path),
-      Array(2).fill("/api/v1/namespaces/default/pods?dryRun=All"),
-    );
+    const paths = asked.map(({ path }) => path);
+    assert.deepEqual(paths, Array(2).fill("/api/v1/namespaces/default/pods?dryRun=All"));
     const pods = asked.map(({ sent }) => JSON.parse(sent));
-    assert.deepEqual(
-      pods.map(({ spec }) => [spec.os.name, spec.containers[0].image, "runtimeClassName" in spec]),
-      [
-        ["windows", "x:ltsc2022", false],
-        ["windows", "x:latest", false],
-      ],
-    );
+    const sent = pods.map(({ spec }) => [spec.os.name, spec.containers[0].image, "runtimeClassName" in spec]);
+    assert.deepEqual(sent, [
+      ["windows", "x:ltsc2022", false],
+      ["windows", "x:latest", false],
+    ]);
   });
 
   it("waits for a policy that comes into force late", async () => {

@@ -136,14 +136,10 @@ describe("the gate behind a pool", () => {
       [good, good],
     ];
     const want = { pool: "p", count: 2, release: "1.36.4", fingerprint: wanted };
-    assert.deepEqual(
-      steps.map((nodes) => poolState(nodes, want).progress),
-      [-2, -2, -1, 0, 0, 1, 2],
-    );
-    assert.deepEqual(
-      steps.map((nodes) => poolState(nodes, want).problems.length === 0),
-      [false, false, false, false, false, false, true],
-    );
+    const progress = steps.map((nodes) => poolState(nodes, want).progress);
+    assert.deepEqual(progress, [-2, -2, -1, 0, 0, 1, 2]);
+    const isReady = steps.map((nodes) => poolState(nodes, want).problems.length === 0);
+    assert.deepEqual(isReady, [false, false, false, false, false, false, true]);
   });
 
   it("waits while the API does not answer, and no list is no proof", async () => {

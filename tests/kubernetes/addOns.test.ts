@@ -111,23 +111,22 @@ describe("node problem detector on Windows", () => {
     const checks = Object.values(data).map((text) => JSON.parse(String(text)));
     const rules = checks.flatMap(({ rules: own }) => own);
     // As hcsshim shows the files of Dockerfile.windows to a HostProcess pod.
+    const paths = rules.map(({ path }) => path);
     assert.deepEqual(
-      rules.map(({ path }) => path),
+      paths,
       Array.from({ length: 2 }, () => "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe"),
     );
-    assert.deepEqual(
-      rules.map(({ args }) => args),
+    const args = rules.map(({ args }) => args);
+    assert.deepEqual(args, [
+      ["--component=kubelet", "--enable-repair=false", "--health-check-timeout=15s"],
       [
-        ["--component=kubelet", "--enable-repair=false", "--health-check-timeout=15s"],
-        [
-          "--component=cri",
-          "--enable-repair=false",
-          "--health-check-timeout=15s",
-          `--crictl-path=${windowsPrograms.crictl}`,
-          "--cri-timeout=10s",
-        ],
+        "--component=cri",
+        "--enable-repair=false",
+        "--health-check-timeout=15s",
+        `--crictl-path=${windowsPrograms.crictl}`,
+        "--cri-timeout=10s",
       ],
-    );
+    ]);
     for (const { conditions, rules: own } of checks) assert.equal(conditions[0].type, own[0].condition);
   });
 
@@ -151,10 +150,13 @@ describe("autoscaler", () => {
     };
     const limited = flags({ nodes: 12, cores: 96, lowestPriority: 0, scaleDown: false });
     const plain = flags(undefined);
-    assert.deepEqual(
-      limited.filter((flag) => !plain.includes(flag)),
-      ["--max-nodes-total=12", "--cores-total=0:96", "--expendable-pods-priority-cutoff=0", "--scale-down-enabled=false"],
-    );
+    const limits = limited.filter((flag) => !plain.includes(flag));
+    assert.deepEqual(limits, [
+      "--max-nodes-total=12",
+      "--cores-total=0:96",
+      "--expendable-pods-priority-cutoff=0",
+      "--scale-down-enabled=false",
+    ]);
     assert.deepEqual(flags({ scaleDown: true }), plain);
   });
 });
@@ -181,11 +183,8 @@ describe("system Deployments", () => {
         const { name } = each.metadata;
         const labels = each.spec?.selector.matchLabels;
         const spread = podSpec(each)?.topologySpreadConstraints ?? [];
-        assert.deepEqual(
-          spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]),
-          alone ? [] : [["kubernetes.io/hostname", labels]],
-          `${title}: ${name}`,
-        );
+        const terms = spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]);
+        assert.deepEqual(terms, alone ? [] : [["kubernetes.io/hostname", labels]], `${title}: ${name}`);
         const budgets = all.flatMap((other) => (other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : []));
         assert.deepEqual(budgets, alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }], `${title}: ${name}`);
       }

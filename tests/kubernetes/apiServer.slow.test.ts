@@ -187,8 +187,9 @@ describe("in-cluster objects on a real API server", function () {
       const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
         JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
       await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
+      const checked = (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]);
       assert.deepEqual(
-        (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]),
+        checked,
         [
           ...["control-plane", "external-addresses", "gmsa", "host-process", "network-policies", "own-node", "service-status"],
           ...["taken-ports", "windows-images", "windows-limits", "windows-nodes", "windows-os-name", "windows-placement"],
@@ -294,11 +295,8 @@ describe("in-cluster objects on a real API server", function () {
           "--dry-run=server",
           "--force-conflicts",
         );
-        assert.deepEqual(
-          [code, stderr.split("\n").filter((line) => line.includes("ValidatingAdmissionPolicy"))],
-          [0, []],
-          `${title}: ${stderr}`,
-        );
+        const answer = [code, stderr.split("\n").filter((line) => line.includes("ValidatingAdmissionPolicy"))];
+        assert.deepEqual(answer, [0, []], `${title}: ${stderr}`);
       }
     });
 

@@ -127,28 +127,22 @@ describe("CSI drivers", () => {
 
   it("read the secrets of the shares and no other, and on the nodes nothing at all", () => {
     const rules = manifest(all, "Role", "csi-smb-controller").rules ?? [];
-    assert.deepEqual(
-      rules.filter(({ resources }) => resources?.includes("secrets")),
-      [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] }],
-    );
+    const secrets = rules.filter(({ resources }) => resources?.includes("secrets"));
+    assert.deepEqual(secrets, [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] }]);
     const withRights = all.flatMap((each) =>
       each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding" ? (each.subjects ?? []) : [],
     );
     const names = withRights.map(({ name }) => String(name)).filter((name) => name.startsWith("csi-smb"));
     assert.deepEqual(names, ["csi-smb-controller", "csi-smb-controller"]);
-    assert.equal(
-      all.some(({ kind, metadata }) => kind === "Secret" && metadata.name.startsWith("smb-")),
-      false,
-    );
+    const hasSecret = all.some(({ kind, metadata }) => kind === "Secret" && metadata.name.startsWith("smb-"));
+    assert.equal(hasSecret, false);
   });
 
   it("get no right to any secret while no share is named", () => {
     const spec = { ...everything.spec, addons: { ...everything.spec.addons, smb: { shares: [] } } };
     const rules = manifest(manifestsOf(spec), "Role", "csi-smb-controller").rules ?? [];
-    assert.deepEqual(
-      rules.map(({ resources }) => resources),
-      [["leases"]],
-    );
+    const locked = rules.map(({ resources }) => resources);
+    assert.deepEqual(locked, [["leases"]]);
   });
 
   it("put the SMB plug-in on tainted Windows nodes, and no attacher or resizer beside its controller", () => {
@@ -159,10 +153,8 @@ describe("CSI drivers", () => {
     assert.match(String(pod?.containers[0]?.image), /^registry\.k8s\.io\/sig-storage\/smbplugin:v1\.20\.3-windows-hp/);
     const controller = podSpec(manifest(all, "Deployment", "csi-smb-controller"));
     assert.equal(controller?.nodeSelector?.["kubernetes.io/os"], "linux");
-    assert.deepEqual(
-      controller?.containers.map(({ name }) => name),
-      ["smb", "liveness-probe", "csi-provisioner"],
-    );
+    const containers = controller?.containers.map(({ name }) => name);
+    assert.deepEqual(containers, ["smb", "liveness-probe", "csi-provisioner"]);
     assert.deepEqual(manifest(all, "CSIDriver", "smb.csi.k8s.io").spec, {
       attachRequired: false,
       podInfoOnMount: true,

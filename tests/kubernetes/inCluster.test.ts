@@ -96,8 +96,9 @@ describe("in-cluster layer", () => {
 
   it("makes RuntimeClasses per build in use, with nothing but the API before them", () => {
     const classes = objects(recorded).filter(({ type }) => type.endsWith(":RuntimeClass"));
+    const made = classes.map((each) => [each.name, parentOf(each), waitsFor(each), deletedWith(each), mapOf(each.inputs.scheduling)]);
     assert.deepEqual(
-      classes.map((each) => [each.name, parentOf(each), waitsFor(each), deletedWith(each), mapOf(each.inputs.scheduling)]),
+      made,
       exampleSpec("aws-dev").windows.map((release) => {
         const { name, nodeSelector, tolerations } = runtimeClass(release, "process") ?? assert.fail(release.name);
         return [`in-runtime-classes-${name}`, "in-runtime-classes", ["gate"], "gate", { nodeSelector, tolerations }];
@@ -192,16 +193,16 @@ describe("in-cluster layer", () => {
 
   it("replaces objects of which the API server refuses a change, after they have gone by their name", () => {
     const replaced = objects(recorded).filter(({ options }) => options.replaceOnChanges.length > 0);
-    assert.deepEqual(
-      Object.fromEntries(replaced.map(({ name, options }) => [name, [options.replaceOnChanges, options.deleteBeforeReplace]])),
-      {
-        "in-runtime-classes-windows-2019": [["handler"], true],
-        "in-runtime-classes-windows-2022": [["handler"], true],
-        "in-storage-ebs.csi.aws.com": [["spec.attachRequired", "spec.volumeLifecycleModes"], true],
-        "in-storage-linux": [["reclaimPolicy", "volumeBindingMode"], true],
-        "in-storage-windows": [["reclaimPolicy", "volumeBindingMode"], true],
-      },
+    const options = Object.fromEntries(
+      replaced.map(({ name, options }) => [name, [options.replaceOnChanges, options.deleteBeforeReplace]]),
     );
+    assert.deepEqual(options, {
+      "in-runtime-classes-windows-2019": [["handler"], true],
+      "in-runtime-classes-windows-2022": [["handler"], true],
+      "in-storage-ebs.csi.aws.com": [["spec.attachRequired", "spec.volumeLifecycleModes"], true],
+      "in-storage-linux": [["reclaimPolicy", "volumeBindingMode"], true],
+      "in-storage-windows": [["reclaimPolicy", "volumeBindingMode"], true],
+    });
   });
 
   for (const { title, spec } of combinations.filter((each) => each.title.endsWith("-dev, everything on")))
@@ -210,14 +211,10 @@ describe("in-cluster layer", () => {
       const annotations = ({ inputs }: RecordedResource) => mapOf(mapOf(inputs.metadata).annotations);
       const awaited = daemonSets.filter((each) => annotations(each)["pulumi.com/skipAwait"] !== "true");
       // One that is not waited for must not still be going when it is made again.
-      assert.deepEqual(
-        daemonSets.filter((each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background"),
-        awaited,
-      );
-      assert.deepEqual(
-        awaited.map(({ name }) => name),
-        ["in-cloud-controller-cloud-controller-manager"],
-      );
+      const notInBackground = daemonSets.filter((each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background");
+      assert.deepEqual(notInBackground, awaited);
+      const names = awaited.map(({ name }) => name);
+      assert.deepEqual(names, ["in-cloud-controller-cloud-controller-manager"]);
       for (const { name, inputs } of daemonSets.filter((each) => parentOf(each) !== "in-samples"))
         assert.deepEqual(
           plain(mapOf(inputs.spec).updateStrategy),
@@ -228,7 +225,8 @@ describe("in-cluster layer", () => {
 
   it("gives everything on Windows that is waited for forty minutes", () => {
     const patient = objects(recorded).filter(({ options }) => options.timeouts.create === "40m");
-    assert.deepEqual(patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted(), [
+    const names = patient.map(({ name }) => name.replace("in-samples-fenestra-samples", "…")).toSorted();
+    assert.deepEqual(names, [
       ...["iis", "job", "log-monitor", "persistent", "run-as-user", "win-webserver"].flatMap((name) => [
         `…-${name}-2019`,
         `…-${name}-2022`,
@@ -242,7 +240,8 @@ describe("in-cluster layer", () => {
   it("deletes what owns something in the cloud before the machines and the controllers, and the rest with them", () => {
     const kept = objects(recorded).filter((each) => deletedWith(each) === "");
     const owners = kept.filter((each) => parentOf(each) === "in-samples");
-    assert.deepEqual(owners.map(({ name }) => name.replace("in-samples-fenestra-samples-", "")).toSorted(), [
+    const names = owners.map(({ name }) => name.replace("in-samples-fenestra-samples-", "")).toSorted();
+    assert.deepEqual(names, [
       "iis-2019-lb",
       "iis-2022-lb",
       "persistent-2019",

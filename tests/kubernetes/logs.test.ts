@@ -24,11 +24,8 @@ describe("log collectors", () => {
         podSpec(manifest(manifests, "DaemonSet", name)),
       );
       const writable = controlPlane?.containers[0]?.volumeMounts?.filter(({ readOnly }) => readOnly !== true);
-      assert.deepEqual(
-        writable?.map(({ name }) => name),
-        ["state"],
-        title,
-      );
+      const volumes = writable?.map(({ name }) => name);
+      assert.deepEqual(volumes, ["state"], title);
       const hostPaths = (pod: typeof worker) => pod?.volumes?.flatMap(({ hostPath }) => hostPath?.path ?? []);
       const common = ["/var/lib/fenestra/log-collector", "/var/log/pods", "/usr", "/lib64", "/lib", "/var/log/journal"];
       assert.deepEqual(hostPaths(worker), common, title);

@@ -53,14 +53,12 @@ describe("networking objects", () => {
       const { minReplicas, maxReplicas } = manifest(manifestsOf(withPools(aws, pools)), "HorizontalPodAutoscaler", "coredns").spec ?? {};
       return [minReplicas, maxReplicas];
     };
-    assert.deepEqual(
-      [scale(1, 1), scale(60, 60), scale(60, 200)],
-      [
-        [2, 4],
-        [4, 8],
-        [4, 26],
-      ],
-    );
+    const scaled = [scale(1, 1), scale(60, 60), scale(60, 200)];
+    assert.deepEqual(scaled, [
+      [2, 4],
+      [4, 8],
+      [4, 26],
+    ]);
   });
 
   it("run flanneld and kube-proxy of the node's disk with a token that is renewed", () => {
@@ -92,10 +90,12 @@ describe("cloud objects", () => {
     const pod = podSpec(controller);
     assert.equal(pod?.hostNetwork, true);
     assert.deepEqual(pod?.nodeSelector, { "kubernetes.io/os": "linux", "node-role.kubernetes.io/control-plane": "" });
-    assert.deepEqual(
-      pod?.tolerations?.map(({ key }) => key),
-      ["node-role.kubernetes.io/control-plane", "node.cloudprovider.kubernetes.io/uninitialized", "node.kubernetes.io/not-ready"],
-    );
+    const tolerated = pod?.tolerations?.map(({ key }) => key);
+    assert.deepEqual(tolerated, [
+      "node-role.kubernetes.io/control-plane",
+      "node.cloudprovider.kubernetes.io/uninitialized",
+      "node.kubernetes.io/not-ready",
+    ]);
     assert.match(
       String(pod?.containers[0]?.image),
       /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.35\.2@sha256:5a5d4e5942ad078a184c12bf5435f8226ccb157ee15e9e1f87c183a4bf4b8f1a$/,
@@ -183,10 +183,8 @@ describe("cloud objects", () => {
         );
       const held = plan.find(({ name }) => name === "volumes");
       assert.equal(held !== undefined, drivers.length > 0, title);
-      assert.deepEqual(
-        held?.manifests.flatMap(({ metadata }) => metadata.finalizers) ?? [],
-        held === undefined ? [] : ["fenestra.dev/volumes"],
-      );
+      const finalizers = held?.manifests.flatMap(({ metadata }) => metadata.finalizers) ?? [];
+      assert.deepEqual(finalizers, held === undefined ? [] : ["fenestra.dev/volumes"]);
     }
     assert.ok(samples.after.includes(volumes) && volumes.cleansUp === true);
   });

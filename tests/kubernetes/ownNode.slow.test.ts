@@ -178,10 +178,8 @@ describe("identities of a worker on a real API server", function () {
       const read = async (): Promise<readonly { status?: { typeChecking?: { expressionWarnings?: unknown } } }[]> =>
         JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
       await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
-      assert.deepEqual(
-        (await read()).map(({ status }) => status?.typeChecking?.expressionWarnings),
-        [undefined, undefined],
-      );
+      const warnings = (await read()).map(({ status }) => status?.typeChecking?.expressionWarnings);
+      assert.deepEqual(warnings, [undefined, undefined]);
     });
 
     it("have nobody write an address into a Service's status that a machine asks, and let a balancer's in", async () => {

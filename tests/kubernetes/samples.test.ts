@@ -97,10 +97,8 @@ describe("samples", () => {
     const setup = manifest(all, "ConfigMap", "log-monitor").data ?? {};
     assert.deepEqual(await syntaxErrors(String(setup["fetch.ps1"])), []);
     const { LogConfig: read } = JSON.parse(String(setup["LogMonitorConfig.json"]));
-    assert.deepEqual(
-      read.sources.map(({ type }: { type: string }) => type),
-      ["EventLog", "File", "ETW"],
-    );
+    const types = read.sources.map(({ type }: { type: string }) => type);
+    assert.deepEqual(types, ["EventLog", "File", "ETW"]);
     const address = "https://github.com/microsoft/windows-container-tools/releases/download/v2.1.3/LogMonitor.exe";
     const release = "https://api.github.com/repos/microsoft/windows-container-tools/releases/tags/v2.1.3";
     const environment = (spec: typeof aws): Readonly<Record<string, string>> => {
@@ -132,10 +130,8 @@ describe("samples", () => {
     const mounts = [...(fetch?.volumeMounts ?? []), ...(iis?.volumeMounts ?? [])];
     // A single file cannot be mounted on Windows.
     assert.ok(mounts.every(({ subPath }) => subPath === undefined));
-    assert.deepEqual(
-      mounts.filter(({ name }) => name === "tools").map(({ mountPath }) => mountPath),
-      ["C:\\LogMonitor", "C:\\LogMonitor"],
-    );
+    const places = mounts.filter(({ name }) => name === "tools").map(({ mountPath }) => mountPath);
+    assert.deepEqual(places, ["C:\\LogMonitor", "C:\\LogMonitor"]);
   });
 
   it("leave the number of pods to the autoscaler where one scales them, and run two of the first web server without one", () => {

@@ -89,10 +89,8 @@ describe("a pod with rights in the cloud", function () {
     const others = env(`${linux}/token`).filter(({ name }) => name !== own.name);
     assert.deepEqual(container?.env, [own, ...others]);
     assert.deepEqual(container?.volumeMounts, [mount, ...mounted(linux)]);
-    assert.deepEqual(
-      spec.volumes?.map(({ name }) => name),
-      ["v", "fenestra-identity"],
-    );
+    const volumes = spec.volumes?.map(({ name }) => name);
+    assert.deepEqual(volumes, ["v", "fenestra-identity"]);
   });
 
   it("gets it at a path of Windows on Windows", async () => {

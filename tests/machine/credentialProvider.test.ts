@@ -80,10 +80,8 @@ describe("pulls from the cloud's own registries", () => {
       ]);
       const azure = payloadOf("azure", os);
       const [provider] = parse(fileOf(azure, paths[os].config)).providers;
-      assert.deepEqual(
-        [provider.name, provider.args],
-        [os === "linux" ? "acr-credential-provider" : "azure-acr-credential-provider", [paths[os].cloud]],
-      );
+      const program = [provider.name, provider.args];
+      assert.deepEqual(program, [os === "linux" ? "acr-credential-provider" : "azure-acr-credential-provider", [paths[os].cloud]]);
       assert.deepEqual(provider.matchImages, ["*.azurecr.io", "*.*.geo.azurecr.io"]);
       assert.deepEqual(JSON.parse(fileOf(azure, paths[os].cloud)), {
         cloud: "AzurePublicCloud",
@@ -122,10 +120,8 @@ describe("pulls from the cloud's own registries", () => {
     const pulls = [...ofType(recorded, "azure-native:authorization:RoleAssignment").values()].filter(({ inputs }) =>
       JSON.stringify(inputs.roleDefinitionId).includes("7f951dda-4ed3-4680-a7ca-43fe172d538d"),
     );
-    assert.deepEqual(
-      pulls.map(({ name }) => name).toSorted(),
-      specs.azure.pools.map(({ name }) => `azure-prod-pool-${name}-identity-pull-0`).toSorted(),
-    );
+    const roles = pulls.map(({ name }) => name).toSorted();
+    assert.deepEqual(roles, specs.azure.pools.map(({ name }) => `azure-prod-pool-${name}-identity-pull-0`).toSorted());
     for (const { inputs } of pulls) assert.equal(inputs.scope, registry);
   });
 });

@@ -69,10 +69,8 @@ describe("logins of a proxy and a mirror", function () {
       const holding = program.resources.filter(({ inputs }) =>
         plainTexts(reveal(inputs)).some(({ text }) => text.includes("CORP%5Csvc") && text.includes(basic)),
       );
-      assert.deepEqual(
-        holding.map(({ name }) => name),
-        [`${cloud}-dev-secrets-credentials`],
-      );
+      const names = holding.map(({ name }) => name);
+      assert.deepEqual(names, [`${cloud}-dev-secrets-credentials`]);
       const machines = collectMachines(program);
       assert.ok(machines.length > 2);
       for (const machine of machines) {

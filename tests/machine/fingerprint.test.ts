@@ -36,10 +36,8 @@ describe("the fingerprint of a payload", () => {
       const { fingerprint, files } = payload({});
       assert.match(fingerprint, /^[0-9a-f]{16}$/);
       const text = files.map(({ content }) => content).join("\n");
-      assert.deepEqual(
-        [...text.matchAll(/fenestra\.dev\/payload=(\w+)/g)].map(([, value]) => value),
-        [fingerprint],
-      );
+      const marks = [...text.matchAll(/fenestra\.dev\/payload=(\w+)/g)].map(([, value]) => value);
+      assert.deepEqual(marks, [fingerprint]);
       assert.doesNotMatch(text, /@PAYLOAD@/);
     });
 

@@ -13,20 +13,16 @@ describe("the kubelet's flags", () => {
 
   it("are the same on both systems but for paths, and what only Windows has", () => {
     const own = [...windows.keys()].filter((name) => !linux.has(name));
-    assert.deepEqual(
-      own.filter((name) => !name.startsWith("windows-")),
-      [],
-    );
+    const others = own.filter((name) => !name.startsWith("windows-"));
+    assert.deepEqual(others, []);
     const differing = [...linux].filter(([name, flag]) => windows.get(name) !== flag).map(([name]) => name);
     assert.deepEqual(differing.sort(), ["bootstrap-kubeconfig", "cert-dir", "config", "kubeconfig"]);
   });
 
   it("of a control-plane machine have neither a bootstrap nor labels", () => {
     const controlPlane = kubeletFlags({ ...args, os: "linux", bootstrap: false, labels: {} }).map(flagName);
-    assert.deepEqual(
-      [...linux.keys()].filter((name) => !controlPlane.includes(name)),
-      ["bootstrap-kubeconfig", "node-labels"],
-    );
+    const others = [...linux.keys()].filter((name) => !controlPlane.includes(name));
+    assert.deepEqual(others, ["bootstrap-kubeconfig", "node-labels"]);
   });
 
   it("hold none that any minor to be chosen has removed; nor does kube-proxy's command line", () => {
@@ -44,20 +40,16 @@ describe("the kubelet's flags", () => {
     const flag = ["--pod-infra-container-image=pause"];
     assert.deepEqual(refusedSettings("kubelet", "1.34", flag), []);
     for (const { minor } of minors) {
-      assert.deepEqual(
-        refusedSettings("kubelet", minor, flag).map(({ name }) => name),
-        ["pod-infra-container-image"],
-      );
+      const refused = refusedSettings("kubelet", minor, flag).map(({ name }) => name);
+      assert.deepEqual(refused, ["pod-infra-container-image"]);
     }
     assert.throws(() => checked("kubelet", "1.36", flag), /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/);
   });
 
   it("feature gates are found inside their list", () => {
     const flags = ["--feature-gates=Other=false,NodeLogQuery=true"];
-    assert.deepEqual(
-      refusedSettings("kubelet", "1.36", flags).map(({ name }) => name),
-      ["NodeLogQuery"],
-    );
+    const refused = refusedSettings("kubelet", "1.36", flags).map(({ name }) => name);
+    assert.deepEqual(refused, ["NodeLogQuery"]);
     assert.deepEqual(refusedSettings("kubelet", "1.35", flags), []);
     assert.deepEqual(refusedSettings("kube-proxy", "1.36", flags), []);
   });
@@ -76,8 +68,9 @@ describe("the kubelet's flags", () => {
     }
     const since = removedSettings.map((setting) => setting.since);
     assert.deepEqual(since, [...since].sort(compareVersions));
+    const known = minors.map(({ minor }) => minor);
     assert.deepEqual(
-      minors.map(({ minor }) => minor),
+      known,
       exampleReleases.map((release) => release.replace(/\.\d+$/, "")),
     );
   });

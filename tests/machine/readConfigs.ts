@@ -61,8 +61,9 @@ export function readConfigs(releases: readonly string[]): void {
     it("are read by the containerd minor that the machines run", () => {
       const goMod = readFileSync(new URL("../../tools/readers/go.mod", import.meta.url), "utf8");
       const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
+      const versions = minors.map(({ components }) => minorOf(components.containerd));
       assert.deepEqual(
-        minors.map(({ components }) => minorOf(components.containerd)),
+        versions,
         minors.map(() => pinned),
       );
     });

@@ -65,10 +65,8 @@ describe("address plan", () => {
         const plan = addressPlan(network, zoneNames.slice(0, zones));
         const members = controlPlaneMembers(plan, replicas);
         assert.equal(new Set(members.map(({ address }) => address)).size, replicas);
-        assert.deepEqual(
-          members.map(({ etcdName }) => etcdName),
-          ["cp-0", "cp-1", "cp-2"].slice(0, replicas),
-        );
+        const etcdNames = members.map(({ etcdName }) => etcdName);
+        assert.deepEqual(etcdNames, ["cp-0", "cp-1", "cp-2"].slice(0, replicas));
         for (const member of members) {
           const zone = plan.zones[member.zoneIndex];
           assert.equal(zone?.zone, member.zone);

@@ -91,23 +91,18 @@ describe("pools", () => {
         const used = zoneNames.slice(0, zones);
         const specs = poolSpecs(stackOf([{ name: "p", os: "linux", count, perZone: true }], used));
         const counts = specs.map((spec) => spec.count);
+        const names = specs.map(({ name }) => name);
+        assert.deepEqual(names, ["p-a", "p-b", "p-c"].slice(0, zones));
+        const zonesOf = specs.map((spec) => spec.zones);
         assert.deepEqual(
-          specs.map(({ name }) => name),
-          ["p-a", "p-b", "p-c"].slice(0, zones),
-        );
-        assert.deepEqual(
-          specs.map((spec) => spec.zones),
+          zonesOf,
           used.map((zone) => [zone]),
         );
-        assert.equal(
-          counts.reduce((sum, n) => sum + n, 0),
-          count,
-        );
+        const total = counts.reduce((sum, n) => sum + n, 0);
+        assert.equal(total, count);
         assert.ok(Math.max(...counts) - Math.min(...counts) <= 1);
-        assert.deepEqual(
-          [...counts].sort((a, b) => b - a),
-          counts,
-        );
+        const sorted = [...counts].sort((a, b) => b - a);
+        assert.deepEqual(sorted, counts);
       }),
     );
   });

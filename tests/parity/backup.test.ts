@@ -27,20 +27,16 @@ describe("snapshots of etcd", () => {
     const rights = controlPlanePolicy(scope, { read: [], write: [] }, buckets).Statement.filter(({ Resource }) =>
       [Resource].flat().some((each) => each?.startsWith(buckets.snapshots)),
     );
-    assert.deepEqual(
-      rights.flatMap(({ Action }) => Action),
-      ["s3:GetObject", "s3:PutObject", "s3:ListBucket"],
-    );
+    const actions = rights.flatMap(({ Action }) => Action);
+    assert.deepEqual(actions, ["s3:GetObject", "s3:PutObject", "s3:ListBucket"]);
 
     const azure = await runStack("azure-dev", backup);
     const [policy] = [...ofType(azure, "azure-native:storage:ManagementPolicy").values()];
     assert.match(JSON.stringify(policy?.inputs), /"daysAfterModificationGreaterThan":90.*"daysAfterCreationGreaterThan":180/);
     const service = resource(azure, "azure-native:storage:BlobServiceProperties", "azure-dev-snapshots-versions").inputs;
     const kept = { enabled: true, days: 90 };
-    assert.deepEqual(
-      [service.isVersioningEnabled, service.deleteRetentionPolicy, service.containerDeleteRetentionPolicy],
-      [true, kept, kept],
-    );
+    const protection = [service.isVersioningEnabled, service.deleteRetentionPolicy, service.containerDeleteRetentionPolicy];
+    assert.deepEqual(protection, [true, kept, kept]);
     const role = resource(azure, "azure-native:authorization:RoleAssignment", "azure-dev-snapshots-write").inputs;
     // Storage Blob Data Contributor: it has no right to delete a version, which the owner's role has.
     assert.match(JSON.stringify(role), /ba92f5b4-2d11-453d-a403-e96b0029c9fe/);

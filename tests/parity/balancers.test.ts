@@ -32,10 +32,8 @@ describe("the API's load balancers, as the rehearsal has them", () => {
       const spec = specOf(`${cloud}-dev`, { access: JSON.stringify({ public: { allow: ["203.0.113.0/24"] } }) });
       const { program } = await runSpec(spec);
       const { balancers } = simulateCloud(program, spec);
-      assert.deepEqual(
-        balancers.map(({ health }) => health),
-        [wanted[cloud], wanted[cloud]],
-      );
+      const checks = balancers.map(({ health }) => health);
+      assert.deepEqual(checks, [wanted[cloud], wanted[cloud]]);
       // An API server that ends still answers until they have seen that it is not ready.
       const [, delay = "0"] =
         /shutdown-delay-duration\n +value: (\d+)s/.exec(fileOf(exampleControlPlane(spec), "/etc/fenestra/kubeadm.yaml")) ?? [];

@@ -252,9 +252,7 @@ describe("ports", () => {
     ].map(({ protocol, port }) => ({ protocol, port }));
     const isOpen = ({ protocol, port }: (typeof needed)[number]): boolean =>
       open.some((rule) => rule.protocol === protocol && port >= rule.first && port <= rule.last);
-    assert.deepEqual(
-      needed.filter((each) => !isOpen(each)),
-      [],
-    );
+    const closed = needed.filter((each) => !isOpen(each));
+    assert.deepEqual(closed, []);
   });
 });

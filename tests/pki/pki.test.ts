@@ -58,8 +58,9 @@ describe("keys and certificates", () => {
 
   it("are ECDSA P-256, every one", async () => {
     const keys = [...ofType(await make(true), "tls:index/privateKey:PrivateKey").values()];
+    const algorithms = keys.map(({ inputs }) => inputs);
     assert.deepEqual(
-      keys.map(({ inputs }) => inputs),
+      algorithms,
       keys.map(() => ({ algorithm: "ECDSA", ecdsaCurve: "P256" })),
     );
   });
@@ -93,38 +94,32 @@ describe("keys and certificates", () => {
     ] as const) {
       assert.deepEqual(resource(recorded, "tls:index/certRequest:CertRequest", name).inputs.subject, { commonName, organization });
       const { inputs } = resource(recorded, "tls:index/locallySignedCert:LocallySignedCert", name);
-      assert.deepEqual(
-        [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours],
-        [["digital_signature", "client_auth"], 8760, 2160],
-      );
+      const validity = [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours];
+      assert.deepEqual(validity, [["digital_signature", "client_auth"], 8760, 2160]);
     }
   });
 
   it("encrypt with 32 random bytes, and only those that encrypt are protected", async () => {
     const keys = ofType(await make(true, ["ecdsa"], ["key2", "key1"]), "random:index/randomBytes:RandomBytes");
-    assert.deepEqual(
-      [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]),
-      [
-        ["demo-pki-encryption-key-key2", { length: 32 }, true],
-        ["demo-pki-encryption-key", { length: 32 }, false],
-      ],
-    );
+    const made = [...keys.values()].map(({ name, inputs, options }) => [name, inputs, options.protect]);
+    assert.deepEqual(made, [
+      ["demo-pki-encryption-key-key2", { length: 32 }, true],
+      ["demo-pki-encryption-key", { length: 32 }, false],
+    ]);
   });
 
   it("leave as secrets, except the certificates", async () => {
     const { outputs } = (await make(true)).program;
-    assert.deepEqual(
-      Object.entries(outputs)
-        .sort()
-        .map(([name, value]) => [name, value instanceof Secret]),
-      [
-        ["ca", false],
-        ["caKey", true],
-        ["encryptionKey", true],
-        ["kubeconfig", true],
-        ["serviceAccountKey", true],
-      ],
-    );
+    const secrets = Object.entries(outputs)
+      .sort()
+      .map(([name, value]) => [name, value instanceof Secret]);
+    assert.deepEqual(secrets, [
+      ["ca", false],
+      ["caKey", true],
+      ["encryptionKey", true],
+      ["kubeconfig", true],
+      ["serviceAccountKey", true],
+    ]);
     assert.match(textOf(outputs.kubeconfig) ?? "", /server: https:\/\/api:6443/);
   });
 });

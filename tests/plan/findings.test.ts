@@ -89,7 +89,8 @@ describe("findings", () => {
       httpProxy: "http://proxy.example:3128",
     });
     const examples = findings(given).filter(({ id }) => id === "example-value");
-    assert.deepEqual(examples.map(({ level, path, message }) => [level, path, message.split(" ")[0]]).sort(), [
+    const told = examples.map(({ level, path, message }) => [level, path, message.split(" ")[0]]).sort();
+    assert.deepEqual(told, [
       ["warning", key("access.public.allow"), "198.51.100.0/24"],
       ["warning", key("access.public.allow"), "203.0.113.7/32"],
       ["warning", key("controlPlane.image"), "ami-0123456789abcdef0"],
@@ -247,8 +248,9 @@ describe("findings", () => {
     const pools = Array.from({ length: 11 }, (_, index) => ({ ...pool, name: `win${index}`, image: "latest", perZone: true, count: 3 }));
     const all = findings(input({ pools: [linux, ...pools] }));
     const latest = all.filter(({ id }) => id === "image-latest");
+    const paths = latest.map(({ path }) => path);
     assert.deepEqual(
-      latest.map(({ path }) => path),
+      paths,
       pools.map((_, index) => key(`pools[${index + 1}].image`)),
     );
     const [group, ...more] = groupFindings(latest);
@@ -263,15 +265,13 @@ describe("findings", () => {
       acknowledge: { "public-api-open": reason, "image-latst": reason, "secret-in-the-open": reason },
     });
     const all = findings({ ...given, leaks: [{ resource: "r", path: "p", what: "a secret" }] });
-    assert.deepEqual(
-      all.map(({ id, acknowledged }) => [id, acknowledged]),
-      [
-        ["public-api-open", reason],
-        ["secret-in-the-open", null],
-        ["acknowledged-nothing", null],
-        ["acknowledged-nothing", null],
-      ],
-    );
+    const told = all.map(({ id, acknowledged }) => [id, acknowledged]);
+    assert.deepEqual(told, [
+      ["public-api-open", reason],
+      ["secret-in-the-open", null],
+      ["acknowledged-nothing", null],
+      ["acknowledged-nothing", null],
+    ]);
     assert.equal(reaches(findings(given), "error"), false);
     assert.equal(reaches(all, "error"), true);
   });
@@ -309,13 +309,11 @@ describe("findings", () => {
       assert.match(remedy, /\.$/);
     }
     assert.equal(reaches(all, "error"), true);
-    assert.equal(
-      reaches(
-        all.filter(({ level }) => level === "note"),
-        "warning",
-      ),
-      false,
+    const isReached = reaches(
+      all.filter(({ level }) => level === "note"),
+      "warning",
     );
+    assert.equal(isReached, false);
     assert.equal(reaches([], "note"), false);
   });
 });

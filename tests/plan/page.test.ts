@@ -108,20 +108,16 @@ describe("the picture of a plan", () => {
       ports: "TCP 6443",
       purpose: "Control-plane pods to the API by the address of its Service",
     });
-    assert.deepEqual(
-      rules.filter(({ to }) => to === "public load balancer").map(({ from, ports }) => [from, ports]),
-      [["203.0.113.0/24", "TCP 6443"]],
-    );
-    assert.deepEqual(
-      figures(real).map(({ name, value }) => [name, value]),
-      [
-        ["Machines", "7"],
-        ["vCPUs", "14"],
-        ["Memory", "56 GiB"],
-        ["Zones", "2"],
-        ["Errors / warnings", "0 / 2"],
-      ],
-    );
+    const open = rules.filter(({ to }) => to === "public load balancer").map(({ from, ports }) => [from, ports]);
+    assert.deepEqual(open, [["203.0.113.0/24", "TCP 6443"]]);
+    const numbers = figures(real).map(({ name, value }) => [name, value]);
+    assert.deepEqual(numbers, [
+      ["Machines", "7"],
+      ["vCPUs", "14"],
+      ["Memory", "56 GiB"],
+      ["Zones", "2"],
+      ["Errors / warnings", "0 / 2"],
+    ]);
     assert.deepEqual(real.billed, {
       "NAT gateway": 1,
       "disk, 120 GiB gp3, 400 MiB/s": 4,
@@ -140,24 +136,24 @@ describe("the picture of a plan", () => {
       const real = await planOf(stack, stackConfig(stack));
       const drawn = boxes(real).map((words) => words.split("; ")[0]);
       const expected = [...real.pools.map(({ name }) => name), ...real.controlPlane.members.map(({ etcdName }) => etcdName)];
-      assert.deepEqual(
-        expected.filter((name) => drawn.filter((each) => each === name).length !== 1),
-        [],
-      );
+      const missing = expected.filter((name) => drawn.filter((each) => each === name).length !== 1);
+      assert.deepEqual(missing, []);
     });
 
   it("says the same of Azure from its own resources", async () => {
     const real = await planOf("azure-dev", stackConfig("azure-dev"));
     assert.deepEqual(edge(real), { publicBalancer: true, nats: ["1"], endpoints: ["KeyVault", "Storage"] });
-    assert.deepEqual(
-      stores(real).map(({ title, readers, writers }) => [title, holdersInWords(real, readers), holdersInWords(real, writers)]),
-      [
-        ["Key Vault: 5 secrets", "control plane", "nobody"],
-        ["Key Vault: initialised", "control plane", "control plane"],
-        ["Key Vault: join", "control plane, all pools", "control plane"],
-        ["Storage: snapshots", "control plane", "control plane"],
-      ],
-    );
+    const holders = stores(real).map(({ title, readers, writers }) => [
+      title,
+      holdersInWords(real, readers),
+      holdersInWords(real, writers),
+    ]);
+    assert.deepEqual(holders, [
+      ["Key Vault: 5 secrets", "control plane", "nobody"],
+      ["Key Vault: initialised", "control plane", "control plane"],
+      ["Key Vault: join", "control plane, all pools", "control plane"],
+      ["Storage: snapshots", "control plane", "control plane"],
+    ]);
     assert.equal(reaches(real).length, 13);
     const spot = { name: "w", os: "windows-2022", count: 2, spot: true, hybridBenefit: true };
     const { billed } = await planOf("azure-dev", { ...stackConfig("azure-dev"), ...configTexts({ pools: [spot] }) });

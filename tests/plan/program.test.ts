@@ -35,7 +35,8 @@ const tokenUrn = urn("fenestra:test:Group$random:index/randomPassword:RandomPass
 describe("a recorded run", () => {
   it("has every resource with the engine's URNs", async () => {
     const program = await run("small", "known-outputs");
-    assert.deepEqual(program.resources.map((resource) => resource.urn).sort(), [
+    const urns = program.resources.map((resource) => resource.urn).sort();
+    assert.deepEqual(urns, [
       gateUrn,
       tokenUrn,
       urn("fenestra:test:Group$random:index/randomString:RandomString", "group-suffix"),

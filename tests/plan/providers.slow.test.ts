@@ -213,10 +213,8 @@ describe("AWS, as its provider shows it", () => {
     const lost = update({ ...old, tags: { a: "b" } }, tagged, other);
     assert.deepEqual([lost.keyId, lost.version], ["alias/aws/ssm", 2]);
     const next = { type: parameter.type, oldInputs: other, oldOutputs: lost, inputs: other, ignoreChanges: [] };
-    assert.deepEqual(
-      difference(next).changes.map(({ path }) => path),
-      ["keyId"],
-    );
+    const changes = difference(next).changes.map(({ path }) => path);
+    assert.deepEqual(changes, ["keyId"]);
     assert.equal(update(other, lost, other).keyId, "own");
   });
 
@@ -267,10 +265,8 @@ describe("AWS, as its provider shows it", () => {
       check.setType(parameter.type);
       check.setNews(wire({ ...parameter.inputs, valu: "x" }));
       const { failuresList } = (await call<messages.CheckResponse>((done) => client.check(check, done))).toObject();
-      assert.deepEqual(
-        failuresList.map(({ property }) => property),
-        ["valu"],
-      );
+      const properties = failuresList.map(({ property }) => property);
+      assert.deepEqual(properties, ["valu"]);
       const unknownText = "04da6b54-80e4-46f7-96ec-b56ff0331ba9";
       const previewed = await create(true, { ...parameter.inputs, description: unknownText });
       assert.ok(previewed.id === "" && previewed.outputs.description instanceof Unknown);

@@ -93,10 +93,8 @@ describe("the judge of trust policies", () => {
       { StringEquals: { "id:aud": "sts.amazonaws.com" } },
       { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
     ];
-    assert.deepEqual(
-      conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context)),
-      [false, true, true],
-    );
+    const trusted = conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context));
+    assert.deepEqual(trusted, [false, true, true]);
     assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
   });
 });

@@ -99,14 +99,12 @@ describe("Azure CNI", () => {
     const hosts = collectAzureHosts(program, () => 2);
     const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
     assert.equal(new Set(all).size, 3 * 16 + 2 * 31);
-    assert.deepEqual(
-      hosts.slice(0, 3).map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]),
-      [
-        ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
-        ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
-        ["10.60.8.12", "10.60.8.46", "10.60.8.60"],
-      ],
-    );
+    const addresses = hosts.slice(0, 3).map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]);
+    assert.deepEqual(addresses, [
+      ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
+      ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
+      ["10.60.8.12", "10.60.8.46", "10.60.8.60"],
+    ]);
   });
 
   it("needs addresses for every pod of every machine, and for a tenth more machines that a roll adds", () => {
@@ -134,18 +132,14 @@ describe("Azure CNI", () => {
     const hosts = collectAzureHosts(program, () => 2);
     const counts = hosts.map(({ os, machine }) => [machine.group === undefined ? "control plane" : os, machine.secondaryIps?.length]);
     assert.deepEqual(counts.slice(0, 3), Array(3).fill(["control plane", 15]));
-    assert.deepEqual(
-      counts.slice(3).map(([, count]) => count),
-      Array(6).fill(30),
-    );
+    const numbers = counts.slice(3).map(([, count]) => count);
+    assert.deepEqual(numbers, Array(6).fill(30));
     const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
     assert.equal(new Set(all).size, 3 * 16 + 6 * 31);
     // The third machine is the second of its zone; the load balancer has .4, machines .10 and .11.
     const third = hosts[2]?.machine;
-    assert.deepEqual(
-      [third?.privateIp, third?.secondaryIps?.[0], third?.secondaryIps?.[14]],
-      ["10.0.224.11", "10.0.224.31", "10.0.224.45"],
-    );
+    const ownAddresses = [third?.privateIp, third?.secondaryIps?.[0], third?.secondaryIps?.[14]];
+    assert.deepEqual(ownAddresses, ["10.0.224.11", "10.0.224.31", "10.0.224.45"]);
     const sets = program.resources.filter(({ type }) => type.endsWith(":VirtualMachineScaleSet"));
     const autoscaled = sets.find(({ inputs }) => "max" in mapOf(inputs.tags));
     assert.equal(mapOf(autoscaled?.inputs.tags)["k8s.io_cluster-autoscaler_node-template_resources_pods"], "30");
@@ -189,10 +183,8 @@ describe("Azure CNI", () => {
     assert.deepEqual(values[0], { Type: "OutBoundNAT", ExceptionList: ["10.0.0.0/16"] });
     assert.ok(values.every((value) => !("Settings" in value)));
     const blocked = values.filter(({ Action }) => Action === "Block");
-    assert.deepEqual(
-      blocked.map(({ RemoteAddresses, RemotePorts }) => `${RemoteAddresses} ${RemotePorts}`),
-      ["169.254.169.254/32 80", "168.63.129.16/32 80", "168.63.129.16/32 32526"],
-    );
+    const targets = blocked.map(({ RemoteAddresses, RemotePorts }) => `${RemoteAddresses} ${RemotePorts}`);
+    assert.deepEqual(targets, ["169.254.169.254/32 80", "168.63.129.16/32 80", "168.63.129.16/32 32526"]);
     const off = JSON.parse(windowsConflist(specOf(), { metadataAcl: false }));
     assert.equal(off.plugins[0].AdditionalArgs.length, 1);
   });

@@ -8,16 +8,15 @@ describe("programs of add-ons", () => {
     const text = readFileSync(new URL("../../docs/architecture.md", import.meta.url), "utf8");
     const [, section = ""] = text.split("### Programs of add-ons");
     const missing = addOnPrograms.filter(({ module }) => !section.includes(`\`${module}\``));
-    assert.deepEqual(
-      missing.map(({ name }) => name),
-      [],
-    );
+    const names = missing.map(({ name }) => name);
+    assert.deepEqual(names, []);
   });
 
   it("are modules of the release that their image is made of", () => {
     const versions = new Map(namedVersions().map(({ name, version }) => [name, version]));
+    const built = addOnPrograms.map((program) => moduleOf(program).split("@")[1]);
     assert.deepEqual(
-      addOnPrograms.map((program) => moduleOf(program).split("@")[1]),
+      built,
       addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`),
     );
   });
@@ -26,10 +25,8 @@ describe("programs of add-ons", () => {
     const onAws = [...addOnFiles("aws").keys()];
     const onAzure = [...addOnFiles("azure").keys()];
     assert.deepEqual([...new Set([...onAws, ...onAzure])].sort(), addOnPrograms.map(({ name }) => name).sort());
-    assert.deepEqual(
-      onAws.filter((name) => !onAzure.includes(name)),
-      ["aws-ebs-csi-driver", "csi-attacher", "csi-resizer"],
-    );
+    const onAwsAlone = onAws.filter((name) => !onAzure.includes(name));
+    assert.deepEqual(onAwsAlone, ["aws-ebs-csi-driver", "csi-attacher", "csi-resizer"]);
   });
 
   it("run in the image of their name, and where kubeadm chooses the version only in that one", () => {

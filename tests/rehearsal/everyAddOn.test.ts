@@ -14,8 +14,9 @@ describe("a rehearsal with every add-on", () => {
       assert.ok(config.addons.samples === true && config.addons.exporters && config.addons.gmsa !== undefined);
       for (const { name, count } of expectedPools(config)) assert.ok(count > 0, name);
       const written = loadConfig(stackConfig(stack));
+      const pools = config.pools.map(({ name, os, size }) => [name, os, size]);
       assert.deepEqual(
-        config.pools.map(({ name, os, size }) => [name, os, size]),
+        pools,
         written.pools.map(({ name, os, size }) => [name, os, size]),
       );
     });

@@ -29,10 +29,8 @@ describe("a mirror that is filled from the list", () => {
     const from = mirror();
     assert.deepEqual(await get(from, `${path}/three.tar.gz`), { status: 404 });
     assert.deepEqual(await get(from, "/plain.tar.gz"), { status: 404 });
-    assert.deepEqual(
-      from.requests.map(({ status }) => status),
-      [404, 404],
-    );
+    const statuses = from.requests.map(({ status }) => status);
+    assert.deepEqual(statuses, [404, 404]);
     await assert.rejects(from.lacks, (error) => {
       assert.ok(error instanceof MirrorLacksError);
       assert.match(error.message, /^a machine wants https:\/\/mirror\.example\.com\/files\/\S+\/three\.tar\.gz, and/);
@@ -86,13 +84,11 @@ describe("the proxy", () => {
     // Versions of curl differ in the code for a tunnel that is refused.
     await assert.rejects(curl("https://dl.k8s.io/"), ({ code }: { readonly code: number }) => [22, 56].includes(code));
     await assert.rejects(curl("http://mirror.test:81/"), { code: 22 });
-    assert.deepEqual(
-      requests.slice(before).map(({ target, refused }) => [target, refused]),
-      [
-        ["other.test:80", true],
-        ["dl.k8s.io:443", true],
-        ["mirror.test:81", true],
-      ],
-    );
+    const targets = requests.slice(before).map(({ target, refused }) => [target, refused]);
+    assert.deepEqual(targets, [
+      ["other.test:80", true],
+      ["dl.k8s.io:443", true],
+      ["mirror.test:81", true],
+    ]);
   });
 });

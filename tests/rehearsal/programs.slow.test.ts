@@ -142,10 +142,8 @@ describe("obtainPrograms", () => {
       return true;
     });
     assert.ok(!cached().includes("kubeadm"));
-    assert.deepEqual(
-      cached().filter((name) => name.startsWith("work-")),
-      [],
-    );
+    const unfinished = cached().filter((name) => name.startsWith("work-"));
+    assert.deepEqual(unfinished, []);
   });
 
   it("builds what cannot be downloaded, with one line that says so", async () => {
@@ -154,10 +152,8 @@ describe("obtainPrograms", () => {
     files.delete("/tags/v0.8.0");
     const programs = await obtain({ bases, path: join(folder, "go") });
     assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
-    assert.equal(
-      lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE"),
-      "official download not reachable: kwok\nBASE/v0.8.0: curl: (22) The requested URL returned error: 404",
-    );
+    const line = lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE");
+    assert.equal(line, "official download not reachable: kwok\nBASE/v0.8.0: curl: (22) The requested URL returned error: 404");
     const flags =
       "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
       " -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=v1.36.3";
@@ -184,10 +180,8 @@ describe("obtainPrograms", () => {
     const pinsOfEtcd = `# go.etcd.io/etcd/server/v3|${folder}/tools|kubernetes/1.37/go.mod|`;
     assert.ok(readFileSync(programs.etcd.path, "utf8").includes(pinsOfEtcd));
     const back = await obtain({ bases, path: join(folder, "go") }, { wanted: { minor: "1.36", release: "1.36.2" } });
-    assert.deepEqual(
-      [back.kubelet.version, back.kubelet.source, back.etcd.version, back.etcd.source],
-      ["1.36.2", "1.36.3", "3.6.16", undefined],
-    );
+    const kept = [back.kubelet.version, back.kubelet.source, back.etcd.version, back.etcd.source];
+    assert.deepEqual(kept, ["1.36.2", "1.36.3", "3.6.16", undefined]);
     assert.match(readFileSync(back.kubelet.path, "utf8"), /gitVersion=v1\.36\.2 /);
     const pinned = await obtain({ bases }, { wanted: { minor: "1.36" } });
     assert.equal(pinned.kwok.path, programs.kwok.path);
@@ -232,8 +226,9 @@ describe("obtainPrograms", () => {
       "kwok 0.8.1 path",
     ]);
     assert.equal(programs.kwok.path, join(folder, "bin", "kwok"));
+    const unused = lines.filter((line) => line.includes("not used"));
     assert.deepEqual(
-      lines.filter((line) => line.includes("not used")),
+      unused,
       [
         "kube-scheduler: FOLDER/bin/kube-scheduler is of unknown version, wanted is 1.36: not used",
         "kubectl: FOLDER/bin/kubectl is 1.35.4, wanted is 1.36: not used",
@@ -288,10 +283,8 @@ describe("obtainPrograms", () => {
     mkdirSync(join(key, `work-${process.pid}-abc`));
     rmSync(programs.kwok.path);
     await obtain({ bases });
-    assert.deepEqual(
-      cached().filter((name) => name.startsWith("work-")),
-      [`work-${process.pid}-abc`],
-    );
+    const unfinished = cached().filter((name) => name.startsWith("work-"));
+    assert.deepEqual(unfinished, [`work-${process.pid}-abc`]);
   });
 });
 
@@ -299,8 +292,9 @@ describe("program catalog", () => {
   it("pins a release of every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
     const tools = fileURLToPath(new URL("../../tools", import.meta.url));
     const pinned = await pinnedMinors(tools, "tools");
+    const sorted = [...pinned.keys()].sort();
     assert.deepEqual(
-      [...pinned.keys()].sort(),
+      sorted,
       minors.map(({ minor }) => minor),
     );
     for (const { minor, kubeadm } of minors) {

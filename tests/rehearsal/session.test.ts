@@ -45,10 +45,8 @@ describe("the checks of a rehearsal", () => {
     await session.run([check("hidden")], {}, { isShown: ({ outcome }) => outcome === "failed" });
     await session.run([check("c", { needs: ["b"] })], {});
     assert.deepEqual(lines, ["pass  1/3  [a] t", "FAIL  2/3  [b] t\n      no", "skip  3/3  [c] t\n      follows from b"]);
-    assert.deepEqual(
-      session.results.map(({ id }) => id),
-      ["a", "b", "c"],
-    );
+    const ids = session.results.map(({ id }) => id);
+    assert.deepEqual(ids, ["a", "b", "c"]);
   });
 
   it("may lack a program of the host, but not with STRICT=1", async () => {

@@ -161,10 +161,8 @@ describe("load balancer", () => {
     [a.state, b.state] = ["unready", "unready"];
     await until(balancer, [false, false]);
     assert.deepEqual(await askTimes(balancer.port, 2), ["failed", "failed"]);
-    assert.deepEqual(
-      sockets.map(({ closed: ended }) => ended),
-      [false, false],
-    );
+    const ends = sockets.map(({ closed: ended }) => ended);
+    assert.deepEqual(ends, [false, false]);
   });
 
   it("azure: the only backend of a pool loses its connections; with AllProbedUp it keeps them and gets new ones", async () => {

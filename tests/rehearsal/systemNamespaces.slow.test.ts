@@ -116,10 +116,8 @@ for (const user of scenarioUsers) {
       assert.ok(traces(witness).processes.length >= 5, JSON.stringify(traces(witness)));
       const [file = "", ...args] = [...user.prefix, ...enter, "ip", "-brief", "link"];
       const links = execFileSync(file, args, { encoding: "utf8" }).split("\n");
-      assert.deepEqual(
-        links.map((link) => link.split(/[ @]/)[0]),
-        ["lo", "fen0", "fen0m1", ""],
-      );
+      const names = links.map((link) => link.split(/[ @]/)[0]);
+      assert.deepEqual(names, ["lo", "fen0", "fen0m1", ""]);
       child.kill("SIGKILL");
       assert.deepEqual(await ended, [null, "SIGKILL"]);
       assert.deepEqual(await tracesAfterwards(witness), nothing);
@@ -204,10 +202,8 @@ describe("host check", () => {
     const all = () => true;
     assert.equal(workMountPoint(["/home/a", "/mntx/b"], all), "/mnt");
     assert.equal(workMountPoint(["/mnt/c/project"], all), "/media");
-    assert.equal(
-      workMountPoint(["/mnt"], (path) => path === "/dev/shm" || path === "/mnt"),
-      "/dev/shm",
-    );
+    const place = workMountPoint(["/mnt"], (path) => path === "/dev/shm" || path === "/mnt");
+    assert.equal(place, "/dev/shm");
     assert.throws(() => workMountPoint([], () => false), /No folder to mount the work folder on/);
   });
 });

@@ -35,10 +35,8 @@ describe("leftovers", () => {
     const services = [{ ...found("Service", "front", { managers }), address: "203.0.113.9" }];
     const claims = [{ ...found("PersistentVolumeClaim", "data", { managers }), volume: "pv-1" }];
     const left = leftovers({ ...nothing, services, claims, volumes: [volume] });
-    assert.deepEqual(
-      left.map(({ object }) => object),
-      ["PersistentVolume pv-1", "PersistentVolumeClaim shop/data", "Service shop/front"],
-    );
+    const objects = left.map(({ object }) => object);
+    assert.deepEqual(objects, ["PersistentVolume pv-1", "PersistentVolumeClaim shop/data", "Service shop/front"]);
     assert.equal(left[2]?.fix, "kubectl -n shop delete service front");
     assert.match(left[0]?.problem ?? "", /vol-1.* shop\/data /);
   });
@@ -61,9 +59,7 @@ describe("leftovers", () => {
       address: undefined,
     };
     const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("Namespace", "calm")] });
-    assert.deepEqual(
-      left.map(({ problem }) => problem),
-      ["it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup"],
-    );
+    const problems = left.map(({ problem }) => problem);
+    assert.deepEqual(problems, ["it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup"]);
   });
 });

@@ -102,16 +102,15 @@ describe("a refresh while the API is away", () => {
       [...text.matchAll(/--exclude '([^']+)'/g)].map(([, glob = ""]) => glob),
     );
     const [[glob = ""] = []] = globs;
+    const distinct = globs.map((all) => [...new Set(all)]);
     assert.deepEqual(
-      globs.map((all) => [...new Set(all)]),
+      distinct,
       globs.map(() => [glob]),
     );
     const { program } = await runStack("azure-dev");
     const objects = program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
     assert.ok(objects.length > 50);
-    assert.deepEqual(
-      program.resources.filter(({ urn }) => urns(glob).test(urn)),
-      objects,
-    );
+    const excluded = program.resources.filter(({ urn }) => urns(glob).test(urn));
+    assert.deepEqual(excluded, objects);
   });
 });

@@ -110,10 +110,8 @@ describe("the scripts of the workflows", function () {
         { id: 3, user: { login: "github-actions[bot]" }, body: "<!-- fenestra plan -->\nold" },
       ];
       const { calls } = runScript(script, { ...pulls, "GET repos/o/r/issues/5/comments": comments }, env, files);
-      assert.deepEqual(
-        writes(calls).map(({ method, where }) => [method, where]),
-        [["PATCH", "repos/o/r/issues/comments/3"]],
-      );
+      const written = writes(calls).map(({ method, where }) => [method, where]);
+      assert.deepEqual(written, [["PATCH", "repos/o/r/issues/comments/3"]]);
     });
 
     it("not on a pull request that has moved on", () => {

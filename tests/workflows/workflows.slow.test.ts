@@ -16,7 +16,8 @@ describe("the workflows", () => {
   });
 
   it("may do no more than each of them needs", () => {
-    assert.deepEqual(Object.fromEntries(jobs.map(({ at, permissions, inherited }) => [at, permissions ?? inherited])), {
+    const permissions = Object.fromEntries(jobs.map(({ at, permissions, inherited }) => [at, permissions ?? inherited]));
+    assert.deepEqual(permissions, {
       "deploy.yml changed": { actions: "read" },
       "deploy.yml look": { contents: "read", "id-token": "write" },
       "deploy.yml stacks": { contents: "read" },
@@ -44,7 +45,8 @@ describe("the workflows", () => {
   it("give a token of the cloud only behind an environment, whose name the trust in the cloud knows", () => {
     const holders = jobs.filter(({ permissions }) => permissions?.["id-token"] === "write");
     const stack = `\${{ matrix.stack }}`;
-    assert.deepEqual(Object.fromEntries(holders.map(({ at, environment }) => [at, environment])), {
+    const environments = Object.fromEntries(holders.map(({ at, environment }) => [at, environment]));
+    assert.deepEqual(environments, {
       "deploy.yml look": environmentName("drift", stack),
       "deploy.yml up": environmentName("deploy", stack),
       "drift.yml drift": environmentName("drift", stack),
@@ -70,10 +72,8 @@ describe("the workflows", () => {
 
   it("with rights install what the program imports, and run no package's script", () => {
     const installs = steps.filter(({ writes, run = "" }) => writes && /\bnpm\b/.test(run));
-    assert.deepEqual(
-      [...new Set(installs.map(({ run }) => run))],
-      ['npm ci --prefix "$PROGRAM" --omit=dev --ignore-scripts --no-audit --no-fund'],
-    );
+    const commands = [...new Set(installs.map(({ run }) => run))];
+    assert.deepEqual(commands, ['npm ci --prefix "$PROGRAM" --omit=dev --ignore-scripts --no-audit --no-fund']);
     assert.equal(installs.length, 4);
   });
 
@@ -104,10 +104,8 @@ describe("the workflows", () => {
 
   it("with a token that writes run nothing that a branch made: the default branch's checkout, and the artifact beside it", () => {
     const comment = steps.filter(({ at }) => at === "preview-comment.yml comment");
-    assert.deepEqual(
-      comment.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]])),
-      ["actions/checkout", "actions/setup-node", "actions/download-artifact"],
-    );
+    const actions = comment.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]]));
+    assert.deepEqual(actions, ["actions/checkout", "actions/setup-node", "actions/download-artifact"]);
     // Without a ref the checkout of a workflow_run is the default branch.
     assert.deepEqual(comment[0]?.with, { submodules: true, "persist-credentials": false });
     assert.equal(comment[2]?.with?.path, `\${{ runner.temp }}/changes`);
@@ -117,10 +115,8 @@ describe("the workflows", () => {
 
   it("that propose patch releases run no package and no program of the change with their token", () => {
     const propose = steps.filter(({ at }) => at === "patches.yml propose");
-    assert.deepEqual(
-      propose.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]])),
-      ["actions/checkout", "actions/download-artifact"],
-    );
+    const actions = propose.flatMap(({ uses }) => (uses === undefined ? [] : [uses.split("@")[0]]));
+    assert.deepEqual(actions, ["actions/checkout", "actions/download-artifact"]);
     for (const { run } of propose) assert.doesNotMatch(run ?? "", /\b(npm|npx|node|eval)\b|cli\//);
   });
 
@@ -145,10 +141,8 @@ describe("the workflows", () => {
     const updates = z
       .object({ version: z.literal(2), updates: z.array(z.looseObject({ "package-ecosystem": z.string() })) })
       .parse(parse(file));
-    assert.deepEqual(
-      updates.updates.map((each) => each["package-ecosystem"]),
-      ["github-actions", "npm", "gomod"],
-    );
+    const ecosystems = updates.updates.map((each) => each["package-ecosystem"]);
+    assert.deepEqual(ecosystems, ["github-actions", "npm", "gomod"]);
   });
 
   describe("by actionlint", () => {

@@ -65,15 +65,13 @@ describe("bootstrap of a Linux machine", function () {
       stages.map((line, index) => (index < at ? line : line.replace(/\t[0-9a-f]{16}\t/, "\t0000000000000000\t"))).join("\n"),
     );
     const { calls } = here.run(entry);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("kubeadm")).map((call) => call.split(" --")[0]),
-      [
-        "kubeadm init phase mark-control-plane",
-        "kubeadm init phase kubelet-finalize all",
-        "kubeadm init phase addon coredns",
-        "kubeadm init phase addon kube-proxy",
-      ],
-    );
+    const repeated = calls.filter((call) => call.startsWith("kubeadm")).map((call) => call.split(" --")[0]);
+    assert.deepEqual(repeated, [
+      "kubeadm init phase mark-control-plane",
+      "kubeadm init phase kubelet-finalize all",
+      "kubeadm init phase addon coredns",
+      "kubeadm init phase addon kube-proxy",
+    ]);
   });
 
   it("begins anew on a disk that was another machine's", () => {
@@ -103,10 +101,8 @@ describe("bootstrap of a Linux machine", function () {
     const { code, output } = here.run(entry);
     assert.equal(code, 10, output);
     assert.match(output, /'<html>busy<\/html>' is not an answer/);
-    assert.deepEqual(
-      [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")],
-      ["this machine's", identity],
-    );
+    const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
+    assert.deepEqual(kept, ["this machine's", identity]);
   });
 
   it("throws nothing away for one answer that names another machine", () => {
@@ -118,10 +114,8 @@ describe("bootstrap of a Linux machine", function () {
     here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
     const { code, output } = here.run(entry);
     assert.deepEqual([code, /names one machine and then another/.test(output)], [10, true], output);
-    assert.deepEqual(
-      [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")],
-      ["this machine's", identity],
-    );
+    const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
+    assert.deepEqual(kept, ["this machine's", identity]);
   });
 
   it("goes on without room for its log, over torn marks, and past a step of the user that leaves a program behind", () => {
@@ -190,10 +184,8 @@ describe("bootstrap of a Linux machine", function () {
     const { code, output, calls } = here.run(entry);
     assert.equal(code, 20, output);
     assert.match(output, /holds 'xfs', neither nothing nor ext4/);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("mkfs")),
-      [],
-    );
+    const formatted = calls.filter((call) => call.startsWith("mkfs"));
+    assert.deepEqual(formatted, []);
   });
 
   it("formats nothing that has been written to", () => {
@@ -202,10 +194,8 @@ describe("bootstrap of a Linux machine", function () {
     const { code, output, calls } = here.run(entry);
     assert.equal(code, 20, output);
     assert.match(output, /holds no file system that is known, but it is not empty; it is left alone/);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("mkfs")),
-      [],
-    );
+    const formatted = calls.filter((call) => call.startsWith("mkfs"));
+    assert.deepEqual(formatted, []);
   });
 
   it("grows the file system, starts the kubelet and publishes a join secret that has run out at each boot", () => {
@@ -215,14 +205,12 @@ describe("bootstrap of a Linux machine", function () {
     const { code, output, calls } = here.run(entry);
     assert.equal(code, 0, output);
     const done = calls.filter((call) => /^(resize2fs|systemctl start|kubectl.* create )/.test(call));
-    assert.deepEqual(
-      done.map((call) => call.split(" ").slice(0, 3).join(" ")),
-      [
-        "resize2fs /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0",
-        "systemctl start kubelet.service",
-        "kubectl --kubeconfig /etc/kubernetes/admin.conf",
-      ],
-    );
+    const commands = done.map((call) => call.split(" ").slice(0, 3).join(" "));
+    assert.deepEqual(commands, [
+      "resize2fs /dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0",
+      "systemctl start kubelet.service",
+      "kubectl --kubeconfig /etc/kubernetes/admin.conf",
+    ]);
   });
 
   it("waits with the add-ons for an API server that is older, and for no other", () => {
@@ -400,27 +388,23 @@ describe("bootstrap of a Linux machine", function () {
     const vaults = calls.flatMap(
       (call) => /https:\/\/([a-z0-9-]+)\.vault\.azure\.net\/secrets\/([a-z-]+)/.exec(call)?.slice(1, 3).join(" ") ?? [],
     );
-    assert.deepEqual(
-      [...new Set(vaults)],
-      [
-        "azure-prod-ca-ab12cd kubernetes-ca",
-        "azure-prod-ca-ab12cd etcd-ca",
-        "azure-prod-ca-ab12cd front-proxy-ca",
-        "azure-prod-ca-ab12cd service-account",
-        "azure-prod-ca-ab12cd encryption-key",
-        "azure-prod-ca-ab12cd initialised",
-        "azure-prod-join-ab12cd join",
-      ],
-    );
+    const secrets = [...new Set(vaults)];
+    assert.deepEqual(secrets, [
+      "azure-prod-ca-ab12cd kubernetes-ca",
+      "azure-prod-ca-ab12cd etcd-ca",
+      "azure-prod-ca-ab12cd front-proxy-ca",
+      "azure-prod-ca-ab12cd service-account",
+      "azure-prod-ca-ab12cd encryption-key",
+      "azure-prod-ca-ab12cd initialised",
+      "azure-prod-join-ab12cd join",
+    ]);
 
     const guard = here.run("/opt/fenestra/guard-metadata.sh");
     assert.equal(guard.code, 0, guard.output);
-    assert.deepEqual(
-      guard.calls.filter((call) => call.includes("--insert")),
-      [
-        "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",
-        "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 168.63.129.16/32 --protocol tcp --match multiport --dports 80,32526 --jump DROP",
-      ],
-    );
+    const rules = guard.calls.filter((call) => call.includes("--insert"));
+    assert.deepEqual(rules, [
+      "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",
+      "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 168.63.129.16/32 --protocol tcp --match multiport --dports 80,32526 --jump DROP",
+    ]);
   });
 });

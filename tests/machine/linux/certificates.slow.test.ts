@@ -61,18 +61,14 @@ describe("renewal of certificates", function () {
     const here = ready();
     const { code, output, calls } = here.run(renew);
     assert.equal(code, 0, output);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("kubeadm")),
-      ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"],
-    );
+    const renewals = calls.filter((call) => call.startsWith("kubeadm"));
+    assert.deepEqual(renewals, ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"]);
     assert.equal(calls.filter((call) => call === "crictl stop --timeout 30 id").length, 4);
     const all = ["health", "health", "health"];
     // All members are well before the first is taken away, and again before the API server is.
     const order = calls.filter((call) => /^(kubeadm|sleep|crictl stop|etcdctl.*get health)/.test(call));
-    assert.deepEqual(
-      order.slice(1).map((call) => /health|kubeadm|stop/.exec(call)?.[0]),
-      [...all, "kubeadm", "stop", ...all, "stop", "stop", "stop"],
-    );
+    const steps = order.slice(1).map((call) => /health|kubeadm|stop/.exec(call)?.[0]);
+    assert.deepEqual(steps, [...all, "kubeadm", "stop", ...all, "stop", "stop", "stop"]);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
   });
 
@@ -82,10 +78,8 @@ describe("renewal of certificates", function () {
     const { code, output, calls } = here.run(renew);
     assert.equal(code, 1, output);
     assert.match(output, /a member of etcd is not well/);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("kubeadm")),
-      [],
-    );
+    const renewals = calls.filter((call) => call.startsWith("kubeadm"));
+    assert.deepEqual(renewals, []);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
   });
 

@@ -41,10 +41,8 @@ describe("snapshots of etcd", function () {
     // Nothing is left on either disk, and the object store removes what is old.
     assert.deepEqual(here.list("/var/lib/etcd-data"), ["before-restore.17", "etcd"]);
     assert.equal(here.has("/var/lib/fenestra/snapshot"), false);
-    assert.deepEqual(
-      calls.filter((call) => call.includes("DELETE")),
-      [],
-    );
+    const deleted = calls.filter((call) => call.includes("DELETE"));
+    assert.deepEqual(deleted, []);
   });
 
   it("before etcd's first start are a copy of the data of the machine before", () => {
@@ -54,10 +52,8 @@ describe("snapshots of etcd", function () {
     assert.equal(code, 0, output);
     assert.equal(uploaded(here), "data of the machine before");
     assert.match(calls.join("\n"), /\/aws-prod\/cp-0\/[0-9T-]+Z-before-start\.db\.gz$/m);
-    assert.deepEqual(
-      calls.filter((call) => /^(etcdctl|kubectl)/.test(call)),
-      [],
-    );
+    const asks = calls.filter((call) => /^(etcdctl|kubectl)/.test(call));
+    assert.deepEqual(asks, []);
   });
 
   it("before etcd's first start are wanted, but never in the way", () => {
@@ -77,10 +73,8 @@ describe("snapshots of etcd", function () {
     const { code, output, calls } = here.run(snapshot);
     assert.equal(code, 1);
     assert.match(output, /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free ones/);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("etcdctl")),
-      [],
-    );
+    const asks = calls.filter((call) => call.startsWith("etcdctl"));
+    assert.deepEqual(asks, []);
   });
 
   it("make the unit fail, and tell nobody of success, when they cannot be sent", () => {
@@ -133,24 +127,20 @@ describe("restoring a snapshot", function () {
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
     // The data may be from before this machine registered.
     assert.equal(here.has("/var/lib/fenestra/done/node"), false);
-    assert.deepEqual(
-      calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" ")),
-      [
-        "stop fenestra-bootstrap.service",
-        // It waits until this has ended, in whatever way.
-        "start --no-block fenestra-bootstrap.service",
-        "stop kubelet.service",
-        "restart kubelet.service",
-        "start kubelet.service",
-      ],
-    );
-    assert.deepEqual(
-      calls.filter((made) => made.startsWith("crictl")),
-      [
-        "crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name ^(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)$",
-        "crictl stop --timeout 30 id",
-      ],
-    );
+    const services = calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" "));
+    assert.deepEqual(services, [
+      "stop fenestra-bootstrap.service",
+      // It waits until this has ended, in whatever way.
+      "start --no-block fenestra-bootstrap.service",
+      "stop kubelet.service",
+      "restart kubelet.service",
+      "start kubelet.service",
+    ]);
+    const stopped = calls.filter((made) => made.startsWith("crictl"));
+    assert.deepEqual(stopped, [
+      "crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name ^(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)$",
+      "crictl stop --timeout 30 id",
+    ]);
   });
 
   it("lets --start take back --stop, and stops nothing for a word that it does not know or a name that is not there", () => {
@@ -196,10 +186,8 @@ describe("restoring a snapshot", function () {
       assert.equal(here.has("/var/lib/fenestra/restore"), false);
       // A member that has begun is not exchanged once more.
       assert.equal(here.list(volume).filter((name) => name.startsWith("before-restore.")).length, data === "old" ? 0 : 1);
-      assert.deepEqual(
-        again.calls.filter((call) => call === "systemctl start kubelet.service"),
-        ["systemctl start kubelet.service", ...(data === "old" ? [] : ["systemctl start kubelet.service"])],
-      );
+      const starts = again.calls.filter((call) => call === "systemctl start kubelet.service");
+      assert.deepEqual(starts, ["systemctl start kubelet.service", ...(data === "old" ? [] : ["systemctl start kubelet.service"])]);
     });
   }
 
@@ -246,10 +234,8 @@ describe("restoring a snapshot", function () {
     assert.match(output, /restored aws-prod\/cp-1\/2026-01-03T\.db\.gz; this machine has waited for data/);
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
     assert.match(calls.find((made) => made.startsWith("etcdutl")) ?? "", / --skip-hash-check /);
-    assert.deepEqual(
-      calls.filter((call) => call.startsWith("systemctl")),
-      ["systemctl stop fenestra-bootstrap.service", "systemctl start --no-block fenestra-bootstrap.service"],
-    );
+    const services = calls.filter((call) => call.startsWith("systemctl"));
+    assert.deepEqual(services, ["systemctl stop fenestra-bootstrap.service", "systemctl start --no-block fenestra-bootstrap.service"]);
     assert.deepEqual(here.list("/var/lib/etcd-data"), ["etcd", "lost+found"]);
     assert.equal(here.stage("membership").code, 0);
     assert.match(here.read("/var/lib/fenestra/membership.env"), /^ETCD_STATE=existing$/m);

@@ -95,10 +95,8 @@ describe("jobs of Linux machines", function () {
       here.secret(`${secretPrefix}/join`, joinSecret(7000));
       const { code, calls } = here.run(publish);
       assert.equal(code, 0);
-      assert.deepEqual(
-        calls.filter((call) => call.startsWith("kubectl") && !/ get secret bootstrap-token-abcdef | annotate node /.test(call)),
-        [],
-      );
+      const asks = calls.filter((call) => call.startsWith("kubectl") && !/ get secret bootstrap-token-abcdef | annotate node /.test(call));
+      assert.deepEqual(asks, []);
       // A snapshot of etcd from before the token was put back.
       here.write("/store/restored", "");
       assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
@@ -121,10 +119,8 @@ describe("jobs of Linux machines", function () {
       const date = (seconds: number): string => Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
       here.write("/store/tokens", `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\n`);
       const { calls } = here.run(publish);
-      assert.deepEqual(
-        calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, "")),
-        ["secret bootstrap-token-aaaaaa --ignore-not-found"],
-      );
+      const deleted = calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, ""));
+      assert.deepEqual(deleted, ["secret bootstrap-token-aaaaaa --ignore-not-found"]);
     });
   });
 
@@ -192,10 +188,8 @@ describe("jobs of Linux machines", function () {
             .trim()
             .split("\n")
             .map((line): { metadata: { namespace: string; name: string } } => JSON.parse(line));
-          assert.deepEqual(
-            names.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`),
-            deletes,
-          );
+          const deleted = names.map(({ metadata }) => `${metadata.namespace}/${metadata.name}`);
+          assert.deepEqual(deleted, deletes);
         }
         assert.equal(
           calls.filter((call) => /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/.test(call)).length,
@@ -303,11 +297,8 @@ cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
         );
         const { output, calls } = here.run("/opt/fenestra/drain.sh");
         assert.match(output, says);
-        assert.deepEqual(
-          calls.flatMap((call) => /--patch (.*)/.exec(call)?.[1] ?? []),
-          patches,
-          output,
-        );
+        const patched = calls.flatMap((call) => /--patch (.*)/.exec(call)?.[1] ?? []);
+        assert.deepEqual(patched, patches, output);
         assert.equal(calls.filter((call) => /CompleteLifecycleAction| delete /.test(call)).length, 0, output);
       });
   });

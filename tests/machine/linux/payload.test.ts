@@ -66,10 +66,8 @@ describe("payloads of Linux machines", () => {
     const spec = exampleSpec("aws-prod");
     const paths = (files: MachinePayload["files"]) => files.filter(isFetched).map(({ path: file }) => file);
     const fetched = paths(controlPlaneScripts(spec).files);
-    assert.deepEqual(
-      paths(exampleControlPlane(spec).files).filter((file) => !fetched.includes(file)),
-      [],
-    );
+    const unfetched = paths(exampleControlPlane(spec).files).filter((file) => !fetched.includes(file));
+    assert.deepEqual(unfetched, []);
   });
 
   it("hold no secret", () => {
@@ -114,12 +112,14 @@ describe("payloads of Linux machines", () => {
         .map((line) => line.split("\t"));
     const plain = table(spec);
     const mirrored = table({ ...spec, mirror: { artifacts: "https://mirror.test/base/", registries: {} } });
+    const urls = mirrored.map((row) => row[1]);
     assert.deepEqual(
-      mirrored.map((row) => row[1]),
+      urls,
       plain.map((row) => (row[1] ?? "").replace("https://", "https://mirror.test/base/")),
     );
+    const digests = mirrored.map((row) => row[3]);
     assert.deepEqual(
-      mirrored.map((row) => row[3]),
+      digests,
       plain.map((row) => row[3]),
     );
   });
@@ -147,10 +147,8 @@ describe("stages of Linux machines", () => {
       const all = [scriptsStage, ...stages];
       assert.equal(new Set(all.map(({ name }) => name)).size, all.length);
       assert.equal(new Set(all.map(({ exitCode }) => exitCode)).size, all.length);
-      assert.deepEqual(
-        all.filter(({ exitCode }) => exitCode < 10 || exitCode > 63),
-        [],
-      );
+      const outside = all.filter(({ exitCode }) => exitCode < 10 || exitCode > 63);
+      assert.deepEqual(outside, []);
     });
 
     it(`${kind}: each file that a stage reads changes its hash and those behind it, and none before`, () => {
@@ -166,8 +164,9 @@ describe("stages of Linux machines", () => {
       for (const [index, stage] of stages.entries()) {
         const script = `/opt/fenestra/stages/${stage.name}.sh`;
         const changed = hashes(files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)));
+        const isSame = changed.map((hash, at) => hash === original[at]);
         assert.deepEqual(
-          changed.map((hash, at) => hash === original[at]),
+          isSame,
           stages.map((_, at) => at < index),
           stage.name,
         );
@@ -206,9 +205,7 @@ describe("scripts of Linux machines", () => {
   it("run in units with a limit, which systemd gives no oneshot by itself", () => {
     const units = exampleControlPlane(exampleSpec("azure-prod")).files.filter(({ content }) => content.includes("Type=oneshot"));
     assert.ok(units.length >= 5);
-    assert.deepEqual(
-      units.filter(({ content }) => !/^TimeoutStartSec=/m.test(content)).map(({ path: file }) => file),
-      [],
-    );
+    const unlimited = units.filter(({ content }) => !/^TimeoutStartSec=/m.test(content)).map(({ path: file }) => file);
+    assert.deepEqual(unlimited, []);
   });
 });

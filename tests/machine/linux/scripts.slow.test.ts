@@ -42,10 +42,8 @@ describe("fetching scripts from the bucket on AWS", function () {
     assert.equal(code, 0, output);
     assert.match(output, /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/);
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
-    assert.deepEqual(
-      here.list("/opt/fenestra").filter((name) => name.endsWith(".new")),
-      [],
-    );
+    const left = here.list("/opt/fenestra").filter((name) => name.endsWith(".new"));
+    assert.deepEqual(left, []);
     const [request, ...more] = requests(calls);
     assert.deepEqual(more, []);
     assert.match(request ?? "", /--aws-sigv4 aws:amz:eu-central-1:s3 /);
@@ -120,10 +118,8 @@ describe("fetching scripts from the bucket on AWS", function () {
     here.remove(`${commandFolder}/python3`);
     const { code, output } = here.run(entry);
     assert.equal(code, 0, output);
-    assert.deepEqual(
-      here.list("/opt/fenestra/stages").filter((name) => name.endsWith(".new")),
-      [],
-    );
+    const left = here.list("/opt/fenestra/stages").filter((name) => name.endsWith(".new"));
+    assert.deepEqual(left, []);
   });
 
   it("fetches again for user data that names another object, and takes an object in which nothing can be read as a failure", () => {

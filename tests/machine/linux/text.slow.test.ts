@@ -76,10 +76,8 @@ describe("a script as the machine gets it", () => {
       assert.equal(read(script), read(readFileSync(url, "utf8")));
       assert.match(script, /^#!\/usr\/bin\/env bash\n/);
       const [, ...lines] = script.trimEnd().split("\n");
-      assert.deepEqual(
-        lines.filter((line) => /^\s*(#|$)/.test(line)),
-        [],
-      );
+      const blank = lines.filter((line) => /^\s*(#|$)/.test(line));
+      assert.deepEqual(blank, []);
     });
   }
 });

@@ -24,22 +24,20 @@ describe("the gMSA plug-in on Windows nodes", () => {
     const { spec, pool, access } = withPlugin("azure");
     const mirrored: ClusterSpec = { ...spec, mirror: { ...spec.mirror, artifacts: "https://mirror.test" } };
     const machine = windowsMachine({ spec: mirrored, pool, access }, []);
-    assert.deepEqual(
-      machine.artifacts.filter(({ stage }) => stage === "ccg"),
-      [
-        {
-          name: "ccg-plugin",
-          file: "1.1.5-ccg-plugin.zip",
-          urls: [archive.url.replace("https://", "https://mirror.test/"), archive.url],
-          algorithm: "sha256",
-          digest: archive.digest,
-          checksumUrls: [],
-          stage: "ccg",
-          folder: "C:\\fenestra\\ccg",
-          unpack: true,
-        },
-      ],
-    );
+    const fetched = machine.artifacts.filter(({ stage }) => stage === "ccg");
+    assert.deepEqual(fetched, [
+      {
+        name: "ccg-plugin",
+        file: "1.1.5-ccg-plugin.zip",
+        urls: [archive.url.replace("https://", "https://mirror.test/"), archive.url],
+        algorithm: "sha256",
+        digest: archive.digest,
+        checksumUrls: [],
+        stage: "ccg",
+        folder: "C:\\fenestra\\ccg",
+        unpack: true,
+      },
+    ]);
     const position = (name: string): number => machine.waves.findIndex((wave) => wave.some((each) => each === name));
     assert.ok(position("artifacts") < position("ccg") && position("ccg") < position("services"));
   });
@@ -52,29 +50,25 @@ describe("the gMSA plug-in on Windows nodes", () => {
     assert.equal(ccg?.allowedClasses, "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses");
     assert.equal(ccg?.classId, "{CCC2A336-D7F3-4818-A213-272B7924213E}");
     assert.equal(ccg?.install?.target, "C:\\Windows\\System32\\CCGAKVPlugin.dll");
-    assert.deepEqual(
-      ccg?.install?.registry.map(({ path, name, type, value }) => [path, name, type, value]),
-      [
-        [stub, "", "String", "ICcgDomainAuthCredentials"],
-        [`${stub}\\ProxyStubClsid32`, "", "String", "{A6FF50C0-56C0-71CA-5732-BED303A59628}"],
-        [appId, "AccessPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)"],
-        [appId, "LaunchPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)"],
-        [appId, "DllSurrogate", "String", ""],
-        [clsid, "AppID", "String", "{557110E1-88BC-4583-8281-6AAC6F708584}"],
-        [`${clsid}\\InprocServer32`, "", "String", "C:\\Windows\\System32\\CCGAKVPlugin.dll"],
-        [`${clsid}\\InprocServer32`, "ThreadingModel", "String", "Both"],
-      ],
-    );
+    const registered = ccg?.install?.registry.map(({ path, name, type, value }) => [path, name, type, value]);
+    assert.deepEqual(registered, [
+      [stub, "", "String", "ICcgDomainAuthCredentials"],
+      [`${stub}\\ProxyStubClsid32`, "", "String", "{A6FF50C0-56C0-71CA-5732-BED303A59628}"],
+      [appId, "AccessPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)"],
+      [appId, "LaunchPermission", "Sddl", "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)"],
+      [appId, "DllSurrogate", "String", ""],
+      [clsid, "AppID", "String", "{557110E1-88BC-4583-8281-6AAC6F708584}"],
+      [`${clsid}\\InprocServer32`, "", "String", "C:\\Windows\\System32\\CCGAKVPlugin.dll"],
+      [`${clsid}\\InprocServer32`, "ThreadingModel", "String", "Both"],
+    ]);
   });
 
   it("is only looked for where the image brings it", () => {
     const { ccg, artifacts } = windowsMachine(withPlugin("aws"), []);
     assert.equal(ccg?.classId, "{859E1386-BDB4-49E8-85C7-3070B13920E1}");
     assert.equal(ccg?.install, null);
-    assert.deepEqual(
-      artifacts.filter(({ stage }) => stage === "ccg"),
-      [],
-    );
+    const fetched = artifacts.filter(({ stage }) => stage === "ccg");
+    assert.deepEqual(fetched, []);
   });
 
   it("leaves no trace on a pool that does not ask for it", () => {

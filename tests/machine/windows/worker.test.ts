@@ -200,10 +200,8 @@ describe("the artifacts of a Windows node", () => {
   it("without a digest at the default release are these and no others", () => {
     const open = windowsArtifacts(exampleSpec("aws-prod")).filter(({ digest }) => digest === "");
     console.log(`      without a digest in the lock file: ${open.map(({ name }) => name).join(", ")}`);
-    assert.deepEqual(
-      open.map(({ name }) => name),
-      ["kube-log-runner.exe"],
-    );
+    const names = open.map(({ name }) => name);
+    assert.deepEqual(names, ["kube-log-runner.exe"]);
   });
 
   it("come from the mirror first, and from the publisher only where he can be reached", () => {
