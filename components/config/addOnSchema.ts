@@ -1,148 +1,103 @@
 import { z } from "zod";
-import { lowerCaseName, nameForm } from "./forms.ts";
+import { described, lowerCaseName, matching, nameForm, section, switchOff, switchOn } from "./forms.ts";
 import { logsSchema } from "./logSchema.ts";
 
-const switchOn = (description: string) => z.boolean().default(true).meta({ description });
-const switchOff = (description: string) => z.boolean().default(false).meta({ description });
-
 /** A group Managed Service Account that pods may use. */
-const credentialSpecSchema = z
-  .strictObject({
-    name: lowerCaseName().meta({
-      ...nameForm,
-      description: "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
+const credentialSpecSchema = section("A group Managed Service Account that pods may use.", {
+  name: described(lowerCaseName(), "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.", nameForm),
+  account: described(z.string().min(1).max(15), "Name of the account in Active Directory, without domain and without $."),
+  domain: section("The account's domain.", {
+    dnsName: described(z.string().min(1), "DNS name of the domain: corp.example.com."),
+    netBiosName: described(z.string().min(1).max(15), "NetBIOS name of the domain: CORP."),
+    forest: described(z.string().optional(), "DNS name of the forest. Default the domain."),
+    sid: described(matching(/^S-1-5-21(-\d+){3}$/, "is not the SID of a domain"), "Security identifier of the domain.", {
+      patternErrorMessage: "S-1-5-21 and three numbers with hyphens",
+      examples: ["S-1-5-21-2126449477-2524075714-3094792973"],
     }),
-    account: z.string().min(1).max(15).meta({ description: "Name of the account in Active Directory, without domain and without $." }),
-    domain: z
-      .strictObject({
-        dnsName: z.string().min(1).meta({ description: "DNS name of the domain: corp.example.com." }),
-        netBiosName: z.string().min(1).max(15).meta({ description: "NetBIOS name of the domain: CORP." }),
-        forest: z.string().optional().meta({ description: "DNS name of the forest. Default the domain." }),
-        sid: z
-          .string()
-          .regex(/^S-1-5-21(-\d+){3}$/, "is not the SID of a domain")
-          .meta({
-            patternErrorMessage: "S-1-5-21 and three numbers with hyphens",
-            examples: ["S-1-5-21-2126449477-2524075714-3094792973"],
-            description: "Security identifier of the domain.",
-          }),
-        guid: z.guid().meta({ description: "GUID of the domain object." }),
-      })
-      .meta({ description: "The account's domain." }),
-    secret: z
-      .string()
-      .optional()
-      .meta({
-        description:
-          "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
-      }),
-    kmsKey: z
-      .string()
-      .regex(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key")
-      .optional()
-      .meta({
-        patternErrorMessage: "the ARN of a KMS key",
-        examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
-        description: "AWS: key that encrypts the secret, where that is not the account's aws/secretsmanager.",
-      }),
-  })
-  .meta({ description: "A group Managed Service Account that pods may use." });
+    guid: described(z.guid(), "GUID of the domain object."),
+  }),
+  secret: described(
+    z.string().optional(),
+    "For nodes that have not joined the domain: the secret with an account that may read the gMSA's password. AWS: ARN of a secret of Secrets Manager; its text is JSON with username, password and domainName. Azure: resource id of a secret of a Key Vault; its text is domain\\user:password.",
+  ),
+  kmsKey: described(
+    matching(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key").optional(),
+    "AWS: key that encrypts the secret, where that is not the account's aws/secretsmanager.",
+    {
+      patternErrorMessage: "the ARN of a KMS key",
+      examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],
+    },
+  ),
+});
 
-const shareSchema = z
-  .strictObject({
-    name: lowerCaseName().meta({ ...nameForm, description: "Name of the StorageClass." }),
-    source: z
-      .string()
-      .regex(/^\/\/[^/\\\s]+(\/[^/\\\s]+)+$/, "is not the address of a share")
-      .meta({
-        patternErrorMessage: "two slashes, the server, a slash, the share",
-        examples: ["//files.corp.example.com/pods"],
-        description:
-          "Address of the share. Nodes look the server's name up, Windows ones by their own DNS: a Service's name is not found there.",
-      }),
-    secret: lowerCaseName().meta({
-      ...nameForm,
-      description:
-        "Name of a Secret in kube-system that you make yourself, with username, password and, for an account of Active Directory, domain.",
-    }),
-    mountOptions: z
-      .array(z.string().min(1))
-      .default([])
-      .meta({ description: "Options of the mount on Linux, such as dir_mode=0777; Windows reads none." }),
-  })
-  .meta({ description: "A Windows share that a StorageClass makes volumes in." });
+const shareSchema = section("A Windows share that a StorageClass makes volumes in.", {
+  name: described(lowerCaseName(), "Name of the StorageClass.", nameForm),
+  source: described(
+    matching(/^\/\/[^/\\\s]+(\/[^/\\\s]+)+$/, "is not the address of a share"),
+    "Address of the share. Nodes look the server's name up, Windows ones by their own DNS: a Service's name is not found there.",
+    { patternErrorMessage: "two slashes, the server, a slash, the share", examples: ["//files.corp.example.com/pods"] },
+  ),
+  secret: described(
+    lowerCaseName(),
+    "Name of a Secret in kube-system that you make yourself, with username, password and, for an account of Active Directory, domain.",
+    nameForm,
+  ),
+  mountOptions: described(
+    z.array(z.string().min(1)).default([]),
+    "Options of the mount on Linux, such as dir_mode=0777; Windows reads none.",
+  ),
+});
 
-export const addonsSchema = z
-  .strictObject({
-    cloudController: switchOn(
-      "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
+export const addonsSchema = section("In-cluster add-ons.", {
+  cloudController: switchOn(
+    "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
+  ),
+  storage: switchOn(
+    "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows mounts no ext4, so a claim of a Windows pod names `windows`.",
+  ),
+  volumeSnapshots: switchOff(
+    "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, the definitions go, and every VolumeSnapshot with them.",
+  ),
+  smb: section("Windows shares as volumes for pods on both systems: SMB CSI driver.", {
+    shares: described(z.array(shareSchema).default([]), "Shares that pods may ask volumes of, each with its StorageClass."),
+  }).optional(),
+  guardRails: switchOn(
+    "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
+  ),
+  metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler."),
+  exporters: switchOff(
+    "Prometheus exporters for Linux and Windows nodes; other machines also reach the metrics of etcd, controller manager, scheduler and kube-proxy on Linux.",
+  ),
+  serviceMonitors: switchOff(
+    "ServiceMonitor objects for the exporters, and a PrometheusRule with alerts; needs the Prometheus operator's CRDs in the cluster.",
+  ),
+  serviceMonitorLabels: described(
+    z.record(z.string().min(1), z.string()).default({}),
+    "Labels of these objects, by which a Prometheus chooses them: that of the chart kube-prometheus-stack wants release with its own name.",
+    { examples: [{ release: "kube-prometheus-stack" }] },
+  ),
+  nodeProblemDetector: switchOff(
+    "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
+  ),
+  logs: logsSchema.optional(),
+  autoscaler: described(z.boolean().optional(), "Cluster autoscaler. Default on when a pool has autoscale bounds."),
+  autoscalerLimits: section("Limits of the cluster autoscaler over all pools.", {
+    nodes: described(
+      z.int().min(1).optional(),
+      "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
     ),
-    storage: switchOn(
-      "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows mounts no ext4, so a claim of a Windows pod names `windows`.",
+    cores: described(z.int().min(1).optional(), "Most processors of all nodes together. Default the autoscaler's own limit of 320000."),
+    lowestPriority: described(
+      z.int().min(-2147483648).max(1000000000).optional(),
+      "Pods below this priority start no machine, and are in the way of removing none. Default -10.",
     ),
-    volumeSnapshots: switchOff(
-      "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, the definitions go, and every VolumeSnapshot with them.",
+    scaleDown: switchOn("Whether machines without need are removed."),
+  }).optional(),
+  gmsa: section("Group Managed Service Accounts: admission webhook and credential specifications.", {
+    credentialSpecs: described(
+      z.array(credentialSpecSchema).default([]),
+      "Accounts that pods may use; a pod's service account needs the right to use each.",
     ),
-    smb: z
-      .strictObject({
-        shares: z.array(shareSchema).default([]).meta({ description: "Shares that pods may ask volumes of, each with its StorageClass." }),
-      })
-      .optional()
-      .meta({ description: "Windows shares as volumes for pods on both systems: SMB CSI driver." }),
-    guardRails: switchOn(
-      "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
-    ),
-    metricsServer: switchOn("Metrics for kubectl top and the horizontal autoscaler."),
-    exporters: switchOff(
-      "Prometheus exporters for Linux and Windows nodes; other machines also reach the metrics of etcd, controller manager, scheduler and kube-proxy on Linux.",
-    ),
-    serviceMonitors: switchOff(
-      "ServiceMonitor objects for the exporters, and a PrometheusRule with alerts; needs the Prometheus operator's CRDs in the cluster.",
-    ),
-    serviceMonitorLabels: z
-      .record(z.string().min(1), z.string())
-      .default({})
-      .meta({
-        examples: [{ release: "kube-prometheus-stack" }],
-        description:
-          "Labels of these objects, by which a Prometheus chooses them: that of the chart kube-prometheus-stack wants release with its own name.",
-      }),
-    nodeProblemDetector: switchOff(
-      "Node conditions: on Linux for failures of the kernel and its file systems, on Windows, 2019 excepted, for the kubelet and containerd.",
-    ),
-    logs: logsSchema.optional(),
-    autoscaler: z.boolean().optional().meta({ description: "Cluster autoscaler. Default on when a pool has autoscale bounds." }),
-    autoscalerLimits: z
-      .strictObject({
-        nodes: z
-          .int()
-          .min(1)
-          .optional()
-          .meta({ description: "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit." }),
-        cores: z
-          .int()
-          .min(1)
-          .optional()
-          .meta({ description: "Most processors of all nodes together. Default the autoscaler's own limit of 320000." }),
-        lowestPriority: z
-          .int()
-          .min(-2147483648)
-          .max(1000000000)
-          .optional()
-          .meta({ description: "Pods below this priority start no machine, and are in the way of removing none. Default -10." }),
-        scaleDown: switchOn("Whether machines without need are removed."),
-      })
-      .optional()
-      .meta({ description: "Limits of the cluster autoscaler over all pools." }),
-    gmsa: z
-      .strictObject({
-        credentialSpecs: z
-          .array(credentialSpecSchema)
-          .default([])
-          .meta({ description: "Accounts that pods may use; a pod's service account needs the right to use each." }),
-      })
-      .optional()
-      .meta({ description: "Group Managed Service Accounts: admission webhook and credential specifications." }),
-    samples: z.boolean().optional().meta({ description: "Sample workloads per Windows build. Default on, off in production." }),
-  })
-  .meta({ description: "In-cluster add-ons." });
+  }).optional(),
+  samples: described(z.boolean().optional(), "Sample workloads per Windows build. Default on, off in production."),
+});

@@ -1,5 +1,19 @@
 import { z } from "zod";
 
+/** A setting in words, which messages, editors and the manual show; `more` is what they need of its form. */
+export function described<T extends z.ZodType>(schema: T, description: string, more: z.core.GlobalMeta = {}): T {
+  return schema.meta({ ...more, description });
+}
+
+/** Settings that belong together, and no others. */
+export const section = <T extends z.core.$ZodShape>(description: string, shape: T) => described(z.strictObject(shape), description);
+
+/** A text of that form; `refusal` says of another what it is not. */
+export const matching = (form: RegExp, refusal: string): z.ZodString => z.string().regex(form, refusal);
+
+export const switchOn = (description: string) => described(z.boolean().default(true), description);
+export const switchOff = (description: string) => described(z.boolean().default(false), description);
+
 /** Lower-case name as Kubernetes and both clouds accept it. */
 export const dnsName = /^[a-z]([a-z0-9-]*[a-z0-9])?$/;
 
@@ -10,19 +24,19 @@ export const nameForm = {
 };
 
 /** A {@link dnsName}. */
-export const lowerCaseName = (): z.ZodString => z.string().regex(dnsName, "is not a lower-case name");
+export const lowerCaseName = (): z.ZodString => matching(dnsName, "is not a lower-case name");
 
 const ipv4Cidr = /^(\d{1,3}\.){3}\d{1,3}\/\d{1,2}$/;
 
 /** An IPv4 network. */
-export const cidr = z
-  .string()
-  .regex(ipv4Cidr, "is not an IPv4 network in CIDR notation")
-  .meta({ patternErrorMessage: "four numbers with dots, a slash and the prefix length", examples: ["10.0.0.0/16"] });
+export const cidr = matching(ipv4Cidr, "is not an IPv4 network in CIDR notation").meta({
+  patternErrorMessage: "four numbers with dots, a slash and the prefix length",
+  examples: ["10.0.0.0/16"],
+});
 
 /** Certificates in PEM. */
 export const certificate = (): z.ZodString =>
-  z.string().regex(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM");
+  matching(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM");
 
 /** What stands for a {@link certificate} in messages. */
 export const exampleCertificate = "-----BEGIN CERTIFICATE-----\n...\n-----END CERTIFICATE-----";

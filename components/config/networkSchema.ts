@@ -1,27 +1,22 @@
 import { z } from "zod";
-import { cidr } from "./forms.ts";
+import { cidr, described, matching, section } from "./forms.ts";
 import { podNetworkFields } from "./podNetworkSchema.ts";
 
 const existingSubnet = (description: string) =>
   z
     .strictObject({
-      id: z.string().min(1).meta({ description: "Id of the subnet: subnet-... on AWS, the whole resource id on Azure." }),
-      cidr: cidr.meta({ description: "Address range of the subnet." }),
+      id: described(z.string().min(1), "Id of the subnet: subnet-... on AWS, the whole resource id on Azure."),
+      cidr: described(cidr, "Address range of the subnet."),
     })
     .meta({ description });
 
-const existingNetworkSchema = z
-  .strictObject({
-    id: z
-      .string()
-      .min(1)
-      .meta({ description: "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure." }),
-    moreCidrs: z
-      .array(cidr)
-      .default([])
-      .meta({ description: "Address ranges of the network beside network.cidr, which must be its first one." }),
-    subnets: z
-      .record(
+const existingNetworkSchema = section(
+  "A network that exists already. Nothing of it is created, changed or deleted, but for what docs/aws.md and docs/azure.md list. What is written here is compared with the cloud in each preview and update.",
+  {
+    id: described(z.string().min(1), "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure."),
+    moreCidrs: described(z.array(cidr).default([]), "Address ranges of the network beside network.cidr, which must be its first one."),
+    subnets: described(
+      z.record(
         z.string().min(1),
         z.strictObject({
           private: existingSubnet(
@@ -34,88 +29,53 @@ const existingNetworkSchema = z
             "AWS only: public load balancer of the API. Needed with access.public; its route table must lead to an internet gateway.",
           ).optional(),
         }),
-      )
-      .meta({
-        description:
-          "Subnets by zone, one entry for each of network.zones: private for workers and controlPlane, on AWS also public with access.public; each with id and cidr.",
-      }),
-    resourceGroup: z
-      .string()
-      .min(1)
-      .optional()
-      .meta({
-        description:
-          "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
-      }),
-    controllerRole: z
-      .guid()
-      .optional()
-      .meta({
-        description:
-          "Azure only: id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
-      }),
-    tagSubnets: z
-      .boolean()
-      .optional()
-      .meta({
-        description:
-          "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
-      }),
-  })
-  .meta({
-    description:
-      "A network that exists already. Nothing of it is created, changed or deleted, but for what docs/aws.md and docs/azure.md list. What is written here is compared with the cloud in each preview and update.",
-  });
+      ),
+      "Subnets by zone, one entry for each of network.zones: private for workers and controlPlane, on AWS also public with access.public; each with id and cidr.",
+    ),
+    resourceGroup: described(
+      z.string().min(1).optional(),
+      "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
+    ),
+    controllerRole: described(
+      z.guid().optional(),
+      "Azure only: id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
+    ),
+    tagSubnets: described(
+      z.boolean().optional(),
+      "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
+    ),
+  },
+);
 
-const dnsSchema = z
-  .strictObject({
-    servers: z
-      .array(z.ipv4())
-      .min(1)
-      .max(4)
-      .meta({
-        description:
-          "Addresses of name servers, such as domain controllers, at most 4. They must forward what they do not know to the cloud's own resolver.",
-      }),
-    searchDomain: z
-      .string()
-      .regex(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/, "is not a domain name")
-      .optional()
-      .meta({
-        patternErrorMessage: "a domain name in lower case",
-        examples: ["corp.example.com"],
-        description: "AWS only: domain that machines append to short names. Azure's DHCP gives none.",
-      }),
-  })
-  .meta({
-    description:
-      "Name servers of the machines. Default the cloud's own. Not for an existing network, whose own hold. A running machine takes a change when it renews its address, within hours, on Azure when it restarts.",
-  });
+const dnsSchema = section(
+  "Name servers of the machines. Default the cloud's own. Not for an existing network, whose own hold. A running machine takes a change when it renews its address, within hours, on Azure when it restarts.",
+  {
+    servers: described(
+      z.array(z.ipv4()).min(1).max(4),
+      "Addresses of name servers, such as domain controllers, at most 4. They must forward what they do not know to the cloud's own resolver.",
+    ),
+    searchDomain: described(
+      matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/, "is not a domain name").optional(),
+      "AWS only: domain that machines append to short names. Azure's DHCP gives none.",
+      { patternErrorMessage: "a domain name in lower case", examples: ["corp.example.com"] },
+    ),
+  },
+);
 
-export const networkSchema = z
-  .strictObject({
-    cidr: cidr
-      .default("10.0.0.0/16")
-      .meta({
-        description: "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
-      }),
-    zones: z
-      .array(z.string().min(1))
-      .min(1)
-      .max(3)
-      .meta({
-        description:
-          "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. The control plane is spread over them in turn, so the order stays, and a zone is appended only while each of its machines has one for itself.",
-      }),
-    nat: z
-      .enum(["none", "single", "perZone"])
-      .default("single")
-      .meta({
-        description:
-          "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
-      }),
-    existing: existingNetworkSchema.optional(),
-    dns: dnsSchema.optional(),
-    ...podNetworkFields,
-  })
-  .meta({ description: "The cloud's network." });
+export const networkSchema = section("The cloud's network.", {
+  cidr: described(
+    cidr.default("10.0.0.0/16"),
+    "Address range of the VPC or virtual network, a /16 to /21, on Azure to /22. Of an existing network its first range.",
+  ),
+  zones: described(
+    z.array(z.string().min(1)).min(1).max(3),
+    "Availability zones in order, one to three: eu-central-1a on AWS, 1, 2, 3 on Azure. The control plane is spread over them in turn, so the order stays, and a zone is appended only while each of its machines has one for itself.",
+  ),
+  nat: described(
+    z.enum(["none", "single", "perZone"]).default("single"),
+    "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
+  ),
+  existing: existingNetworkSchema.optional(),
+  dns: dnsSchema.optional(),
+  ...podNetworkFields,
+});
