@@ -178,7 +178,10 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     pools,
     registered: cluster.registered,
     cloud,
-    linuxWorkers: workers.filter(({ payload }) => payload.system === "linux").map(({ machine }) => machine.id),
+    // Those of now: checks replace machines.
+    get linuxWorkers() {
+      return cloud.machines.flatMap(({ id, group }) => (group !== undefined && cluster.machines.has(id) ? [id] : []));
+    },
     passGate,
     listens: (id, port) => listensOnItself(cluster.machines.get(id), port),
     secretPrefix: secretPrefix(stackConfig),
