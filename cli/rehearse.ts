@@ -14,7 +14,7 @@ import { npmCi, openCheckout } from "./gitBase.ts";
 import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
-                         [--logs DIR] [--only <checks>] [--break <name>] [--engine [--as WORKFLOW]] [--update-to <release>]
+                         [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--engine [--as WORKFLOW]] [--update-to <release>]
                          [--update-from REF]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
@@ -30,6 +30,7 @@ ${stackHelp(17)}
   --full           Run the slow checks too: those that wait for time to pass
   --logs DIR       Copy the logs of the machines and their containers to this folder at the end
   --only <checks>  Run only the checks whose id begins with this text
+  --skip <checks>  Leave out those whose id begins with this text; may be given more than once
   --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
   --update-from REF  Bring it up with the program of this commit, branch or tag, and update it with this one, machine by machine
   --break <name>   Break one thing on purpose and see the named check fail; may be given more than once:
@@ -79,12 +80,13 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
       full: { type: "boolean", default: false },
       logs: { type: "string" },
       only: { type: "string", default: "" },
+      skip: { type: "string", multiple: true, default: [] },
       "update-to": { type: "string" },
       "update-from": { type: "string" },
       break: { type: "string", multiple: true, default: [] },
     },
   });
-  const { keep, engine, full, logs, only, break: names } = values;
+  const { keep, engine, full, logs, only, skip, break: names } = values;
   if (values.as !== undefined && !engine) throw new UsageError("--as is whose rights an engine has: add --engine");
   const stack = readStack("rehearse needs --stack NAME", values);
   const broken = names.map((name) => {
@@ -110,6 +112,7 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
     full,
     logs,
     only,
+    skip,
     breakage: broken.length === 0 ? undefined : together(broken),
     updateTo: wantedOf(values["update-to"], stack.config, engine),
   };

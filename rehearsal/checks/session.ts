@@ -16,15 +16,22 @@ export interface PartOptions {
 export interface Selection {
   /** What their ids begin with; empty for all. */
   readonly only: string;
+  /** What those that are left out begin with. */
+  readonly skip: readonly string[];
   /** The slow ones too. */
   readonly full: boolean;
 }
 
+/** Whether a check is asked for, by its id. */
+export function isAsked({ id }: { readonly id: string }, { only, skip }: Selection): boolean {
+  return id.startsWith(only) && !skip.some((beginning) => id.startsWith(beginning));
+}
+
 /** The checks that are asked for. Those that only `--full` runs are skipped, and so counted. */
-export function selected<Context>(checks: readonly Check<Context>[], { only, full }: Selection): readonly Check<Context>[] {
+export function selected<Context>(checks: readonly Check<Context>[], selection: Selection): readonly Check<Context>[] {
   return checks
-    .filter(({ id }) => id.startsWith(only))
-    .map((check) => (check.slow === true && !full ? { ...check, skip: "it is slow: --full runs it" } : check));
+    .filter((check) => isAsked(check, selection))
+    .map((check) => (check.slow === true && !selection.full ? { ...check, skip: "it is slow: --full runs it" } : check));
 }
 
 /**
@@ -32,8 +39,9 @@ export function selected<Context>(checks: readonly Check<Context>[], { only, ful
  *
  * @throws RehearsalError when no id begins so, or only those of slow checks without `--full`
  */
-export function requireChosen({ only, full }: Selection, checks: readonly Pick<Check, "id" | "slow">[]): void {
-  const chosen = checks.filter(({ id }) => id.startsWith(only));
+export function requireChosen(selection: Selection, checks: readonly Pick<Check, "id" | "slow">[]): void {
+  const { only, full } = selection;
+  const chosen = checks.filter((check) => isAsked(check, selection));
   const ids = (all: typeof checks) => all.map(({ id }) => id).join(", ");
   if (chosen.length === 0)
     throw new RehearsalError(`--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`);

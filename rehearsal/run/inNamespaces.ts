@@ -51,6 +51,8 @@ export interface RehearsalSettings {
   readonly logs: string | undefined;
   /** Beginning of the ids of the checks to run; empty: all. */
   readonly only: string;
+  /** Beginnings of the ids of checks that are left out. */
+  readonly skip: readonly string[];
   /** What is broken on purpose. */
   readonly breakage: Breakage | undefined;
   /** Release that the cluster is updated to in place of the acceptance checks. */
@@ -158,7 +160,8 @@ function reasonOf(error: unknown): string {
 
 /** The rehearsal itself. */
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
-  const { stack, config, cloud, realAddOns, keep, engine, deployer, full, logs, only, breakage, wanted, updateTo, updateFrom } = settings;
+  const { stack, config, cloud, realAddOns, keep, engine, deployer, full, logs, only, skip, breakage, wanted, updateTo, updateFrom } =
+    settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, later, quiet);
@@ -178,6 +181,7 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     full,
     logs,
     only,
+    skip,
     ...(breakage === undefined ? {} : { breakage }),
     ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
     ...(deployer === undefined ? {} : { deployer: deployer(stack, config) }),

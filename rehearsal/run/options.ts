@@ -17,6 +17,8 @@ export interface RehearsalOptions extends CheckOptions {
   readonly logs?: string | undefined;
   /** Only checks whose id begins with this text are run. Default: all. */
   readonly only?: string;
+  /** Those whose id begins with one of these are not. Default: none. */
+  readonly skip?: readonly string[];
   /** Run the slow checks too. Default: no. */
   readonly full?: boolean;
   readonly breakage?: Breakage;

@@ -17,7 +17,7 @@ import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
 import { secretPrefix } from "../checks/secrets.ts";
 import { checksOfCluster, checksOfFiles } from "../checks/selection.ts";
-import { CheckSession, requireChosen, selected } from "../checks/session.ts";
+import { CheckSession, isAsked, requireChosen, selected } from "../checks/session.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
 import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
@@ -102,7 +102,7 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   const lab = new ControlPlaneLab(cluster, controlPlane);
   const pools = expectedPools(stackConfig);
-  const selection = { only: options.only ?? "", full: options.full === true };
+  const selection = { only: options.only ?? "", skip: options.skip ?? [], full: options.full === true };
   const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
   const [files, filesAtLast] = [selected(ofFiles.atOnce, selection), selected(ofFiles.last, selection)];
   if (options.onEngine !== undefined) {
@@ -143,7 +143,6 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
       applied = result;
     },
   });
-  const isAsked = ({ id }: { readonly id: string }): boolean => id.startsWith(selection.only);
   const broughtUp = bringUp.map(({ id }) => id);
   const parts = { options, stackConfig, program, cloud, infra, decoded, cluster, lab, pools, updates, kubeconfig };
   const lists = checksOfCluster(parts);
@@ -161,11 +160,12 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const session = new CheckSession(
     progress,
     options.paint ?? plain,
-    [...files, ...bringUp.filter(isAsked), ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast].length,
+    [...files, ...bringUp.filter((check) => isAsked(check, selection)), ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast]
+      .length,
   );
   // A cluster that comes up mostly waits.
   const filesRead = session.run(files, {});
-  await session.run(bringUp, {}, { isShown: (result) => isAsked(result) || result.outcome === "failed" });
+  await session.run(bringUp, {}, { isShown: (result) => isAsked(result, selection) || result.outcome === "failed" });
   const context: RehearsalTools = {
     creators: await creators(cluster),
     callsOfBoot: [...cloud.calls],

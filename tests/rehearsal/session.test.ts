@@ -22,21 +22,22 @@ describe("the checks of a rehearsal", () => {
 
   it("are chosen by the beginning of their ids, the slow ones only when all are asked for", () => {
     const checks = [check("pool a"), check("pool b", { slow: true }), check("pods")];
-    const run = (only: string, full: boolean) =>
-      selected(checks, { only, full }).map(({ id, skip }) => (skip === undefined ? id : `${id}: ${skip}`));
+    const run = (only: string, full: boolean, ...skip: string[]) =>
+      selected(checks, { only, skip, full }).map(({ id, skip }) => (skip === undefined ? id : `${id}: ${skip}`));
     assert.deepEqual(run("pool", true), ["pool a", "pool b"]);
+    assert.deepEqual(run("p", true, "pods", "pool b"), ["pool a"]);
     assert.deepEqual(run("", false), ["pool a", "pool b: it is slow: --full runs it", "pods"]);
   });
 
   it("are refused before anything boots when none is chosen", () => {
     const checks = [check("pool a"), check("pods")];
-    for (const only of ["", "po", "pods"]) requireChosen({ only, full: false }, checks);
+    for (const only of ["", "po", "pods"]) requireChosen({ only, skip: [], full: false }, checks);
     const message = "--only nosuch: no check of this stack has an id that begins so; allowed: pool a, pods";
-    assert.throws(() => requireChosen({ only: "nosuch", full: false }, checks), new RehearsalError(message));
+    assert.throws(() => requireChosen({ only: "nosuch", skip: [], full: false }, checks), new RehearsalError(message));
     const slow = [check("late", { slow: true }), check("pods")];
-    requireChosen({ only: "late", full: true }, slow);
+    requireChosen({ only: "late", skip: [], full: true }, slow);
     const more = "--only late: chooses slow checks alone (late); add --full";
-    assert.throws(() => requireChosen({ only: "late", full: false }, slow), new RehearsalError(more));
+    assert.throws(() => requireChosen({ only: "late", skip: [], full: false }, slow), new RehearsalError(more));
   });
 
   it("are numbered through all parts, and need those of earlier ones", async () => {
