@@ -38,6 +38,8 @@ export interface ClusterFacts {
         readonly windows: string | undefined;
       }
     | undefined;
+  /** StorageClasses of SMB shares. */
+  readonly shares: readonly string[];
   /** Whether there are Prometheus exporters on nodes of each system. */
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;
   /** What pods must reach outside; `undefined` when nothing. */
@@ -115,6 +117,8 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     ...groups.map((group) => onPods(metadataCheck(group), group)),
     ...exporterChecks(facts, askers),
     ...diskChecks(facts, groups),
+    // On AWS some kernels have `cifs` in a package of their own: a control-plane machine without it makes no folder.
+    ...groups.flatMap((group) => facts.shares.map((name) => real(volumeCheck(group, name, `share/${group.id}/${name}`), group))),
   ];
 }
 

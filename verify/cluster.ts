@@ -8,7 +8,7 @@ import { NotYet, until } from "../checks/poll.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
 import type { ClusterFacts } from "./checkList.ts";
-import { diskDriverOf, storageClassFor } from "./checks/storage.ts";
+import { diskDriverOf, shareClasses, storageClassFor } from "./checks/storage.ts";
 import { verifyNamespaceLabels } from "./manifests.ts";
 
 /** Reads what decides which checks there are. */
@@ -48,6 +48,7 @@ export async function clusterFacts(
             linux: storageClassFor("linux", storageClasses.items),
             windows: storageClassFor("windows", storageClasses.items),
           },
+    shares: shareClasses(storageClasses.items),
     exporters: { linux, windows },
     outbound: options.outbound,
     loadBalancer: options.loadBalancer,

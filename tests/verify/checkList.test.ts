@@ -55,6 +55,7 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
   runtimeClassPolicy: true,
   metricsApi: true,
   disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },
+  shares: ["files"],
   exporters: { linux: true, windows: true },
   outbound: "https://registry.k8s.io/",
   loadBalancer: "internal",
@@ -88,6 +89,7 @@ describe("plan of verify's checks", () => {
       runtimeClassPolicy: false,
       metricsApi: false,
       disks: undefined,
+      shares: [],
       exporters: { linux: false, windows: false },
       outbound: undefined,
     };

@@ -11,7 +11,7 @@ import { outboundCheck } from "../../verify/checks/outside.ts";
 import { controlPlaneProblems, objectProblems } from "../../verify/checks/parts.ts";
 import { nodeToPodCheck } from "../../verify/checks/pods.ts";
 import { nodePortCheck, steadiness } from "../../verify/checks/services.ts";
-import { diskDriverOf, registrationProblems, storageClassFor } from "../../verify/checks/storage.ts";
+import { diskDriverOf, registrationProblems, shareClasses, storageClassFor } from "../../verify/checks/storage.ts";
 import { hostProbePodOf, probePodManifest, probePodsOf, verifyNamespaceLabels } from "../../verify/manifests.ts";
 import { controlPlaneGroup, type NodeGroup, nodeGroups } from "../../verify/nodes.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
@@ -205,6 +205,11 @@ describe("checks of disks", () => {
       assert.equal(found, undefined);
     }
     assert.equal(storageClassFor("windows", [{ metadata: { name: "own" }, parameters: { fsType: "NTFS" } }]), "own");
+    const annotations = { "storageclass.kubernetes.io/is-default-class": "true" };
+    const defaults = [1, 3, 2].map((day) => ({ metadata: { name: `of ${day}`, annotations, creationTimestamp: new Date(2026, 0, day) } }));
+    assert.equal(storageClassFor("linux", defaults), "of 3");
+    const share = { metadata: { name: "files" }, provisioner: "smb.csi.k8s.io" };
+    assert.deepEqual(shareClasses([{ metadata: { name: "linux" }, provisioner: driver }, share]), ["files"]);
   });
 
   const driver = "disk.csi.azure.com";

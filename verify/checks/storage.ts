@@ -24,7 +24,7 @@ export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
 
 /**
  * The StorageClass from which pods of a system take disks: on Windows one that makes NTFS volumes, in either spelling that drivers know; on
- * Linux the default one.
+ * Linux the default one, of several the newest (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
  */
 export function storageClassFor(
   os: NodeGroup["os"],
@@ -32,11 +32,14 @@ export function storageClassFor(
 ): string | undefined {
   const isNtfs = ([key, value]: [string, string]): boolean =>
     /^(csi\.storage\.k8s\.io\/)?fstype$/i.test(key) && value.toLowerCase() === "ntfs";
-  return classes.find(({ metadata, parameters }) =>
-    os === "windows"
-      ? Object.entries(parameters ?? {}).some(isNtfs)
-      : metadata?.annotations?.["storageclass.kubernetes.io/is-default-class"] === "true",
-  )?.metadata?.name;
+  const madeAt = ({ metadata }: Pick<V1StorageClass, "metadata">): number => metadata?.creationTimestamp?.getTime() ?? 0;
+  return classes
+    .toSorted((one, other) => madeAt(other) - madeAt(one))
+    .find(({ metadata, parameters }) =>
+      os === "windows"
+        ? Object.entries(parameters ?? {}).some(isNtfs)
+        : metadata?.annotations?.["storageclass.kubernetes.io/is-default-class"] === "true",
+    )?.metadata?.name;
 }
 
 /** Zones as clouds write them; on Azure a machine without zone has the number of its fault domain there. */
@@ -99,15 +102,21 @@ const commands = {
   },
 } as const;
 
+/** StorageClasses of shares, whose driver makes a folder on a control-plane machine before any node mounts it. */
+export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" | "provisioner">[]): readonly string[] {
+  return classes.flatMap(({ metadata, provisioner }) => (provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : []));
+}
+
 /**
  * Claims keep what was written to them when the pod goes.
  *
  * @param storageClass class of the claim; without one the cluster has disks and no class for this system, which is a failure
+ * @param id of the check, and part of the names of what it makes
  */
-export function volumeCheck(group: NodeGroup, storageClass: string | undefined): VerifyCheck {
+export function volumeCheck(group: NodeGroup, storageClass: string | undefined, id = `volume/${group.id}`): VerifyCheck {
   const { folder, shell, write, read } = commands[group.os];
   return {
-    id: `volume/${group.id}`,
+    id,
     title: `a pod of ${group.id} writes to a claim of ${storageClass ?? "a StorageClass for its system"}, and another pod reads it after the first is gone`,
     run: async ({ api, namespace, signal, note }) => {
       if (storageClass === undefined)
@@ -117,7 +126,7 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined):
             : "there is a driver for disks, and no default StorageClass",
           "kubectl get storageclasses -o yaml",
         );
-      const claim = `volume-${group.id}`;
+      const claim = id.replaceAll("/", "-");
       const text = `${namespace} ${group.id}`;
       await api.core.createNamespacedPersistentVolumeClaim({
         namespace,
