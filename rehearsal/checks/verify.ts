@@ -2,6 +2,7 @@ import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { z } from "zod";
 import { expect, expectEqual, within } from "../../checks/check.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
@@ -139,9 +140,39 @@ function verifyFails(sample: string): RehearsalCheck {
   };
 }
 
-/** `fenestra verify` as a program against the rehearsal's cluster. Its negative control needs a sample. */
+const objectSchema = z.looseObject({ metadata: z.looseObject({}) });
+
+/** Negative control: an object that somebody has deleted makes `fenestra verify` fail, with its name and no other. */
+const verifyMisses: RehearsalCheck = {
+  id: "verify, deleted object",
+  slow: true,
+  title: "fenestra verify fails with the name of an object that was deleted, which no other check would miss",
+  run: async (context) => {
+    const budget = ["--namespace", "kube-system", "poddisruptionbudget/coredns"];
+    const { stdout } = await context.kubectl(["get", ...budget, "--output", "json"]);
+    const { metadata, ...rest } = objectSchema.parse(JSON.parse(stdout));
+    const again = { ...rest, metadata: { ...metadata, resourceVersion: undefined, uid: undefined } };
+    try {
+      await context.kubectl(["delete", ...budget]);
+      const { code, stdout: output } = await verify(context, ["--only", "objects", "--timeout", "10"]);
+      const result = resultsOf(output).get("objects");
+      expectEqual([result?.outcome, code], ["FAIL", 1], "outcome and exit code");
+      const missing = result?.text.match(/\S+ \S+ \S+ (is missing|is scaled to 0)/g);
+      expectEqual(missing, ["policy/v1 PodDisruptionBudget kube-system/coredns is missing"], "what it names");
+    } finally {
+      const { code, stderr } = await context.kubectl(["create", "--filename=-"], JSON.stringify(again));
+      expectEqual(code, 0, `exit code of its creation (${stderr})`);
+    }
+  },
+};
+
+/** `fenestra verify` as a program against the rehearsal's cluster. One of its negative controls needs a sample. */
 export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean, mutates: boolean): readonly RehearsalCheck[] {
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
-  return within(limitsMs.steps, [verifyPasses(pools, mutates), ...(samples && sample !== undefined ? [verifyFails(sample)] : [])]);
+  return within(limitsMs.steps, [
+    verifyPasses(pools, mutates),
+    verifyMisses,
+    ...(samples && sample !== undefined ? [verifyFails(sample)] : []),
+  ]);
 }

@@ -47,10 +47,14 @@ export function withEveryAddOn(config: Readonly<Record<string, string>>): Readon
   const own = (key: string) => mappingSchema.parse(JSON.parse(config[key] ?? "{}"));
   // A pool may need the secret of an account of its own.
   const { gmsa = everyAddOn.gmsa } = own("fenestra:addons");
+  // The agent of NetworkPolicies is an add-on whose switch is the network's, and not for every pod network.
+  const { pods = "flannel", ...network } = own("fenestra:network");
+  const policies = pods === "flannel" ? "linux" : "none";
   return {
     ...config,
     "fenestra:access": JSON.stringify({ ...own("fenestra:access"), ...identity }),
     "fenestra:addons": JSON.stringify({ ...everyAddOn, gmsa }),
+    "fenestra:network": JSON.stringify({ ...network, pods, policies }),
     "fenestra:pools": JSON.stringify(manned),
   };
 }

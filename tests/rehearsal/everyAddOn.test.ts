@@ -13,6 +13,7 @@ describe("a rehearsal with every add-on", () => {
       const config = loadConfig(withEveryAddOn(stackConfig(stack)));
       assert.ok(config.addons.samples === true && config.addons.exporters && config.addons.gmsa !== undefined);
       for (const { name, count } of expectedPools(config)) assert.ok(count > 0, name);
+      assert.equal(config.network.policies, config.network.pods === "flannel" ? "linux" : "none");
       const written = loadConfig(stackConfig(stack));
       const pools = config.pools.map(({ name, os, size }) => [name, os, size]);
       assert.deepEqual(
