@@ -53,6 +53,7 @@ case "$*" in
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version"*) cat "$STORE/version" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
+  *"get node "*volumesInUse*) [ ! -e "$STORE/disks" ] || cat "$STORE/disks" ;;
   *"get node "*unschedulable*) if grep -q unschedulable..true "$STORE/node" 2>/dev/null; then echo -n true; fi ;;
   *"get node "*cordoned*) if grep -q cordoned...notice "$STORE/node" 2>/dev/null; then echo -n notice; fi ;;
   *"patch node "*"--patch "*) printf %s "\${*: -2:1}" >"$STORE/node" ;;

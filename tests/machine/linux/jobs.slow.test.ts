@@ -198,6 +198,26 @@ describe("jobs of Linux machines", function () {
       });
     }
 
+    it("waits until no disk is in use, since a disk of a machine that is gone is taken from it after minutes only", () => {
+      const looks = (disks: string, twice: boolean): readonly [number, string] => {
+        const here = worker();
+        here.set({ DRAIN_SECONDS: 6 });
+        here.write("/store/notice", "Terminated");
+        here.write("/store/disks", disks);
+        const gone = twice ? 'echo >>seen; [ "$(wc -l <seen)" -lt 2 ] || : >disks' : "/bin/sleep 1";
+        here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${gone}\n`);
+        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
+        assert.equal(code, 0, output);
+        assert.ok(
+          calls.findLastIndex((call) => /volumesInUse/.test(call)) < calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
+        );
+        return [calls.filter((call) => /get node .* --ignore-not-found .*volumesInUse/.test(call)).length, output];
+      };
+      assert.equal(looks("", true)[0], 1);
+      assert.equal(looks("kubernetes.io/csi/ebs.csi.aws.com^vol-1", true)[0], 3);
+      assert.match(looks("kubernetes.io/csi/ebs.csi.aws.com^vol-1", false)[1], /disks are in use.*vol-1/);
+    });
+
     for (const torn of ["", "NODE_NA", "garbage $(touch /store/executed)\n", "\0\0\0\0"]) {
       it(`asks the cloud where the file of its identity has ${JSON.stringify(torn)}`, () => {
         const here = worker();

@@ -71,6 +71,19 @@ round() {
   return 1
 }
 
+# released: until the kubelet has said that no disk is in use any more, which it does every ten seconds. The disks of a machine that goes
+# before are taken from it after six minutes only (kubernetes: pkg/controller/volume/attachdetach/reconciler, MountedByNode).
+released() {
+  local used=unknown end=$((SECONDS + 30))
+  while ((SECONDS < deadline && SECONDS < end)); do
+    used=$(node get node "$NODE_NAME" --ignore-not-found --output 'jsonpath={.status.volumesInUse[*]}') || used=unknown
+    if [[ -z $used ]]; then return 0; fi
+    heartbeat
+    sleep 2
+  done
+  log "disks are in use, or nobody says that they are not: $used"
+}
+
 # drain: until the pods have moved, or the time is over. A pod that cannot move from a machine that comes back stays.
 drain() {
   local namespace name
@@ -83,6 +96,7 @@ drain() {
   if [[ $left == unknown ]]; then left=$(movable) || left=unknown; fi
   if [[ -z $left ]]; then
     log "the pods have moved"
+    if [[ -n $LEAVES ]]; then released; fi
   elif [[ $left == unknown ]]; then
     log "the time is over, and nobody has said which pods are left"
   elif [[ -z $LEAVES ]]; then

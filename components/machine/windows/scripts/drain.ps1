@@ -81,6 +81,27 @@ function Remove-Pods {
     }
 }
 
+# Waits until the kubelet has said that no disk is in use any more, which it does every ten seconds. The disks of a machine that goes before
+# are taken from it after six minutes only (kubernetes: pkg/controller/volume/attachdetach/reconciler, MountedByNode).
+function Wait-Disks {
+    param([object] $Machine, [string] $Node, [hashtable] $Deadline)
+    $most = New-Deadline ([int] (Get-Left $Deadline 30))
+    $used = 'unknown'
+    while ((Get-Left $most) -gt 0) {
+        try {
+            $used = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '--ignore-not-found', '-o', 'jsonpath={.status.volumesInUse[*]}') $most)"
+        }
+        catch {
+            $used = "$_"
+        }
+        if (-not $used) {
+            return
+        }
+        Start-Sleep -Seconds ([int] (Get-Left $most $Machine.drain.pauseSeconds))
+    }
+    Write-Log "disks are in use, or nobody says that they are not: $used"
+}
+
 # Cordons the node, with a mark, unless somebody else has: that stays. With -Off pods may come again, where the mark is there.
 function Set-Cordon {
     param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Off)
@@ -122,6 +143,9 @@ function Invoke-Drain {
             $pods = @(Select-Pods @(Get-OwnPods $Machine $Node $deadline))
             if ($pods.Count -eq 0) {
                 Write-Notice "node $Node is drained after $([int] $deadline.watch.Elapsed.TotalSeconds) s"
+                if (-not $Returns) {
+                    Wait-Disks $Machine $Node $deadline
+                }
                 return $true
             }
             foreach ($pod in @($pods | Where-Object { -not $_.leaves })) {

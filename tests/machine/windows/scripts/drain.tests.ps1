@@ -41,6 +41,11 @@ function Invoke-Kubectl {
     $cluster.calls += $Arguments -join ' '
     $cluster.text = $Text
     if ($cluster.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
+    if ($Arguments[-1] -like '*volumesInUse*') {
+        $cluster.disks -= 1
+        if ($cluster.disks -ge 0) { return 'kubernetes.io/csi/disk' }
+        return
+    }
     if ($Arguments[1] -eq 'node' -and $cluster.gone) {
         throw 'kubectl.exe ended with 1: Error from server (NotFound): nodes "n" not found'
     }
@@ -68,6 +73,7 @@ function Reset-Cluster {
     $cluster.gone = $false
     $cluster.told = @()
     $cluster.node = ','
+    $cluster.disks = 0
 }
 $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
@@ -93,7 +99,15 @@ Test 'an empty node is drained at once, and cordoned first' {
     Reset-Cluster @()
     Assert-Equal (Invoke-Drain $machine 'n' 30) $true
     $look = 'get node n -o jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}'
-    Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b')
+    Assert-Equal $cluster.calls @($look, 'patch node n --type merge -p {"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}', 'get pods --all-namespaces --field-selector spec.nodeName=n --no-headers -o custom-columns=A:.a,B:.b', 'get node n --ignore-not-found -o jsonpath={.status.volumesInUse[*]}')
+}
+Test 'a machine that goes waits until its disks are not in use, one that is back does not' {
+    foreach ($case in @{ looks = 3; returns = $false }, @{ looks = 0; returns = $true }) {
+        Reset-Cluster @()
+        $cluster.disks = 2
+        Assert-Equal (Invoke-Drain $machine 'n' 30 -Returns:$case.returns) $true
+        Assert-Equal @($cluster.calls | Where-Object { $_ -like '*volumesInUse*' }).Count $case.looks
+    }
 }
 foreach ($case in @(
     @{ node = ','; off = $false; patches = 'unschedulable":true' }
