@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { runtimeClassFacts } from "../../components/kubernetes/runtimeClasses.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { combinations, manifestsOf } from "./switches.ts";
+import { combinations, manifest, manifestsOf } from "./switches.ts";
 
 /** The node labels that a pod of this manifest demands, with its RuntimeClass's merged in as the API server does. */
 function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<string, string>> {
@@ -22,6 +22,19 @@ describe("placement of pods", () => {
         const os = selectorOf(manifest, spec)["kubernetes.io/os"];
         const windows = podSpec(manifest)?.os?.name === "windows";
         assert.equal(os, windows ? "windows" : "linux", `${manifest.kind} ${manifest.metadata.name}`);
+      }
+    });
+
+    it(`${title}: whoever answers for admission runs where no worker's administrator can answer for it`, () => {
+      const services = manifestsOf(spec).flatMap((each) =>
+        each.kind === "MutatingWebhookConfiguration" || each.kind === "ValidatingWebhookConfiguration"
+          ? (each.webhooks ?? []).map(({ clientConfig }) => String(clientConfig.service?.name))
+          : [],
+      );
+      assert.equal(services.length > 0, spec.addons.gmsa !== undefined);
+      for (const name of services) {
+        const pod = podSpec(manifest(manifestsOf(spec), "Deployment", name));
+        assert.equal(pod?.nodeSelector?.["node-role.kubernetes.io/control-plane"], "", name);
       }
     });
   }

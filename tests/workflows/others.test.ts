@@ -31,6 +31,7 @@ describe("the pipelines for other hosts", () => {
     assert.doesNotMatch(JSON.stringify(plan), /azureSubscription|environment/);
     assert.match(JSON.stringify(others), /"environment":.*"azureSubscription":/);
     assert.match(JSON.stringify(others), /refs\/heads\/main/);
+    assert.doesNotMatch(JSON.stringify(others), /npm ci (?![^}]*--ignore-scripts)/);
   });
 
   it("let an update take hours, and renew its login meanwhile", () => {
