@@ -40,6 +40,12 @@ describe("CSI drivers", () => {
     assert.ok(args("azure-dev", "csi-azuredisk-controller").includes("--force-detach-backoff=false"));
   });
 
+  it("have kubelets count anew how many disks a machine of AWS takes: its own network cards have places too", () =>
+    assert.equal(
+      manifest(manifestsOf(exampleSpec("aws-dev")), "CSIDriver", "ebs.csi.aws.com").spec?.nodeAllocatableUpdatePeriodSeconds,
+      10,
+    ));
+
   it("start on a node only when its labels tell its zone, whatever its taints", () => {
     const initialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
     const worker = { key: "node-role.kubernetes.io/control-plane", operator: "DoesNotExist" };

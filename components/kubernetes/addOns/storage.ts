@@ -29,7 +29,8 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
     name: driverName,
     prefix: "ebs-csi",
     sidecars: diskSidecars(spec),
-    object: diskDriver,
+    // Kubelets count the places anew after an attachment that found none (kubernetes-sigs/aws-ebs-csi-driver: deploy/kubernetes/base/csidriver.yaml).
+    object: { ...diskDriver, nodeAllocatableUpdatePeriodSeconds: 10 },
     controller: {
       plugin: {
         name: "ebs-plugin",
