@@ -1,5 +1,6 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import type { Manifest, PodSpec, PolicyRule, Toleration, Volume } from "./manifest.ts";
+import type { Manifest, PodSpec, Toleration, Volume } from "./manifest.ts";
+import type { Account } from "./rights.ts";
 
 /** Labels of a system workload, by which its Service and its selector find the pods. */
 export function systemLabels(name: string): Record<string, string> {
@@ -68,16 +69,6 @@ export function namespace(name: string, level: "privileged" | "baseline" | "rest
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } } };
 }
 
-export interface Account {
-  readonly name: string;
-  readonly namespace: string;
-}
-
-/** A service account. */
-export function serviceAccount({ name, namespace: home }: Account): Manifest {
-  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
-}
-
 /** Files or settings that a program reads. */
 export function configMap({ name, namespace: home }: Account, data: Record<string, string>): Manifest {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: home }, data };
@@ -104,53 +95,6 @@ export function unprivileged(runAsUser: number) {
     capabilities: { drop: ["ALL"] },
     seccompProfile: { type: "RuntimeDefault" },
   };
-}
-
-/** A ClusterRole of the account's own, bound to it. */
-export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
-  return [
-    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
-    boundClusterRole(account, name, name),
-  ];
-}
-
-/** Binds an existing ClusterRole to an account. */
-export function boundClusterRole(account: Account, name: string, role: string): Manifest {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    metadata: { name },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
-    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
-  };
-}
-
-/** A Role of the account's own in a namespace, bound to it. */
-export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
-  return [
-    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name, namespace: account.namespace }, rules },
-    boundRole(account, name, name, account.namespace),
-  ];
-}
-
-function boundRole(account: Account, name: string, role: string, where: string): Manifest {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "RoleBinding",
-    metadata: { name, namespace: where },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role },
-    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
-  };
-}
-
-/** Lets an account read how the API server authenticates, which every extension server and the cloud controllers do at start. */
-export function readsAuthentication(account: Account, name: string): Manifest {
-  return boundRole(account, name, "extension-apiserver-authentication-reader", "kube-system");
-}
-
-/** A rule; the group is empty for the core API. */
-export function rule(group: string, resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule {
-  return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }
 
 /**
@@ -213,10 +157,5 @@ export function replicated(account: Account, replicas: number, spec: PodSpec): r
 export function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
   return Math.min(2, spec.controlPlane.members.length);
 }
-
-/** What the election of a leader among such pods needs in their namespace. */
-export const leaseRules: PolicyRule[] = [
-  rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
-];
 
 export const nodeName = { name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } };

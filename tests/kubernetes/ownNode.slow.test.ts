@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { z } from "zod";
 import { nodeIdentityPolicies, nodeWriters } from "../../components/kubernetes/guardRails/ownNode.ts";
-import { clusterRights, rule } from "../../components/kubernetes/workload.ts";
+import { clusterRights, rule } from "../../components/kubernetes/rights.ts";
 import { runOrFail } from "../../rehearsal/testkit/machines.ts";
 import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";

@@ -1,20 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  daemonSet,
-  everyTaint,
-  hostProcessPod,
-  linuxOnly,
-  nodeName,
-  onControlPlane,
-  readsAuthentication,
-  rule,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, clusterRights, readsAuthentication, rule, serviceAccount } from "../rights.ts";
+import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
 import { type CloudValues, cloudControllerRules } from "./cloudControllerRules.ts";
 import { apiByName } from "./nodeAgents.ts";
 

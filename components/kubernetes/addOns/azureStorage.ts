@@ -1,6 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { image } from "../images.ts";
-import { nodeName, rule, small } from "../workload.ts";
+import { rule } from "../rights.ts";
+import { nodeName, small } from "../workload.ts";
 import { diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
 import { type CsiDriver, diskSidecars } from "./csiDriver.ts";
 

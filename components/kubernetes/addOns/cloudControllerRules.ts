@@ -1,5 +1,5 @@
 import type { PolicyRule, Text } from "../manifest.ts";
-import { rule } from "../workload.ts";
+import { rule } from "../rights.ts";
 
 /** What a cloud controller may do, on either cloud (kubernetes/kops: addons aws-cloud-controller and azure-cloud-controller). */
 export const cloudControllerRules: PolicyRule[] = [

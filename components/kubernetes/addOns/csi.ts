@@ -1,16 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  controllerReplicas,
-  daemonSet,
-  leaseRules,
-  namespaceRights,
-  replicated,
-  rule,
-  serviceAccount,
-} from "../workload.ts";
+import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
+import { controllerReplicas, daemonSet, replicated } from "../workload.ts";
 import type { CsiDriver } from "./csiDriver.ts";
 import { controllerPod, linuxNodePod, windowsNodePod } from "./csiPods.ts";
 import { snapshotterRules } from "./volumeSnapshots.ts";

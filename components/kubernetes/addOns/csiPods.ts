@@ -1,16 +1,7 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { Container, PodSpec, Text } from "../manifest.ts";
-import {
-  type Account,
-  controlPlaneKey,
-  everyTaint,
-  hostProcessPod,
-  isInitialised,
-  linuxOnly,
-  onControlPlane,
-  onNodesThat,
-  small,
-} from "../workload.ts";
+import type { Account } from "../rights.ts";
+import { controlPlaneKey, everyTaint, hostProcessPod, isInitialised, linuxOnly, onControlPlane, onNodesThat, small } from "../workload.ts";
 import type { CsiDriver } from "./csiDriver.ts";
 import { apiByName } from "./nodeAgents.ts";
 

@@ -5,7 +5,8 @@ import { ports } from "../../model/ports.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import { type Account, configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
+import type { Account } from "../rights.ts";
+import { configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };

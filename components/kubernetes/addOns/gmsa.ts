@@ -5,17 +5,8 @@ import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { usesAccount } from "../guardRails/cel.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  httpsService,
-  onControlPlane,
-  replicated,
-  rule,
-  serviceAccount,
-  small,
-  unprivileged,
-} from "../workload.ts";
+import { type Account, clusterRights, rule, serviceAccount } from "../rights.ts";
+import { httpsService, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
 

@@ -8,19 +8,8 @@ import { tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
-import {
-  clusterRights,
-  configMap,
-  controlPlaneKey,
-  daemonSet,
-  everyTaint,
-  hostPath,
-  linuxOnly,
-  nodeName,
-  onNodesThat,
-  rule,
-  serviceAccount,
-} from "../workload.ts";
+import { clusterRights, rule, serviceAccount } from "../rights.ts";
+import { configMap, controlPlaneKey, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, onNodesThat } from "../workload.ts";
 import {
   collectorMebibytes,
   collectorName,

@@ -1,19 +1,8 @@
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import {
-  type Account,
-  boundClusterRole,
-  clusterRights,
-  deployment,
-  httpsService,
-  onAnyLinux,
-  readsAuthentication,
-  rule,
-  serviceAccount,
-  small,
-  unprivileged,
-} from "../workload.ts";
+import { type Account, boundClusterRole, clusterRights, readsAuthentication, rule, serviceAccount } from "../rights.ts";
+import { deployment, httpsService, onAnyLinux, small, unprivileged } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
 

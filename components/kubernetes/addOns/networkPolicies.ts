@@ -1,18 +1,8 @@
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  daemonSet,
-  everyTaint,
-  hostPath,
-  linuxOnly,
-  nodeName,
-  rule,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, clusterRights, rule, serviceAccount } from "../rights.ts";
+import { daemonSet, everyTaint, hostPath, linuxOnly, nodeName, small } from "../workload.ts";
 import { networking } from "./networking.ts";
 
 const account: Account = { name: "kube-network-policies", namespace: "kube-system" };

@@ -5,7 +5,8 @@ import type { PoolSpec } from "../../model/pools.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
 import type { Manifest } from "../manifest.ts";
-import { type Account, boundClusterRole, serviceAccount, small } from "../workload.ts";
+import { type Account, boundClusterRole, serviceAccount } from "../rights.ts";
+import { small } from "../workload.ts";
 import { windowsAgent } from "./nodeAgents.ts";
 
 const proxy: Account = { name: "kube-proxy-windows", namespace: "kube-system" };

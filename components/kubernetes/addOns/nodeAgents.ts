@@ -2,7 +2,8 @@ import { windowsPaths } from "../../machine/windows/paths.ts";
 import { ports } from "../../model/ports.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
-import { type Account, daemonSet, hostProcessPod, nodeName } from "../workload.ts";
+import type { Account } from "../rights.ts";
+import { daemonSet, hostProcessPod, nodeName } from "../workload.ts";
 
 /** Makes a client's in-cluster configuration use the API's host name instead of the Service address, which exists only with kube-proxy. */
 export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {

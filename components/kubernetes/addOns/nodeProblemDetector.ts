@@ -6,20 +6,8 @@ import { buildLabel } from "../../model/pools.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text } from "../manifest.ts";
-import {
-  type Account,
-  boundClusterRole,
-  configMap,
-  daemonSet,
-  everyTaint,
-  hostPath,
-  hostProcessPod,
-  linuxOnly,
-  nodeName,
-  onNodesThat,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, boundClusterRole, serviceAccount } from "../rights.ts";
+import { configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, nodeName, onNodesThat, small } from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
 import { apiByName } from "./nodeAgents.ts";
 

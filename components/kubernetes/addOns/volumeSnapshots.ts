@@ -3,18 +3,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Manifest, Plain, PolicyRule } from "../manifest.ts";
-import {
-  type Account,
-  clusterRights,
-  controllerReplicas,
-  leaseRules,
-  namespaceRights,
-  onControlPlane,
-  replicated,
-  rule,
-  serviceAccount,
-  small,
-} from "../workload.ts";
+import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
+import { controllerReplicas, onControlPlane, replicated, small } from "../workload.ts";
 import { networking } from "./networking.ts";
 
 const account: Account = { name: "snapshot-controller", namespace: "kube-system" };

@@ -1,20 +1,8 @@
 import { apiByName, windowsAgent } from "../../kubernetes/addOns/nodeAgents.ts";
 import type { ImageSource } from "../../kubernetes/images.ts";
 import type { Manifest, Text } from "../../kubernetes/manifest.ts";
-import {
-  type Account,
-  boundClusterRole,
-  clusterRights,
-  configMap,
-  daemonSet,
-  everyTaint,
-  hostPath,
-  linuxOnly,
-  namespace,
-  rule,
-  serviceAccount,
-  small,
-} from "../../kubernetes/workload.ts";
+import { type Account, boundClusterRole, clusterRights, rule, serviceAccount } from "../../kubernetes/rights.ts";
+import { configMap, daemonSet, everyTaint, hostPath, linuxOnly, namespace, small } from "../../kubernetes/workload.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { cniSpecVersion } from "../../model/releases.ts";
 import { flannelImage, flannelNamespace, flannelNetConf, flannelPaths } from "./network.ts";

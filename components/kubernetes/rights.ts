@@ -1,0 +1,63 @@
+import type { Manifest, PolicyRule } from "./manifest.ts";
+
+export interface Account {
+  readonly name: string;
+  readonly namespace: string;
+}
+
+/** A service account. */
+export function serviceAccount({ name, namespace: home }: Account): Manifest {
+  return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
+}
+
+/** A ClusterRole of the account's own, bound to it. */
+export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
+  return [
+    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
+    boundClusterRole(account, name, name),
+  ];
+}
+
+/** Binds an existing ClusterRole to an account. */
+export function boundClusterRole(account: Account, name: string, role: string): Manifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
+    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
+  };
+}
+
+/** A Role of the account's own in a namespace, bound to it. */
+export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
+  return [
+    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name, namespace: account.namespace }, rules },
+    boundRole(account, name, name, account.namespace),
+  ];
+}
+
+function boundRole(account: Account, name: string, role: string, where: string): Manifest {
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "RoleBinding",
+    metadata: { name, namespace: where },
+    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "Role", name: role },
+    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
+  };
+}
+
+/** Lets an account read how the API server authenticates, which every extension server and the cloud controllers do at start. */
+export function readsAuthentication(account: Account, name: string): Manifest {
+  return boundRole(account, name, "extension-apiserver-authentication-reader", "kube-system");
+}
+
+/** A rule; the group is empty for the core API. */
+export function rule(group: string, resources: string[], verbs: string[], resourceNames?: string[]): PolicyRule {
+  return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
+}
+
+/** What the election of a leader among such pods needs in their namespace. */
+export const leaseRules: PolicyRule[] = [
+  rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
+];
