@@ -17,7 +17,7 @@ const collator = new Intl.Collator("en", { numeric: true });
 
 /** Everything that a reviewer should look at, each once, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
-  const found = [...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules].flatMap((rule) => rule(input));
+  const found = [...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules].flatMap((rule) => rule(input) || []);
   const all = [...found, ...unusedReasons(input, found)];
   const { acknowledge } = input.spec;
   const accepted = (id: string): string | null =>

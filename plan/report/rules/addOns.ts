@@ -4,88 +4,66 @@ import { key, type Rule } from "./rule.ts";
 /** Rules on add-ons that need something which the stack file switches off or does not have. */
 export const addOnRules: readonly Rule[] = [
   ({ spec: { addons } }) =>
-    addons.cloudController
-      ? []
-      : [
-          {
-            id: "no-cloud-controller",
-            level: "warning",
-            path: key("addons.cloudController"),
-            message: "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
-            remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
-          },
-        ],
+    !addons.cloudController && {
+      id: "no-cloud-controller",
+      level: "warning",
+      path: key("addons.cloudController"),
+      message: "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
+      remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
+    },
   ({ spec: { addons, pools } }) =>
-    addons.autoscaler && pools.every(({ autoscale }) => autoscale === undefined)
-      ? [
-          {
-            id: "autoscaler-without-pool",
-            level: "warning",
-            path: key("addons.autoscaler"),
-            message: "The autoscaler has no pool to size: none has bounds.",
-            remedy: "Set autoscale on a pool, or leave the autoscaler out.",
-          },
-        ]
-      : [],
+    addons.autoscaler &&
+    pools.every(({ autoscale }) => autoscale === undefined) && {
+      id: "autoscaler-without-pool",
+      level: "warning",
+      path: key("addons.autoscaler"),
+      message: "The autoscaler has no pool to size: none has bounds.",
+      remedy: "Set autoscale on a pool, or leave the autoscaler out.",
+    },
   ({ spec: { addons, controlPlane } }) =>
-    addons.logs !== undefined && logsBodiesOfSecrets(controlPlane.auditPolicy)
-      ? [
-          {
-            id: "secrets-in-sent-logs",
-            level: "warning",
-            path: key("controlPlane.auditPolicy"),
-            message: "The audit policy logs bodies of Secrets, and addons.logs sends the audit log out of the cluster.",
-            remedy: "Put a rule of level Metadata for Secrets before the others.",
-          },
-        ]
-      : [],
+    addons.logs !== undefined && logsBodiesOfSecrets(controlPlane.auditPolicy) && {
+      id: "secrets-in-sent-logs",
+      level: "warning",
+      path: key("controlPlane.auditPolicy"),
+      message: "The audit policy logs bodies of Secrets, and addons.logs sends the audit log out of the cluster.",
+      remedy: "Put a rule of level Metadata for Secrets before the others.",
+    },
   ({ spec: { addons, credentials } }) =>
-    addons.logs !== undefined && credentials.proxy
-      ? [
-          {
-            id: "logs-behind-a-login",
-            level: "warning",
-            path: key("addons.logs"),
-            message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
-            remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
-          },
-        ]
-      : [],
+    addons.logs !== undefined &&
+    credentials.proxy && {
+      id: "logs-behind-a-login",
+      level: "warning",
+      path: key("addons.logs"),
+      message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
+      remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
+    },
   ({ spec: { addons, network, httpProxy } }) =>
     addons.logs !== undefined &&
     // The program makes the endpoints of CloudWatch in a network of its own.
     (addons.logs.cloudwatch === undefined || network.existing !== undefined) &&
     network.nat === "none" &&
-    httpProxy === undefined
-      ? [
-          {
-            id: "logs-without-a-way",
-            level: "note",
-            path: key("addons.logs"),
-            message: "There is no way to the internet: the endpoint must be reachable inside the network.",
-            remedy:
-              addons.logs.cloudwatch === undefined
-                ? "Give its name a private address, by a private endpoint or a route of your own."
-                : "Make interface endpoints with private names for logs and sts in the network.",
-          },
-        ]
-      : [],
+    httpProxy === undefined && {
+      id: "logs-without-a-way",
+      level: "note",
+      path: key("addons.logs"),
+      message: "There is no way to the internet: the endpoint must be reachable inside the network.",
+      remedy:
+        addons.logs.cloudwatch === undefined
+          ? "Give its name a private address, by a private endpoint or a route of your own."
+          : "Make interface endpoints with private names for logs and sts in the network.",
+    },
   ({ spec: { addons } }) =>
-    addons.serviceMonitors
-      ? [
-          {
-            id: "service-monitor-definition",
-            level: addons.exporters ? "note" : "warning",
-            path: key("addons.serviceMonitors"),
-            message: addons.exporters
-              ? "ServiceMonitors need the Prometheus operator's definition, which no cluster has before its first update."
-              : "There are no exporters for the ServiceMonitors to find.",
-            remedy: addons.exporters
-              ? "Switch serviceMonitors on when the operator is in the cluster."
-              : "Switch exporters on too, or serviceMonitors off.",
-          },
-        ]
-      : [],
+    addons.serviceMonitors && {
+      id: "service-monitor-definition",
+      level: addons.exporters ? "note" : "warning",
+      path: key("addons.serviceMonitors"),
+      message: addons.exporters
+        ? "ServiceMonitors need the Prometheus operator's definition, which no cluster has before its first update."
+        : "There are no exporters for the ServiceMonitors to find.",
+      remedy: addons.exporters
+        ? "Switch serviceMonitors on when the operator is in the cluster."
+        : "Switch exporters on too, or serviceMonitors off.",
+    },
 ];
 
 /**

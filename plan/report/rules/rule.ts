@@ -17,8 +17,8 @@ export interface FindingInput {
 /** A finding before it is known whether the stack file accepts it. */
 export type Found = Omit<Finding, "acknowledged">;
 
-/** Looks at one thing; no finding when it is as it should be. */
-export type Rule = (input: FindingInput) => readonly Found[];
+/** Looks at one thing; no finding, or `false`, when it is as it should be. */
+export type Rule = (input: FindingInput) => readonly Found[] | Found | false;
 
 export const key = (name: string): string => `config.fenestra:${name}`;
 

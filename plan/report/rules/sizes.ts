@@ -53,27 +53,19 @@ export const sizeRules: readonly Rule[] = [
       ];
     }),
   ({ spec: { facts, publicAccess = [] } }) =>
-    publicAccess.length <= facts.network.mostGroupRules
-      ? []
-      : [
-          {
-            id: "more-networks-than-rules",
-            level: "warning",
-            path: key("access.public.allow"),
-            message: `A security group has ${facts.network.mostGroupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
-            remedy: "Name fewer, larger networks, or have the quota L-0EA8095F of the service vpc raised.",
-          },
-        ],
+    publicAccess.length > facts.network.mostGroupRules && {
+      id: "more-networks-than-rules",
+      level: "warning",
+      path: key("access.public.allow"),
+      message: `A security group has ${facts.network.mostGroupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
+      remedy: "Name fewer, larger networks, or have the quota L-0EA8095F of the service vpc raised.",
+    },
   ({ spec }) =>
-    spec.facts.regions.known.includes(spec.region)
-      ? []
-      : [
-          {
-            id: "region-unknown",
-            level: "warning",
-            path: key("region"),
-            message: `${spec.region} is not among the regions that Fenestra knows.`,
-            remedy: "Check its spelling; a region that is newer than this version is fine.",
-          },
-        ],
+    !spec.facts.regions.known.includes(spec.region) && {
+      id: "region-unknown",
+      level: "warning",
+      path: key("region"),
+      message: `${spec.region} is not among the regions that Fenestra knows.`,
+      remedy: "Check its spelling; a region that is newer than this version is fine.",
+    },
 ];

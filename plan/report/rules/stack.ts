@@ -54,29 +54,21 @@ export const stackRules: readonly Rule[] = [
       remedy: `Put in ${allowed}.`,
     })),
   ({ spec }) =>
-    spec.publicAccess === undefined
-      ? [
-          {
-            id: "private-api",
-            level: "note",
-            path: key("access"),
-            message: "The Kubernetes API is reachable from the private network only, also for the deployer.",
-            remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
-          },
-        ]
-      : [],
+    spec.publicAccess === undefined && {
+      id: "private-api",
+      level: "note",
+      path: key("access"),
+      message: "The Kubernetes API is reachable from the private network only, also for the deployer.",
+      remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
+    },
   ({ spec }) =>
-    spec.network.nat === "single" && spec.network.existing === undefined && spec.network.zones.length > 1 && production(spec)
-      ? [
-          {
-            id: "single-nat-gateway",
-            level: "warning",
-            path: key("network.nat"),
-            message: "One NAT gateway serves every zone: when that zone fails, every machine loses its way to the internet.",
-            remedy: "Set network.nat to perZone.",
-          },
-        ]
-      : [],
+    spec.network.nat === "single" && spec.network.existing === undefined && spec.network.zones.length > 1 && production(spec) && {
+      id: "single-nat-gateway",
+      level: "warning",
+      path: key("network.nat"),
+      message: "One NAT gateway serves every zone: when that zone fails, every machine loses its way to the internet.",
+      remedy: "Set network.nat to perZone.",
+    },
   ({ spec }) =>
     spec.network.nat === "perZone" && spec.facts.network.subnetsSpanZones
       ? spec.pools
@@ -102,41 +94,29 @@ export const stackRules: readonly Rule[] = [
         })),
     ),
   ({ spec }) =>
-    spec.facts.regions.withoutZones.has(spec.region)
-      ? [
-          {
-            id: "region-without-zones",
-            level: "warning",
-            path: key("region"),
-            message: `${spec.facts.words.title} lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
-            remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
-          },
-        ]
-      : [],
+    spec.facts.regions.withoutZones.has(spec.region) && {
+      id: "region-without-zones",
+      level: "warning",
+      path: key("region"),
+      message: `${spec.facts.words.title} lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
+      remedy: "Choose a region with zones; az vm list-skus --location shows those of a size.",
+    },
   ({ spec }) =>
-    spec.controlPlane.members.length === 1
-      ? [
-          {
-            id: "single-control-plane",
-            level: worse(spec),
-            path: key("controlPlane.replicas"),
-            message: "One control-plane machine: the API is unavailable while it is replaced or lost.",
-            remedy: "Set controlPlane.replicas to 3.",
-          },
-        ]
-      : [],
+    spec.controlPlane.members.length === 1 && {
+      id: "single-control-plane",
+      level: worse(spec),
+      path: key("controlPlane.replicas"),
+      message: "One control-plane machine: the API is unavailable while it is replaced or lost.",
+      remedy: "Set controlPlane.replicas to 3.",
+    },
   ({ spec }) =>
-    oneZoneHoldsQuorum(spec)
-      ? [
-          {
-            id: "quorum-in-one-zone",
-            level: worse(spec),
-            path: key("network.zones"),
-            message: `${spec.controlPlane.members.length} control-plane machines share ${spec.network.zones.length} ${spec.network.zones.length === 1 ? "zone" : "zones"}: losing one zone can lose the quorum of etcd.`,
-            remedy: "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
-          },
-        ]
-      : [],
+    oneZoneHoldsQuorum(spec) && {
+      id: "quorum-in-one-zone",
+      level: worse(spec),
+      path: key("network.zones"),
+      message: `${spec.controlPlane.members.length} control-plane machines share ${spec.network.zones.length} ${spec.network.zones.length === 1 ? "zone" : "zones"}: losing one zone can lose the quorum of etcd.`,
+      remedy: "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
+    },
   ({ spec }) =>
     spec.pools.some((pool) => !windows(pool) && (pool.count > 0 || (pool.autoscale?.max ?? 0) > 0))
       ? []
@@ -213,17 +193,14 @@ export const stackRules: readonly Rule[] = [
         remedy: "Keep enough machines of another pool for what must not stop.",
       })),
   ({ spec }) =>
-    spec.addons.samples && production(spec)
-      ? [
-          {
-            id: "samples-in-production",
-            level: "warning",
-            path: key("addons.samples"),
-            message: "Sample web servers run beside your workloads, with a load balancer for each Windows build.",
-            remedy: "Leave addons.samples out.",
-          },
-        ]
-      : [],
+    spec.addons.samples &&
+    production(spec) && {
+      id: "samples-in-production",
+      level: "warning",
+      path: key("addons.samples"),
+      message: "Sample web servers run beside your workloads, with a load balancer for each Windows build.",
+      remedy: "Leave addons.samples out.",
+    },
   ({ spec }) =>
     spec.pools
       .filter(({ nodeLogQuery }) => nodeLogQuery)
@@ -235,17 +212,14 @@ export const stackRules: readonly Rule[] = [
         remedy: "Turn nodeLogQuery off when you have found what you were looking for.",
       })),
   ({ spec }) =>
-    spec.accountId === undefined && production(spec)
-      ? [
-          {
-            id: "no-account-guard",
-            level: "warning",
-            path: key("accountId"),
-            message: "Nothing stops an update with the credentials of another account.",
-            remedy: "Set accountId to the account or subscription of this stack.",
-          },
-        ]
-      : [],
+    spec.accountId === undefined &&
+    production(spec) && {
+      id: "no-account-guard",
+      level: "warning",
+      path: key("accountId"),
+      message: "Nothing stops an update with the credentials of another account.",
+      remedy: "Set accountId to the account or subscription of this stack.",
+    },
   ({ spec, asOf }) =>
     spec.facts.apiRetirements.map(({ what, day, remedy }) => ({
       id: "api-retires",
