@@ -2,8 +2,7 @@ import type { PoolRoll } from "../gates/poolGate.ts";
 import { allocatable } from "../model/allocatable.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity } from "../model/nodeSettings.ts";
-import { groupName, rollPercents } from "../model/poolGroups.ts";
-import type { PoolSpec } from "../model/pools.ts";
+import { groupName, type PoolSpec, rollPercents } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { clusterTag } from "./policyDocument.ts";
 

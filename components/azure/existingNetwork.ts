@@ -10,7 +10,7 @@ import { type NetworkFact, networkCheck } from "../gates/networkCheck.ts";
 import type { ExistingNetwork as Given } from "../model/addressPlan.ts";
 import { addressCount, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { groupSize } from "../model/poolGroups.ts";
+import { groupSize } from "../model/pools.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
 

@@ -12,8 +12,7 @@ import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAzure } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
-import { groupName, groupSize } from "../model/poolGroups.ts";
-import type { PoolSpec } from "../model/pools.ts";
+import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import {

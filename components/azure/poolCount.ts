@@ -1,7 +1,6 @@
 import { AutoscaleSetting } from "@pulumi/azure-native/monitor/autoscaleSetting.js";
 import type * as pulumi from "@pulumi/pulumi";
-import { groupName, groupSize } from "../model/poolGroups.ts";
-import type { PoolSpec } from "../model/pools.ts";
+import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 
 /**

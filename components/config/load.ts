@@ -5,18 +5,15 @@ import { didYouMean } from "./didYouMean.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
-import { removedSettings } from "./removedSettings.ts";
-import { addOnRules } from "./rules/addOns.ts";
+import { addOnRules, logRules } from "./rules/addOns.ts";
 import { credentialRules, plainPasswords } from "./rules/credentials.ts";
-import { encryptionRules } from "./rules/encryption.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
 import { existingNetworkSettingsRules } from "./rules/existingNetworkSettings.ts";
 import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
-import { logRules } from "./rules/logs.ts";
 import { networkRules } from "./rules/network.ts";
 import { poolRules } from "./rules/pools.ts";
-import { stackRules } from "./rules/stack.ts";
+import { encryptionRules, stackRules } from "./rules/stack.ts";
 import { type StackConfig, stackSchema } from "./schema.ts";
 import { acceptedSettings } from "./settings.ts";
 
@@ -223,3 +220,22 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
 
 const tooFew: Readonly<Record<string, string>> = { string: "is empty", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
+
+/** What to do instead of a setting that an earlier release or a known tool has, by its path without positions in lists. */
+const removedSettings: Readonly<Record<string, string>> = {
+  "secretsEncryption.kms":
+    "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",
+  "secretsEncryption.plugin": "remove it: Fenestra starts no plug-in of a key service any more",
+  "network.azureCni.plugin": "remove it: the lock file has the plug-in for both systems with its digest",
+  "addons.logs.windowsCollector": "remove it: the lock file has the collector for Windows with its digest",
+  "addons.gmsa.plugin": "remove it: the lock file has Azure's plug-in; on AWS pin an image that has it",
+  "registryAccess.plugin": "remove it: the lock file has the plug-ins with their digests",
+  "addons.csrApprover": "remove it: the node controller on the control plane gives kubelets their serving certificates",
+  "network.vpc": "a network that is there goes to network.existing, with its id and subnets",
+  nodePools: "name them in pools",
+  nodeGroups: "name them in pools",
+  "pools.min": "autoscale has min and max",
+  "pools.max": "autoscale has min and max",
+  "pools.diskSize": "it is diskGb, without a unit",
+  "pools.instanceType": "it is size",
+};

@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
-import { lateSnapshotHours, snapshotDays, snapshotHours } from "../model/timings.ts";
+import { firstEncryptionKey } from "../model/secretsEncryption.ts";
+import { joinSeconds, lateSnapshotHours, snapshotDays, snapshotHours } from "../model/timings.ts";
 import { accessSchema, type issuerSchema } from "./accessSchema.ts";
 import { addonsSchema } from "./addOnSchema.ts";
 import { credentialFields } from "./credentialsSchema.ts";
-import { encryptionSchema } from "./encryptionSchema.ts";
 import { controlPlaneFlagFields, kubeletSchema } from "./flagSchema.ts";
 import {
   certificate,
@@ -19,10 +19,39 @@ import {
   switchOff,
   switchOn,
 } from "./forms.ts";
-import { controlPlaneDiskFields, iamSchema, machineFields } from "./machineSchema.ts";
+import { controlPlaneDiskFields, iamSchema, machineFields, updateFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
-import { repairSchema } from "./repairSchema.ts";
-import { updateFields } from "./updateSchema.ts";
+
+const minutes = (least: number) => z.int().min(least).max(1440);
+
+/** When machines of pools are replaced by themselves, and the brakes on it. The same on both clouds. */
+const repairSchema = section("When the machines of pools are replaced by themselves.", {
+  notReadyAfter: described(minutes(5).default(20), "Minutes that a node is not Ready before its machine is replaced."),
+  joinWithin: section("How long a machine may take to join before it is replaced.", {
+    linux: described(minutes(5).default(joinSeconds.linux / 60), "Minutes that a Linux machine has to join."),
+    windows: described(minutes(10).default(joinSeconds.windows / 60), "Minutes that a Windows machine has to join."),
+  }).prefault({}),
+  maxUnhealthy: described(
+    z.int().min(0).max(100).default(20),
+    "Percent of a pool, and of its machines in one zone, that may be unhealthy: above it, and above one, nothing is replaced there.",
+  ),
+  perHour: described(z.int().min(0).max(100).default(2), "Machines replaced in an hour, at most. 0: none."),
+});
+
+const encryptionSchema = section("Keys of the encryption of Secrets in etcd.", {
+  keys: described(
+    z
+      .array(
+        lowerCaseName()
+          .max(20)
+          .meta({ ...nameForm, examples: ["key2"] }),
+      )
+      .min(1)
+      .max(3)
+      .default([firstEncryptionKey]),
+    `Names of the keys: the first one encrypts, all decrypt. ${firstEncryptionKey} is the key that every cluster without this setting has; any other name is a new one in the secret store. A cluster that runs changes its key in three updates, see operations.md; never use a name again.`,
+  ),
+});
 
 const httpUrl = z
   .url({ protocol: /^https?$/ })

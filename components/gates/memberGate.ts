@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { type ApiClient, type MemberNode, memberProblem } from "./apiProbe.ts";
-import { controlPlaneIsDown } from "./controlPlaneIsDown.ts";
+import { controlPlaneIsDown } from "./peersGate.ts";
 import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
 

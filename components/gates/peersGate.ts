@@ -1,11 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import { showProblem } from "../config/problem.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
+import { fromJson } from "../model/json.ts";
 import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
-import { type ApiClient, addressProblem, type ControlPlaneNode, controlPlaneNodes, field } from "./apiProbe.ts";
-import { controlPlaneIsDown, downVariable } from "./controlPlaneIsDown.ts";
-import { leaseRenewed } from "./leaseRenewed.ts";
+import { type ApiClient, addressProblem, askApi, type ControlPlaneNode, controlPlaneNodes, field, text } from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
 import { resolvedValue } from "./resolvedValue.ts";
 import { type Patience, waitFor } from "./waitFor.ts";
@@ -71,4 +70,35 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
   const [oldest] = nodes.map(({ version }) => version).sort(compareVersions);
   const problems = oldest === undefined ? [] : reachedProblems(oldest, wanted);
   if (problems.length > 0) throw new Error(problems.map(showProblem).join("\n"));
+}
+
+/**
+ * Finds nodes whose kubelet lives now. What a kubelet has said stays until the node controller gives it up after 50 seconds
+ * (--node-monitor-grace-period), so the pods of a machine that has just died are ready until then. A kubelet renews its lease every 10
+ * seconds (kubernetes 1.36: pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only its own (NodeRestriction). Times are compared
+ * with each other and with no clock of this machine.
+ *
+ * @returns a probe that says what is wrong with a node, or `undefined` once its lease has been renewed since the first look at it
+ */
+function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
+  const first = new Map<string, string>();
+  return async (node) => {
+    const { status, body } = await askApi(api, `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`);
+    if (status !== 200) return `the lease of ${node}: the API answers ${status}`;
+    const renewed = text(field(field(fromJson(body), "spec"), "renewTime"));
+    const before = first.get(node) ?? renewed;
+    first.set(node, before);
+    return renewed === before ? `${node} has given no sign of life since ${renewed}` : undefined;
+  };
+}
+
+/** Set to `down` for one update, when there is no control plane left whose quorum must be kept. */
+export const downVariable = "FENESTRA_CONTROL_PLANE";
+
+/**
+ * Whether the deployer declares that the whole control plane is down, or has never come up. From outside that looks like a missing route to
+ * it, so only a person can decide it. No machine then waits for another; the last gate still waits for all of them.
+ */
+export function controlPlaneIsDown(): boolean {
+  return process.env[downVariable] === "down";
 }

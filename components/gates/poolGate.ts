@@ -1,6 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
-import { groupSize } from "../model/poolGroups.ts";
-import type { PoolSpec } from "../model/pools.ts";
+import { groupSize, type PoolSpec } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import type { ApiClient } from "./apiProbe.ts";
 import { pageLines, readPage } from "./machinesPage.ts";

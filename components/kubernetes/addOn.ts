@@ -1,9 +1,10 @@
+import { CustomResource as CustomObject } from "@pulumi/kubernetes/apiextensions/customResource.js";
+import type { CustomResource, CustomResourceOptions } from "@pulumi/pulumi";
 import * as pulumi from "@pulumi/pulumi";
 import { windowsWorkloadMinutes } from "../model/timings.ts";
-import { createObject } from "./createObject.ts";
 import { withFieldManager } from "./fieldManager.ts";
-import { replacedOnChange } from "./fixedFields.ts";
-import { annotated, type Manifest, podSpec } from "./manifest.ts";
+import { kinds } from "./kinds.ts";
+import { annotated, type Manifest, type ManifestOf, podSpec } from "./manifest.ts";
 import { controlPlaneKey } from "./workload.ts";
 
 export interface AddOnArgs {
@@ -142,4 +143,51 @@ export class AddOn extends pulumi.ComponentResource {
     this.objects = args.manifests.map((manifest) => made.get(manifest)).filter((object) => object !== undefined);
     this.registerOutputs();
   }
+}
+
+type Classes = {
+  readonly [Kind in Manifest["kind"]]: new (
+    name: string,
+    manifest: ManifestOf<Kind>,
+    options: CustomResourceOptions,
+  ) => CustomResource;
+};
+
+const classes: Classes = {
+  ...kinds,
+  PrometheusRule: CustomObject,
+  ServiceMonitor: CustomObject,
+  GMSACredentialSpec: CustomObject,
+  VolumeSnapshotClass: CustomObject,
+};
+
+/** Makes the resource of a manifest's kind. */
+function createObject<Kind extends Manifest["kind"]>(
+  name: string,
+  kind: Kind,
+  manifest: ManifestOf<Kind>,
+  options: CustomResourceOptions,
+): CustomResource {
+  return new classes[kind](name, manifest, options);
+}
+
+/**
+ * Fields that the API server refuses to change although the provider would send the change as an update: it uses its own list
+ * (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`) and asks no server. The server's rules are in
+ * kubernetes/kubernetes, pkg/apis/storage/validation and pkg/apis/node/validation. None of these objects holds data, and volumes outlive
+ * their class and driver.
+ *
+ * Left out on purpose are a claim's size, which only grows, and scope and names of a CustomResourceDefinition: a replacement would delete
+ * the data, a refused update does not.
+ */
+export const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> = {
+  StorageClass: ["reclaimPolicy", "volumeBindingMode"],
+  CSIDriver: ["spec.attachRequired", "spec.volumeLifecycleModes"],
+  RuntimeClass: ["handler"],
+};
+
+/** Options by which a change of such a field replaces the object. Its name is taken until the old one is gone. */
+function replacedOnChange({ kind }: Manifest): Pick<CustomResourceOptions, "replaceOnChanges" | "deleteBeforeReplace"> {
+  const fields = fixedFields[kind];
+  return fields === undefined ? {} : { replaceOnChanges: [...fields], deleteBeforeReplace: true };
 }

@@ -1,3 +1,4 @@
+import { diffArrays } from "diff";
 import { z } from "zod";
 import type { Problem } from "../../components/config/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
@@ -6,7 +7,6 @@ import type { Finding } from "../finding.ts";
 import type { Plan, PlanMachine, PlanResource } from "../plan.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
-import { diffLines, type LineChange } from "./lines.ts";
 import { type Change, findOperations, type Operation } from "./operations.ts";
 
 export interface NodeChange {
@@ -211,4 +211,24 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
   return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap(([first, ...others]) =>
     first === undefined ? [] : [{ ...first, machines: [first, ...others].flatMap(({ machines }) => machines) }],
   );
+}
+
+/** One changed line of a file: added or removed. */
+interface LineChange {
+  readonly kind: "+" | "-";
+  /** Number of the line, in the new file for `+` and in the old one for `-`. */
+  readonly line: number;
+  readonly text: string;
+}
+
+/** The fewest added and removed lines that lead from one text to the other. */
+export function diffLines(old: string, now: string): readonly LineChange[] {
+  const next = { "-": 1, "+": 1 };
+  return diffArrays(old.split("\n"), now.split("\n")).flatMap(({ added, removed, value }): LineChange[] => {
+    const kind = added ? "+" : removed ? "-" : undefined;
+    if (kind !== undefined) return value.map((text) => ({ kind, line: next[kind]++, text }));
+    next["-"] += value.length;
+    next["+"] += value.length;
+    return [];
+  });
 }

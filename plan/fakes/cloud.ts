@@ -1,13 +1,11 @@
 import type { SimulatedCloud } from "../program/engine.ts";
-import { textOf } from "../program/values.ts";
+import { mapOf, type PropertyMap, textOf } from "../program/values.ts";
 import { awsResource } from "./aws.ts";
 import { azureResource } from "./azure.ts";
 import { existingOf, readExisting } from "./existing.ts";
-import { uuid } from "./identifiers.ts";
-import { kubernetesResource } from "./kubernetes.ts";
+import { autoName, uuid } from "./identifiers.ts";
 import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 import { randomResource } from "./random.ts";
-import { stashResource } from "./stash.ts";
 import { tlsResource } from "./tls.ts";
 
 /** Account and subscription of a simulated cloud when the stack names none: the number of AWS's own documentation. */
@@ -24,13 +22,39 @@ export function placeOf(
   return { region, accountId, existing: existingOf(config["fenestra:network"], region, accountId) };
 }
 
+/** `apiVersion` and `kind` of a Kubernetes resource's type token: `kubernetes:apps/v1:Deployment`; the core group is `core`. */
+function kindOfToken(type: string): { readonly apiVersion: string; readonly kind: string } {
+  const [, group = "", kind = ""] = type.split(":");
+  return { apiVersion: group.startsWith("core/") ? group.slice("core/".length) : group, kind };
+}
+
+/**
+ * The provider `kubernetes`: what server-side apply adds that a program could read. The id is `<namespace>/<name>`, or the name alone for
+ * objects of the cluster (pulumi-kubernetes, provider.go, `fqObjName`).
+ */
+const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
+  const metadata: PropertyMap = mapOf(inputs.metadata);
+  const objectName = textOf(metadata.name) ?? autoName(name, urn);
+  const namespace = textOf(metadata.namespace);
+  const { apiVersion, kind } = kindOfToken(type);
+  return {
+    id: namespace === undefined ? objectName : `${namespace}/${objectName}`,
+    outputs: {
+      apiVersion: inputs.apiVersion ?? apiVersion,
+      kind: inputs.kind ?? kind,
+      metadata: { ...metadata, name: objectName, uid: uuid(urn), resourceVersion: "1", generation: 1 },
+    },
+  };
+};
+
 const providers: Readonly<Record<string, SimulatedProvider>> = {
   aws: awsResource,
   "azure-native": azureResource,
   tls: tlsResource,
   random: randomResource,
   kubernetes: kubernetesResource,
-  "pulumi:index": stashResource,
+  // `pulumi.Stash`, which keeps its input in the state.
+  "pulumi:index": ({ urn, inputs }) => ({ id: uuid(urn), outputs: { output: inputs.input ?? null } }),
   "pulumi:providers": (request) => ({ id: uuid(request.urn), outputs: {} }),
 };
 

@@ -1,7 +1,6 @@
 import { awsRows } from "./aws.ts";
 import { azureRows } from "./azure.ts";
-import { kubernetesProvider, kubernetesRow } from "./kubernetes.ts";
-import { otherRows } from "./others.ts";
+import { kubernetesProvider, kubernetesRow, otherRows } from "./others.ts";
 import { type ReplacementRow, row } from "./row.ts";
 
 const rows: Readonly<Record<string, ReplacementRow>> = {

@@ -1,6 +1,9 @@
 import { createHash } from "node:crypto";
+import { configPrefix, hidesValue } from "../../components/config/problem.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { fromJson } from "../../components/model/json.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
+import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { billedOf } from "../billed.ts";
 import type { ObjectStore } from "../decode/scriptsObject.ts";
 import { decodeUserData } from "../decode/userData.ts";
@@ -9,9 +12,7 @@ import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVers
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
-import { choicesInWords } from "./choices.ts";
 import { findings } from "./findings.ts";
-import { settingsOf } from "./settings.ts";
 
 export interface PlanInput {
   readonly stack: string;
@@ -198,4 +199,48 @@ function describeUserData(text: string): string {
 
 function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
+}
+
+/** The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a secret. */
+function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
+  return Object.fromEntries(own.map(([key, text]) => [key.slice(configPrefix.length), shown(opened(text), `config.${key}`)]));
+}
+
+function opened(text: string): unknown {
+  return (/^\s*[[{]/.test(text) ? fromJson(text) : undefined) ?? text;
+}
+
+function shown(value: unknown, path: string): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => shown(item, `${path}[${index}]`));
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(item, `${path}.${key}`)]));
+  if (hidesValue(path)) return "not shown";
+  return typeof value === "string" ? value.replaceAll(/\/\/[^/]*@/g, "//…@") : value;
+}
+
+/** What a stack file chooses beyond nodes and network, a line each; what it leaves at its default is left out. Pure. */
+export function choicesInWords(spec: ClusterSpec): readonly string[] {
+  const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
+  const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;
+  const flags = Object.entries(extraArgs).flatMap(([program, own]) => Object.keys(own ?? {}).map((flag) => `${program} --${flag}`));
+  const own = (of: readonly unknown[]): boolean => of.some((value) => Object.keys(value ?? {}).length > 0);
+  const named = (choose: (pool: ClusterSpec["pools"][number]) => readonly unknown[]): readonly string[] =>
+    pools.filter((pool) => own(choose(pool))).map(({ name }) => name);
+  const lines: readonly (readonly [string, readonly string[]])[] = [
+    ["the API is known as", [...(apiDns === undefined ? [] : [apiDns.name]), ...apiNames]],
+    ["its record is made in", apiDns?.zone === undefined ? [] : [apiDns.zone]],
+    ["people sign in by", signIn.map(({ name, issuer }) => `${name} (${issuer})`)],
+    ["rights in the cloud for pods of", (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`)],
+    ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : spec.secretsEncryption.keys],
+    ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
+    ["machines trust", certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`]],
+    ["downloads by", httpProxy === undefined ? [] : [httpProxy]],
+    ["flags of yours", flags],
+    ["files of yours", [...(auditPolicy === undefined ? [] : ["audit policy"]), ...admission.map(({ name }) => name)]],
+    ["disks of yours for", [...(own([osDisk, etcdDisk]) ? ["control plane"] : []), ...named(({ disk }) => [disk])]],
+    ["settings of yours for the kubelets of", named(({ kubelet }) => [kubelet])],
+    ["scripts of yours on", named(({ beforeJoin, afterJoin }) => [beforeJoin, afterJoin])],
+  ];
+  return lines.filter(([, of]) => of.length > 0).map(([what, of]) => `${what} ${of.join(", ")}`);
 }

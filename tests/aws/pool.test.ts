@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import { groupTags, rollingRange } from "../../components/aws/poolGroup.ts";
-import { groupSize } from "../../components/model/poolGroups.ts";
-import type { PoolSpec } from "../../components/model/pools.ts";
+import { groupSize, type PoolSpec } from "../../components/model/pools.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf } from "../../plan/program/values.ts";
 import { bodies, ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";

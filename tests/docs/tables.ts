@@ -5,6 +5,7 @@ import type { PolicyDocument, PolicyScope, Statement } from "../../components/aw
 import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { roles } from "../../components/azure/roles.ts";
 import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
+import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
 import type { Stage } from "../../components/machine/linux/stage.ts";
 import {
   controlPlaneStages,
@@ -17,9 +18,8 @@ import {
   withCredentials,
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
-import { alerts } from "../../components/model/alerts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { groupName } from "../../components/model/poolGroups.ts";
+import { groupName } from "../../components/model/pools.ts";
 import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { Plan } from "../../plan/plan.ts";

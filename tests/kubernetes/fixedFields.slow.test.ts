@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { stageOf } from "../../components/kubernetes/addOn.ts";
-import { fixedFields } from "../../components/kubernetes/fixedFields.ts";
+import { fixedFields, stageOf } from "../../components/kubernetes/addOn.ts";
 import type { Manifest } from "../../components/kubernetes/manifest.ts";
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { type ApiServer, startApiServer } from "../support/apiServer.ts";

@@ -3,8 +3,8 @@ import { securityRules as awsRules } from "../../components/aws/securityRules.ts
 import { securityRules as azureRules } from "../../components/azure/securityRules.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { controlPlaneKey } from "../../components/kubernetes/workload.ts";
-import { firewallRules } from "../../components/machine/windows/network.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
+import { firewallRules } from "../../components/machine/windows/system.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";

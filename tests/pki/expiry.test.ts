@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { expiryWarning } from "../../components/pki/expiry.ts";
+import { expiryWarning } from "../../components/pki/pki.ts";
 
 const end = "2036-01-01T00:00:00Z";
 const daysAhead = (days: number): number => Date.parse(end) - days * 86_400_000;

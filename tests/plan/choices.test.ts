@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { choicesInWords } from "../../plan/report/choices.ts";
+import { choicesInWords } from "../../plan/report/build.ts";
 import { specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 

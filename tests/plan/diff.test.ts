@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
-import { diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
+import { diffLines, diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
 import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
-import { diffLines } from "../../plan/diff/lines.ts";
 import { diffText } from "../../plan/diff/text.ts";
 import { verdict } from "../../plan/diff/verdict.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";

@@ -188,3 +188,13 @@ export const stackRules: readonly Rule[] = [
   only("azure", reservedName),
   only("azure", azureTags),
 ];
+
+const names = rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
+  keys.flatMap((value, index): readonly Problem[] =>
+    keys.indexOf(value) === index
+      ? []
+      : refuse(`config.fenestra:secretsEncryption.keys[${index}]`, value, "is listed twice", "each key once"),
+  ),
+);
+
+export const encryptionRules: readonly Rule[] = [names];

@@ -1,7 +1,6 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { groupSize } from "../../model/poolGroups.ts";
-import type { PoolSpec } from "../../model/pools.ts";
+import { groupSize, type PoolSpec } from "../../model/pools.ts";
 import type { AddOnEntry, InClusterValues } from "../addOnEntry.ts";
 import { nodeIdentityPolicies } from "../guardRails/ownNode.ts";
 import type { Manifest } from "../manifest.ts";

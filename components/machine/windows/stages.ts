@@ -8,12 +8,10 @@ import { hasUserStage } from "../userScripts.ts";
 import { curlArguments, type WindowsArtifact, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
 import { loginData } from "./logins.ts";
-import { logCollectorArtifacts, logCollectorData } from "./logs.ts";
-import { windowsNetwork } from "./network.ts";
 import { windowsPaths } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { containerdService, kubeletArguments, kubeletService } from "./services.ts";
-import { windowsSystem } from "./system.ts";
+import { logCollectorArtifacts, logCollectorData, windowsNetwork, windowsSystem } from "./system.ts";
 import { userScriptData } from "./userScripts.ts";
 
 export type WindowsServiceName = "kubelet" | "containerd";

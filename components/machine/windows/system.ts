@@ -1,9 +1,14 @@
 import type { Cloud } from "../../config/schema.ts";
+import { requireArtifact } from "../../model/artifacts.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { RegistryKey } from "../../model/machineParts.ts";
-import type { PodNetwork } from "../../model/podNetwork.ts";
+import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { FirewallRule, PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
-import { nodePorts } from "../../model/ports.ts";
+import { nodePorts, ports } from "../../model/ports.ts";
+import { otherReleases } from "../../model/releases.ts";
+import { tokenFacts } from "../../model/workloadIdentity.ts";
+import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
 /** The operating system's section of `machine.json`. */
@@ -75,5 +80,68 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
       paths: ["C:\\ProgramData\\containerd", windowsPaths.bin, windowsPaths.cniBin, windowsPaths.kubeletState],
     },
     pagefile: pagefile(pool.size.memoryGib),
+  };
+}
+
+/**
+ * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
+ * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go).
+ */
+function hostRoutes(cloud: Cloud): readonly string[] {
+  return cloudFacts[cloud].network.services.map((octet) => `169.254.169.${octet}/32`);
+}
+
+/** Inbound traffic to a Windows node: kubelet, pod network, health probes of load balancers. The exporter's pod opens its own port. */
+export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] {
+  return [
+    { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
+    ...windows.firewall,
+    { name: "fenestra-kube-proxy-health", protocol: "TCP", port: ports.kubeProxyHealth },
+    // HNS takes what comes for NodePorts before the firewall, but not the health checks of Services with `externalTrafficPolicy: Local`:
+    // there kube-proxy.exe itself listens, at a port of the same range (kubernetes/kubernetes: pkg/proxy/healthcheck/service_health.go).
+    { name: "fenestra-service-health", protocol: "TCP", port: `${nodePorts.first}-${nodePorts.last}` },
+  ];
+}
+
+/** The network section of `machine.json`. */
+export function windowsNetwork(spec: Pick<NodeSettings, "cloud" | "kubernetes">) {
+  const network = spec.kubernetes.podNetwork;
+  return network.windows.section({ routes: hostRoutes(spec.cloud), firewall: firewallRules(network) });
+}
+
+/** Folder of the log collector's program. */
+const folder = `${windowsPaths.root}\\otelcol`;
+
+/** The collector's archive as one more download, of what is not needed to become Ready; none where logs stay on the node. */
+export function logCollectorArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
+  if (spec.addons.logs === undefined) return [];
+  const query = { name: "otelcol-contrib", version: otherReleases["otelcol-contrib"], os: "windows" } as const;
+  const { url, algorithm, digest, version } = requireArtifact(spec.artifacts, query);
+  return [
+    {
+      name: "otelcol-contrib",
+      file: `${version}-otelcol-contrib.tar.gz`,
+      urls: sources(spec, url),
+      algorithm,
+      digest: digest ?? "",
+      checksumUrls: [],
+      stage: "programs",
+      folder,
+      unpack: true,
+    },
+  ];
+}
+
+/** Input of `start-collector.ps1`. */
+export function logCollectorData({ addons, cloud }: Pick<NodeSettings, "addons" | "cloud">) {
+  if (addons.logs === undefined) return {};
+  return {
+    logs: {
+      program: `${folder}\\otelcol-contrib.exe`,
+      kubeconfig: `${windowsPaths.kubernetes}\\log-collector.conf`,
+      // Variables of the pod with the path of a mounted file.
+      files: ["COLLECTOR_CONFIG", tokenFacts[cloud].fileVariable],
+      seconds: 900,
+    },
   };
 }

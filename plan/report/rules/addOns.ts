@@ -21,7 +21,8 @@ export const addOnRules: readonly Rule[] = [
       remedy: "Set autoscale on a pool, or leave the autoscaler out.",
     },
   ({ spec: { addons, controlPlane } }) =>
-    addons.logs !== undefined && logsBodiesOfSecrets(controlPlane.auditPolicy) && {
+    addons.logs !== undefined &&
+    logsBodiesOfSecrets(controlPlane.auditPolicy) && {
       id: "secrets-in-sent-logs",
       level: "warning",
       path: key("controlPlane.auditPolicy"),

@@ -62,7 +62,10 @@ export const stackRules: readonly Rule[] = [
       remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
     },
   ({ spec }) =>
-    spec.network.nat === "single" && spec.network.existing === undefined && spec.network.zones.length > 1 && production(spec) && {
+    spec.network.nat === "single" &&
+    spec.network.existing === undefined &&
+    spec.network.zones.length > 1 &&
+    production(spec) && {
       id: "single-nat-gateway",
       level: "warning",
       path: key("network.nat"),

@@ -13,8 +13,7 @@ import {
   windowsReboots,
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
-import { pauseSeconds, stageWaves } from "../../../components/machine/windows/stageWaves.ts";
-import { readWindowsScript, windowsMachine } from "../../../components/machine/windows/worker.ts";
+import { pauseSeconds, readWindowsScript, stageWaves, windowsMachine } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { exampleAccess, windowsExamples } from "./examples.ts";
 
