@@ -16,7 +16,7 @@ describeControls("the rehearsal of registration and of the cluster", {
       "nodes register":
         /^aws-dev-control-plane-0-instance: Node "i-[0-9a-f]{17}" is invalid: metadata\.taints\[\d\]: Duplicate value: {"key":"node\.cloudprovider\.kubernetes\.io\/uninitialized",.*}: taints must be unique by key and effect pair$/i,
     },
-    counts: "0 passed, 1 failed",
+    counts: /^0 passed, 1 failed$/,
   },
   "a label that no kubelet may give its node": {
     faults: ["refused-label"],
@@ -30,13 +30,13 @@ describeControls("the rehearsal of registration and of the cluster", {
     faults: ["wrong-ca"],
     only: "n",
     fails: { "nodes register": /^aws-dev-pool-linux-group-[01](?: \(and 1 more\))?: .*certificate signed by unknown authority/ },
-    counts: "0 passed, 1 failed, 3 skipped",
+    counts: /^0 passed, 1 failed, [3-9] skipped$/,
   },
   "what each of several faults breaks in one cluster, and nothing else": {
     faults: ["launch-hook", "probe-port", "approves-every-name"],
     only: "",
     fails: {
-      "launch hooks": /^workers of which their group learns nothing: found \["i-[0-9a-f]{17}","i-[0-9a-f]{17}"\]/,
+      "launch hooks": /^waited .* for the group to learn of i-[0-9a-f]{17};/,
       "static pods": /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
       "names of nodes": /^system:node:i-[0-9a-f]{17} was approved$/,
     },
