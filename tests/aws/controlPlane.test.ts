@@ -9,20 +9,14 @@ import { textOf } from "../../plan/program/values.ts";
 import { bodies, type Recorded, resource, runSpec, runStack, shortUrn, specOf } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
-const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => runStack(stack, changes);
 const instanceType = "aws:ec2/instance:Instance";
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
 const stashType = "pulumi:index:Stash";
 const instanceName = (index: number): string => `aws-prod-control-plane-${index}-instance`;
+const prod = await runStack("aws-prod");
+const dev = await runStack("aws-dev");
 
 describe("the control plane on AWS", () => {
-  let prod: Recorded;
-  let dev: Recorded;
-  before(async () => {
-    prod = await run("aws-prod");
-    dev = await run("aws-dev");
-  });
-
   it("has instances that hold neither image nor disks nor user data, at fixed addresses", () => {
     for (const index of [0, 1, 2]) {
       const { inputs, options } = resource(prod, instanceType, instanceName(index));
@@ -161,7 +155,8 @@ describe("the control plane on AWS", () => {
   it("replaces its machines for another release, image, size or system disk, and for nothing else", async () => {
     const trigger = (recorded: Recorded): string | undefined =>
       textOf(resource(recorded, instanceType, instanceName(0)).options.replacementTrigger);
-    const changed = async (changes: Record<string, string>): Promise<boolean> => trigger(await run("aws-prod", changes)) !== trigger(prod);
+    const changed = async (changes: Record<string, string>): Promise<boolean> =>
+      trigger(await runStack("aws-prod", changes)) !== trigger(prod);
     const base = { replicas: 3, size: "m7i.xlarge", image: "ami-0123456789abcdef0", etcdDiskGb: 40 };
     const withPlane = (change: object): Record<string, string> => ({ controlPlane: JSON.stringify({ ...base, ...change }) });
     assert.equal(await changed({}), false);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { listOf, mapOf } from "../../plan/program/values.ts";
-import { ofType, type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
+import { ofType, resource, runStack } from "../support/mocks.ts";
 
 const account = "123456789012";
 const key = `arn:aws:kms:eu-central-1:${account}:key/01234567-89ab-cdef-0123-456789abcdef`;
@@ -30,17 +30,15 @@ const pools = [
   },
 ];
 
+const iam = { permissionsBoundary: `arn:aws:iam::${account}:policy/boundary`, rolePath: "/kubernetes/" };
+const controlPlane = {
+  osDisk: { iops: 3500, throughput: 200, encryptionKey: key },
+  etcdDisk: { type: "io2", iops: 4000, encryptionKey: key },
+};
+const changes = { pools: JSON.stringify(pools), iam: JSON.stringify(iam), controlPlane: JSON.stringify(controlPlane) };
+const made = await runStack("aws-dev", changes);
+
 describe("purchase and placement of pools on AWS", () => {
-  let made: Recorded;
-  before(async () => {
-    const iam = { permissionsBoundary: `arn:aws:iam::${account}:policy/boundary`, rolePath: "/kubernetes/" };
-    const controlPlane = {
-      osDisk: { iops: 3500, throughput: 200, encryptionKey: key },
-      etcdDisk: { type: "io2", iops: 4000, encryptionKey: key },
-    };
-    const spec = specOf("aws-dev", { pools: JSON.stringify(pools), iam: JSON.stringify(iam), controlPlane: JSON.stringify(controlPlane) });
-    made = await runSpec(spec);
-  });
   const template = (pool: string) => resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
   const groupOf = (pool: string) => resource(made, "aws:autoscaling/group:Group", `aws-dev-pool-${pool}-group`).inputs;
 

@@ -4,11 +4,13 @@ import { groupTags, rollingRange } from "../../components/aws/poolGroup.ts";
 import { groupSize, type PoolSpec } from "../../components/model/pools.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf } from "../../plan/program/values.ts";
-import { bodies, ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
+import { bodies, ofType, resource, runStack, specOf } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 const groupType = "aws:autoscaling/group:Group";
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
+const dev = await runStack("aws-dev");
+const prod = await runStack("aws-prod");
 
 const poolOf = (stack: string, name: string) => {
   const pool = specOf(stack).pools.find((each) => each.name === name);
@@ -17,13 +19,6 @@ const poolOf = (stack: string, name: string) => {
 };
 
 describe("pools on AWS", () => {
-  let dev: Recorded;
-  let prod: Recorded;
-  before(async () => {
-    dev = await runStack("aws-dev");
-    prod = await runStack("aws-prod");
-  });
-
   it("are groups with a name known beforehand, hooks from the start, and a rolling replacement", () => {
     matchSnapshot(path.join(import.meta.dirname, "snapshots/group.txt"), bodies(dev, /:Group$/, /win2022/));
     const { options } = resource(dev, groupType, "aws-dev-pool-win2022-group");

@@ -4,17 +4,13 @@ import { apiHostTag } from "../../components/aws/pool.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
+import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
+
+const prod = await runStack("aws-prod");
+const restricted = await runStack("aws-restricted");
 
 /** What the provider would replace, and what must not come of it. */
 describe("replacements on AWS", () => {
-  let prod: Recorded;
-  let restricted: Recorded;
-  before(async () => {
-    prod = await runStack("aws-prod");
-    restricted = await runStack("aws-restricted");
-  });
-
   it("change the hooks of a pool beside its group, which would be deleted first for them", () => {
     for (const group of ofType(prod, "aws:autoscaling/group:Group").values()) {
       assert.ok(group.options.ignoreChanges.includes("initialLifecycleHooks"), group.name);

@@ -9,15 +9,10 @@ import { ofType, type Recorded, resource, runStack } from "../support/mocks.ts";
 const objectType = "aws:s3/bucketObjectv2:BucketObjectv2";
 const groupType = "aws:autoscaling/group:Group";
 const instanceType = "aws:ec2/instance:Instance";
-const run = (stack: string, changes: Record<string, string> = {}): Promise<Recorded> => runStack(stack, changes);
+const prod = await runStack("aws-prod");
 const machinesOf = ({ program }: Recorded) => collectMachines(program, ({ desired }) => Math.max(desired, 1));
 
 describe("scripts of machines on AWS", () => {
-  let prod: Recorded;
-  before(async () => {
-    prod = await run("aws-prod");
-  });
-
   it("lie in the bucket of the cluster, each object once: control plane, Linux, Windows with and without Hyper-V", () => {
     const bucket = resource(prod, "aws:s3/bucket:Bucket", "aws-prod-scripts-bucket");
     const objects = [...ofType(prod, objectType).values()];
@@ -67,7 +62,7 @@ describe("scripts of machines on AWS", () => {
   it("are there for a cluster of Linux machines alone, whose objects do not depend on its pools", async () => {
     const keysOf = async (...names: readonly string[]): Promise<readonly (string | undefined)[]> => {
       const pools = JSON.stringify(names.map((name) => ({ name, os: "linux" })));
-      const recorded = await run("aws-dev", { pools });
+      const recorded = await runStack("aws-dev", { pools });
       return [...ofType(recorded, objectType).values()].map(({ inputs }) => textOf(inputs.key)).sort();
     };
     const one = await keysOf("linux");

@@ -6,17 +6,13 @@ import { securityRules } from "../../components/azure/securityRules.ts";
 import { secretPlaceholder } from "../../components/model/secretPlaceholder.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, reveal, textOf } from "../../plan/program/values.ts";
-import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
+import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 import { azureType } from "./run.ts";
 
-describe("the control plane on Azure", () => {
-  let prod: Recorded;
-  let dev: Recorded;
-  before(async () => {
-    prod = await runStack("azure-prod");
-    dev = await runStack("azure-dev");
-  });
+const prod = await runStack("azure-prod");
+const dev = await runStack("azure-dev");
 
+describe("the control plane on Azure", () => {
   it("has machines in zones at fixed addresses, with a disk and a card that outlive them", () => {
     for (const index of [0, 1, 2]) {
       const name = `azure-prod-control-plane-${index}`;

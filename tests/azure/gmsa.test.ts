@@ -2,22 +2,17 @@ import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
-import { ofType, type Recorded, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
+import { ofType, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
 import { azureType } from "./run.ts";
 
 const identityType = azureType("managedidentity:UserAssignedIdentity");
 
-describe("secrets of gMSA accounts on Azure", () => {
-  let recorded: Recorded;
-  const stack = specOf("azure-dev");
-  const [windows] = stack.pools.filter((pool) => pool.os === "windows");
-  assert.ok(windows !== undefined);
-  const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
-  before(async () => {
-    const spec = { ...stack, pools, addons: { ...stack.addons, gmsa: gmsa("azure") } };
-    recorded = await runSpec(spec);
-  });
+const stack = specOf("azure-dev");
+const [windows] = stack.pools.filter((pool) => pool.os === "windows");
+const pools = stack.pools.map((pool) => ({ ...pool, ccgPlugin: pool === windows }));
+const recorded = await runSpec({ ...stack, pools, addons: { ...stack.addons, gmsa: gmsa("azure") } });
 
+describe("secrets of gMSA accounts on Azure", () => {
   it("are read by one identity, each by its own role, which only pools with the plug-in have beside their own", () => {
     const identity = resource(recorded, identityType, "azure-dev-gmsa-identity");
     const assigned = [...ofType(recorded, azureType("authorization:RoleAssignment")).values()].filter(({ name }) =>

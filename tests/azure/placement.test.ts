@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { rolesAllow, rolesOf } from "../../plan/fakes/azureAccess.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { type Recorded, resource, runStack } from "../support/mocks.ts";
+import { resource, runStack } from "../support/mocks.ts";
 import { azureType } from "./run.ts";
 
 const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
@@ -27,12 +27,10 @@ const pools = [
   { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05, disk: { encryptionKey: key.replace("/own", "/OWN") } },
 ];
 
+const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: etcdKey } };
+const made = await runStack("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
+
 describe("purchase and placement of pools on Azure", () => {
-  let made: Recorded;
-  before(async () => {
-    const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: etcdKey } };
-    made = await runStack("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
-  });
   const group = (pool: string) => resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
   const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);
 

@@ -6,7 +6,7 @@ import { azureMachineSize } from "../../components/model/machineSizes.ts";
 import { documentationAccounts } from "../../plan/fakes/cloud.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, Secret, textOf } from "../../plan/program/values.ts";
-import { ofType, type Recorded, resource, runStack, specOf } from "../support/mocks.ts";
+import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 import { azureType } from "./run.ts";
 
 const setType = azureType("compute:VirtualMachineScaleSet");
@@ -17,18 +17,12 @@ const poolOf = (stack: string, name: string) => {
   return pool;
 };
 
+const dev = await runStack("azure-dev");
+const prod = await runStack("azure-prod");
+const spotPools = JSON.stringify([{ name: "spot", os: "linux", spot: true, count: 3 }]);
+const spot = await runStack("azure-dev", { pools: spotPools, encryptionAtHost: "true" });
+
 describe("pools on Azure", () => {
-  let dev: Recorded;
-  let prod: Recorded;
-  let spot: Recorded;
-  before(async () => {
-    dev = await runStack("azure-dev");
-    prod = await runStack("azure-prod");
-    spot = await runStack("azure-dev", {
-      pools: JSON.stringify([{ name: "spot", os: "linux", spot: true, count: 3 }]),
-      encryptionAtHost: "true",
-    });
-  });
   const idOf = (type: string, name: string): string | undefined => resource(dev, azureType(type), name).id;
 
   // What Azure takes of a body is in bodyRules.ts.

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mapOf, type PropertyMap } from "../../plan/program/values.ts";
-import { type Recorded, runStack } from "../support/mocks.ts";
+import { runStack } from "../support/mocks.ts";
 import { bodyProblems, bodyRules } from "./bodyRules.ts";
 
 /** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it. */
@@ -54,21 +54,16 @@ function osProfile(change: PropertyMap) {
     profile({ osProfile: { ...mapOf(mapOf(inputs.virtualMachineProfile).osProfile), ...change } })(inputs);
 }
 
-describe("the request bodies for Azure", () => {
-  let dev: Recorded;
-  let prod: Recorded;
-  let special: Recorded;
-  before(async () => {
-    dev = await runStack("azure-dev");
-    prod = await runStack("azure-prod");
-    special = await runStack("azure-dev", {
-      name: "a",
-      encryptionAtHost: "true",
-      access: JSON.stringify({ serviceAccountKeys: ["rsa-1"], workloadIdentity: {} }),
-      pools: JSON.stringify([{ name: "win2025xx", os: "windows-2025", spot: true, autoscale: { min: 0, max: 100 } }]),
-    });
-  });
+const dev = await runStack("azure-dev");
+const prod = await runStack("azure-prod");
+const special = await runStack("azure-dev", {
+  name: "a",
+  encryptionAtHost: "true",
+  access: JSON.stringify({ serviceAccountKeys: ["rsa-1"], workloadIdentity: {} }),
+  pools: JSON.stringify([{ name: "win2025xx", os: "windows-2025", spot: true, autoscale: { min: 0, max: 100 } }]),
+});
 
+describe("the request bodies for Azure", () => {
   it("break no rule that the types miss", () => {
     for (const { program } of [dev, prod, special]) assert.deepEqual(bodyProblems(program), []);
   });

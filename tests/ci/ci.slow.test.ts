@@ -48,31 +48,23 @@ function inputsOf({ resources }: RecordedProgram, type: string, name: string) {
 
 const environments = ["dev", "prod"].flatMap((kind) => purposes.map((purpose) => [kind, purpose] as const));
 
+const programs = { aws: await run("aws"), azure: await run("azure") };
+
 describe("the setup for the workflows", function () {
   this.timeout(60_000);
-  const programs = new Map<Cloud, RecordedProgram>();
-  before(async () => {
-    for (const cloud of ["aws", "azure"] as const) programs.set(cloud, await run(cloud));
-  });
-  const of = (cloud: Cloud): RecordedProgram => {
-    const program = programs.get(cloud);
-    assert.ok(program);
-    return program;
-  };
-
   for (const cloud of ["aws", "azure"] as const) {
     it(`makes on ${cloud} what the snapshot lists, in a first preview too`, async () => {
       const preview = await run(cloud, "unknown-outputs");
       const shape = ({ resources }: RecordedProgram) => resources.map(({ type, name }) => `${type} ${name}`).sort();
-      assert.deepEqual(shape(preview), shape(of(cloud)));
+      assert.deepEqual(shape(preview), shape(programs[cloud]));
       matchSnapshot(
         path.join(snapshots, `${cloud}.txt`),
-        inventory({ program: of(cloud), hooks: new Map() }).replaceAll(documentationAccounts[cloud], "ACCOUNT"),
+        inventory({ program: programs[cloud], hooks: new Map() }).replaceAll(documentationAccounts[cloud], "ACCOUNT"),
       );
     });
 
     it(`tells on ${cloud} the variables of every environment`, () => {
-      const { environments: told } = mapOf(of(cloud).outputs);
+      const { environments: told } = mapOf(programs[cloud].outputs);
       const names = environments.map(([kind, purpose]) => environmentName(purpose, `${cloud}-${kind}`));
       assert.deepEqual(Object.keys(mapOf(told)).sort(), names.sort());
     });
@@ -81,7 +73,7 @@ describe("the setup for the workflows", function () {
   it("trusts on AWS one environment with each role", () => {
     for (const [kind, purpose] of environments) {
       const stack = `aws-${kind}`;
-      const role = inputsOf(of("aws"), "aws:iam/role:Role", `fenestra-ci-${purpose}-${stack}`);
+      const role = inputsOf(programs.aws, "aws:iam/role:Role", `fenestra-ci-${purpose}-${stack}`);
       assert.deepEqual(
         JSON.parse(textOf(role.assumeRolePolicy) ?? ""),
         trustPolicy(
@@ -97,7 +89,7 @@ describe("the setup for the workflows", function () {
     for (const [kind, purpose] of environments) {
       const stack = `azure-${kind}`;
       const name = `fenestra-ci-${purpose}-${stack}-github`;
-      const credential = inputsOf(of("azure"), "azure-native:managedidentity:FederatedIdentityCredential", name);
+      const credential = inputsOf(programs.azure, "azure-native:managedidentity:FederatedIdentityCredential", name);
       assert.equal(credential.issuer, "https://token.actions.githubusercontent.com");
       assert.equal(credential.subject, `repo:octo-org@12/clusters@345:environment:${environmentName(purpose, stack)}`);
       assert.deepEqual(credential.audiences, ["api://AzureADTokenExchange"]);
@@ -112,7 +104,7 @@ describe("the setup for the workflows", function () {
     // What the repository itself turns on.
     for (const name of ["DEPLOY", "PREVIEW"]) assert.ok(read.delete(name), name);
     const told = (["aws", "azure"] as const).flatMap((cloud) =>
-      Object.values(mapOf(mapOf(of(cloud).outputs).environments)).flatMap((variables) => Object.keys(mapOf(variables))),
+      Object.values(mapOf(mapOf(programs[cloud].outputs).environments)).flatMap((variables) => Object.keys(mapOf(variables))),
     );
     assert.deepEqual([...read].sort(), [...new Set(told)].sort());
   });
@@ -124,7 +116,7 @@ describe("the setup for the workflows", function () {
   });
 
   it("keeps the states encrypted, with versions, and deletes none by mistake", () => {
-    const aws = of("aws").resources;
+    const aws = programs.aws.resources;
     const versions = aws.filter(({ type }) => type === "aws:s3/bucketVersioning:BucketVersioning");
     const states = versions.map(({ inputs }) => mapOf(inputs.versioningConfiguration).status);
     assert.deepEqual(states, ["Enabled", "Enabled"]);
@@ -136,17 +128,17 @@ describe("the setup for the workflows", function () {
       "azure-native:keyvault:Vault",
       "azure-native:keyvault:Key",
     ];
-    const kept = [...aws, ...of("azure").resources].filter(({ type }) => kinds.includes(type));
+    const kept = [...aws, ...programs.azure.resources].filter(({ type }) => kinds.includes(type));
     assert.equal(kept.length, 2 + 2 + 1 + 2 + 1 + 2);
     for (const { name, options } of kept) assert.equal(options.protect, true, name);
-    const blobs = inputsOf(of("azure"), "azure-native:storage:BlobServiceProperties", "fenestra-state-versions");
+    const blobs = inputsOf(programs.azure, "azure-native:storage:BlobServiceProperties", "fenestra-state-versions");
     assert.equal(blobs.isVersioningEnabled, true);
-    const account = inputsOf(of("azure"), "azure-native:storage:StorageAccount", "fenestra-state-account");
+    const account = inputsOf(programs.azure, "azure-native:storage:StorageAccount", "fenestra-state-account");
     assert.deepEqual([account.allowSharedKeyAccess, account.allowBlobPublicAccess, account.minimumTlsVersion], [false, false, "TLS1_2"]);
   });
 
   it("gives on Azure the roles of its table, each on its own scope", () => {
-    const given = of("azure").resources.filter(({ type }) => type === "azure-native:authorization:RoleAssignment");
+    const given = programs.azure.resources.filter(({ type }) => type === "azure-native:authorization:RoleAssignment");
     const lines = given.map(({ name, inputs }) =>
       [
         name,

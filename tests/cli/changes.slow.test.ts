@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
@@ -9,24 +8,22 @@ import { changesComment, commentLimit, commentOfFile, failureComment, marker } f
 import { compareStacks } from "../../cli/changes/compare.ts";
 import { bareChange, changesJson, parseChanges, type StackChange, statuses } from "../../cli/changes/stackChange.ts";
 import { UsageError } from "../../cli/exit.ts";
-import { main } from "../../cli/main.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/json.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { planOf } from "../support/planOf.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };
 
+const azure = await planOf("azure-dev", stackConfig("azure-dev"));
+const aws = await planOf("aws-dev", stackConfig("aws-dev"));
+
 describe("the stacks that change", function () {
   this.timeout(120_000);
-  let azure: Plan;
-  let aws: Plan;
-  before(async () => {
-    azure = await planOf("azure-dev", stackConfig("azure-dev"));
-    aws = await planOf("aws-dev", stackConfig("aws-dev"));
-  });
   const plans = (stack: string) => (stack === "azure-dev" ? azure : aws);
   const texts = (stacks: readonly string[], change: (plan: Plan) => Plan = (plan) => plan) => ({
     stacks,
@@ -149,11 +146,9 @@ Billed by time
   });
 
   it("need a commit", async () => {
-    const err: string[] = [];
-    const terminal = { out: () => undefined, err: (text: string) => void err.push(text) };
-    assert.equal(await main(["changes"], terminal), 2);
-    assert.equal(await main(["changes", "--since", "no-such-ref"], terminal), 2);
-    assert.match(err.join(""), /^fenestra: changes needs --since REF\nfenestra: --since no-such-ref: there is no such/);
+    const [none, unknown] = [await fenestra("changes"), await fenestra("changes", "--since", "no-such-ref")];
+    assert.deepEqual([none.code, unknown.code], [2, 2]);
+    assert.match(`${none.err}${unknown.err}`, /^fenestra: changes needs --since REF\nfenestra: --since no-such-ref: there is no such/);
   });
 });
 
@@ -186,8 +181,7 @@ const change = (over: Partial<StackChange> = {}): StackChange => ({
 });
 
 describe("the comment on a pull request", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-comment-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = suiteFolder();
 
   it("shows what changes, what cannot be planned first, and what does not change in a line", () => {
     const same = bareChange("azure-dev", "same");

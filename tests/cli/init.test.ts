@@ -5,11 +5,11 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import fc from "fast-check";
 import { init } from "../../cli/init.ts";
-import { main } from "../../cli/main.ts";
 import { deployableStacks, stackLines } from "../../cli/stacks.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { parseStackFile, readStackFile } from "../../components/config/stackFile.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { testStacks } from "../support/stacks.ts";
 
@@ -94,10 +94,9 @@ describe("fenestra init", () => {
       [["--stack", "x", "--cloud", "gcp"], /^fenestra: --cloud gcp: is not allowed; allowed: aws, azure\n$/],
       [["--stack", "x", "--cloud", "aws", "--allow", "10.0.0.1/8"], /config\.fenestra:access\.public\.allow/],
     ] as const) {
-      const err: string[] = [];
-      const terminal = { out: () => assert.fail("nothing to print"), err: (text: string) => void err.push(text) };
-      assert.equal(await main(["init", ...args, "--print"], terminal), 2);
-      assert.match(err.join(""), message);
+      const { code, out, err } = await fenestra("init", ...args, "--print");
+      assert.deepEqual([code, out], [2, ""]);
+      assert.match(err, message);
     }
   });
 
@@ -142,9 +141,9 @@ describe("a mistyped name", () => {
   });
 
   it("also for commands", async () => {
-    const err: string[] = [];
-    assert.equal(await main(["rehaerse"], { out: () => undefined, err: (text) => err.push(text) }), 2);
-    assert.match(err.join(""), /there is no command rehaerse; .*; did you mean rehearse\?\n/);
+    const { code, err } = await fenestra("rehaerse");
+    assert.equal(code, 2);
+    assert.match(err, /there is no command rehaerse; .*; did you mean rehearse\?\n/);
   });
 });
 

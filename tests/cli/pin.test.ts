@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { tmpdir } from "node:os";
 import path from "node:path";
-import { main } from "../../cli/main.ts";
 import { releaseArtifacts, renderLock, sorted, withNamed, withRelease } from "../../cli/pin/lock.ts";
 import { newerVersions } from "../../cli/pin/patches.ts";
 import { checksumUrl, digestIn, isProgram, Publishers } from "../../cli/pin/publishers.ts";
 import { type Artifact, artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
 import { namedVersions, selectableVersions, versions } from "../../components/model/releases.ts";
+import { fenestra } from "../support/fenestra.ts";
+import { listening, suiteFolder } from "../support/temporary.ts";
 
 const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 const lockPath = "components/model/artifacts.lock.json";
@@ -25,7 +25,7 @@ function image(name: string, tag: string, digest: string | null): Artifact {
 }
 
 describe("fenestra pin", () => {
-  const root = mkdtempSync(path.join(tmpdir(), "fenestra-pin-"));
+  const root = suiteFolder();
   const answers = new Map<string, (request: IncomingMessage, response: ServerResponse) => void>();
   const asked: string[] = [];
   let server: Server;
@@ -39,15 +39,11 @@ describe("fenestra pin", () => {
       if (answer === undefined) response.writeHead(404).end();
       else answer(request, response);
     });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    assert.ok(typeof address === "object" && address !== null);
-    via = `http://127.0.0.1:${address.port}`;
+    via = `http://127.0.0.1:${await listening(server)}`;
   });
   after(() => {
     server.closeAllConnections();
     server.close();
-    rmSync(root, { recursive: true });
   });
   beforeEach(() => {
     answers.clear();
@@ -70,11 +66,8 @@ describe("fenestra pin", () => {
     const none = { components: {}, others: {}, images: {}, networks: {}, together: [] };
     write("versions.json", JSON.stringify({ ...none, ...table }));
     write(lockPath, renderLock(lock));
-    const out: string[] = [];
-    const err: string[] = [];
-    const streams = { out: (line: string) => void out.push(line), err: (line: string) => void err.push(line) };
-    const code = await main(["pin", "--root", root, "--via", via, ...args], streams);
-    return { code, out: out.join(""), err: err.join(""), lock: readArtifactLock(path.join(root, lockPath)) };
+    const said = await fenestra("pin", "--root", root, "--via", via, ...args);
+    return { ...said, lock: readArtifactLock(path.join(root, lockPath)) };
   }
 
   const program = (name: string) => `/dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}.sha256`;

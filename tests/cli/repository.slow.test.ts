@@ -10,6 +10,7 @@ import { loadCiConfig } from "../../ci/config.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
 import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { goRun } from "../support/skip.ts";
+import { listening } from "../support/temporary.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-repository-")));
@@ -157,10 +158,8 @@ describe("a repository of one's own", function () {
   it("adds a Kubernetes release beside its stack files, not to the program", async () => {
     const release = `${minorOf(defaultRelease)}.99`;
     const server = createServer((_, response) => void response.end("a".repeat(64)));
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    assert.ok(typeof address === "object" && address !== null);
-    const args = [path.join(program, "cli/main.ts"), "pin", release, "--via", `http://127.0.0.1:${address.port}`];
+    const via = `http://127.0.0.1:${await listening(server)}`;
+    const args = [path.join(program, "cli/main.ts"), "pin", release, "--via", via];
     await promisify(execFile)(process.execPath, args, { cwd: user, env });
     server.close();
     assert.equal(git(program, "status", "--porcelain"), "");

@@ -1,20 +1,14 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { isDeepStrictEqual } from "node:util";
-import { main } from "../../cli/main.ts";
 import { schemaFile } from "../../cli/schema.ts";
 import { planSchema } from "../../plan/plan.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
-
-async function fenestra(...args: readonly string[]) {
-  const out: string[] = [];
-  const code = await main(args, { out: (text) => out.push(text), err: () => undefined });
-  return { code, out: out.join("") };
-}
 
 describe("fenestra schema", () => {
   it("prints the schema of a stack file, as stacks/schema.json has it", async () => {
-    assert.deepEqual(await fenestra("schema"), { code: 0, out: readFileSync(schemaFile, "utf8") });
+    assert.deepEqual(await fenestra("schema"), { code: 0, out: readFileSync(schemaFile, "utf8"), err: "" });
   });
 
   it("prints the schema of plan.json", async () => {

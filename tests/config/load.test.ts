@@ -7,6 +7,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const texts = {
   "fenestra:cloud": "azure",
@@ -119,9 +120,8 @@ describe("loading a stack's config", () => {
 });
 
 describe("reading a stack file", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
+  const folder = suiteFolder();
   const url = pathToFileURL(`${folder}/`);
-  after(() => rmSync(folder, { recursive: true }));
   const read = (text: string): ReturnType<typeof readStackFile> => {
     writeFileSync(path.join(folder, "Pulumi.own.yaml"), text);
     return readStackFile("own", url);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
@@ -12,13 +11,13 @@ import { exampleControlPlane } from "../machine/linux/examples.ts";
 import { fileOf } from "../machine/windows/examples.ts";
 import { specOf } from "../support/mocks.ts";
 import { obtainOrSkip } from "../support/skip.ts";
+import { suiteFolder } from "../support/temporary.ts";
 import { cisRows, type Rendered } from "./cis.ts";
 
 const podSchema = z.object({ spec: z.object({ containers: z.tuple([z.object({ command: z.array(z.string()) })]) }) });
 
 describe("the table of the CIS benchmark", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-cis-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = suiteFolder();
   let files: Rendered;
 
   before(async function () {

@@ -5,11 +5,12 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parseAllDocuments } from "yaml";
-import { main, usage } from "../../cli/main.ts";
+import { usage } from "../../cli/main.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Block, documents, root } from "./documents.ts";
 
@@ -60,10 +61,8 @@ function loadText(text: string): StackConfig {
 
 /** Text of `fenestra <command> --help`. */
 async function helpOf(command: string): Promise<string> {
-  const parts: string[] = [];
-  const keep = (part: string): void => void parts.push(part);
-  await main([command, "--help"], { out: keep, err: keep });
-  return parts.join("");
+  const { out, err } = await fenestra(command, "--help");
+  return out + err;
 }
 
 const knownCommands = [...usage().matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = ""]) => name);

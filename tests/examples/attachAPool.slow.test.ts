@@ -86,14 +86,9 @@ function poolsOf(program: RecordedProgram): Readonly<Record<string, unknown>> {
 }
 
 for (const cloud of ["aws", "azure"] as const) {
+  const cluster = await runCluster(`${cloud}-dev`);
+  const program = await runExample(cloud, cluster.outputs, "known-outputs");
   describe(`the example attach-a-pool on ${cloud}`, () => {
-    let cluster: RecordedProgram;
-    let program: RecordedProgram;
-    before(async () => {
-      cluster = await runCluster(`${cloud}-dev`);
-      program = await runExample(cloud, cluster.outputs, "known-outputs");
-    });
-
     it("makes the same pools as the cluster's program would: names, rights, subnets, groups, every file of a machine", async () => {
       const whole = await runCluster(`${cloud}-dev`, readStackFile(cloud, folder)["fenestra:pools"]);
       const pools = poolsOf(program);

@@ -1,9 +1,8 @@
-import assert from "node:assert/strict";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
+import { listening } from "../support/temporary.ts";
 
 const authority = newAuthority("kubernetes");
 const served = issueServerCertificate(authority, { commonName: "api", dnsNames: ["localhost"] });
@@ -20,11 +19,9 @@ export async function serving(answer: (path: string, sent: string) => Answer, ac
     const { status, body } = answer(request.url ?? "", await text(request));
     response.writeHead(status).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-  const address: string | AddressInfo | null = server.address();
-  assert.ok(address !== null && typeof address === "object");
+  const port = await listening(server, "localhost");
   try {
-    await action({ server: `https://localhost:${address.port}`, caCertificate: authority.certificate });
+    await action({ server: `https://localhost:${port}`, caCertificate: authority.certificate });
   } finally {
     server.closeAllConnections();
     await new Promise((resolve) => server.close(resolve));

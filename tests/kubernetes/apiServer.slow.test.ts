@@ -32,10 +32,6 @@ describe("in-cluster objects on a real API server", function () {
   before(async function () {
     api = await startApiServer(this);
   });
-  after(async () => {
-    // Undefined when the start itself failed.
-    await api?.stop();
-  });
 
   it("accepts every object of every combination of switches, strictly", async () => {
     const all = combinations.flatMap(({ spec }) => manifestsOf(spec));

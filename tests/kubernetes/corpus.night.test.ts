@@ -13,10 +13,6 @@ for (const [minor, version] of [
     before(async function () {
       cluster = await CorpusCluster.start(this, minor);
     });
-    after(async () => {
-      // Undefined when the start itself failed.
-      await cluster?.api.stop();
-    });
 
     it("are placed, warned of and refused as the table says", async () => {
       await cluster.guard(version);

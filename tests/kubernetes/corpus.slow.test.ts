@@ -44,10 +44,6 @@ describe("published workloads, on a real API server with its scheduler", functio
   before(async function () {
     cluster = await CorpusCluster.start(this);
   });
-  after(async () => {
-    // Undefined when the start itself failed.
-    await cluster?.api.stop();
-  });
 
   for (const [minor, version] of [
     ["1.36", "1.36.4"],

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const secrets: Readonly<Record<string, string>> = {
   "/fenestra/aws-prod/encryption-key": randomBytes(32).toString("base64"),
@@ -40,7 +40,7 @@ function configurationOf(keys: readonly string[]): string {
 describe("the key of Secrets", function () {
   // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-keys-"));
+  const folder = suiteFolder();
   const configuration = path.join(folder, "encryption.yaml");
   let api: ApiServer;
 
@@ -90,10 +90,6 @@ describe("the key of Secrets", function () {
     writeFileSync(configuration, configurationOf(["key1"]));
     api = await startApiServer(this, { flags: [`--encryption-provider-config=${configuration}`] });
     await made("old");
-  });
-  after(async () => {
-    await api?.stop();
-    rmSync(folder, { recursive: true });
   });
 
   it("is joined by a new one, which encrypts nothing", async () => {

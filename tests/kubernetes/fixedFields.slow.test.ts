@@ -70,9 +70,6 @@ describe("fields that the API server refuses to change", function () {
   before(async function () {
     api = await startApiServer(this);
   });
-  after(async () => {
-    await api?.stop();
-  });
 
   it("replace their object, or are the ones that hold data: every field of every kind", async () => {
     const all = combinations

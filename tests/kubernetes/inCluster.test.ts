@@ -68,12 +68,9 @@ function allBefore({ program }: Recorded, start: RecordedResource): ReadonlySet<
   return new Set([...seen].map(nameOfUrn));
 }
 
-describe("in-cluster layer", () => {
-  let recorded: Recorded;
-  before(async () => {
-    recorded = await record(exampleSpec("aws-dev"));
-  });
+const recorded = await record(exampleSpec("aws-dev"));
 
+describe("in-cluster layer", () => {
   it("makes one provider that keeps its kubeconfig secret and waits for the API", () => {
     const provider = resource(recorded, "pulumi:providers:kubernetes", "in-provider");
     assert.equal(parentOf(provider), "in");

@@ -97,9 +97,6 @@ describe("identities of a worker on a real API server", function () {
       tokens.set(`${namespace}:${name}`, stdout.trim());
     }
   });
-  after(async () => {
-    await api?.stop();
-  });
 
   it("are those of kubeadm's own add-ons too, which write events and nothing else", async function () {
     const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));

@@ -41,7 +41,6 @@ describe("the key of service accounts", function () {
     api = await startApiServer(this);
     assert.equal((await api.kubectl(["create", "serviceaccount", "reader"])).code, 0);
   });
-  after(() => api?.stop());
 
   const raw = async (path: string): Promise<unknown> => JSON.parse((await api.kubectl(["get", "--raw", `/${path}`])).stdout);
   const accepted = async (token: string): Promise<boolean> => (await api.kubectl([`--token=${token}`, "auth", "whoami"])).code === 0;

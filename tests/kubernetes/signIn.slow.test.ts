@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { createSign, generateKeyPairSync } from "node:crypto";
-import { once } from "node:events";
 import { createServer, type Server } from "node:https";
 import { signInManifests } from "../../components/kubernetes/addOns/signIn.ts";
 import { authenticationConfiguration } from "../../components/machine/linux/controlPlaneFiles.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
+import { listening } from "../support/temporary.ts";
 
 const { privateKey, publicKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
@@ -21,11 +21,8 @@ function tokenOf(claims: object): string {
 async function startIssuer(): Promise<{ readonly server: Server; readonly url: string; readonly authority: string }> {
   const authority = newAuthority("issuer");
   const own = issueServerCertificate(authority, { commonName: "127.0.0.1", ipAddresses: ["127.0.0.1"] });
-  const server = createServer({ cert: own.certificate, key: own.key }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  assert.ok(address !== null && typeof address === "object");
-  const url = `https://127.0.0.1:${address.port}`;
+  const server = createServer({ cert: own.certificate, key: own.key });
+  const url = `https://127.0.0.1:${await listening(server)}`;
   const answers: Readonly<Record<string, object>> = {
     "/.well-known/openid-configuration": { issuer: url, jwks_uri: `${url}/keys` },
     "/keys": { keys: [{ ...publicKey.export({ format: "jwk" }), kid: "k", alg: "RS256", use: "sig" }] },
@@ -59,10 +56,7 @@ describe("people who sign in", function () {
     const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: signInManifests(spec) });
     assert.equal((await api.kubectl(["apply", "--server-side", "-f", "-"], objects)).code, 0);
   });
-  after(async () => {
-    await api?.stop();
-    issuer?.server.close();
-  });
+  after(() => void issuer?.server.close());
 
   const now = Math.floor(Date.now() / 1000);
   const person = (more: object = {}): string =>

@@ -46,7 +46,6 @@ describe("a pod with rights in the cloud", function () {
     assert.equal(code, 0, stderr);
     await until("the policy", async () => (await make({})).spec.volumes?.length === 1);
   });
-  after(() => api?.stop());
 
   /** The pod as the API server would store it. */
   async function make(more: object, serviceAccountName = "orders", namespace = "shop"): Promise<Pod> {

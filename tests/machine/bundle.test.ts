@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { gunzipSync } from "node:zlib";
 import { gzip } from "../../components/machine/bundle.ts";
 import { readScript } from "../../components/machine/script.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 describe("packing of user data", () => {
   it("gives these very bytes, whatever Node runs it: other ones replace machines", () => {
@@ -23,8 +23,7 @@ describe("packing of user data", () => {
 });
 
 describe("reading a script", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-script-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = suiteFolder();
   const read = (name: string, text: string): string => {
     writeFileSync(path.join(folder, name), text);
     return readScript(pathToFileURL(path.join(folder, name)));

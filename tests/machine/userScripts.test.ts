@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { windowsMachine } from "../../components/machine/windows/worker.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { exampleLinuxWorker } from "./linux/examples.ts";
-import { disposeMachine, entry, spec as example, joinSecret, machine, needsNamespaces } from "./linux/machine.ts";
+import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";
 import { exampleAccess } from "./windows/examples.ts";
 
 const own = {
@@ -13,11 +13,7 @@ const own = {
 };
 const cluster = { ...example, pools: example.pools.map((pool): PoolSpec => ({ ...pool, ...own })) };
 
-describe("the user's own steps on a machine", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("the user's own steps on a machine", () => {
   it("hold a Linux machine back while the script before the join fails, and run once", () => {
     const here = machine(exampleLinuxWorker(cluster));
     here.secret(`/fenestra/${cluster.name}/join`, joinSecret(3600));
@@ -27,10 +23,9 @@ describe("the user's own steps on a machine", function () {
     assert.match(refused.output, /beforeJoin of the pool ended with 1/);
     assert.ok(refused.calls.includes("timedatectl set-timezone Europe/Berlin"));
     assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
-    assert.equal(here.run("rm", "/var/log/refuse").code, 0);
-    const joined = here.run(entry);
-    assert.equal(joined.code, 0, joined.output);
-    assert.equal(here.run(entry).code, 0);
+    here.runOrFail("rm", "/var/log/refuse");
+    const joined = here.runOrFail(entry);
+    here.runOrFail(entry);
     assert.equal(here.read("/var/log/own.log"), "before\nbefore\nafter\n");
     const patches = joined.calls.filter((call) => call.startsWith("kubectl") && call.includes(" patch node "));
     assert.deepEqual(patches, [

@@ -5,7 +5,6 @@ import { Agent, request } from "node:https";
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
-import { after, before, describe, it } from "mocha";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 
@@ -38,7 +37,6 @@ describe("a flood of requests for certificates", function () {
     const { code, stderr } = await server.kubectl(["apply", "--server-side", "--filename", bindings]);
     assert.equal(code, 0, stderr);
   });
-  after(async () => await server?.stop());
 
   it(`of ${hostileOnes} hostile ones keeps none of ${trueOnes} machines waiting for ${limits.seconds} s, below ${limits.mib} MiB`, async () => {
     const view: {

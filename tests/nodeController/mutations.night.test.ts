@@ -3,7 +3,6 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:f
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { describe, it } from "mocha";
 import { pythonTests } from "./python.ts";
 
 const program = fileURLToPath(new URL("../../components/nodeController/program", import.meta.url));

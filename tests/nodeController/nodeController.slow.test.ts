@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
-import { describe, it } from "mocha";
 import { pythonTests } from "./python.ts";
 
 describe("the node controller", function () {

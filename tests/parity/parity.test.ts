@@ -35,9 +35,8 @@ function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
 
 const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec => clusterSpec(loadConfig(pulumiValues(configOf(cloud, more))));
 
-async function programOf(cloud: Cloud): Promise<RecordedProgram> {
-  return (await runSpec(specOf(cloud))).program;
-}
+const { program: aws } = await runSpec(specOf("aws"));
+const { program: azure } = await runSpec(specOf("azure"));
 
 /** A name without what the clouds call the zones of the divided pool. */
 const plain = (text: string): string => text.replaceAll(/w22-[abc123]/g, "w22-zone");
@@ -102,13 +101,6 @@ const refused: readonly (readonly [cloud: Cloud, more: PlainConfig, path: RegExp
 ];
 
 describe("parity of the clouds", () => {
-  let aws: RecordedProgram;
-  let azure: RecordedProgram;
-  before(async () => {
-    aws = await programOf("aws");
-    azure = await programOf("azure");
-  });
-
   it("the same outputs, with the same parts", () => {
     const shapeOf = ({ outputs }: RecordedProgram): unknown =>
       JSON.parse(JSON.stringify(outputs, (key, value) => (key === "" || key === "pools" || /^\d+$/.test(key) ? value : typeof value)));

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import axe from "axe-core";
-import { main } from "../../cli/main.ts";
 import { Browser, findChromium } from "../support/browser.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 /** Files of one machine and a part of the resources stand for all, which are thousands of elements: axe-core looks at each. */
 const thin = `for (const part of document.querySelectorAll("#machines > details:not(:first-of-type), #machines details details:not(:first-of-type), #resources details details details:not(:first-of-type)")) part.remove();
@@ -31,21 +31,17 @@ async function resize(view: Browser, width: number): Promise<void> {
 
 describe("the page of a plan in a browser", function () {
   this.timeout(180_000);
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-page-"));
+  const folder = suiteFolder();
   const page = pathToFileURL(path.join(folder, "plan.html")).href;
   let browser: Browser | undefined;
 
   before(async function () {
     const program = findChromium();
     if (program === undefined) return skipIf(this, "Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
-    const silent = { out: () => undefined, err: () => undefined };
-    assert.equal(await main(["plan", ...stackDir, "--stack", "aws-dev", "--out", folder], silent), 0);
+    assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder)).code, 0);
     browser = await Browser.start(program);
   });
-  after(async () => {
-    await browser?.stop();
-    rmSync(folder, { recursive: true });
-  });
+  after(() => browser?.stop());
 
   /** The browser with the page freshly loaded. */
   async function opened(): Promise<Browser> {

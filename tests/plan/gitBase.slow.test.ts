@@ -1,15 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
 import { openCheckout, planAtRef } from "../../cli/gitBase.ts";
-import { main } from "../../cli/main.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 describe("the base of a comparison, by a git ref", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-git-"));
+  const folder = suiteFolder();
   const git = (...args: readonly string[]) =>
     execFileSync("git", ["-C", folder, "-c", "user.name=t", "-c", "user.email=t@example.com", ...args], {
       encoding: "utf8",
@@ -40,7 +41,6 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     }
     others = left();
   });
-  after(() => rmSync(folder, { recursive: true }));
 
   const refused = (ref: string, stack: string, message: RegExp) =>
     assert.throws(
@@ -114,10 +114,8 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   });
 
   it("is told in one line by the command", async () => {
-    const err: string[] = [];
-    const args = ["plan", ...stackDir, "--stack", "aws-dev", "--diff", "no-such-ref"];
-    const code = await main(args, { out: () => undefined, err: (text) => err.push(text) });
+    const { code, err } = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--diff", "no-such-ref");
     assert.equal(code, 2);
-    assert.match(err.join(""), /^fenestra: --diff no-such-ref: there is no such file and no such commit;[^\n]*\n$/);
+    assert.match(err, /^fenestra: --diff no-such-ref: there is no such file and no such commit;[^\n]*\n$/);
   });
 });

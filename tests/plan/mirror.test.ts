@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
-import { main } from "../../cli/main.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { verifyImageList, verifyImages } from "../../components/kubernetes/verifyImages.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
@@ -8,6 +7,7 @@ import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { kubeadmImages, minors } from "../../components/model/releases.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
@@ -16,13 +16,6 @@ const snapshot = (name: string) => fileURLToPath(new URL(`snapshots/${name}`, im
 
 /** A URL of a publisher of files. */
 const publishers = /:\/\/(?:dl\.k8s\.io|github\.com|api\.github\.com|artifacts\.k8s\.io)\//;
-
-async function fenestra(...args: readonly string[]) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const code = await main(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
-  return { code, out: out.join(""), err: err.join("") };
-}
 
 /** A stack with other values. */
 async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws-dev") {

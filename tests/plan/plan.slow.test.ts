@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { main } from "../../cli/main.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
@@ -15,17 +14,12 @@ import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
 import { reveal, secretsIn, textOf } from "../../plan/program/values.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { runStack } from "../support/mocks.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const thisFile = fileURLToPath(import.meta.url);
-
-async function fenestra(...args: readonly string[]) {
-  const out: string[] = [];
-  const err: string[] = [];
-  const code = await main(args, { out: (text) => out.push(text), err: (text) => err.push(text) });
-  return { code, out: out.join(""), err: err.join("") };
-}
 
 async function record(stack: string, mode: "unknown-outputs" | "known-outputs"): Promise<RecordedProgram> {
   return (await runStack(stack, {}, mode)).program;
@@ -41,8 +35,7 @@ function secretTexts(program: RecordedProgram): readonly string[] {
 }
 
 describe("fenestra plan", () => {
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-plan-"));
-  after(() => rmSync(folder, { recursive: true }));
+  const folder = suiteFolder();
 
   for (const stack of stackNames(testStacks))
     it(`makes the same resources of ${stack} in a first preview and in an update, with no secret in user data that fits`, async () => {

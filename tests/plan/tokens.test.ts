@@ -29,13 +29,9 @@ async function run(cloud: Cloud): Promise<RecordedProgram> {
   return (await runSpec(spec, "known-outputs", "real")).program;
 }
 
-for (const cloud of ["aws", "azure"] as const)
+for (const cloud of ["aws", "azure"] as const) {
+  const program = await run(cloud);
   describe(`a token of a service account on ${cloud}`, () => {
-    let program: RecordedProgram;
-    before(async () => {
-      program = await run(cloud);
-    });
-
     const own = (): string =>
       textOf(
         resourcesOfType(program, "tls:index/privateKey:PrivateKey").find(({ name }) => name.endsWith("-rsa-1"))?.outputs.privateKeyPem,
@@ -80,21 +76,22 @@ for (const cloud of ["aws", "azure"] as const)
     });
   });
 
-describe("the judge of trust policies", () => {
-  const provider = { Federated: "arn:aws:iam::123456789012:oidc-provider/id" };
-  const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
-  const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
+  describe("the judge of trust policies", () => {
+    const provider = { Federated: "arn:aws:iam::123456789012:oidc-provider/id" };
+    const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
+    const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
 
-  it("finds what a policy without the subject, or with a pattern, would let in", () => {
-    assert.ok(statement?.Principal !== undefined);
-    const { Principal } = statement;
-    const conditions = [
-      statement.Condition,
-      { StringEquals: { "id:aud": "sts.amazonaws.com" } },
-      { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
-    ];
-    const trusted = conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context));
-    assert.deepEqual(trusted, [false, true, true]);
-    assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
+    it("finds what a policy without the subject, or with a pattern, would let in", () => {
+      assert.ok(statement?.Principal !== undefined);
+      const { Principal } = statement;
+      const conditions = [
+        statement.Condition,
+        { StringEquals: { "id:aud": "sts.amazonaws.com" } },
+        { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
+      ];
+      const trusted = conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context));
+      assert.deepEqual(trusted, [false, true, true]);
+      assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
+    });
   });
-});
+}

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
 import { securityRules } from "../../components/azure/securityRules.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
@@ -16,7 +15,7 @@ import { mapOf } from "../../plan/program/values.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleLinuxWorker } from "../machine/linux/examples.ts";
-import { disposeMachine, machine, needsNamespaces, spec } from "../machine/linux/machine.ts";
+import { describeOnMachine, machine, spec } from "../machine/linux/machine.ts";
 import { runSpec, testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
@@ -210,11 +209,7 @@ describe("Azure CNI", () => {
   });
 });
 
-describe("a Linux machine with Azure CNI", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("a Linux machine with Azure CNI", () => {
   it("leaves the interface its own address, which networkd takes away and asks for again", () => {
     const here = machine(exampleLinuxWorker({ ...specOf(), artifacts: spec.artifacts }));
     assert.match(here.read("/etc/systemd/network/05-fenestra.network"), /^\[Match\]\nDriver=hv_netvsc\n\n\[Network\]\nDHCP=ipv4\n/m);

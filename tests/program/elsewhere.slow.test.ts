@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { symlinkSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import { suiteFolder } from "../support/temporary.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const place = { cwd: root, path: root, env: { TZ: "UTC", LC_ALL: "C" }, options: [] };
@@ -27,8 +27,7 @@ interface Place {
 }
 
 describe("the program on another machine", () => {
-  const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-elsewhere-"));
-  after(() => rmSync(scratch, { recursive: true }));
+  const scratch = suiteFolder();
 
   for (const stack of ["aws-prod", "azure-prod"]) {
     it(`registers the very same for ${stack}: no clock, zone, language, folder or zlib of the deployer's shows`, async () => {

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
-import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
 import { goRun } from "../support/skip.ts";
 import { testStacks } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const projects = { program: root, "program of ci": path.join(root, "ci"), example: path.join(root, "examples/attach-a-pool") };
@@ -22,11 +22,7 @@ function refused(test: Context, folder: string, ...versions: readonly string[]):
 }
 
 describe("a project and its stack files, read with the code of the Pulumi CLI,", () => {
-  let copy = "";
-  before(() => {
-    copy = mkdtempSync(path.join(tmpdir(), "fenestra-project-"));
-  });
-  after(() => copy !== "" && rmSync(copy, { recursive: true }));
+  const copy = suiteFolder();
 
   for (const [name, folder] of Object.entries(projects)) {
     it(`are fine for the ${name}, with the versions that the guides promise and no others`, function () {

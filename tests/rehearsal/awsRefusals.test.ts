@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import { type RecordedProgram, resourcesOfType } from "../../plan/program/recorded.ts";
+import { resourcesOfType } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";
 import { simulateAws } from "../../rehearsal/clouds/aws/cloud.ts";
 import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";
@@ -15,10 +15,7 @@ const join = "/fenestra/aws-dev/join";
 const ttl = "x-aws-ec2-metadata-token-ttl-seconds";
 type Who = "control plane" | "worker";
 
-let program: RecordedProgram;
-before(async () => {
-  program = (await runStack("aws-dev")).program;
-});
+const { program } = await runStack("aws-dev");
 
 const outputOf = (type: string, key: string, name = /./) =>
   textOf(resourcesOfType(program, type).find((each) => name.test(each.name))?.outputs[key]) ?? assert.fail(type);

@@ -1,17 +1,9 @@
 import assert from "node:assert/strict";
-import { before } from "mocha";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyMap, textOf } from "../../plan/program/values.ts";
 import { runStack } from "../support/mocks.ts";
 
-let recorded: RecordedProgram | undefined;
-
-/** Records the program of azure-dev before the tests of a suite. */
-export function needsAzureCluster(): void {
-  before(async () => {
-    recorded = (await runStack("azure-dev")).program;
-  });
-}
+const { program: recorded } = await runStack("azure-dev");
 
 /** Resource group of the example, with capitals, which Azure takes as well. */
 export const group = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/Fenestra-Azure-Dev";
@@ -21,7 +13,6 @@ export type Changes = Readonly<Record<string, (inputs: PropertyMap) => PropertyM
 
 /** The program of azure-dev: one control-plane machine, two Linux workers, two Windows workers of each of two releases. */
 export function azureCluster(changes: Changes = {}): RecordedProgram {
-  assert.ok(recorded !== undefined);
   const resources = recorded.resources.map((resource) => {
     const inputs = changes[resource.name.replace("azure-dev-", "")]?.(resource.inputs);
     if (inputs === undefined) return resource;

@@ -6,7 +6,7 @@ import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { Recording } from "../support/recording.ts";
 import { blobHost, Caller, caUrl, documentOf, joinUrl, start, vaultAudience } from "./azureCaller.ts";
-import { azureCluster, type Changes, group, inside, needsAzureCluster, outputOf } from "./azureCluster.ts";
+import { azureCluster, type Changes, group, inside, outputOf } from "./azureCluster.ts";
 
 // What the simulated Azure gives is seen by every rehearsal; here is what it refuses, as Azure would, and what no rehearsal reaches.
 const at = (url: string) => `${url}?api-version=7.4`;
@@ -28,7 +28,6 @@ const codes = (answer: EndpointAnswer) => {
 };
 
 describe("the simulated Azure refuses", () => {
-  needsAzureCluster();
   type Machine = "controlPlane" | "worker";
   const calls: readonly (readonly [
     refusal: string,
@@ -186,7 +185,6 @@ describe("the simulated Azure refuses", () => {
 });
 
 describe("the simulated Azure, where no rehearsal looks", () => {
-  needsAzureCluster();
   it("lists blobs in pages", async () => {
     const { controlPlane } = start();
     const token = await controlPlane.token(storage);

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { artifactFiles, artifactServer, parseArtifacts } from "../../rehearsal/clouds/artifacts.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const line = (...columns: readonly string[]) => columns.join("\t");
 
@@ -39,11 +39,7 @@ describe("the publishers' servers", () => {
 });
 
 describe("the files that stand in", () => {
-  let folder = "";
-  before(() => {
-    folder = mkdtempSync(join(tmpdir(), "fenestra-artifacts-"));
-  });
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = suiteFolder();
 
   it("start the real programs where there are some, else they tell what they are", async () => {
     const lines = parseArtifacts(

@@ -11,7 +11,7 @@ import { obtainPrograms } from "../../rehearsal/programs/obtain.ts";
 import { breakages } from "../../rehearsal/run/negativeControls.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
 import { obtainOrSkip, skipIf } from "../support/skip.ts";
-import { azureCluster, needsAzureCluster } from "./azureCluster.ts";
+import { azureCluster } from "./azureCluster.ts";
 
 let kubeadm = "";
 /** A machine of the control plane, two Linux workers and one of Windows, with short names. */
@@ -53,7 +53,6 @@ async function failure(kind: string, of: readonly DecodedMachine[], checkers?: C
 }
 
 describe("the rehearsal's checks of files", () => {
-  needsAzureCluster();
   before(() => {
     machines = collectAzureMachines(azureCluster())
       .map((machine) => ({ ...machine, name: machine.name.replace(/azure-dev-(pool-)?|-group|-instance/g, "") }))

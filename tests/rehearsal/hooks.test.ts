@@ -2,16 +2,18 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { createServer, get } from "node:http";
 import { staysShut } from "../../rehearsal/cluster/hooks.ts";
+import { listening } from "../support/temporary.ts";
 
 describe("a gate under the eyes of a check", () => {
   const server = createServer((_, response) => response.end());
-  before(async () => await once(server.listen(0, "127.0.0.1"), "listening"));
+  let port = 0;
+  before(async () => {
+    port = await listening(server);
+  });
   after(() => server.close());
 
   const ask = async (path: string): Promise<void> => {
-    const address = server.address();
-    assert.ok(typeof address === "object" && address !== null);
-    const [answer] = await once(get({ host: "127.0.0.1", port: address.port, path, agent: false }), "response");
+    const [answer] = await once(get({ host: "127.0.0.1", port, path, agent: false }), "response");
     answer.resume();
   };
 

@@ -4,7 +4,7 @@ import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsObjects.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { type MirrorList, mirrorList } from "../../plan/report/mirrorList.ts";
+import { mirrorList } from "../../plan/report/mirrorList.ts";
 import { registryProblem } from "../../rehearsal/checks/mirrorImages.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import { runStack } from "../support/mocks.ts";
@@ -14,20 +14,15 @@ import { stackConfig } from "../support/stacks.ts";
 const stack = "aws-restricted";
 const config = stackConfig(stack);
 const spec = clusterSpec(loadConfig(config));
+const { program } = await runStack(stack);
+const machines: readonly DecodedMachine[] = collectMachines(program).map((machine) => ({
+  machine,
+  payload: decodeUserData(machine.userData, awsObjects(program, machine.role)),
+}));
+const list = mirrorList(await planOf(stack, config), spec);
 
 describe("the stack that reaches only a mirror", function () {
   this.timeout(60_000);
-  let machines: readonly DecodedMachine[] = [];
-  let list: MirrorList;
-  before(async () => {
-    const { program } = await runStack(stack);
-    machines = collectMachines(program).map((machine) => ({
-      machine,
-      payload: decodeUserData(machine.userData, awsObjects(program, machine.role)),
-    }));
-    list = mirrorList(await planOf(stack, config), spec);
-  });
-
   const problems = (of: readonly DecodedMachine[], registry: string, mirrors = spec.mirror.registries) =>
     of.flatMap((machine) => registryProblem(machine, registry, mirrors));
   /** The machines with other text in the files whose path ends so. */

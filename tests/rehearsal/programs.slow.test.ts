@@ -13,6 +13,7 @@ import { pinnedMinors, pinsOf, programNames, readToolsModule } from "../../rehea
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
 import { type ObtainOptions, obtainPrograms, type ProgramSources, type Programs } from "../../rehearsal/programs/obtain.ts";
 import { obtainWindowsPrograms } from "../../rehearsal/programs/windowsPrograms.ts";
+import { listening } from "../support/temporary.ts";
 import { fakeGo } from "./fakeGo.ts";
 
 const goMod = `module fenestra.dev/tools
@@ -58,16 +59,13 @@ describe("obtainPrograms", () => {
 
   /** A server of the files in `files`; with `silent` it accepts connections and never answers. */
   async function serve(silent = false): Promise<DownloadBases> {
-    const started = createServer((request, response) => {
+    server = createServer((request, response) => {
       requests.push(request.url ?? "");
       if (silent) return;
       const file = files.get(request.url ?? "");
       response.writeHead(file === undefined ? 404 : 200).end(file);
     });
-    server = started;
-    await new Promise<void>((resolve) => started.listen(0, "127.0.0.1", resolve));
-    const address = started.address();
-    const origin = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
+    const origin = `http://127.0.0.1:${await listening(server)}`;
     return { kubernetes: `${origin}/k8s`, etcd: `${origin}/etcd`, kwok: `${origin}/kwok`, kwokRelease: `${origin}/tags` };
   }
 

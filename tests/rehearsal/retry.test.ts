@@ -7,6 +7,7 @@ import path from "node:path";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { kubectlWith } from "../../rehearsal/api/apply.ts";
 import { apiFor, kubeconfig } from "../../rehearsal/api/client.ts";
+import { listening } from "../support/temporary.ts";
 
 describe("a call of the harness to the control plane", function () {
   this.timeout(20_000);
@@ -27,9 +28,7 @@ describe("a call of the harness to the control plane", function () {
     };
     const server = createServer({ cert: identity.certificate, key: identity.key }, listener);
     servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
-    const address = server.address();
-    const port = typeof address === "object" ? address?.port : undefined;
+    const port = await listening(server, "localhost");
     return apiFor(kubeconfig({ server: `https://localhost:${port}`, ca: authority.certificate, user: { token: "t" } })).core;
   }
   const namespace = "default";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../checks/check.ts";
-import { main } from "../../cli/main.ts";
 import { summary } from "../../rehearsal/run/summary.ts";
+import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
 
 const ended = (outcome: CheckResult["outcome"]): CheckResult => ({ id: "a", title: "", outcome, reason: "why", notes: [], seconds: 0 });
@@ -38,10 +38,9 @@ describe("fenestra rehearse", () => {
       [["--fast"], /^fenestra: Unknown option '--fast'; fenestra rehearse --help shows what is allowed\n$/],
       [["--stack", "aws-dev", "--break", "x"], /^fenestra: --break x: there is no such breakage; allowed: windows-taint/],
     ] as const) {
-      const err: string[] = [];
-      const terminal = { out: () => assert.fail("nothing was asked for"), err: (text: string) => void err.push(text) };
-      assert.equal(await main(["rehearse", ...stackDir, ...args], terminal), 2);
-      assert.match(err.join(""), message);
+      const { code, out, err } = await fenestra("rehearse", ...stackDir, ...args);
+      assert.deepEqual([code, out], [2, ""]);
+      assert.match(err, message);
     }
   });
 });

@@ -1,28 +1,25 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:https";
 import { connect, type Socket } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Backend, type HealthRules, type LoadBalancer, startLoadBalancer } from "../../rehearsal/host/loadBalancer.ts";
 import { waitFor } from "../../rehearsal/host/processes.ts";
+import { listening, suiteFolder } from "../support/temporary.ts";
 
 describe("load balancer", () => {
-  let folder = "";
+  const folder = suiteFolder();
   let tls: { key: Buffer; cert: Buffer } | undefined;
   const servers: Server[] = [];
   const balancers: LoadBalancer[] = [];
 
   before(() => {
-    folder = mkdtempSync(join(tmpdir(), "fenestra-tls-"));
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
     const subject = ["-subj", "/CN=backend", "-days", "1", "-nodes", "-keyout", key, "-out", cert];
     execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", ...subject], { stdio: "ignore" });
     tls = { key: readFileSync(key), cert: readFileSync(cert) };
   });
-
-  after(() => rmSync(folder, { recursive: true, force: true }));
 
   afterEach(async () => {
     await Promise.all(balancers.splice(0).map((balancer) => balancer.close()));
@@ -36,10 +33,7 @@ describe("load balancer", () => {
       else if (own.state !== "silent") response.writeHead(own.state === "ready" ? 200 : 500).end();
     });
     servers.push(server);
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-    const address = server.address();
-    const port = typeof address === "object" && address !== null ? address.port : 0;
-    const own = { state, host: "127.0.0.1", port, server };
+    const own = { state, host: "127.0.0.1", port: await listening(server), server };
     return own;
   }
 

@@ -50,8 +50,6 @@ export interface ApiServer {
    * @param wait until it is ready. Default true.
    */
   restart(tokens?: TokenSettings, wait?: boolean): Promise<void>;
-  /** Ends the programs and removes their files. */
-  stop(): Promise<void>;
 }
 
 /** Ports below those that the kernel gives away (net.ipv4.ip_local_port_range), and unlike those that the programs have by themselves. */
@@ -75,7 +73,7 @@ interface ApiServerOptions {
 }
 
 /**
- * Starts the programs; obtains them first, as {@link obtainOrSkip} does.
+ * Starts the programs; obtains them first, as {@link obtainOrSkip} does. They end, and their files go, with the suite.
  *
  * @param suite `this` of a `before` hook.
  */
@@ -86,23 +84,18 @@ export async function startApiServer(suite: Context, options: ApiServerOptions =
   );
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-api-"));
   const children: ChildProcess[] = [];
-  const stop = async (): Promise<void> => {
+  suite.test?.parent?.afterAll(async () => {
     const ended = children.map((child) =>
       child.exitCode !== null || child.signalCode !== null ? undefined : new Promise((resolve) => child.once("exit", resolve)),
     );
     for (const child of children.toReversed()) child.kill("SIGKILL");
     await Promise.all(ended);
     rmSync(folder, { recursive: true, force: true });
-  };
-  try {
-    const { etcd, restart, send } = await startAll(programs, folder, children, options);
-    const kubeconfig = path.join(folder, "kubeconfig");
-    const kubectl: ApiServer["kubectl"] = (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
-    return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart, stop };
-  } catch (error) {
-    await stop();
-    throw error;
-  }
+  });
+  const { etcd, restart, send } = await startAll(programs, folder, children, options);
+  const kubeconfig = path.join(folder, "kubeconfig");
+  const kubectl: ApiServer["kubectl"] = (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
+  return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart };
 }
 
 async function startAll(

@@ -2,16 +2,13 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { main } from "../../cli/main.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
+import { fenestra } from "../support/fenestra.ts";
 
 /** Runs the program; its exit code and what it said to people. */
 async function run(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
-  let said = "";
-  const say = (text: string): void => {
-    said += text;
-  };
-  return { code: await main(args, { out: say, err: say }), said };
+  const { code, out, err } = await fenestra(...args);
+  return { code, said: out + err };
 }
 
 describe("fenestra verify and uninstall", () => {

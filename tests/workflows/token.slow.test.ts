@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
-import { tmpdir } from "node:os";
 import path from "node:path";
 import { until } from "../support/apiServer.ts";
+import { listening, suiteFolder } from "../support/temporary.ts";
 import { needJq, scriptOf } from "./read.ts";
 
 /** In place of the pause between two tokens: as long as the test wants, and a moment. */
@@ -14,7 +14,7 @@ const pause = '#!/bin/bash\nuntil [ -e "$RUNNER_TEMP/go-on" ]; do /bin/sleep 0.0
 describe("the token for the state on Azure", function () {
   this.timeout(150_000);
   const script = scriptOf("deploy.yml up", "Keep a token for the state");
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-token-"));
+  const folder = suiteFolder();
   const file = path.join(folder, "azure-token");
   const asked: IncomingMessage[] = [];
   /** What GitHub answers to each request; the last one is repeated. */
@@ -25,11 +25,10 @@ describe("the token for the state on Azure", function () {
     response.writeHead(answer?.status ?? 404).end(JSON.stringify({ value: answer?.value, count: 1 }));
   });
   let group: ChildProcess | undefined;
+  let port = 0;
 
   /** Runs the step as a runner of GitHub does. Returns its exit code; what it left in the background runs on. */
   async function step(): Promise<unknown> {
-    const address = github.address();
-    assert.ok(address !== null && typeof address === "object");
     group = spawn("bash", ["-e", "-c", script], {
       detached: true,
       stdio: "ignore",
@@ -39,7 +38,7 @@ describe("the token for the state on Azure", function () {
         GITHUB_ENV: path.join(folder, "env"),
         AZURE_CLIENT_ID: "client",
         AZURE_TENANT_ID: "tenant",
-        ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${address.port}/token?api-version=2.0`,
+        ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${port}/token?api-version=2.0`,
         ACTIONS_ID_TOKEN_REQUEST_TOKEN: "the job's",
       },
     });
@@ -58,8 +57,7 @@ describe("the token for the state on Azure", function () {
   before(async function () {
     needJq(this);
     writeFileSync(path.join(folder, "sleep"), pause, { mode: 0o755 });
-    github.listen(0, "127.0.0.1");
-    await once(github, "listening");
+    port = await listening(github);
   });
   const goOn = () => writeFileSync(path.join(folder, "go-on"), "");
   beforeEach(() => {
@@ -71,10 +69,7 @@ describe("the token for the state on Azure", function () {
     // A late request of a group that still ends would count in the next test.
     if (left !== undefined) await until("the step's processes to end", async () => !endGroup(left));
   });
-  after(() => {
-    github.close();
-    rmSync(folder, { recursive: true });
-  });
+  after(() => void github.close());
 
   it("is there after the step, and a fresh one in its place until the job ends", async () => {
     answers = ["one", "two", "three"].map((value) => ({ status: 200, value }));

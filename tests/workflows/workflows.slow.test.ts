@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { Context } from "mocha";
 import { parse } from "yaml";
 import { z } from "zod";
 import { environmentName } from "../../ci/environments.ts";
 import { goRun } from "../support/skip.ts";
+import { suiteFolder } from "../support/temporary.ts";
 import { folder, jobs, setupText, steps, texts, workflows } from "./read.ts";
 
 describe("the workflows", () => {
@@ -146,8 +146,7 @@ describe("the workflows", () => {
   });
 
   describe("by actionlint", () => {
-    const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-actionlint-"));
-    after(() => rmSync(scratch, { recursive: true }));
+    const scratch = suiteFolder();
     const lint = (test: Context, ...files: readonly string[]) =>
       goRun(test, "tools/readers", "github.com/rhysd/actionlint/cmd/actionlint", [
         "-no-color",

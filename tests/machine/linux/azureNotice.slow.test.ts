@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
 import { collectAzureHosts } from "../../../plan/fakes/azureMachines.ts";
 import { type ScheduledEvent, simulateAzure } from "../../../rehearsal/testkit/clouds.ts";
-import { azureCluster, needsAzureCluster } from "../../rehearsal/azureCluster.ts";
+import { azureCluster } from "../../rehearsal/azureCluster.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleLinuxWorker } from "./examples.ts";
-import { disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
+import { describeOnMachine, machine, spec } from "./machine.ts";
 import type { Run } from "./sandbox.ts";
 
 const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
@@ -13,13 +12,7 @@ const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
 const hosts = () => collectAzureHosts(azureCluster()).filter(({ resourceName }) => resourceName.startsWith("azure-dev-linux_"));
 const url = "/metadata/scheduledevents?api-version=2020-07-01";
 
-describe("a drain on Azure", function () {
-  this.timeout(60_000);
-
-  before(needsNamespaces);
-  needsAzureCluster();
-  afterEach(disposeMachine);
-
+describeOnMachine("a drain on Azure", () => {
   /** Lets the machine at an index ask for events of its set; what it approves is sent to the platform. Returns what is left then. */
   async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
     const host = hosts()[index] ?? assert.fail("no such machine");

@@ -2,23 +2,16 @@ import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import path from "node:path";
-import { afterEach, before, describe, it } from "mocha";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
-import { ca, disposeMachine, entry, identity, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import { ca, describeOnMachine, entry, identity, joiningWorker, joinSecret, machine, secretPrefix, spec } from "./machine.ts";
 
-describe("bootstrap of a Linux machine", function () {
-  this.timeout(60_000);
-
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("bootstrap of a Linux machine", () => {
   it("brings up a control-plane machine by the calls in the snapshot", () => {
     const here = machine(exampleControlPlane(spec));
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(entry);
     const shown = calls
       .filter((call) => !/^(curl|sleep)/.test(call))
       .map((call) => call.replaceAll(/bootstrap-token-[a-z0-9]{6}/g, "bootstrap-token-<id>"));
@@ -39,9 +32,8 @@ describe("bootstrap of a Linux machine", function () {
 
   it("does nothing twice", () => {
     const here = machine(exampleControlPlane(spec));
-    assert.equal(here.run(entry).code, 0);
-    const { code, calls, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    here.runOrFail(entry);
+    const { calls, output } = here.runOrFail(entry);
     // Only says that no unit has failed, and looks whether the published join token is still there, which a restore takes away.
     assert.deepEqual(
       calls
@@ -57,7 +49,7 @@ describe("bootstrap of a Linux machine", function () {
 
   it("repeats what depends on a changed file", () => {
     const here = machine(exampleControlPlane(spec));
-    assert.equal(here.run(entry).code, 0);
+    here.runOrFail(entry);
     const stages = here.read("/etc/fenestra/stages.tsv").split("\n");
     const at = stages.findIndex((line) => line.startsWith("node\t"));
     here.write(
@@ -75,15 +67,12 @@ describe("bootstrap of a Linux machine", function () {
   });
 
   it("begins anew on a disk that was another machine's", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(3600));
-    assert.equal(here.run(entry).code, 0);
+    const here = joiningWorker();
+    here.runOrFail(entry);
     here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "the other machine's");
     const identity = here.read("/var/lib/fenestra/identity.env");
     here.write("/var/lib/fenestra/identity.env", identity.replaceAll("i-0123456789abcdef0", "i-0another"));
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { output, calls } = here.runOrFail(entry);
     const kubelet = calls.filter((call) => /^systemctl .*\bkubelet\.service$/.test(call));
     assert.equal(kubelet[0], "systemctl stop kubelet.service");
     assert.match(output, /this disk was that of aws:\/\/\/eu-central-1a\/i-0another/);
@@ -119,9 +108,7 @@ describe("bootstrap of a Linux machine", function () {
   });
 
   it("goes on without room for its log, over torn marks, and past a step of the user that leaves a program behind", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    const here = joiningWorker();
     // A folder in its place refuses each line, as a full disk does.
     here.write("/var/log/fenestra/bootstrap.log/x", "");
     here.write("/var/lib/fenestra/done/os", "\0\0\0\0");
@@ -132,8 +119,7 @@ describe("bootstrap of a Linux machine", function () {
       "/opt/fenestra/stages/after.sh",
       readFileSync(new URL("../../../components/machine/linux/scripts/stages/after.sh", import.meta.url), "utf8"),
     );
-    const { code, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { output } = here.runOrFail(entry);
     assert.match(output, /all stages are done/);
     assert.equal(here.read("/var/log/fenestra/own-after.log"), "agent\n");
   });
@@ -163,8 +149,7 @@ describe("bootstrap of a Linux machine", function () {
       here.write("/store/cut", `${call}\n`);
       const cut = here.run(entry);
       assert.equal(cut.code, 137, cut.output);
-      const repeated = here.run(entry);
-      assert.equal(repeated.code, 0, repeated.output);
+      const repeated = here.runOrFail(entry);
       assert.deepEqual(repeated.calls.filter((made) => made.startsWith("mkfs")).length, stage === "volume" || exitCode < 14 ? 1 : 0);
     });
   }
@@ -200,10 +185,9 @@ describe("bootstrap of a Linux machine", function () {
 
   it("grows the file system, starts the kubelet and publishes a join secret that has run out at each boot", () => {
     const here = machine(exampleControlPlane(spec));
-    assert.equal(here.run(entry).code, 0);
+    here.runOrFail(entry);
     here.secret(`${secretPrefix}/join`, joinSecret(-3600));
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(entry);
     const done = calls.filter((call) => /^(resize2fs|systemctl start|kubectl.* create )/.test(call));
     const commands = done.map((call) => call.split(" ").slice(0, 3).join(" "));
     assert.deepEqual(commands, [
@@ -248,8 +232,7 @@ describe("bootstrap of a Linux machine", function () {
     // The control plane publishes while the worker waits.
     here.write("/store/fresh", joinSecret(3600));
     here.writeScript("/store/on-sleep", `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`);
-    const fresh = here.run(entry);
-    assert.equal(fresh.code, 0, fresh.output);
+    const fresh = here.runOrFail(entry);
     const kubeconfig = here.read("/etc/kubernetes/bootstrap-kubelet.conf");
     assert.match(kubeconfig, /"server": "https:\/\/api\.internal:6443"/);
     assert.match(kubeconfig, /"token": "abcdef\.0123456789abcdef"/);
@@ -258,9 +241,7 @@ describe("bootstrap of a Linux machine", function () {
   });
 
   it("reads the join secret anew as long as the kubelet has no certificate of its own", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    const here = joiningWorker();
     here.write("/store/fail", "^kubectl.* get node\n");
     // The kubelet writes it when it starts, before it has a certificate.
     here.write("/etc/kubernetes/kubelet.conf", "names a certificate that is not there\n");
@@ -279,8 +260,7 @@ describe("bootstrap of a Linux machine", function () {
     assert.equal(here.run(entry).code, 41);
     here.secret(`${secretPrefix}/join`, joinSecret(7200));
     here.remove("/store/fail");
-    const last = here.run(entry);
-    assert.equal(last.code, 0, last.output);
+    const last = here.runOrFail(entry);
     assert.match(last.output, /bootstrap join: already done/);
     assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
   });
@@ -314,8 +294,7 @@ describe("bootstrap of a Linux machine", function () {
       ],
     );
     here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key1:x\n");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    here.runOrFail(entry);
   });
 
   it("looks for other keys before the API server must be ready, where there is but one", () => {
@@ -340,8 +319,7 @@ describe("bootstrap of a Linux machine", function () {
     here.set({ CREDENTIALS_SECRET: `${secretPrefix}/credentials` });
     const restarted = (password: string): readonly string[] => {
       here.secret(`${secretPrefix}/credentials`, JSON.stringify({ LOGIN_PROXY: `svc:${password}` }));
-      const { code, output, calls } = here.run("/opt/fenestra/stages/credentials.sh");
-      assert.equal(code, 0, output);
+      const { calls } = here.runOrFail("/opt/fenestra/stages/credentials.sh");
       return calls.filter((call) => call.startsWith("systemctl"));
     };
     assert.deepEqual(restarted("a"), []);
@@ -399,8 +377,7 @@ describe("bootstrap of a Linux machine", function () {
       "azure-prod-join-ab12cd join",
     ]);
 
-    const guard = here.run("/opt/fenestra/guard-metadata.sh");
-    assert.equal(guard.code, 0, guard.output);
+    const guard = here.runOrFail("/opt/fenestra/guard-metadata.sh");
     const rules = guard.calls.filter((call) => call.includes("--insert"));
     assert.deepEqual(rules, [
       "iptables --wait 30 --insert FORWARD 1 --source 10.244.0.0/16 --destination 169.254.169.254/32 --jump DROP",

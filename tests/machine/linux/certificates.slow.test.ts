@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
-import { bootedControlPlane as controlPlane, disposeMachine, needsNamespaces } from "./machine.ts";
+import { bootedControlPlane as controlPlane, describeOnMachine } from "./machine.ts";
 import { realEtcd, withEtcd } from "./realEtcd.ts";
 import type { Sandbox } from "./sandbox.ts";
 
@@ -24,11 +23,7 @@ zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
 -----END CERTIFICATE-----
 `;
 
-describe("renewal of certificates", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("renewal of certificates", () => {
   const renew = "/opt/fenestra/renew-certificates.sh";
   // The certificates of the tests are valid for two days.
   const ready = (): Sandbox => {
@@ -44,8 +39,7 @@ describe("renewal of certificates", function () {
   /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
   const alone = (here: Sandbox): readonly string[] => {
     here.write("/store/fail", "get health\n");
-    const { code, output, calls } = here.run(renew);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(renew);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
     assert.equal(here.has("/var/lib/fenestra/renewing"), false);
     const restarts = ["certs", "etcd", ":2381/livez", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
@@ -59,8 +53,7 @@ describe("renewal of certificates", function () {
 
   it("happens in time, and restarts each component", () => {
     const here = ready();
-    const { code, output, calls } = here.run(renew);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(renew);
     const renewals = calls.filter((call) => call.startsWith("kubeadm"));
     assert.deepEqual(renewals, ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"]);
     assert.equal(calls.filter((call) => call === "crictl stop --timeout 30 id").length, 4);
@@ -101,8 +94,7 @@ describe("renewal of certificates", function () {
     const here = controlPlane();
     await realEtcd(this, here);
     here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
-    const { code, output } = here.run("bash", "-c", loneEtcd);
-    assert.equal(code, 0, output);
+    here.runOrFail("bash", "-c", loneEtcd);
   });
 
   it("waits for no turn, nor for health, where there is one member", () => {

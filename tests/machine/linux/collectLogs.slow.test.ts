@@ -1,15 +1,10 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { afterEach, before, describe, it } from "mocha";
 import { exampleLinuxWorker } from "./examples.ts";
-import { disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
+import { describeOnMachine, machine, spec } from "./machine.ts";
 
-describe("the collection of logs on a Linux machine", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("the collection of logs on a Linux machine", () => {
   it("has logs and answers, no secret of the planted ones, and says what it leaves out", () => {
     const planted = readFileSync(new URL("../planted-secrets.txt", import.meta.url), "utf8");
     const secrets = [...planted.matchAll(/<<(.+?)>>/g)].map(([, secret = ""]) => secret);
@@ -20,8 +15,7 @@ describe("the collection of logs on a Linux machine", function () {
     here.write("/var/log/pods/shop/utf16.log", `${[...lines].join("\0")}\0`);
     here.write("/var/log/kubernetes/audit/audit.log", lines);
     here.write("/var/log/fenestra/admin.conf", lines);
-    const { code, output } = here.run("/opt/fenestra/collect-logs.sh");
-    assert.equal(code, 0, output);
+    here.runOrFail("/opt/fenestra/collect-logs.sh");
     const text = gunzipSync(here.readBytes("/var/lib/fenestra/logs.tar.gz")).toString("utf8");
     assert.ok(secrets.length > 20);
     const leaked = secrets.filter((secret) => text.includes(secret));

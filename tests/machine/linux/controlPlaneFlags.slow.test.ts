@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { z } from "zod";
@@ -14,6 +13,7 @@ import { readDocument } from "../../docs/documents.ts";
 import { type ApiServer, startApiServer, until } from "../../support/apiServer.ts";
 import { specOf } from "../../support/mocks.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
+import { suiteFolder } from "../../support/temporary.ts";
 import { fileOf } from "../windows/examples.ts";
 import { exampleControlPlane } from "./examples.ts";
 
@@ -91,7 +91,7 @@ describe("flags and files of the control plane", () => {
   });
 
   describe("on a real API server", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-flags-"));
+    const folder = suiteFolder();
     let api: ApiServer;
     before(async function () {
       const own = ["admission-control-config-file", "audit-policy-file"];
@@ -103,10 +103,6 @@ describe("flags and files of the control plane", () => {
       });
       const given = Object.entries(controlPlane.extraArgs.apiServer).map(([name, value]) => `--${name}=${value}`);
       api = await startApiServer(this, { flags: [...flags, ...given, `--audit-log-path=${folder}/audit.log`] });
-    });
-    after(async () => {
-      await api?.stop();
-      rmSync(folder, { recursive: true, force: true });
     });
 
     it("decide what is audited and admitted", async function () {

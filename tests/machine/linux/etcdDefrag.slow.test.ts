@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
-import { bootedControlPlane as controlPlane, disposeMachine, needsNamespaces, spec } from "./machine.ts";
+import { bootedControlPlane as controlPlane, describeOnMachine, spec } from "./machine.ts";
 import { realEtcd, withEtcd } from "./realEtcd.ts";
 
 /** Fills an etcd until it refuses to write, and has the job give it room. */
@@ -16,19 +15,14 @@ here put key </tmp/value
 kill %1
 `;
 
-describe("defragmentation of etcd", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("defragmentation of etcd", () => {
   const defrag = "/opt/fenestra/etcd-defrag.sh";
   const status = (size: number, used: number): string =>
     JSON.stringify([{ Status: { version: "3.6.10", dbSize: size, leader: 1, dbSizeInUse: used } }]);
   const defragments = (size: number, used: number): number => {
     const here = controlPlane();
     here.write("/store/status", status(size, used));
-    const { code, output, calls } = here.run(defrag);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(defrag);
     return calls.filter((call) => call.endsWith(" defrag")).length;
   };
 
@@ -86,8 +80,7 @@ describe("defragmentation of etcd", function () {
     const here = controlPlane();
     await realEtcd(this, here);
     here.set({ MEMBER_ADDRESSES: "127.0.0.1" });
-    const { code, output } = here.run("bash", "-c", fullEtcd);
-    assert.equal(code, 0, output);
+    const { output } = here.runOrFail("bash", "-c", fullEtcd);
     assert.match(output, /unhealthy: .*NOSPACE.*etcd's database had \d+ bytes.*etcd was full; it has room again/s);
   });
 });

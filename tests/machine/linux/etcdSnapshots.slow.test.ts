@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { afterEach, before, describe, it } from "mocha";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
-import { bootedControlPlane as controlPlane, disposeMachine, machine, needsNamespaces, spec } from "./machine.ts";
+import { bootedControlPlane as controlPlane, describeOnMachine, machine, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
 
-describe("snapshots of etcd", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("snapshots of etcd", () => {
   const snapshot = "/opt/fenestra/etcd-snapshot.sh";
   const database = "/var/lib/etcd-data/etcd/member/snap/db";
   const uploaded = (here: Sandbox): string => gunzipSync(here.readBytes("/store/uploaded")).toString();
@@ -21,8 +16,7 @@ describe("snapshots of etcd", function () {
     here.write(database, "data");
     for (const left of ["snapshot.Ab12Cd/snapshot.db", "restore.Ab12Cd/db", "before-restore.17/db"])
       here.write(`/var/lib/etcd-data/${left}`, "left by a run that was cut off");
-    const { code, output, calls } = here.run(snapshot);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(snapshot);
     const put = calls.find((call) => call.includes("--request PUT")) ?? "";
     const [, name = ""] =
       /x-amz-content-sha256: [0-9a-f]{64} .*https:\/\/aws-prod-etcd-123456789012\.s3\.eu-central-1\.amazonaws\.com\/(aws-prod\/cp-0\/[0-9T:Z-]+\.db\.gz)$/.exec(
@@ -86,11 +80,7 @@ describe("snapshots of etcd", function () {
   });
 });
 
-describe("restoring a snapshot", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("restoring a snapshot", () => {
   const restore = "/opt/fenestra/etcd-restore.sh";
   /** The data volume, as a file of the machine. */
   const volume = `${diskFolder}/content`;
@@ -113,8 +103,7 @@ describe("restoring a snapshot", function () {
       "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key>" +
         "<Key>aws-prod/cp-2/2026-01-04T-before-start.db.gz</Key></R>",
     );
-    const { code, output, calls } = here.run(restore);
-    assert.equal(code, 0, output);
+    const { calls } = here.runOrFail(restore);
     assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
     const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
     assert.match(
@@ -154,9 +143,9 @@ describe("restoring a snapshot", function () {
     const { code, output, calls } = here.run(restore, "aws-prod/cp-7/2026-01-03T.db.gz");
     assert.notEqual(code, 0, output);
     assert.deepEqual([here.list("/etc/kubernetes/manifests"), calls.filter((call) => call.includes("stop kubelet"))], [all, []]);
-    assert.equal(here.run(restore, "--stop").code, 0);
+    here.runOrFail(restore, "--stop");
     assert.deepEqual([here.list("/etc/kubernetes/manifests"), here.list("/etc/kubernetes/stopped")], [[], all]);
-    assert.equal(here.run(restore, "--start").code, 0);
+    here.runOrFail(restore, "--start");
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), all);
   });
 
@@ -216,8 +205,7 @@ describe("restoring a snapshot", function () {
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
       here.write("/store/list2", pages[cloud](others.join("")));
       assert.equal(here.run(restore, "--list").output, names.map((name) => `${name}\n`).join(""));
-      const { code, output } = here.run(restore);
-      assert.equal(code, 0, output);
+      const { output } = here.runOrFail(restore);
       assert.match(output, new RegExp(`restored ${names[1]};`));
     });
   }
@@ -226,7 +214,7 @@ describe("restoring a snapshot", function () {
     const here = controlPlane();
     here.write("/var/lib/etcd-data/lost+found/x", "");
     here.write("/var/lib/etcd-data/etcd/x", "");
-    assert.equal(here.run(restore, "--stop").code, 0);
+    here.runOrFail(restore, "--stop");
     // A copy of the file itself has no hash behind its pages.
     here.write("/store/snapshot", "x".repeat(512));
     const { code, output, calls } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
-import { bootedControlPlane, disposeMachine, needsNamespaces } from "./machine.ts";
+import { bootedControlPlane, describeOnMachine, disposeMachine } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
@@ -33,39 +32,39 @@ const jobs: readonly { readonly script: string; readonly leaves: (here: Sandbox)
   { script: "publish-join-secret.sh", leaves: running },
 ];
 
-describe("jobs of a control-plane machine, each of whose calls fails or kills it in turn", function () {
-  this.timeout(60 * 60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
-  for (const { script, leaves } of jobs) {
-    for (const how of ["fail-at", "cut-at"]) {
-      it(`${script}: after ${how}, a clean run ends as an undisturbed one does`, () => {
-        const undisturbed = ready();
-        const { code, output, calls } = undisturbed.run(`/opt/fenestra/${script}`);
-        assert.equal(code, 0, output);
-        const wanted = leaves(undisturbed);
-        disposeMachine();
-        for (let number = 1; number <= calls.length; number++) {
-          const here = ready();
-          here.write(`/store/${how}`, String(number));
-          const first = here.run(`/opt/fenestra/${script}`);
-          const place = `${how} ${number}, ${first.calls.at(-1)}: ${first.output}`;
-          here.remove(`/store/${how}`);
-          // What fails puts back what it has taken down, and what is killed goes on in the next bootstrap.
-          if (how === "cut-at") assert.equal(here.stage("volume").code, 0, place);
-          assert.deepEqual(
-            running(here),
-            components.map((name) => `${name}.yaml`),
-            place,
-          );
-          assert.ok(["old", "restored\n"].includes(data(here)), place);
-          const second = here.run(`/opt/fenestra/${script}`);
-          assert.equal(second.code, 0, `${place}\n${second.output}`);
-          assert.deepEqual(leaves(here), wanted, place);
+describeOnMachine(
+  "jobs of a control-plane machine, each of whose calls fails or kills it in turn",
+  () => {
+    for (const { script, leaves } of jobs) {
+      for (const how of ["fail-at", "cut-at"]) {
+        it(`${script}: after ${how}, a clean run ends as an undisturbed one does`, () => {
+          const undisturbed = ready();
+          const { code, output, calls } = undisturbed.run(`/opt/fenestra/${script}`);
+          assert.equal(code, 0, output);
+          const wanted = leaves(undisturbed);
           disposeMachine();
-        }
-      });
+          for (let number = 1; number <= calls.length; number++) {
+            const here = ready();
+            here.write(`/store/${how}`, String(number));
+            const first = here.run(`/opt/fenestra/${script}`);
+            const place = `${how} ${number}, ${first.calls.at(-1)}: ${first.output}`;
+            here.remove(`/store/${how}`);
+            // What fails puts back what it has taken down, and what is killed goes on in the next bootstrap.
+            if (how === "cut-at") assert.equal(here.stage("volume").code, 0, place);
+            assert.deepEqual(
+              running(here),
+              components.map((name) => `${name}.yaml`),
+              place,
+            );
+            assert.ok(["old", "restored\n"].includes(data(here)), place);
+            const second = here.run(`/opt/fenestra/${script}`);
+            assert.equal(second.code, 0, `${place}\n${second.output}`);
+            assert.deepEqual(leaves(here), wanted, place);
+            disposeMachine();
+          }
+        });
+      }
     }
-  }
-});
+  },
+  60 * 60_000,
+);

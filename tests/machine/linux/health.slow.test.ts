@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleLinuxWorker } from "./examples.ts";
-import { disposeMachine, identity, machine, needsNamespaces, spec } from "./machine.ts";
+import { describeOnMachine, identity, machine, spec } from "./machine.ts";
 
 /** What kubectl answers, one look after the other: the status of the node's condition, or nothing where the API refuses. */
 const kubectl = `#!/bin/bash
@@ -21,11 +20,7 @@ const look = `#!/bin/bash
 [ -s /store/answers ] || echo '^sleep' >/store/cut
 `;
 
-describe("the health port of a Linux machine", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("the health port of a Linux machine", () => {
   function ports(patience: number, answers: readonly string[], dies = false): readonly string[] {
     const here = machine(exampleLinuxWorker(spec));
     here.write("/var/lib/fenestra/identity.env", identity);

@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
-import { afterEach, before, describe, it } from "mocha";
 import { newAuthority } from "../../../plan/fakes/certificates.ts";
 import { exampleLinuxWorker } from "./examples.ts";
 import {
   bootedControlPlane as controlPlane,
-  disposeMachine,
+  describeOnMachine,
   entry,
   identity,
+  joiningWorker,
   joinSecret,
   machine,
-  needsNamespaces,
   secretPrefix,
   spec,
 } from "./machine.ts";
@@ -35,11 +34,7 @@ echo >>"$store/rounds"
 const one = "shop\tweb-1\tRunning\tReplicaSet\t\n";
 const budget = "Error from server (TooManyRequests): Cannot evict pod as it would violate the pod's disruption budget.";
 
-describe("jobs of Linux machines", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("jobs of Linux machines", () => {
   it("the node controller gets a certificate of a week in its own name, and not the authority's key", () => {
     const here = controlPlane();
     const { certificate, key } = newAuthority("kubernetes");
@@ -47,8 +42,7 @@ describe("jobs of Linux machines", function () {
     here.write("/etc/kubernetes/pki/ca.key", key);
     here.write("/run/fenestra-nodes/old", "");
     here.write("/run/nodes.prom", "old");
-    const { code, output } = here.run("/opt/fenestra/node-controller-identity.sh", "/run/fenestra-nodes", "/run/nodes.prom");
-    assert.equal(code, 0, output);
+    here.runOrFail("/opt/fenestra/node-controller-identity.sh", "/run/fenestra-nodes", "/run/nodes.prom");
     const issued = new X509Certificate(here.read("/run/fenestra-nodes/client.pem"));
     assert.ok(issued.verify(new X509Certificate(certificate).publicKey));
     assert.deepEqual([issued.subject, issued.keyUsage], ["CN=fenestra:node-controller", ["1.3.6.1.5.5.7.3.2"]]);
@@ -64,8 +58,7 @@ describe("jobs of Linux machines", function () {
     it("makes a token of two hours and publishes it with the CA and the endpoint", () => {
       const here = controlPlane();
       const before = Date.now();
-      const { code, output } = here.run(publish);
-      assert.equal(code, 0, output);
+      here.runOrFail(publish);
       const body: unknown = JSON.parse(here.read(`/store/secrets/_fenestra_${spec.name}_join.body`));
       assert.ok(typeof body === "object" && body !== null && "Value" in body);
       const { Value, ...rest } = body;
@@ -174,8 +167,7 @@ describe("jobs of Linux machines", function () {
         for (const [name, content] of Object.entries({ notice: "Terminated", ...store })) here.write(`/store/${name}`, content);
         here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 1\n");
         const began = Date.now();
-        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-        assert.equal(code, 0, output);
+        const { output, calls } = here.runOrFail("/opt/fenestra/drain.sh");
         assert.match(output, says);
         assert.ok(Date.now() - began < (seconds + 17) * 1000, `${Date.now() - began} ms`);
         const evicted = calls.filter((call) => call.includes("/eviction"));
@@ -225,8 +217,7 @@ describe("jobs of Linux machines", function () {
         here.write("/var/lib/fenestra/identity.env", torn);
         here.write("/store/notice", "Terminated");
         here.writeScript("/store/on-sleep", "#!/bin/bash\nexit 0\n");
-        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-        assert.equal(code, 0, output);
+        const { calls } = here.runOrFail("/opt/fenestra/drain.sh");
         assert.ok(calls.some((call) => /CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/.test(call)));
         assert.equal(here.has("/store/executed"), false);
       });
@@ -240,8 +231,7 @@ describe("jobs of Linux machines", function () {
         here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
         // The script's clock is the real one and counts whole seconds.
         here.writeScript("/store/on-sleep", twoRounds(1.1 * heartbeat));
-        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-        assert.equal(code, 0, output);
+        const { calls } = here.runOrFail("/opt/fenestra/drain.sh");
         return calls.flatMap((call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? []);
       };
       const heartbeat = "RecordLifecycleActionHeartbeat";
@@ -258,8 +248,7 @@ describe("jobs of Linux machines", function () {
       here.write("/store/fail", "RecordLifecycleActionHeartbeat\n");
       here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
       here.writeScript("/store/on-sleep", twoRounds(0));
-      const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-      assert.equal(code, 0, output);
+      const { output, calls } = here.runOrFail("/opt/fenestra/drain.sh");
       assert.match(output, /the group was not told that the drain goes on/);
       assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
     });
@@ -324,11 +313,8 @@ cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
   });
 
   it("runs the bootstrap of a worker before any of this", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(3600));
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const here = joiningWorker();
+    const { calls } = here.runOrFail(entry);
     assert.equal(calls.includes("systemctl enable --now fenestra-drain.service"), true);
   });
 });

@@ -1,10 +1,9 @@
 import { spawnSync } from "node:child_process";
-import type { Context } from "mocha";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { skipIf } from "../../support/skip.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane } from "./examples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
 import { fakeArtifacts, namespaces, Sandbox } from "./sandbox.ts";
 
 /** Path of what starts the bootstrap. */
@@ -57,6 +56,14 @@ export function bootedControlPlane(): Sandbox {
   return here;
 }
 
+/** A Linux worker that finds an address and a join secret. */
+export function joiningWorker(): Sandbox {
+  const here = machine(exampleLinuxWorker(spec));
+  here.write("/store/address", "10.20.0.9");
+  here.secret(`${secretPrefix}/join`, joinSecret(3600));
+  return here;
+}
+
 /** Takes the machine of a test away. */
 export function disposeMachine(): void {
   sandbox?.dispose();
@@ -75,8 +82,15 @@ export function joinSecret(secondsFromNow: number): string {
   });
 }
 
-/** Skips, and says so, where mount namespaces are not allowed; in CI that is an error. */
-export function needsNamespaces(this: Context): void {
-  const allowed = spawnSync("unshare", [...namespaces, "true"]).status === 0;
-  skipIf(this, allowed ? undefined : "namespaces are not allowed here");
+/** A suite whose tests have machines: skipped, with a word on it, where mount namespaces are not allowed; in CI that is an error. */
+export function describeOnMachine(title: string, tests: () => void, timeoutMs = 60_000): void {
+  describe(title, function () {
+    this.timeout(timeoutMs);
+    before(function () {
+      const allowed = spawnSync("unshare", [...namespaces, "true"]).status === 0;
+      skipIf(this, allowed ? undefined : "namespaces are not allowed here");
+    });
+    afterEach(disposeMachine);
+    tests();
+  });
 }

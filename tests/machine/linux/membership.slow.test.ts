@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "./examples.ts";
-import { disposeMachine, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import { describeOnMachine, machine, secretPrefix, spec } from "./machine.ts";
 import type { Run, Sandbox } from "./sandbox.ts";
 
 const [cp0, cp1, cp2] = spec.controlPlane.members.map(({ address }) => address);
@@ -87,11 +86,7 @@ function decide({ members, data, initialised, single }: Case): { here: Sandbox; 
   return { here, run: here.stage("membership") };
 }
 
-describe("membership of etcd", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("membership of etcd", () => {
   for (const example of cases) {
     it(example.title, () => {
       const { here, run } = decide(example);

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { describe, it } from "mocha";
 import { isFetched, scriptsObject } from "../../../components/machine/bundle.ts";
 import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
 import { controlPlaneScripts } from "../../../components/machine/linux/controlPlane.ts";

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -137,6 +138,13 @@ export class Sandbox {
     });
     const calls = this.read(`${store}/calls`).split("\n").slice(0, -1);
     return { code: status, output: `${stdout}${stderr}`, calls };
+  }
+
+  /** Runs a command that must end well. */
+  runOrFail(...command: readonly string[]): Run {
+    const run = this.run(...command);
+    assert.equal(run.code, 0, run.output);
+    return run;
   }
 
   /** Runs one stage by itself. */

@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import path from "node:path";
-import { afterEach, before, describe, it } from "mocha";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
-import { disposeMachine, entry, joinSecret, machine, needsNamespaces, secretPrefix, spec } from "./machine.ts";
+import { describeOnMachine, entry, joinSecret, machine, secretPrefix, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
 
 const payload = exampleControlPlane(spec);
@@ -29,12 +28,7 @@ function fetching(of: MachinePayload = payload, content?: Buffer): Sandbox {
 
 const requests = (calls: readonly string[]): readonly string[] => calls.filter((call) => /s3\..*\.json( |$)/.test(call));
 
-describe("fetching scripts from the bucket on AWS", function () {
-  this.timeout(60_000);
-
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("brings a control-plane machine up from its user data alone, and is done once", () => {
     const here = fetching();
     assert.equal(here.has(identityStage), false);
@@ -50,10 +44,9 @@ describe("fetching scripts from the bucket on AWS", function () {
     assert.ok(request?.endsWith(` https://${scriptsBucket}.s3.eu-central-1.amazonaws.com/${object.key}`), request);
     assert.equal(`${output}${calls.join("\n")}`.includes("SECRETKEY"), false);
     // What services start comes from the object too.
-    assert.equal(here.run("test", "-x", "/opt/fenestra/node-controller-identity.sh").code, 0);
+    here.runOrFail("test", "-x", "/opt/fenestra/node-controller-identity.sh");
 
-    const again = here.run(entry);
-    assert.equal(again.code, 0, again.output);
+    const again = here.runOrFail(entry);
     assert.match(again.output, /bootstrap scripts: already done/);
     assert.deepEqual(requests(again.calls), []);
   });
@@ -62,8 +55,7 @@ describe("fetching scripts from the bucket on AWS", function () {
     const here = fetching(exampleLinuxWorker(spec));
     here.write("/store/address", "10.20.0.9");
     here.secret(`${secretPrefix}/join`, joinSecret(3600));
-    const { code, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    here.runOrFail(entry);
     assert.equal(here.has("/opt/fenestra/drain.sh"), true);
   });
 
@@ -81,8 +73,7 @@ describe("fetching scripts from the bucket on AWS", function () {
       assert.equal(requests(calls).length, 2);
       assert.equal(here.has(identityStage), false);
       store(here, object);
-      const repeated = here.run(entry);
-      assert.equal(repeated.code, 0, repeated.output);
+      here.runOrFail(entry);
     });
   }
 
@@ -94,8 +85,7 @@ describe("fetching scripts from the bucket on AWS", function () {
     assert.match(output, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`));
     assert.equal(here.has(identityStage), false);
     here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/denied"\n`);
-    const granted = here.run(entry);
-    assert.equal(granted.code, 0, granted.output);
+    const granted = here.runOrFail(entry);
     assert.match(granted.output, /was answered with 403\n[\s\S]*the scripts are in place, SHA-256 [0-9a-f]{64}\n/);
   });
 
@@ -116,15 +106,14 @@ describe("fetching scripts from the bucket on AWS", function () {
     assert.equal(cut.code, 137, cut.output);
     assert.equal(here.has(identityStage), false);
     here.remove(`${commandFolder}/python3`);
-    const { code, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    here.runOrFail(entry);
     const left = here.list("/opt/fenestra/stages").filter((name) => name.endsWith(".new"));
     assert.deepEqual(left, []);
   });
 
   it("fetches again for user data that names another object, and takes an object in which nothing can be read as a failure", () => {
     const here = fetching();
-    assert.equal(here.run(entry).code, 0);
+    here.runOrFail(entry);
     const changed = {
       ...payload,
       files: payload.files.map((file) =>

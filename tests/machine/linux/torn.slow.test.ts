@@ -1,18 +1,7 @@
 import assert from "node:assert/strict";
-import { afterEach, before, describe, it } from "mocha";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
-import {
-  bootedControlPlane,
-  disposeMachine,
-  entry,
-  identity,
-  joinSecret,
-  machine,
-  needsNamespaces,
-  secretPrefix,
-  spec,
-} from "./machine.ts";
+import { exampleControlPlane } from "./examples.ts";
+import { bootedControlPlane, describeOnMachine, entry, identity, joiningWorker, machine, spec } from "./machine.ts";
 import type { Run, Sandbox } from "./sandbox.ts";
 
 /** What may be in a file's place after a power failure, a full disk or somebody's slip. */
@@ -27,9 +16,7 @@ const ways: Readonly<Record<string, (here: Sandbox, file: string, content: strin
 
 const machines = {
   worker: () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(3600));
+    const here = joiningWorker();
     return here;
   },
   "control plane": () => {
@@ -49,38 +36,32 @@ const others =
 /** kubeadm's is in its place before a worker's kubelet has a certificate. */
 const ours = (file: string): boolean => !others.test(file) || file.endsWith("/bootstrap-kubelet.conf");
 
-describe("files of a Linux machine that are torn", function () {
-  this.timeout(120_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
-  for (const [kind, boots] of Object.entries(machines)) {
-    for (const [way, tear] of Object.entries(ways)) {
-      it(`${kind}: the next boot makes again all that is ${way}`, () => {
-        const here = boots();
-        const first = here.run(entry);
-        assert.equal(first.code, 0, first.output);
-        const files = folders.flatMap((folder) => here.files(folder)).filter(ours);
-        const contents = files.map((file) => here.read(file));
-        assert.ok(files.length > 15, files.join("\n"));
-        for (const [index, file] of files.entries()) {
-          here.remove(file);
-          tear(here, file, contents[index] ?? "");
-        }
-        const { code, output } = here.run(entry);
-        assert.equal(code, 0, output);
-        for (const [index, file] of files.entries()) assert.equal(here.read(file), contents[index], file);
-        assert.equal(here.has("/store/executed"), false);
-      });
+describeOnMachine(
+  "files of a Linux machine that are torn",
+  () => {
+    for (const [kind, boots] of Object.entries(machines)) {
+      for (const [way, tear] of Object.entries(ways)) {
+        it(`${kind}: the next boot makes again all that is ${way}`, () => {
+          const here = boots();
+          here.runOrFail(entry);
+          const files = folders.flatMap((folder) => here.files(folder)).filter(ours);
+          const contents = files.map((file) => here.read(file));
+          assert.ok(files.length > 15, files.join("\n"));
+          for (const [index, file] of files.entries()) {
+            here.remove(file);
+            tear(here, file, contents[index] ?? "");
+          }
+          here.runOrFail(entry);
+          for (const [index, file] of files.entries()) assert.equal(here.read(file), contents[index], file);
+          assert.equal(here.has("/store/executed"), false);
+        });
+      }
     }
-  }
-});
+  },
+  120_000,
+);
 
-describe("a disk of a Linux machine that is full", function () {
-  this.timeout(60_000);
-  before(needsNamespaces);
-  afterEach(disposeMachine);
-
+describeOnMachine("a disk of a Linux machine that is full", () => {
   /** Runs a command while a folder of the machine has not a byte left, and shows the files in it afterwards. */
   const full = (here: Sandbox, folder: string, command: string): Run =>
     here.run(

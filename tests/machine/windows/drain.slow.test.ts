@@ -18,9 +18,6 @@ describe("what a Windows node's drain reads of its pods", function () {
   before(async function () {
     api = await startApiServer(this);
   });
-  after(async () => {
-    await api?.stop();
-  });
 
   it("is what kubectl gives for its columns, whatever labels pods have", async () => {
     const pods = [
