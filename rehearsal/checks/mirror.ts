@@ -44,13 +44,12 @@ function filesCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck
     title: "every program on a Linux machine came from the mirror, which held only what `fenestra mirror --list` names",
     run: async ({ note }) => {
       const held = heldFiles(mirror);
-      for (const { machine, payload } of decoded.filter(({ payload: { system } }) => system === "linux")) {
+      for (const { machine, payload } of decoded.filter(({ payload: { system } }) => system === "linux"))
         for (const line of fileContent(payload, "/etc/fenestra/artifacts.tsv").trimEnd().split("\n")) {
           const [name, url = "", algorithm, digest] = line.split("\t");
           const named = digest === "-" ? "-" : `${algorithm}:${digest}`;
           expectEqual(held.get(url), named, `digest of ${name} for ${machine.name} in the list, by ${url}`);
         }
-      }
       const fetched = new Set(mirror.requests.filter(({ status }) => status === 200).map(({ url }) => url));
       let installed = 0;
       for (const { name, run } of running()) {

@@ -43,9 +43,7 @@ export function sources(machines: readonly DecodedMachine[]): readonly SharedFil
 export async function readAll(files: readonly SharedFile[], reader: Reader): Promise<void> {
   expect(files.length > 0, "no machine has such a file");
   const found: string[] = [];
-  for (const file of files) {
-    for (const problem of await reader(file)) found.push(`${file.machines.join(", ")}: ${file.path}: ${problem}`);
-  }
+  for (const file of files) for (const problem of await reader(file)) found.push(`${file.machines.join(", ")}: ${file.path}: ${problem}`);
   if (found.length > 0) throw new CheckFailure(found.join("\n"));
 }
 

@@ -52,11 +52,10 @@ export function runCommand(argv: readonly string[], options: CommandOptions = {}
       stdio: ["pipe", "pipe", "pipe"],
     });
     const output = { stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"] as const) {
+    for (const name of ["stdout", "stderr"] as const)
       child[name].setEncoding("utf8").on("data", (text: string) => {
         output[name] += text;
       });
-    }
     let timedOut = false;
     const timer = setTimeout(() => {
       timedOut = true;

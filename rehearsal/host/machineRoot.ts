@@ -37,9 +37,8 @@ export async function createMachineRoot(machine: Machine, options: MachineRootOp
   const root = await mkdtemp(join(machines, `${machine.name}-`));
   await chmod(root, 0o755);
   await runOrFail(["bash", "-c", fillRoot, "root", root, "."]);
-  for (const [name, script] of Object.entries(options.commands ?? {})) {
+  for (const [name, script] of Object.entries(options.commands ?? {}))
     await writeFile(join(root, commandFolder, name), script, { mode: 0o755 });
-  }
   for (const [path, content] of Object.entries(options.hardware === undefined ? {} : hardwareFiles(options.hardware))) {
     const file = join(root, hardwareFolder, path);
     await mkdir(dirname(file), { recursive: true });

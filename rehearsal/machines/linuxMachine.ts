@@ -84,9 +84,8 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   for (const [file, content] of Object.entries({ ...imageTable(options.addOnPrograms ?? new Map()), ...kubeletDropIn() }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
-  for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file))) {
+  for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))
     await writeMachineFile(machine.pid, file, content, Number.parseInt(mode ?? "0644", 8));
-  }
   // cloud-init's source for Azure puts all addresses on the interface, before it runs user data (canonical/cloud-init: DataSourceAzure.py).
   if (options.secondaryAddresses.length > 0) {
     const lines = options.secondaryAddresses.map((address) => `address add ${address} dev eth0\n`);

@@ -58,13 +58,12 @@ export function commandLine(text: string, environment: Readonly<Record<string, s
 /** Splits at blanks outside of quotes and takes the quotes away. */
 export function splitWords(text: string): readonly string[] {
   const words: string[] = [];
-  for (const match of text.matchAll(/(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"']+))+/g)) {
+  for (const match of text.matchAll(/(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"']+))+/g))
     words.push(
       match[0].replaceAll(/"((?:[^"\\]|\\.)*)"|'([^']*)'/g, (_, double?: string, single?: string) =>
         double === undefined ? (single ?? "") : double.replaceAll(/\\(.)/g, "$1"),
       ),
     );
-  }
   return words;
 }
 

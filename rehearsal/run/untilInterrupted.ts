@@ -32,11 +32,10 @@ export async function untilEngineIsDone(
 async function interruption(): Promise<void> {
   await new Promise<void>((resolve) => {
     const timer = setInterval(() => undefined, 60_000);
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
       process.once(signal, () => {
         clearInterval(timer);
         resolve();
       });
-    }
   });
 }

@@ -12,10 +12,8 @@ describe("logs to CloudWatch", () => {
     assert.deepEqual([group.inputs.name, group.inputs.retentionInDays], ["/fenestra/aws-dev", 30]);
     const streams = [...ofType(recorded, "aws:cloudwatch/logStream:LogStream").values()];
     const places = streams.map(({ inputs }) => `${textOf(inputs.logGroupName)}:${textOf(inputs.name)}`);
-    assert.deepEqual(
-      places,
-      ["control-plane", "linux", "windows"].map((name) => `/fenestra/aws-dev:${name}`),
-    );
+    const wanted = ["control-plane", "linux", "windows"].map((name) => `/fenestra/aws-dev:${name}`);
+    assert.deepEqual(places, wanted);
 
     const name = "aws-dev-fenestra-monitoring_log-collector";
     const rights = resource(recorded, "aws:iam/rolePolicy:RolePolicy", `${name}-rights`);

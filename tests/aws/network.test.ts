@@ -50,7 +50,7 @@ describe("the network on AWS", () => {
     ["none", [], {}],
     ["single", ["n-nat-a"], { a: "n-nat-a", b: "n-nat-a", c: "n-nat-a" }],
     ["perZone", ["n-nat-a", "n-nat-b", "n-nat-c"], { a: "n-nat-a", b: "n-nat-b", c: "n-nat-c" }],
-  ] as const) {
+  ] as const)
     it(`with NAT ${nat} leads out by ${gateways.length} gateways`, async () => {
       const recorded = await make(nat);
       const nats = ofType(recorded, "aws:ec2/natGateway:NatGateway");
@@ -62,7 +62,6 @@ describe("the network on AWS", () => {
       assert.deepEqual(Object.fromEntries(found), routes);
       for (const { inputs } of ofType(recorded, "aws:ec2/route:Route").values()) assert.equal(inputs.destinationCidrBlock, "0.0.0.0/0");
     });
-  }
 
   it("has the gateway endpoint of S3 always, and interface endpoints only without NAT", async () => {
     const names = async (nat: string): Promise<readonly string[]> => [...ofType(await make(nat), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()];

@@ -34,11 +34,8 @@ describe("scripts of machines on AWS", () => {
       const { system, fetched } = decodeUserData(userData, objects);
       assert.notEqual(fetched.length, 0, name);
       const readable = keys.filter((key) => objects(bucket, key) !== undefined);
-      assert.deepEqual(
-        readable,
-        keys.filter((key) => key.startsWith(`${system}/`)),
-        name,
-      );
+      const wanted = keys.filter((key) => key.startsWith(`${system}/`));
+      assert.deepEqual(readable, wanted, name);
     }
   });
 

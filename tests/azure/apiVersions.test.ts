@@ -23,7 +23,5 @@ describe("versions of Azure's API", () => {
     assert.deepEqual(overdue(versions, new Date().toISOString().slice(0, 10)), []);
   });
 
-  it("would be told when it is time", () => {
-    assert.deepEqual(overdue(["2024-11-01", "2026-02-01"], "2027-01-27"), ["2024-11-01"]);
-  });
+  it("would be told when it is time", () => assert.deepEqual(overdue(["2024-11-01", "2026-02-01"], "2027-01-27"), ["2024-11-01"]));
 });

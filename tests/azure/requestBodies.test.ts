@@ -79,10 +79,8 @@ describe("the request bodies for Azure", () => {
     );
     const told = bodyProblems({ ...dev.program, resources });
     const sets = told.map((text) => text.split(":")[0]);
-    assert.deepEqual(
-      sets,
-      ["linux", "win2019", "win2022"].map((pool) => `azure-dev-pool-${pool}-group`),
-    );
+    const wanted = ["linux", "win2019", "win2022"].map((pool) => `azure-dev-pool-${pool}-group`);
+    assert.deepEqual(sets, wanted);
   });
 
   for (const [index, [kind, change, rule]] of broken.entries())

@@ -15,10 +15,8 @@ describe("what checks expect", () => {
   it("is what the program makes, though neither reads the other", () => {
     const { api, etcdClient, kubelet, nodeExporter: linuxExporter, windowsExporter } = ports;
     assert.deepEqual(facts.ports, { api, etcdClient, kubelet, linuxExporter, windowsExporter });
-    assert.deepEqual(
-      facts.windowsBuilds,
-      Object.fromEntries(windowsReleases.map(({ name, build }) => [name.slice("windows-".length), build])),
-    );
+    const wanted = Object.fromEntries(windowsReleases.map(({ name, build }) => [name.slice("windows-".length), build]));
+    assert.deepEqual(facts.windowsBuilds, wanted);
     for (const { minor, kubeadm } of minors) assert.equal(facts.coreDnsTag(`${minor}.0`), kubeadm.coredns);
     assert.deepEqual(facts.issuerPaths, { discovery: discoveryPath, keySet: keySetPath });
     assert.deepEqual(facts.tokenAudiences, { aws: tokenFacts.aws.audience, azure: tokenFacts.azure.audience });

@@ -78,7 +78,7 @@ describe("workloads", () => {
   for (const [reason, status] of [
     ["container app: ImagePullBackOff: no such tag", { phase: "Pending", containerStatuses: [waiting] }],
     ["it is Running and not Ready, on node n1", { phase: "Running" }],
-  ] as const) {
+  ] as const)
     it(`tell of a pod: ${reason}`, () =>
       assert.equal(
         podProblem(
@@ -86,7 +86,6 @@ describe("workloads", () => {
         ),
         reason,
       ));
-  }
 
   it("may wait for the first time that a probe is asked, and no longer", () => {
     const now = Date.parse("2026-11-20T12:00:00Z");

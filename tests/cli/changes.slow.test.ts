@@ -43,10 +43,8 @@ describe("the stacks that change", function () {
     };
     const compared = await compareStacks(fresh, now("azure-dev", "aws-dev"));
     const changes = compared.map(({ change }) => change);
-    assert.deepEqual(
-      changes,
-      ["aws-dev", "azure-dev"].map((stack) => bareChange(stack, "same")),
-    );
+    const wanted = ["aws-dev", "azure-dev"].map((stack) => bareChange(stack, "same"));
+    assert.deepEqual(changes, wanted);
   });
 
   it("are those whose plan differs, and no other", async () => {
@@ -253,9 +251,7 @@ aws-dev: Kubernetes 1.36.3
     }
   });
 
-  it("would be caught when it did", () => {
-    assert.match(outside("```text\n```\n@octocat\n"), /octocat/);
-  });
+  it("would be caught when it did", () => assert.match(outside("```text\n```\n@octocat\n"), /octocat/));
 
   it("shows no character that is not seen, or that turns the line around", () => {
     const comment = changesComment([change({ nodes: "a\u202Eb\u200Bc\u0000d\u001B[31me\u{E0041}\tf" })], source);

@@ -30,13 +30,12 @@ const valid = {
 
 function changed(cloud: "aws" | "azure", changes: Readonly<Record<string, unknown>>): PlainConfig {
   const config: PlainConfig = structuredClone(valid[cloud]);
-  for (const [at, value] of Object.entries(changes)) {
+  for (const [at, value] of Object.entries(changes))
     setAt(
       config,
       at.split(".").map((step) => (/^\d+$/.test(step) ? Number(step) : step)),
       value,
     );
-  }
   return config;
 }
 
@@ -117,9 +116,7 @@ describe("bad input", () => {
   };
   for (const cloud of ["aws", "azure"] as const)
     for (const [title, changes] of Object.entries(fine[cloud]))
-      it(`is not ${title} (${cloud})`, () => {
-        assert.equal(loadConfig(pulumiValues(changed(cloud, changes)), lock).cloud, cloud);
-      });
+      it(`is not ${title} (${cloud})`, () => assert.equal(loadConfig(pulumiValues(changed(cloud, changes)), lock).cloud, cloud));
 
   it("is told with its path, its value, the reason and what is allowed", () => {
     const rows = [
@@ -185,10 +182,8 @@ describe("bad input", () => {
 
   it("gives an empty config its missing keys and nothing else", () => {
     const told = errorOf({}).problems.map(({ path: at, message }) => [at, message]);
-    assert.deepEqual(
-      told,
-      ["cloud", "name", "network", "pools", "region"].map((key) => [`config.fenestra:${key}`, "is missing"]),
-    );
+    const wanted = ["cloud", "name", "network", "pools", "region"].map((key) => [`config.fenestra:${key}`, "is missing"]);
+    assert.deepEqual(told, wanted);
   });
 
   it("does not let a refused value make noise in the rules, nor hide what lies beside it", () => {

@@ -110,12 +110,11 @@ describe("loading a stack's config", () => {
   });
 
   it("takes keys that JavaScript knows itself for what they are here: unknown", () => {
-    for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty", ""]) {
+    for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty", ""])
       for (const text of ["x", '{"cloud":"aws"}', "[", "1"]) {
         const [problem, ...more] = problemsOf(() => loadConfig(Object.fromEntries([...Object.entries(texts), [`fenestra:${key}`, text]])));
         assert.deepEqual([problem?.[0], problem?.[2], more], [`config.fenestra:${key}`, "is not a key that Fenestra knows", []]);
       }
-    }
   });
 });
 
@@ -220,12 +219,11 @@ describe("reading a stack file", () => {
       "config:\n  fenestra:a: [*nowhere]\n",
       "is not valid YAML: Unresolved alias (the anchor must be set before the alias): nowhere",
     ],
-  ] as const) {
+  ] as const)
     it(`refuses ${title}`, () => {
       const problems = problemsOf(() => read(text));
       assert.deepEqual(problems, [[at, undefined, message]]);
     });
-  }
 
   it("refuses a folder in place of a file", () => {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));

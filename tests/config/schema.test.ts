@@ -86,13 +86,12 @@ describe("schema of a stack file", () => {
     [{ type: "object" }, "a mapping of names to values"],
     [{ type: "object", properties: { a: {}, b: {} } }, "a mapping with the keys a, b"],
     [undefined, "nothing here"],
-  ] as const satisfies readonly (readonly [JsonSchema | undefined, string])[]) {
+  ] as const satisfies readonly (readonly [JsonSchema | undefined, string])[])
     it(`says ${JSON.stringify(part)} as "${words}"`, () => assert.equal(describeAllowed(part), words));
-  }
 });
 
 describe("the example stack files", () => {
-  for (const stack of stackNames(testStacks)) {
+  for (const stack of stackNames(testStacks))
     it(`${stack} names the schema for editors, says in three lines what it is for, is short and valid`, () => {
       const text = readFileSync(new URL(`Pulumi.${stack}.yaml`, testStacks), "utf8");
       const lines = text.trimEnd().split("\n");
@@ -102,13 +101,12 @@ describe("the example stack files", () => {
       assert.equal(spec.name, stack);
       assert.equal(spec.cloud, stack.split("-")[0]);
     });
-  }
 });
 
 // What users keep there is theirs: no name, value or number of files is expected, and a file with mistakes is no failure of the project.
 describe("whatever lies in stacks/", () => {
   it("is either a cluster that can be planned, or refused with what is allowed", () => {
-    for (const stack of stackNames(stacksFolder)) {
+    for (const stack of stackNames(stacksFolder))
       try {
         const spec = clusterSpec(loadConfig(readStackFile(stack, stacksFolder)));
         assert.ok(spec.controlPlane.members.length > 0, stack);
@@ -117,6 +115,5 @@ describe("whatever lies in stacks/", () => {
         assert.ok(error instanceof ConfigError, `${stack}: ${error}`);
         for (const { path, allowed } of error.problems) assert.ok(path !== "" && allowed !== "", stack);
       }
-    }
   });
 });

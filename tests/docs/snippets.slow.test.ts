@@ -71,11 +71,7 @@ const takenOptions = (help: string): ReadonlySet<string> => new Set([...help.mat
 describe("snippets of the documentation", () => {
   const stackSnippets = ofLanguage("yaml").filter(({ text }) => /^config:/m.test(text));
 
-  for (const { at, text } of stackSnippets) {
-    it(`${at}: the stack file is valid`, () => {
-      assert.ok(loadText(text).pools.length > 0);
-    });
-  }
+  for (const { at, text } of stackSnippets) it(`${at}: the stack file is valid`, () => assert.ok(loadText(text).pools.length > 0));
 
   it("have a stack file in the README, in both tutorials and for Windows workloads, that of the README of at most ten lines", () => {
     const files = stackSnippets.map(({ at }) => at.split(":")[0]);
@@ -140,13 +136,12 @@ describe("snippets of the documentation", () => {
     assert.ok(calls.length >= 8);
     const makefile = readFileSync(path.join(root, "Makefile"), "utf8");
     const targets = [...makefile.matchAll(/^([a-z]+):/gm)].map(([, name = ""]) => name);
-    for (const { at, words } of calls) {
+    for (const { at, words } of calls)
       for (const word of words) {
         const stack = /^STACK=(.+)$/.exec(word)?.[1];
         const known = stack === undefined ? targets.includes(word) : stackNames(testStacks).includes(stack);
         assert.ok(known, `${at}: make ${words.join(" ")}`);
       }
-    }
   });
 
   it("call fenestra with commands, options and stacks that exist", async () => {

@@ -105,10 +105,8 @@ for (const cloud of ["aws", "azure"] as const) {
       const gates = resourcesOfType(program, "pulumi:index:Stash")
         .map(({ name }) => name)
         .sort();
-      assert.deepEqual(
-        gates,
-        names.map((pool) => `${cloud}-dev-pool-${pool}-nodes`),
-      );
+      const wanted = names.map((pool) => `${cloud}-dev-pool-${pool}-nodes`);
+      assert.deepEqual(gates, wanted);
       requireSameResources(await runExample(cloud, cluster.outputs, "unknown-outputs"), program);
     });
 

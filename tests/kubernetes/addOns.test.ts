@@ -112,10 +112,8 @@ describe("node problem detector on Windows", () => {
     const rules = checks.flatMap(({ rules: own }) => own);
     // As hcsshim shows the files of Dockerfile.windows to a HostProcess pod.
     const paths = rules.map(({ path }) => path);
-    assert.deepEqual(
-      paths,
-      Array.from({ length: 2 }, () => "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe"),
-    );
+    const wanted = Array.from({ length: 2 }, () => "C:\\hpc\\etc\\kubernetes\\node\\bin\\health-checker.exe");
+    assert.deepEqual(paths, wanted);
     const args = rules.map(({ args }) => args);
     assert.deepEqual(args, [
       ["--component=kubelet", "--enable-repair=false", "--health-check-timeout=15s"],

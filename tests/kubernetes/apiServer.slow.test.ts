@@ -253,7 +253,7 @@ describe("in-cluster objects on a real API server", function () {
       await api.kubectl(["-n", "plain", "delete", "pod", "debugged", "--force"]);
     });
 
-    for (const { title, namespace, service, of, refusal } of serviceTable) {
+    for (const { title, namespace, service, of, refusal } of serviceTable)
       it(`${namespace}: a Service ${of === undefined ? "with" : `${of} gets`} ${title}: ${refusal === undefined ? "let in" : "refused"}`, async () => {
         const path = tried("v1", namespace, of === undefined ? "services" : `services/${of}`);
         const { taken, body } =
@@ -263,7 +263,6 @@ describe("in-cluster objects on a real API server", function () {
         assert.equal(taken, refusal === undefined, body);
         if (refusal !== undefined) assert.ok(JSON.parse(body).message.includes(refusal), body);
       });
-    }
 
     it("look at Azure's annotations on Azure alone", () => {
       const about = (stack: "aws-dev" | "azure-dev") => JSON.stringify(servicePolicies(stack)).includes("azure-");

@@ -8,7 +8,7 @@ describe("CSI drivers", () => {
   for (const [stack, prefix, driver] of [
     ["aws-dev", "ebs-csi", "ebs.csi.aws.com"],
     ["azure-dev", "csi-azuredisk", "disk.csi.azure.com"],
-  ] as const) {
+  ] as const)
     it(`make the folder of their socket on Windows before they listen in it: ${driver}`, () => {
       const pod = podSpec(manifest(manifestsOf(exampleSpec(stack)), "DaemonSet", `${prefix}-node-windows`));
       const folder = `C:\\var\\lib\\kubelet\\plugins\\${driver}`;
@@ -21,7 +21,6 @@ describe("CSI drivers", () => {
       // The kubelet would ignore a volume that nothing mounts.
       assert.equal(pod?.volumes, undefined);
     });
-  }
 
   it("let the Azure plug-in take zone and size from the node's labels on both systems, since it has no configuration of Azure there", () => {
     const all = manifestsOf(exampleSpec("azure-dev"));
@@ -76,13 +75,12 @@ describe("CSI drivers", () => {
   });
 
   it("read Nodes and change none from a worker", () => {
-    for (const stack of ["aws-dev", "azure-dev"] as const) {
+    for (const stack of ["aws-dev", "azure-dev"] as const)
       for (const role of manifestsOf(exampleSpec(stack)).filter(({ kind }) => kind === "ClusterRole")) {
         if (role.kind !== "ClusterRole" || !/csi.*node/.test(role.metadata.name)) continue;
         const verbs = (role.rules ?? []).flatMap((rule) => rule.verbs);
         assert.deepEqual([...new Set(verbs)].toSorted(), ["get", "list", "watch"], role.metadata.name);
       }
-    }
   });
 
   it("make snapshots where that is asked for, with a class that is the default and rights of their own", () => {
@@ -169,7 +167,7 @@ describe("CSI drivers", () => {
   });
 
   it("are asked by the kubelet whether they live, by no port that two of them share on a machine", () => {
-    for (const { title, spec } of combinations) {
+    for (const { title, spec } of combinations)
       for (const kind of ["Deployment", "DaemonSet"] as const) {
         const pods = manifestsOf(spec)
           .filter((each) => each.kind === kind && /csi/.test(each.metadata.name))
@@ -189,6 +187,5 @@ describe("CSI drivers", () => {
           .flatMap((arg) => /(?:endpoint|address)=.*:(\d+)$/.exec(arg)?.[1] ?? []);
         assert.equal(new Set(taken).size, taken.length, `${title}: ${taken.join(", ")}`);
       }
-    }
   });
 });

@@ -141,14 +141,13 @@ describe("cloud objects", () => {
   });
 
   it("reach the API by its name from every HostProcess pod that acts with an account, and not by a Service's address", () => {
-    for (const { title, spec } of combinations) {
+    for (const { title, spec } of combinations)
       for (const each of manifestsOf(spec)) {
         const pod = podSpec(each);
         if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false) continue;
         const host = pod.containers[0]?.env?.find(({ name }) => name === "KUBERNETES_SERVICE_HOST");
         assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name}`);
       }
-    }
   });
 
   it("give disks the file system of the system that uses them", () => {
@@ -156,7 +155,7 @@ describe("cloud objects", () => {
     for (const [spec, provisioner] of [
       [aws, "ebs.csi.aws.com"],
       [azure, "disk.csi.azure.com"],
-    ] as const) {
+    ] as const)
       for (const [name, fileSystem, isDefault] of [
         ["linux", "ext4", "true"],
         ["windows", "ntfs", "false"],
@@ -167,7 +166,6 @@ describe("cloud objects", () => {
         assert.equal(found.volumeBindingMode, "WaitForFirstConsumer");
         assert.equal(found.metadata.annotations?.["storageclass.kubernetes.io/is-default-class"], isDefault);
       }
-    }
   });
 
   it("let the drivers go after the volumes of deleted claims, without a time that every roll would wait for", () => {

@@ -201,7 +201,5 @@ describe("samples", () => {
     assert.equal(podSpec(manifest(manifestsOf(joined), "Deployment", "gmsa-2022"))?.nodeSelector, undefined);
   });
 
-  it("are left out in production", () => {
-    assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples"));
-  });
+  it("are left out in production", () => assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples")));
 });

@@ -56,7 +56,7 @@ describe("logins of a proxy and a mirror", function () {
     );
   });
 
-  for (const cloud of ["aws", "azure"] as const) {
+  for (const cloud of ["aws", "azure"] as const)
     it(`are on ${cloud} in one secret of the cloud and in nothing else that the program makes`, async () => {
       const { program } = await recorded(cloud);
       const all = program.resources.flatMap(({ name, inputs, outputs }) =>
@@ -97,7 +97,6 @@ describe("logins of a proxy and a mirror", function () {
           );
       }
     });
-  }
 
   it("are in the output by which other programs attach pools as something that is there", async () => {
     const { program } = await recorded("aws");

@@ -52,7 +52,7 @@ describe("the fingerprint of a payload", () => {
     });
   }
 
-  for (const stack of ["aws-prod", "azure-prod"]) {
+  for (const stack of ["aws-prod", "azure-prod"])
     it(`is what the gate behind each pool of ${stack} wants of its nodes`, async () => {
       const recorded = await runStack(stack);
       const gates = [...ofType(recorded, "pulumi:index:Stash")].flatMap(([name, { inputs }]) => {
@@ -72,5 +72,4 @@ describe("the fingerprint of a payload", () => {
       assert.equal(gates.length, specOf(stack).pools.length);
       assert.deepEqual(new Map(gates), new Map(labels));
     });
-  }
 });

@@ -29,14 +29,13 @@ describe("queries for the logs of a node's services", () => {
 
   it("need the feature gate in 1.35; later minors have it locked on, and there it is not named", () => {
     const expected = { "1.35": { NodeLogQuery: true }, "1.36": undefined, "1.37": undefined };
-    for (const version of exampleReleases) {
+    for (const version of exampleReleases)
       for (const family of ["linux", "windows"] as const) {
         const spec = withLogQuery(specAt("azure", version), family);
         const minor = minorOf(version);
         const gates = Object.entries(expected).find(([of]) => of === minor)?.[1];
         assert.deepEqual(queryFields(spec, family), [true, true, gates], `${family} ${minor}`);
       }
-    }
   });
 
   it("are asked of no other pool, and never of the control plane, whose payload stays the same", () => {
@@ -58,8 +57,8 @@ describe("the taints that a kubelet sends at its registration", () => {
     return [...listed.map(({ key, effect }) => `${key}:${effect}`), ...(external ? [uninitialized] : [])];
   }
 
-  for (const cloud of ["aws", "azure"] as const) {
-    for (const version of exampleReleases) {
+  for (const cloud of ["aws", "azure"] as const)
+    for (const version of exampleReleases)
       it(`are each there once on ${cloud} in ${minorOf(version)}: the API server refuses a second one of the same key and effect`, () => {
         const spec = specAt(cloud, version);
         for (const [payload, own] of [
@@ -79,6 +78,4 @@ describe("the taints that a kubelet sends at its registration", () => {
             ["os:NoSchedule", uninitialized],
           );
       });
-    }
-  }
 });

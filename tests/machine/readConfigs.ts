@@ -54,29 +54,23 @@ export function readConfigs(releases: readonly string[]): void {
       return found;
     };
 
-    it("are read by the minor of each release", () => {
-      assert.deepEqual([...checkers.kubelet.keys()].sort(), releases.map(minorOf));
-    });
+    it("are read by the minor of each release", () => assert.deepEqual([...checkers.kubelet.keys()].sort(), releases.map(minorOf)));
 
     it("are read by the containerd minor that the machines run", () => {
       const goMod = readFileSync(new URL("../../tools/readers/go.mod", import.meta.url), "utf8");
       const pinned = /^\tgithub\.com\/containerd\/containerd\/v2 v(\d+\.\d+)\./m.exec(goMod)?.[1];
       const versions = minors.map(({ components }) => minorOf(components.containerd));
-      assert.deepEqual(
-        versions,
-        minors.map(() => pinned),
-      );
+      const wanted = minors.map(() => pinned);
+      assert.deepEqual(versions, wanted);
     });
 
     for (const version of releases) {
-      for (const cloud of clouds) {
-        for (const [name, payload] of machinesOf(cloud, version)) {
+      for (const cloud of clouds)
+        for (const [name, payload] of machinesOf(cloud, version))
           it(`of ${name} on ${cloud} with Kubernetes ${version} have no problem`, async () => {
             assert.deepEqual(await problems(requestFor("kubelet", payload, minorOf(version))), []);
             assert.deepEqual(await problems(requestFor("containerd", payload, minorOf(version))), []);
           });
-        }
-      }
     }
 
     describe("with every setting of a pool", () => {
@@ -109,7 +103,7 @@ export function readConfigs(releases: readonly string[]): void {
         const minor = minorOf(version);
         // All off: many gates may not be on without another one.
         const featureGates = Object.fromEntries(kubeletGates(readProgramFlags(), minor).map((gate) => [gate, false]));
-        for (const os of ["linux", "windows"] as const) {
+        for (const os of ["linux", "windows"] as const)
           it(`a KubeletConfiguration of ${os} has no problem at ${version}`, async () => {
             const pool = specAt("aws", version).pools.find((pool) => pool.os === os);
             assert.ok(pool !== undefined);
@@ -125,7 +119,6 @@ export function readConfigs(releases: readonly string[]): void {
             assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
             assert.match((await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(), /imageGCLowThresholdPercent/);
           });
-        }
       }
     });
 
@@ -187,10 +180,8 @@ export function readConfigs(releases: readonly string[]): void {
         const gate = added("featureGates: { PodLifecycleSleepAction: true }");
         const byMinor = await Promise.all(releases.map(async (version) => await changed("kubelet", "windows", gate, version)));
         const unknown = [`${panic}unrecognized feature gate: PodLifecycleSleepAction`];
-        assert.deepEqual(
-          byMinor,
-          releases.map((version) => (since137(version) ? unknown : [])),
-        );
+        const wanted = releases.map((version) => (since137(version) ? unknown : []));
+        assert.deepEqual(byMinor, wanted);
       });
 
       it("of Windows what upstream refuses or ignores there only", async () => {
@@ -257,16 +248,14 @@ export function readConfigs(releases: readonly string[]): void {
           (text) => `${text}\n[plugins.'io.containerd.cri.v1.runtime'.containerd]\ndefault_runtime_name = 'runsc'\n`,
         ],
       ];
-      for (const [what, problem, change] of cases) {
-        for (const os of ["linux", "windows"] as const) {
+      for (const [what, problem, change] of cases)
+        for (const os of ["linux", "windows"] as const)
           it(`of ${os} ${what}`, async () => {
             const [found = "", ...more] = await changed("containerd", os, change);
             if (typeof problem === "string") assert.equal(found, problem);
             else assert.match(found, problem);
             assert.deepEqual(more, []);
           });
-        }
-      }
 
       it("an unknown option of a runtime, which containerd drops without a word", async () => {
         assert.deepEqual(await changed("containerd", "linux", (text) => text.replace("SystemdCgroup", "SystemdCgroups")), [

@@ -103,10 +103,8 @@ describe("texts as the code of the programs reads them that they are for", () =>
       ([, text]): Text => ({ kind: "node-problem-detector", text: String(text) }),
     );
     assert.ok(checks.length > 0);
-    assert.deepEqual(
-      read(this, ...checks),
-      checks.map(() => ({})),
-    );
+    const wanted = checks.map(() => ({}));
+    assert.deepEqual(read(this, ...checks), wanted);
   });
 
   it("would have one with a mistake in them", function () {

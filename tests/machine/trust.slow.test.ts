@@ -25,7 +25,7 @@ describe("authorities of one's own", () => {
     for (const [kind, payload] of [
       ["control-plane", exampleControlPlane(spec)],
       ["linux", exampleLinuxWorker(spec)],
-    ] as const) {
+    ] as const)
       it(`are trusted by a ${kind} machine on ${cloud} before it fetches anything`, () => {
         const packed = cloud === "aws" ? withFetchedScripts(payload, scriptsObject(payload), scriptsBucket) : payload;
         assert.ok(packed.files.some(({ path }) => path === "/opt/fenestra/stages/trust.sh"));
@@ -34,7 +34,6 @@ describe("authorities of one's own", () => {
           .map((line) => line.split("\t")[0]);
         assert.deepEqual(stages.slice(0, 2), cloud === "aws" ? ["trust", "scripts"] : ["trust", "identity"]);
       });
-    }
 
     it(`are trusted by a Windows machine on ${cloud} before it fetches anything`, () => {
       const pool = spec.pools.find((pool) => pool.os === "windows");

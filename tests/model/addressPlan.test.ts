@@ -89,7 +89,5 @@ describe("address plan", () => {
     );
   });
 
-  it("needs a zone", () => {
-    assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/);
-  });
+  it("needs a zone", () => assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/));
 });

@@ -31,11 +31,10 @@ describe("what pods of a node can have", () => {
     ["windows-2022", 2, 8, 120, { cpu: "1420m", memory: "4722Mi", "ephemeral-storage": "91732Mi" }],
     ["windows-2025", 4, 16, 128, { cpu: "3400m", memory: "12812Mi", "ephemeral-storage": "98599Mi" }],
     ["linux", 2, 8, 50, { cpu: "1820m", memory: "5277Mi", "ephemeral-storage": "39843Mi" }],
-  ] as const) {
+  ] as const)
     it(`${os} with ${vcpus} vCPU, ${memoryGib} GiB and a disk of ${diskGb} GiB`, () => {
       assert.deepEqual(allocatable(poolOf(os, vcpus, memoryGib, diskGb)), expected);
     });
-  }
 
   it("is never more than the kubelet's own configuration leaves of the machine", () => {
     const systems = fc.constantFrom(...operatingSystemNames);

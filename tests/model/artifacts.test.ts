@@ -74,9 +74,8 @@ describe("finding artifacts", () => {
     ["https://dl.k8s.io/release/v1/kubelet", "http://m.test", "http://m.test/dl.k8s.io/release/v1/kubelet"],
     ["https://dl.k8s.io/release/v1/kubelet", "https://m.test/a/b//", "https://m.test/a/b/dl.k8s.io/release/v1/kubelet"],
     ["https://h.test:8443/x.tgz", "https://m.test", "https://m.test/h.test:8443/x.tgz"],
-  ] as const) {
+  ] as const)
     it(`fetches ${url} from ${mirror ?? "its publisher"}`, () => assert.equal(downloadUrl(url, mirror), expected));
-  }
 
   it("keeps all mirrored URLs apart", () => {
     const urls = lock.filter((artifact) => !isImage(artifact)).map(({ url }) => url);
@@ -90,10 +89,8 @@ describe("versions", () => {
   it("are those with all programs in the lock file, oldest first", () => {
     assert.deepEqual(versions, [...versions].sort(compareVersions));
     const covered = [...new Set(versions.map(minorOf))];
-    assert.deepEqual(
-      covered,
-      minors.map(({ minor }) => minor),
-    );
+    const wanted = minors.map(({ minor }) => minor);
+    assert.deepEqual(covered, wanted);
     assert.ok(versions.includes("1.36.4"));
   });
 
@@ -103,10 +100,8 @@ describe("versions", () => {
       ["kube-proxy.exe", "1.37.1"],
     ]) {
       const without = lock.filter(({ name, version }) => !(name === missing && version === release));
-      assert.deepEqual(
-        selectableVersions(without),
-        versions.filter((version) => version !== release),
-      );
+      const wanted = versions.filter((version) => version !== release);
+      assert.deepEqual(selectableVersions(without), wanted);
     }
   });
 

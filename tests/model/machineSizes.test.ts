@@ -75,13 +75,11 @@ describe("machine sizes", () => {
   for (const [cloud, read, rows] of [
     ["AWS", awsMachineSize, aws],
     ["Azure", azureMachineSize, azure],
-  ] as const) {
-    for (const [name, vcpus, memoryGib, arch, nestedVirtualization] of rows) {
+  ] as const)
+    for (const [name, vcpus, memoryGib, arch, nestedVirtualization] of rows)
       it(`${cloud}: ${name} has ${vcpus} vCPU and ${memoryGib} GiB`, () => {
         assert.deepEqual(read(name), { name, vcpus, memoryGib, arch, nestedVirtualization });
       });
-    }
-  }
   for (const name of unknown.aws) it(`AWS: does not guess ${JSON.stringify(name)}`, () => assert.equal(awsMachineSize(name), undefined));
   for (const name of unknown.azure)
     it(`Azure: does not guess ${JSON.stringify(name)}`, () => assert.equal(azureMachineSize(name), undefined));

@@ -60,11 +60,11 @@ describe("pools", () => {
 
   it("have a RuntimeClass that selects exactly the nodes of its build", () => {
     const names = operatingSystemNames;
-    for (const classOf of names) {
+    for (const classOf of names)
       for (const isolation of ["process", "hyperv"] as const) {
         const found = runtimeClass(operatingSystem(classOf), isolation);
         assert.equal(found === undefined, classOf === "linux");
-        for (const nodeOf of names) {
+        for (const nodeOf of names)
           for (const hyperV of [false, true]) {
             if (found === undefined || (nodeOf === "linux" && hyperV)) continue;
             const { scheduling } = one({ name: "p", os: nodeOf, hyperV });
@@ -78,9 +78,7 @@ describe("pools", () => {
             );
             assert.deepEqual(left, []);
           }
-        }
       }
-    }
     assert.equal(runtimeClass(operatingSystem("windows-2019"), "hyperv")?.name, "windows-2019-hyperv");
     assert.equal(runtimeClass(operatingSystem("windows-2019"), "hyperv")?.handler, "runhcs-wcow-hypervisor");
   });
@@ -94,10 +92,8 @@ describe("pools", () => {
         const names = specs.map(({ name }) => name);
         assert.deepEqual(names, ["p-a", "p-b", "p-c"].slice(0, zones));
         const zonesOf = specs.map((spec) => spec.zones);
-        assert.deepEqual(
-          zonesOf,
-          used.map((zone) => [zone]),
-        );
+        const wanted = used.map((zone) => [zone]);
+        assert.deepEqual(zonesOf, wanted);
         const total = counts.reduce((sum, n) => sum + n, 0);
         assert.equal(total, count);
         assert.ok(Math.max(...counts) - Math.min(...counts) <= 1);

@@ -25,7 +25,7 @@ describe("reservations", () => {
     ["linux", 2, 8, { cpu: "80m", memory: "1844Mi" }, { cpu: "100m", memory: "256Mi" }],
     ["linux", 4, 16, { cpu: "100m", memory: "2663Mi" }, { cpu: "100m", memory: "256Mi" }],
     ["linux", 96, 384, { cpu: "380m", memory: "4096Mi" }, { cpu: "100m", memory: "256Mi" }],
-  ] as const) {
+  ] as const)
     it(`${os} with ${vcpus} vCPU and ${memoryGib} GiB`, () => {
       const disk = os === "linux" ? "2Gi" : "10Gi";
       assert.deepEqual(reservations(operatingSystem(os), { vcpus, memoryGib }), {
@@ -33,7 +33,6 @@ describe("reservations", () => {
         systemReserved: { ...system, "ephemeral-storage": disk },
       });
     });
-  }
 
   it("leaves more than half of a Windows machine of 2 vCPU and 8 GiB, eviction threshold included", () => {
     const { memory, cpu } = taken("windows-2022", 2, 8);

@@ -23,13 +23,12 @@ describe("the rule for a change of the release", () => {
     ["1.36.0", "1.35.9", /goes back from 1\.36\.0, .*Kubernetes supports no downgrade of a minor.*set 1\.36\.0 or a later release/],
     ["1.9.0", "1.10.0", undefined],
     ["1.36.0", "2.0.0", /skips a minor/],
-  ] as const) {
+  ] as const)
     it(`${from} to ${to}: ${problem === undefined ? "allowed" : "refused"}`, () => {
       const found = reachedProblems(from, to).map(({ message, remedy }) => `${message}; ${remedy}`);
       if (problem === undefined) assert.deepEqual(found, []);
       else assert.match(found.join(), problem);
     });
-  }
 
   it("allows from what was reached the same minor and the next one, and from what was asked for also the one before", () => {
     fc.assert(

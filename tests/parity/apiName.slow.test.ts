@@ -24,7 +24,7 @@ function recordOf({ program }: Recorded, type: string): unknown {
 }
 
 describe("the API's own name", () => {
-  for (const role of ["internal", "public"] as const) {
+  for (const role of ["internal", "public"] as const)
     it(`leads to the ${role} load balancer on AWS`, async () => {
       const made = await run("aws", "Z0123456789ABCDEFGHIJ", role === "public" ? { public: open } : {});
       const target = resource(made, "aws:lb/loadBalancer:LoadBalancer", `aws-dev-api-${role}`).outputs;
@@ -38,7 +38,6 @@ describe("the API's own name", () => {
       assert.match(kubeconfigs, /server: https:\/\/api\.shop\.example\.com:6443/);
       assert.equal(textOf(made.program.outputs.namedEndpoint), `https://${name}:6443`);
     });
-  }
 
   it("leads to each kind of load balancer on Azure", async () => {
     const entry = { resourceGroupName: "dns", relativeRecordSetName: "api.shop", ttl: 300 };

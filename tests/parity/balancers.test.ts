@@ -27,7 +27,7 @@ describe("the API's load balancers, as the rehearsal has them", () => {
       endsConnections: false,
     },
   };
-  for (const cloud of ["aws", "azure"] as const) {
+  for (const cloud of ["aws", "azure"] as const)
     it(`check health as the program asks ${cloud} for`, async () => {
       const spec = specOf(`${cloud}-dev`, { access: JSON.stringify({ public: { allow: ["203.0.113.0/24"] } }) });
       const { program } = await runSpec(spec);
@@ -44,5 +44,4 @@ describe("the API's load balancers, as the rehearsal has them", () => {
       );
       assert.ok(seconds.length > 0 && Math.max(...seconds) <= Number(delay), `${delay} s, ${seconds}`);
     });
-  }
 });

@@ -195,13 +195,10 @@ function refused(spec: ClusterSpec, rules: readonly Rule[]): readonly string[] {
 }
 
 describe("ports", () => {
-  for (const { title, spec } of combinations) {
-    it(`that machines ask of each other are open: ${title}`, () => {
-      assert.deepEqual(refused(spec, clouds[spec.cloud].rules(spec)), []);
-    });
-  }
+  for (const { title, spec } of combinations)
+    it(`that machines ask of each other are open: ${title}`, () => assert.deepEqual(refused(spec, clouds[spec.cloud].rules(spec)), []));
 
-  for (const stack of ["aws-prod", "azure-prod"]) {
+  for (const stack of ["aws-prod", "azure-prod"])
     it(`are open for a reason, and missed when they are not: ${stack}`, () => {
       const spec = combinations.find(({ title }) => title === `${stack}, everything on`)?.spec;
       assert.ok(spec !== undefined);
@@ -216,7 +213,6 @@ describe("ports", () => {
         assert.notDeepEqual(found, [], `${one.name} is needed by nobody`);
       }
     });
-  }
 
   it("of the API are open from inside to the networks that the stack file names, and no others", () => {
     const access = (more: object) => ({ access: JSON.stringify({ private: { allow: ["192.0.2.0/24"] }, ...more }) });

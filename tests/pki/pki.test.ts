@@ -59,10 +59,8 @@ describe("keys and certificates", () => {
   it("are ECDSA P-256, every one", async () => {
     const keys = [...ofType(await make(true), "tls:index/privateKey:PrivateKey").values()];
     const algorithms = keys.map(({ inputs }) => inputs);
-    assert.deepEqual(
-      algorithms,
-      keys.map(() => ({ algorithm: "ECDSA", ecdsaCurve: "P256" })),
-    );
+    const wanted = keys.map(() => ({ algorithm: "ECDSA", ecdsaCurve: "P256" }));
+    assert.deepEqual(algorithms, wanted);
   });
 
   it("have authorities of ten years that no change of the program renews", async () => {

@@ -56,10 +56,8 @@ describe("the page of a plan in a browser", function () {
     assert.equal(await view.evaluate("document.title"), "Plan of aws-dev");
     assert.equal(await view.evaluate("document.compatMode"), "CSS1Compat");
     const sections = "[...document.querySelectorAll('section')].map(({ id, offsetHeight }) => [id, offsetHeight > 40])";
-    assert.deepEqual(
-      await view.evaluate(sections),
-      ["picture", "pools", "billed", "findings", "machines", "resources"].map((id) => [id, true]),
-    );
+    const wanted = ["picture", "pools", "billed", "findings", "machines", "resources"].map((id) => [id, true]);
+    assert.deepEqual(await view.evaluate(sections), wanted);
     const drawn = (kind: string) => view.evaluate(`document.querySelectorAll(".picture .${kind}").length`);
     assert.deepEqual(await Promise.all(["control", "linux", "windows"].map(drawn)), [1, 1, 2]);
     assert.equal(await view.evaluate("performance.getEntriesByType('resource').length"), 0);
@@ -102,10 +100,8 @@ describe("the page of a plan in a browser", function () {
         ...["#picture", "#pools", "#billed", "#findings", "#machines", "#resources"],
         ...["picture SUMMARY", "picture SUMMARY", "picture SUMMARY", "pools SUMMARY"],
       ];
-      assert.deepEqual(
-        reached,
-        stops.map((stop) => [stop, "solid", true]),
-      );
+      const wanted = stops.map((stop) => [stop, "solid", true]);
+      assert.deepEqual(reached, wanted);
       await view.send("Emulation.clearDeviceMetricsOverride");
       await view.send("Emulation.setEmulatedMedia", { features: [] });
     }

@@ -91,9 +91,11 @@ describe("a changed stack file", function () {
 
   it("does what docs/changes.md says", () => {
     const head = ["Setting", "Pool, AWS", "Control plane, AWS", "Pool, Azure", "Control plane, Azure", "Data is lost of"];
-    const rows = [...table].map(([what, { aws, azure }]) => {
-      return [what, ...[aws, azure].flatMap((cells) => cells?.slice(0, 2) ?? ["", ""]), aws?.[2] ?? azure?.[2] ?? ""];
-    });
+    const rows = [...table].map(([what, { aws, azure }]) => [
+      what,
+      ...[aws, azure].flatMap((cells) => cells?.slice(0, 2) ?? ["", ""]),
+      aws?.[2] ?? azure?.[2] ?? "",
+    ]);
     const file = "docs/changes.md";
     matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, { changes: markdownTable(head, rows) }));
   });

@@ -71,7 +71,7 @@ describe("user data of a Linux machine", () => {
     ["an unknown encoding", Buffer.from(config.replace("gz+b64", "rot13")), /unknown encoding rot13/],
     ["no started file", Buffer.from(config.replace("- [sh, /opt/fenestra/run.sh]", "- [true]")), /user data is not/],
   ];
-  for (const [why, userData, message] of broken) {
+  for (const [why, userData, message] of broken)
     it(`is refused: ${why}`, () => {
       assert.throws(
         () => decodeLinux(userData),
@@ -82,7 +82,6 @@ describe("user data of a Linux machine", () => {
         },
       );
     });
-  }
 });
 
 describe("user data of a Windows machine", () => {
@@ -130,7 +129,6 @@ describe("user data of a Windows machine", () => {
     ["an entry that is no file", withArchive({ entry: "C:\\x.ps1", files: {} }), /the entry C:\\x\.ps1 is not one of its files/],
     ["another form", withArchive({ files: [] }), /the user data is not what a machine can read/],
   ];
-  for (const [why, userData, message] of broken) {
+  for (const [why, userData, message] of broken)
     it(`is refused: ${why}`, () => assert.throws(() => decodeWindows(Buffer.from(userData), objects), message));
-  }
 });

@@ -118,9 +118,7 @@ kept /run.sh
       change: NodeChange["change"],
       count: NodeChange["count"],
       atATime = 1,
-    ): NodeChange => {
-      return { name, role, change, count, atATime, because: [] };
-    };
+    ): NodeChange => ({ name, role, change, count, atATime, because: [] });
     const members = [0, 1, 2].map((index) => node(`cp-${index}`, "control-plane", "replaced", [1, 1]));
     const of = (...nodes: readonly NodeChange[]) => verdict({ refused: [], lost: [], nodes });
     const stays = node("linux", "linux", "stays", [3, 3]);
@@ -164,10 +162,8 @@ kept /run.sh
         const added = new Set(changes.filter(({ kind }) => kind === "+").map(({ line }) => line));
         // What is left of both plans without the changes is the same.
         const kept = before.filter((_, index) => !removed.has(index + 1));
-        assert.deepEqual(
-          kept,
-          after.filter((_, index) => !added.has(index + 1)),
-        );
+        const wanted = after.filter((_, index) => !added.has(index + 1));
+        assert.deepEqual(kept, wanted);
         for (const { kind, line, text: content } of changes) assert.equal((kind === "-" ? before : after)[line - 1], content);
       }),
     );

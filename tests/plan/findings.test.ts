@@ -249,10 +249,8 @@ describe("findings", () => {
     const all = findings(input({ pools: [linux, ...pools] }));
     const latest = all.filter(({ id }) => id === "image-latest");
     const paths = latest.map(({ path }) => path);
-    assert.deepEqual(
-      paths,
-      pools.map((_, index) => key(`pools[${index + 1}].image`)),
-    );
+    const wanted = pools.map((_, index) => key(`pools[${index + 1}].image`));
+    assert.deepEqual(paths, wanted);
     const [group, ...more] = groupFindings(latest);
     assert.ok(group !== undefined && more.length === 0);
     assert.equal(placesOf(group), `${[1, 2, 3, 4].map((index) => key(`pools[${index}].image`)).join(", ")} and 7 more`);

@@ -54,10 +54,8 @@ describe("fenestra mirror", () => {
     const { probePod, hostProcess, pause } = verifyImages();
     const probePods = [undefined, ...spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : []))].map(probePod);
     const images = [...new Set(probePods)].map((image) => image.split("@")[0]).sort();
-    assert.deepEqual(
-      images,
-      ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`),
-    );
+    const wanted = ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`);
+    assert.deepEqual(images, wanted);
     for (const image of [...probePods, hostProcess, pause]) assert.ok(references.has(image), image);
     for (const image of [...probePods, hostProcess, pause]) assert.match(image, /@sha256:[0-9a-f]{64}$/);
   });
@@ -100,10 +98,8 @@ describe("a stack with a mirror", () => {
     assert.ok(plain.plan.machines.every(({ files }) => files.some(({ content }) => publishers.test(content))));
     const list = mirrorList(plan, spec);
     const urls = list.files.map(({ url }) => url);
-    assert.deepEqual(
-      urls,
-      mirrorList(plain.plan, plain.spec).files.map(({ url }) => url),
-    );
+    const wanted = mirrorList(plain.plan, plain.spec).files.map(({ url }) => url);
+    assert.deepEqual(urls, wanted);
     for (const { url, mirror: at } of list.files) assert.equal(at, `https://mirror.example.com/files/${url.replace("https://", "")}`);
     for (const { reference, mirror: at } of list.images) assert.equal(at, `https://mirror.example.com/v2/${reference.split("/")[0]}`);
   });

@@ -46,7 +46,7 @@ describe("fenestra plan", () => {
         assert.ok(userData.length <= cloudFacts[cloud].machines.userDataBytes, `${name} has ${userData.length} bytes`);
     });
 
-  for (const stack of ["aws-dev", "aws-prod"]) {
+  for (const stack of ["aws-dev", "aws-prod"])
     describe(stack, () => {
       it("is the same to the byte each time, and shows no secret", async () => {
         const first = await fenestra("plan", ...stackDir, "--stack", stack, "--json", "--out", folder);
@@ -68,7 +68,6 @@ describe("fenestra plan", () => {
         }
       });
     });
-  }
 
   it("plans an encrypted value as present, says so, and shows nothing of it", async () => {
     const stacks = path.join(folder, "stacks");

@@ -96,9 +96,8 @@ describe("a recorded run", () => {
     assert.ok(password instanceof Secret);
     assert.match(String(password.reveal()), /^[A-Za-z0-9]{16}$/);
     assert.equal(`${password} ${JSON.stringify([password])} ${inspect(password)}`, '[secret] ["[secret]"] [secret]');
-    for (const printed of [JSON.stringify(program), inspect(program, { depth: 20, showHidden: true })]) {
+    for (const printed of [JSON.stringify(program), inspect(program, { depth: 20, showHidden: true })])
       for (const value of values) if (typeof value === "string") assert.ok(!printed.includes(value));
-    }
   });
 
   it("tells an error inside apply once", async () => {
@@ -170,16 +169,14 @@ describe("the search for secrets", () => {
     ["a bootstrap token", "token: abc123.0123456789abcdef"],
     ["an AWS access key", "AKIAIOSFODNN7EXAMPLE"],
   ];
-  for (const [what, text] of cases) {
+  for (const [what, text] of cases)
     it(`knows ${what} by its form: ${JSON.stringify(text.slice(0, 30))}`, () => {
       assert.deepEqual(secretsInUserData(withInput(text)), [
         { resource: "machine", path: "userData", what },
         { resource: "machine", path: "list[0].inner", what },
       ]);
     });
-  }
 
-  for (const text of ["-----BEGIN CERTIFICATE-----", "config.kubernetes.io/name", "v1.36.4", "abcdef.cloudproviderabc"]) {
+  for (const text of ["-----BEGIN CERTIFICATE-----", "config.kubernetes.io/name", "v1.36.4", "abcdef.cloudproviderabc"])
     it(`lets ${text} pass`, () => assert.deepEqual(secretsInUserData(withInput(text)), []));
-  }
 });

@@ -29,7 +29,7 @@ interface Place {
 describe("the program on another machine", () => {
   const scratch = suiteFolder();
 
-  for (const stack of ["aws-prod", "azure-prod"]) {
+  for (const stack of ["aws-prod", "azure-prod"])
     it(`registers the very same for ${stack}: no clock, zone, language, folder or zlib of the deployer's shows`, async () => {
       const link = path.join(scratch, stack);
       symlinkSync(root, link);
@@ -43,5 +43,4 @@ describe("the program on another machine", () => {
       assert.ok(Object.keys(here).length > 200);
       assert.deepEqual(await registered(stack, elsewhere), here);
     });
-  }
 });

@@ -140,14 +140,13 @@ describe("an existing network", () => {
       /endpoint Microsoft\.Storage of control-plane is off/,
     ],
     ["azure", "nodes", { delegations: [{ name: "sql" }] }, /the number of delegations of nodes is 1/],
-  ] as const) {
+  ] as const)
     it(`of ${cloud} is refused when ${id} has ${JSON.stringify(outputs)}`, async () => {
       const [first = "", later = ""] = await compared(cloud, await run(cloud, idOf(id), outputs));
       assert.match(first, told);
       assert.match(first, /has 1 problem/);
       assert.equal(later, first);
     });
-  }
 
   it("is known in a first preview, when nothing else is, not even a resource group", async () => {
     for (const [cloud, stack] of [

@@ -24,24 +24,21 @@ function refused(test: Context, folder: string, ...versions: readonly string[]):
 describe("a project and its stack files, read with the code of the Pulumi CLI,", () => {
   const copy = suiteFolder();
 
-  for (const [name, folder] of Object.entries(projects)) {
+  for (const [name, folder] of Object.entries(projects))
     it(`are fine for the ${name}, with the versions that the guides promise and no others`, function () {
       assert.match(newest, /^\d+\.\d+\.\d+$/);
       assert.deepEqual(refused(this, folder, oldest, newest), []);
       const outside = ["3.248.9", "4.0.0"];
-      assert.deepEqual(
-        refused(this, folder, ...outside),
-        outside.map((version) => `Pulumi CLI version ${version} does not satisfy the version range ">=3.249.0 <4.0.0"`),
-      );
+      const wanted = outside.map((version) => `Pulumi CLI version ${version} does not satisfy the version range ">=3.249.0 <4.0.0"`);
+      assert.deepEqual(refused(this, folder, ...outside), wanted);
     });
-  }
 
   const mistakes: readonly (readonly [string, string, string, string, RegExp])[] = [
     ["a range without three numbers", "Pulumi.yaml", "<4.0.0", "<4", /Could not parse Range "<4"/],
     ["a runtime that has two names", "Pulumi.yaml", "name: nodejs", "name: [nodejs]", /could not validate/],
     ["a stack file that is no YAML", "stacks/Pulumi.aws-dev.yaml", "config:", "config: {", /^Pulumi\.aws-dev\.yaml: /],
   ];
-  for (const [what, file, from, to, problem] of mistakes) {
+  for (const [what, file, from, to, problem] of mistakes)
     it(`would not be with ${what}`, function () {
       cpSync(path.join(root, "Pulumi.yaml"), path.join(copy, "Pulumi.yaml"));
       cpSync(testStacks, path.join(copy, "stacks"), { recursive: true });
@@ -51,5 +48,4 @@ describe("a project and its stack files, read with the code of the Pulumi CLI,",
       const [first = ""] = refused(this, copy, oldest);
       assert.match(first, problem);
     });
-  }
 });

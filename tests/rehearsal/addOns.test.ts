@@ -15,10 +15,8 @@ describe("programs of add-ons", () => {
   it("are modules of the release that their image is made of", () => {
     const versions = new Map(namedVersions().map(({ name, version }) => [name, version]));
     const built = addOnPrograms.map((program) => moduleOf(program).split("@")[1]);
-    assert.deepEqual(
-      built,
-      addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`),
-    );
+    const wanted = addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`);
+    assert.deepEqual(built, wanted);
   });
 
   it("are built for the clouds that have them", () => {

@@ -74,7 +74,5 @@ describe("a time span", () => {
     assert.deepEqual(seconds, [90, 5, 0.1, 5400, 5400, 172_800, 604_800, 5400]);
   });
 
-  it("in another unit is refused", () => {
-    assert.throws(() => timeSpanSeconds("3 fortnights"), /3 fortnights is not a time span/);
-  });
+  it("in another unit is refused", () => assert.throws(() => timeSpanSeconds("3 fortnights"), /3 fortnights is not a time span/));
 });

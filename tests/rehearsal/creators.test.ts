@@ -20,10 +20,8 @@ describe("the users that created Nodes, by audit logs", () => {
       event("system:node:c", "c", 409),
       event("system:node:d", "d", undefined),
     ]);
-    assert.deepEqual(
-      [...found],
-      ["c", "d", "a", "b"].map((name) => [name, `system:node:${name}`]),
-    );
+    const wanted = ["c", "d", "a", "b"].map((name) => [name, `system:node:${name}`]);
+    assert.deepEqual([...found], wanted);
   });
 
   it("are not those who were refused or came too late", () => {

@@ -66,12 +66,11 @@ function signed(
 const problem = (request: SignedRequest, at = now) => signatureProblem(request, credentials, "ssm", "us-east-1", at);
 
 describe("Signature Version 4", () => {
-  for (const vector of vectors) {
+  for (const vector of vectors)
     it(`gives the signature of ${vector.name} (${vector.source})`, () => {
       const names = Object.keys(vector.headers).sort();
       assert.equal(sign(requestOf(vector), scope(vector.service, names)), vector.signature);
     });
-  }
 
   it("folds blanks in a header's value, as the suite's get-header-value-trim has it", () => {
     const request = (value: string) => requestOf({ method: "GET", url: "/", headers: { ...example, "my-header": value } });

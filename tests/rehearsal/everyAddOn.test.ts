@@ -8,7 +8,7 @@ import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 
 describe("a rehearsal with every add-on", () => {
-  for (const stack of stackNames(testStacks)) {
+  for (const stack of stackNames(testStacks))
     it(`has a valid config with a node in every pool: ${stack}`, () => {
       const config = loadConfig(withEveryAddOn(stackConfig(stack)));
       assert.ok(config.addons.samples === true && config.addons.exporters && config.addons.gmsa !== undefined);
@@ -16,12 +16,9 @@ describe("a rehearsal with every add-on", () => {
       assert.equal(config.network.policies, config.network.pods === "flannel" ? "linux" : "none");
       const written = loadConfig(stackConfig(stack));
       const pools = config.pools.map(({ name, os, size }) => [name, os, size]);
-      assert.deepEqual(
-        pools,
-        written.pools.map(({ name, os, size }) => [name, os, size]),
-      );
+      const wanted = written.pools.map(({ name, os, size }) => [name, os, size]);
+      assert.deepEqual(pools, wanted);
     });
-  }
 });
 
 describe("checks of pods", () => {

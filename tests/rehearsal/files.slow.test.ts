@@ -78,9 +78,7 @@ describe("the rehearsal's checks of files", () => {
     machines.map(({ machine, payload }) => ({ machine, payload: { ...payload, source: change(payload.source) } }));
 
   describe("cloud-init", () => {
-    it("takes what the machines are given", async () => {
-      assert.equal(await failure("cloud-init", machines), undefined);
-    });
+    it("takes what the machines are given", async () => assert.equal(await failure("cloud-init", machines), undefined));
     for (const [what, change, problem] of [
       [
         "a key that it does not know",
@@ -97,11 +95,8 @@ describe("the rehearsal's checks of files", () => {
         (text: string) => text.replace("#cloud-config\n", ""),
         /^control-plane-0: user data: its first line is not #cloud-config/,
       ],
-    ] as const) {
-      it(`sees ${what}`, async () => {
-        assert.match((await failure("cloud-init", withSource(change))) ?? "", problem);
-      });
-    }
+    ] as const)
+      it(`sees ${what}`, async () => assert.match((await failure("cloud-init", withSource(change))) ?? "", problem));
   });
 
   it("bash parses every script, and a missing fi is told with machine and path", async () => {
@@ -137,7 +132,7 @@ describe("the rehearsal's checks of files", () => {
         () => edited("/etc/systemd/system/fenestra-join-secret.timer", /OnActiveSec=\d+/, "OnActiveSec=soon"),
         /^control-plane-0: fenestra-join-secret\.timer:\d+: Failed to parse timer value.*: soon$/,
       ],
-    ] as const) {
+    ] as const)
       it(`${kind} finds nothing, and finds a mistake`, async function () {
         this.timeout(120_000);
         const [report] = await reports(kind, machines);
@@ -145,7 +140,6 @@ describe("the rehearsal's checks of files", () => {
         assert.deepEqual([report?.outcome, report?.reason], ["passed", undefined]);
         assert.match((await failure(kind, broken())) ?? "", problem);
       });
-    }
   });
 
   describe("kubeadm", () => {
@@ -153,9 +147,7 @@ describe("the rehearsal's checks of files", () => {
     before(async function () {
       kubeadm = (await obtainOrSkip(this, (progress) => obtainPrograms({ progress }))).kubeadm.path;
     });
-    it("takes the configuration", async () => {
-      assert.equal(await failure("kubeadm", machines), undefined);
-    });
+    it("takes the configuration", async () => assert.equal(await failure("kubeadm", machines), undefined));
     it("sees an unknown field", async () => {
       assert.match(
         (await failure("kubeadm", edited(path, "clusterName:", "clusterNam:"))) ?? "",
@@ -197,7 +189,7 @@ describe("the rehearsal's checks of files", () => {
     for (const [name, kind, problem] of [
       ["kubelet-unknown-field", "kubelet", 'unknown field "maximumPods"'],
       ["containerd-unknown-key", "containerd", "plugin io.containerd.cri.v1.images: unknown key registry.confg_path"],
-    ] as const) {
+    ] as const)
       it(`fail when a rehearsal breaks ${name}`, async () => {
         const breakage = breakages[name]?.payload;
         assert.ok(breakage !== undefined);
@@ -210,7 +202,6 @@ describe("the rehearsal's checks of files", () => {
         const onLinux = kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
         assert.deepEqual(lines, [...onLinux.map((names) => `${names}: ${linux}: ${problem}`), `win2022[0]: ${windows}: ${problem}`]);
       });
-    }
   });
 
   it("are skipped without upstream's readers, with the reason", async () => {

@@ -37,10 +37,8 @@ describe("the simulated gMSA webhook", () => {
   it("writes the specification into pod and containers", async () => {
     const { patch } = Object(await answer("/mutate", asked, asked));
     const path = (at: string) => `${at}/securityContext/windowsOptions/gmsaCredentialSpec`;
-    assert.deepEqual(
-      JSON.parse(Buffer.from(patch, "base64").toString()),
-      ["/spec", "/spec/containers/0"].map((at) => ({ op: "add", path: path(at), value: '{"of":"web"}' })),
-    );
+    const wanted = ["/spec", "/spec/containers/0"].map((at) => ({ op: "add", path: path(at), value: '{"of":"web"}' }));
+    assert.deepEqual(JSON.parse(Buffer.from(patch, "base64").toString()), wanted);
     assert.deepEqual(await answer("/mutate", {}, {}), { uid: "1", allowed: true });
   });
 });

@@ -291,10 +291,8 @@ describe("program catalog", () => {
     const tools = fileURLToPath(new URL("../../tools", import.meta.url));
     const pinned = await pinnedMinors(tools, "tools");
     const sorted = [...pinned.keys()].sort();
-    assert.deepEqual(
-      sorted,
-      minors.map(({ minor }) => minor),
-    );
+    const wanted = minors.map(({ minor }) => minor);
+    assert.deepEqual(sorted, wanted);
     for (const { minor, kubeadm } of minors) {
       const { goMod } = await readToolsModule(tools, pinned.get(minor));
       const { versions } = pinsOf(goMod);

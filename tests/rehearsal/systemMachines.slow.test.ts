@@ -3,7 +3,7 @@ import { macOf } from "../../rehearsal/host/network.ts";
 import { machinePath } from "../../rehearsal/host/rootScripts.ts";
 import { needUser, scenarioUsers, seenBy } from "./systemSupport.ts";
 
-for (const user of scenarioUsers) {
+for (const user of scenarioUsers)
   describe(`simulated machines as ${user.name}`, () => {
     before(needUser(user));
 
@@ -36,12 +36,9 @@ for (const user of scenarioUsers) {
       assert.deepEqual([16n, 17n, 22n, 25n, 34n, 21n].map(has), [false, false, false, false, false, true]);
     });
   });
-}
 
 describe("machines", () => {
-  it("have a MAC address that follows from the address", () => {
-    assert.equal(macOf("10.0.255.9"), "02:fe:0a:00:ff:09");
-  });
+  it("have a MAC address that follows from the address", () => assert.equal(macOf("10.0.255.9"), "02:fe:0a:00:ff:09"));
 
   it("look for fakes first, and do not find the harness's programs by name", () => {
     const folders = machinePath.split(":");

@@ -96,7 +96,7 @@ async function startAndWait(scenario: Scenario, user: ScenarioUser, graceMs?: nu
   return { child, witness: seen, enter: seen.enter ?? [], ended };
 }
 
-for (const user of scenarioUsers) {
+for (const user of scenarioUsers)
   describe(`runInsideNamespaces as ${user.name}`, () => {
     before(needUser(user));
 
@@ -158,16 +158,13 @@ for (const user of scenarioUsers) {
       await Promise.all([stop(2, 600_000), stop(1, 200)]);
     });
   });
-}
 
 describe("host check", () => {
   const fine: HostFacts = { platform: "linux", root: false, missingTools: [], attempt: "", settings: {} };
   const remedies = (facts: Partial<HostFacts>) => hostProblem({ ...fine, ...facts })?.remedies;
   const container = "in a container: docker run --privileged, or run on the host itself";
 
-  it("is content when the attempt succeeded", () => {
-    assert.equal(hostProblem(fine), undefined);
-  });
+  it("is content when the attempt succeeded", () => assert.equal(hostProblem(fine), undefined));
 
   it("names another system and missing tools", () => {
     assert.match(hostProblem({ ...fine, platform: "darwin" })?.message ?? "", /^The rehearsal needs Linux .* this is darwin\./);

@@ -44,9 +44,8 @@ export async function withMocks(
 
 /** The whole program with these config values. */
 export const runConfig = memo(
-  (stack: string, config: Readonly<Record<string, string>>, mode: OutputMode, account?: string | null): Promise<Recorded> => {
-    return runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") });
-  },
+  (stack: string, config: Readonly<Record<string, string>>, mode: OutputMode, account?: string | null): Promise<Recorded> =>
+    runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
 
 /** The whole program of a stack file with some config values replaced: scalars as text, structures as JSON text. */

@@ -172,9 +172,7 @@ describe("what verify opens", () => {
 });
 
 describe("state of nodes", () => {
-  it("has no problem on nodes as they should be", () => {
-    assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []);
-  });
+  it("has no problem on nodes as they should be", () => assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []));
 
   const taints = (key: string, value: string) => [{ key, value, effect: "NoSchedule" }];
   const windows = { build: "10.0.20348" };
@@ -196,11 +194,10 @@ describe("state of nodes", () => {
       "taint node.cloudprovider.kubernetes.io/uninitialized is still there: no cloud controller has initialised it",
     ],
   ];
-  for (const [path, value, problem, os] of cases) {
+  for (const [path, value, problem, os] of cases)
     it(`tells: ${problem}`, () => {
       const changed = node("w1", os);
       setAt(changed, path.split(" "), value);
       assert.deepEqual(nodeProblems(nodeFacts(changed)), [`node w1: ${problem}`]);
     });
-  }
 });

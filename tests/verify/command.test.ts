@@ -40,9 +40,8 @@ describe("fenestra verify and uninstall", () => {
     [["status"], "fenestra: status needs --kubeconfig FILE\n"],
     [["uninstall", "--kubeconfig", "k"], "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n"],
     [["uninstall", "--check"], "fenestra: uninstall needs --kubeconfig FILE\n"],
-  ] as const) {
+  ] as const)
     it(`refuse ${args.join(" ")}`, async () => assert.deepEqual(await run(...args), { code: 2, said }));
-  }
 
   it("tell of a kubeconfig that is not there, or names no cluster", async () => {
     const missing = await run("verify", "--kubeconfig", "no/such/file");

@@ -27,22 +27,20 @@ describe("probes of verify", () => {
     ],
     ["somebody else answers", ended(0, "linux-b0"), `pod linux-a0 does not reach ${url}: the answer was linux-b0`],
     ["the command cannot be run", new Error("exec: no such pod"), `pod linux-a0 does not reach ${url}: exec: no such pod`],
-  ] as const) {
+  ] as const)
     it(`fail when ${what}`, async () => {
       await assert.rejects(reaches(fakeStart([result]), url, { ...quick, lookAt: "routes" }), { message, lookAt: "routes" });
     });
-  }
 
   it("end with the signal", async () => {
     const signal = AbortSignal.abort();
     await assert.rejects(reaches(fakeStart([ended(7)]), url, { ...quick, signal }), /no attempt was made/);
   });
 
-  for (const code of [7, 28, 52, 56]) {
+  for (const code of [7, 28, 52, 56])
     it(`take exit code ${code} of curl for silence`, async () => {
       await staysSilent(fakeStart([ended(code)]), url);
     });
-  }
 
   it("do not take an answer, a wrong command or a missing curl for silence", async () => {
     await assert.rejects(staysSilent(fakeStart([ended(0, "token")]), url), /got an answer from .*: token/);

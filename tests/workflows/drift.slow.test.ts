@@ -103,10 +103,8 @@ describe("a refresh while the API is away", () => {
     );
     const [[glob = ""] = []] = globs;
     const distinct = globs.map((all) => [...new Set(all)]);
-    assert.deepEqual(
-      distinct,
-      globs.map(() => [glob]),
-    );
+    const wanted = globs.map(() => [glob]);
+    assert.deepEqual(distinct, wanted);
     const { program } = await runStack("azure-dev");
     const objects = program.resources.filter(({ type }) => type.startsWith("kubernetes:"));
     assert.ok(objects.length > 50);

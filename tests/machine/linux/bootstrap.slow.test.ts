@@ -138,7 +138,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     ["manifests", 24, "^kubeadm.*etcd local"],
     ["addons", 30, "^kubeadm.*addon coredns"],
   ];
-  for (const [stage, exitCode, call] of faults) {
+  for (const [stage, exitCode, call] of faults)
     it(`ends with ${exitCode} when ${stage} fails, survives being cut off there, and then goes on`, () => {
       const here = machine(exampleControlPlane(spec));
       here.write("/store/fail", `${call}\n`);
@@ -152,7 +152,6 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       const repeated = here.runOrFail(entry);
       assert.deepEqual(repeated.calls.filter((made) => made.startsWith("mkfs")).length, stage === "volume" || exitCode < 14 ? 1 : 0);
     });
-  }
 
   it("installs nothing whose digest is wrong", () => {
     const here = machine(exampleControlPlane(spec));

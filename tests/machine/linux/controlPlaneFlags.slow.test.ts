@@ -60,10 +60,8 @@ describe("flags and files of the control plane", () => {
 
   it("are recorded for each minor that can be chosen", () => {
     const recorded = new Set(readProgramFlags().map(({ minor }) => minor));
-    assert.deepEqual(
-      [...recorded],
-      minors.map(({ minor }) => minor),
-    );
+    const wanted = minors.map(({ minor }) => minor);
+    assert.deepEqual([...recorded], wanted);
   });
 
   it("are recorded as the programs list them", async function () {

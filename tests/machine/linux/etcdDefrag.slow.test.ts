@@ -43,10 +43,8 @@ describeOnMachine("defragmentation of etcd", () => {
     assert.ok(off < 30 || off > 2698, `${asked} ${turn}`);
     const asks = calls.filter((call, at) => at > calls.indexOf(`sleep ${turn}`) && call.endsWith(" get health"));
     const endpoints = asks.map((call) => /https:\S+/.exec(call)?.[0]);
-    assert.deepEqual(
-      endpoints,
-      spec.controlPlane.members.map(({ address }) => `https://${address}:2379`),
-    );
+    const wanted = spec.controlPlane.members.map(({ address }) => `https://${address}:2379`);
+    assert.deepEqual(endpoints, wanted);
     here.write("/store/fail", "get health\n");
     const sick = here.run(defrag);
     assert.equal(sick.code, 1);

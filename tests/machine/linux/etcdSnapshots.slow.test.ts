@@ -160,7 +160,7 @@ describeOnMachine("restoring a snapshot", () => {
       true,
       "restored\n",
     ],
-  ] as const) {
+  ] as const)
     it(title, () => {
       const here = running();
       const all = here.list("/etc/kubernetes/manifests");
@@ -178,7 +178,6 @@ describeOnMachine("restoring a snapshot", () => {
       const starts = again.calls.filter((call) => call === "systemctl start kubelet.service");
       assert.deepEqual(starts, ["systemctl start kubelet.service", ...(data === "old" ? [] : ["systemctl start kubelet.service"])]);
     });
-  }
 
   const marker = "1a+b/c==";
   const pages = {
@@ -187,7 +186,7 @@ describeOnMachine("restoring a snapshot", () => {
     azure: (names: string, next = "") =>
       `\ufeff<R><Blobs>${names}</Blobs>${next === "" ? "<NextMarker />" : `<NextMarker>${next}</NextMarker>`}</R>`,
   };
-  for (const cloud of ["aws", "azure"] as const) {
+  for (const cloud of ["aws", "azure"] as const)
     it(`finds the newest snapshot on any page of the object store of ${cloud}, and gives up where one is missing`, () => {
       const of = { ...exampleSpec(`${cloud}-prod`), artifacts: spec.artifacts };
       const here = machine(exampleControlPlane(of));
@@ -208,7 +207,6 @@ describeOnMachine("restoring a snapshot", () => {
       const { output } = here.runOrFail(restore);
       assert.match(output, new RegExp(`restored ${names[1]};`));
     });
-  }
 
   it("works on a machine that waits with an empty volume, and lets its bootstrap go on", () => {
     const here = controlPlane();

@@ -35,8 +35,8 @@ const jobs: readonly { readonly script: string; readonly leaves: (here: Sandbox)
 describeOnMachine(
   "jobs of a control-plane machine, each of whose calls fails or kills it in turn",
   () => {
-    for (const { script, leaves } of jobs) {
-      for (const how of ["fail-at", "cut-at"]) {
+    for (const { script, leaves } of jobs)
+      for (const how of ["fail-at", "cut-at"])
         it(`${script}: after ${how}, a clean run ends as an undisturbed one does`, () => {
           const undisturbed = ready();
           const { code, output, calls } = undisturbed.run(`/opt/fenestra/${script}`);
@@ -63,8 +63,6 @@ describeOnMachine(
             disposeMachine();
           }
         });
-      }
-    }
   },
   60 * 60_000,
 );

@@ -60,7 +60,5 @@ describeOnMachine("the health port of a Linux machine", () => {
     assert.equal(here.read("/store/told"), "fenestra.dev/failed=fenestra-a.service,fenestra-b.service\nfenestra.dev/failed-\n", output);
   });
 
-  it("is open again when its listener is gone", () => {
-    assert.deepEqual(ports(60, ["True", "True"], true), ["open", "open"]);
-  });
+  it("is open again when its listener is gone", () => assert.deepEqual(ports(60, ["True", "True"], true), ["open", "open"]));
 });

@@ -160,7 +160,7 @@ describeOnMachine("jobs of Linux machines", () => {
         evicts: 1,
       },
     ];
-    for (const { title, seconds, store, says, evicts, deletes } of cases) {
+    for (const { title, seconds, store, says, evicts, deletes } of cases)
       it(title, () => {
         const here = worker();
         here.set({ DRAIN_SECONDS: seconds });
@@ -188,7 +188,6 @@ describeOnMachine("jobs of Linux machines", () => {
           1,
         );
       });
-    }
 
     it("waits until no disk is in use, since a disk of a machine that is gone is taken from it after minutes only", () => {
       const looks = (disks: string, twice: boolean): readonly [number, string] => {
@@ -198,8 +197,7 @@ describeOnMachine("jobs of Linux machines", () => {
         here.write("/store/disks", disks);
         const gone = twice ? 'echo >>seen; [ "$(wc -l <seen)" -lt 2 ] || : >disks' : "/bin/sleep 1";
         here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${gone}\n`);
-        const { code, output, calls } = here.run("/opt/fenestra/drain.sh");
-        assert.equal(code, 0, output);
+        const { output, calls } = here.runOrFail("/opt/fenestra/drain.sh");
         assert.ok(
           calls.findLastIndex((call) => /volumesInUse/.test(call)) < calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
         );
@@ -210,7 +208,7 @@ describeOnMachine("jobs of Linux machines", () => {
       assert.match(looks("kubernetes.io/csi/ebs.csi.aws.com^vol-1", false)[1], /disks are in use.*vol-1/);
     });
 
-    for (const torn of ["", "NODE_NA", "garbage $(touch /store/executed)\n", "\0\0\0\0"]) {
+    for (const torn of ["", "NODE_NA", "garbage $(touch /store/executed)\n", "\0\0\0\0"])
       it(`asks the cloud where the file of its identity has ${JSON.stringify(torn)}`, () => {
         const here = worker();
         here.set({ DRAIN_SECONDS: 2 });
@@ -221,7 +219,6 @@ describeOnMachine("jobs of Linux machines", () => {
         assert.ok(calls.some((call) => /CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/.test(call)));
         assert.equal(here.has("/store/executed"), false);
       });
-    }
 
     it("tells the group in intervals that it goes on, and only while it does", () => {
       const beats = (heartbeat: number): readonly string[] => {

@@ -16,13 +16,11 @@ function configOf(cloud: "aws" | "azure", version: string, member = 0): string {
 
 describe("kubeadm configuration of each Kubernetes minor", () => {
   it("is shown for every minor that can be chosen", () => {
-    assert.deepEqual(
-      exampleReleases.map(minorOf),
-      minors.map(({ minor }) => minor),
-    );
+    const wanted = minors.map(({ minor }) => minor);
+    assert.deepEqual(exampleReleases.map(minorOf), wanted);
   });
 
-  for (const version of exampleReleases) {
+  for (const version of exampleReleases)
     for (const cloud of ["aws", "azure"] as const) {
       it(`${version} on ${cloud} differs in the version alone`, () =>
         assert.equal(configOf(cloud, version), configOf(cloud, base).replaceAll(base, version)));
@@ -50,5 +48,4 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
           assert.deepEqual(await kubeadmProblems(kubeadm.path, configOf(cloud, version, index)), []);
       });
     }
-  }
 });

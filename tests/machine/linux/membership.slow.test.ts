@@ -87,7 +87,7 @@ function decide({ members, data, initialised, single }: Case): { here: Sandbox; 
 }
 
 describeOnMachine("membership of etcd", () => {
-  for (const example of cases) {
+  for (const example of cases)
     it(example.title, () => {
       const { here, run } = decide(example);
       const changes = run.calls
@@ -103,7 +103,6 @@ describeOnMachine("membership of etcd", () => {
       assert.equal(run.code, 0, run.output);
       assert.equal(here.read("/var/lib/fenestra/membership.env"), `ETCD_STATE=${example.state}\nETCD_MEMBERS=${example.list}\n`);
     });
-  }
 
   it("does not take an unreadable marker for a missing one", () => {
     const here = machine(exampleControlPlane(spec));

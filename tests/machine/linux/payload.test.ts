@@ -44,7 +44,7 @@ describe("payloads of Linux machines", () => {
     matchDelta(file("linux.worker.diff"), readable(controlPlane, common), readable(worker, common));
   });
 
-  for (const [kind, of] of kinds) {
+  for (const [kind, of] of kinds)
     for (const stack of stacks) {
       it(`${stack} ${kind} writes no file twice`, () => {
         const paths = of(exampleSpec(stack)).files.map(({ path: file }) => file);
@@ -59,7 +59,6 @@ describe("payloads of Linux machines", () => {
         assert.ok(bytes <= cloudFacts[spec.cloud].machines.userDataBytes * 0.8, `${bytes} bytes are more than four fifths`);
       });
     }
-  }
 
   it("of the control plane fetch what the bucket has: on AWS the two are made apart", () => {
     const spec = exampleSpec("aws-prod");
@@ -70,7 +69,7 @@ describe("payloads of Linux machines", () => {
   });
 
   it("hold no secret", () => {
-    for (const [, of] of kinds) {
+    for (const [, of] of kinds)
       for (const stack of stacks) {
         const text = of(exampleSpec(stack))
           .files.filter(({ path: file }) => !file.endsWith(".sh") && !file.endsWith("secret-patterns.txt"))
@@ -78,7 +77,6 @@ describe("payloads of Linux machines", () => {
           .join("\n");
         assert.doesNotMatch(text, /BEGIN [A-Z ]+|[a-z0-9]{6}\.[a-z0-9]{16}\b(?!\.)(?<!amazonaws)|AKIA|ASIA/);
       }
-    }
   });
 
   it("let the kubelet delay a shutdown for as long as its pods may take, whatever the image says", () => {
@@ -112,15 +110,11 @@ describe("payloads of Linux machines", () => {
     const plain = table(spec);
     const mirrored = table({ ...spec, mirror: { artifacts: "https://mirror.test/base/", registries: {} } });
     const urls = mirrored.map((row) => row[1]);
-    assert.deepEqual(
-      urls,
-      plain.map((row) => (row[1] ?? "").replace("https://", "https://mirror.test/base/")),
-    );
+    const wanted = plain.map((row) => (row[1] ?? "").replace("https://", "https://mirror.test/base/"));
+    assert.deepEqual(urls, wanted);
     const digests = mirrored.map((row) => row[3]);
-    assert.deepEqual(
-      digests,
-      plain.map((row) => row[3]),
-    );
+    const plainDigests = plain.map((row) => row[3]);
+    assert.deepEqual(digests, plainDigests);
   });
 
   it("send downloads and image pulls through the proxy, and nothing else", () => {
@@ -164,11 +158,8 @@ describe("stages of Linux machines", () => {
         const script = `/opt/fenestra/stages/${stage.name}.sh`;
         const changed = hashes(files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)));
         const isSame = changed.map((hash, at) => hash === original[at]);
-        assert.deepEqual(
-          isSame,
-          stages.map((_, at) => at < index),
-          stage.name,
-        );
+        const wanted = stages.map((_, at) => at < index);
+        assert.deepEqual(isSame, wanted, stage.name);
       }
     });
   }

@@ -63,7 +63,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     ["of another content", Buffer.from("something else")],
     ["that is cut off", bytes.subarray(0, bytes.length - 7)],
     ["that is empty", Buffer.alloc(0)],
-  ] as const) {
+  ] as const)
     it(`unpacks nothing of an object ${what}, ends with 16 after the usual attempts, and goes on when it is whole`, () => {
       const here = fetching(payload, content);
       const { code, output, calls } = here.run(entry);
@@ -75,7 +75,6 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
       store(here, object);
       here.runOrFail(entry);
     });
-  }
 
   it("says when the role may not read, and waits for rights that come late", () => {
     const here = fetching();

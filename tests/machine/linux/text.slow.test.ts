@@ -68,7 +68,7 @@ describe("a script as the machine gets it", () => {
   };
   const names = readdirSync(linux, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".sh"));
 
-  for (const name of names) {
+  for (const name of names)
     it(`${name} is to bash what is written, without its comments`, () => {
       const url = new URL(name, pathToFileURL(`${linux}/`));
       const script = readScript(url);
@@ -78,7 +78,6 @@ describe("a script as the machine gets it", () => {
       const blank = lines.filter((line) => /^\s*(#|$)/.test(line));
       assert.deepEqual(blank, []);
     });
-  }
 });
 
 describe("shell scripts", () => {

@@ -39,8 +39,8 @@ const ours = (file: string): boolean => !others.test(file) || file.endsWith("/bo
 describeOnMachine(
   "files of a Linux machine that are torn",
   () => {
-    for (const [kind, boots] of Object.entries(machines)) {
-      for (const [way, tear] of Object.entries(ways)) {
+    for (const [kind, boots] of Object.entries(machines))
+      for (const [way, tear] of Object.entries(ways))
         it(`${kind}: the next boot makes again all that is ${way}`, () => {
           const here = boots();
           here.runOrFail(entry);
@@ -55,8 +55,6 @@ describeOnMachine(
           for (const [index, file] of files.entries()) assert.equal(here.read(file), contents[index], file);
           assert.equal(here.has("/store/executed"), false);
         });
-      }
-    }
   },
   120_000,
 );

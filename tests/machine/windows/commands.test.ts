@@ -80,22 +80,20 @@ const setByScripts: ReadonlySet<string> = new Set(everyScript.flatMap((script) =
 describe("commands of the PowerShell scripts", () => {
   for (const network of networks) {
     const read = included(network);
-    for (const name of windowsScripts(network).filter((script) => !read.has(script))) {
+    for (const name of windowsScripts(network).filter((script) => !read.has(script)))
       it(`${name} calls only what Windows has and what it reads in (${network.name})`, async () => {
         // A stage runs inside stage.ps1 and sees its functions.
         const scripts = [...closure(name, network), ...(name.startsWith("stage-") ? closure("stage.ps1", network) : [])];
         const functions = new Set(scripts.flatMap((script) => defined(readWindowsScript(script, network))));
         const unknown: string[] = [];
-        for (const script of closure(name, network)) {
+        for (const script of closure(name, network))
           for (const command of await commandNames(readWindowsScript(script, network)))
             if (!ofWindows.has(command) && !functions.has(command)) unknown.push(`${script}: ${command}`);
-        }
         assert.deepEqual(unknown, []);
       });
-    }
   }
 
-  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".tests.ps1"))) {
+  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".tests.ps1")))
     it(`${name} calls only what Windows has, what it defines and what the scripts define`, async () => {
       const read = (file: string): string => readFileSync(new URL(file, testFolder), "utf8");
       const text = read(name);
@@ -107,18 +105,16 @@ describe("commands of the PowerShell scripts", () => {
         .filter((command) => !ofWindows.has(command) && !ofTests.has(command) && !functions.has(command));
       assert.deepEqual(unknown, []);
     });
-  }
 
-  for (const [what, pattern, places] of cures) {
+  for (const [what, pattern, places] of cures)
     it(`${what} in one place only: ${places.join(", ") || "none"}`, () => {
       const found = networks.flatMap((network) => windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))));
       const unknown = [...new Set(found)].filter((name) => !places.includes(name));
       assert.deepEqual(unknown, []);
     });
-  }
 
   // A function sees the variables of its caller: a script's local would hide the test's variable of that name from the test's own fakes.
-  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".ps1"))) {
+  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".ps1")))
     it(`the fakes of ${name} read no variable by a name that a script sets`, async () => {
       const hidden: string[] = [];
       for (const text of await functionTexts(readFileSync(new URL(name, testFolder), "utf8"))) {
@@ -128,7 +124,6 @@ describe("commands of the PowerShell scripts", () => {
       }
       assert.deepEqual([...new Set(hidden)], []);
     });
-  }
 
   it("a command that nobody has is noticed, in a pipeline and in a block too", async () => {
     const text = 'Get-Item a | Where-Nobody { Stop-Everything b }\n& $program c\n. "$PSScriptRoot/lib.ps1"\nfunction A-B {\n}\n';

@@ -72,9 +72,7 @@ describe("the network of a Windows node", () => {
       script.indexOf(step),
     );
     assert.ok(places.every((place) => place > 0));
-    assert.deepEqual(
-      places,
-      places.toSorted((a, b) => a - b),
-    );
+    const wanted = places.toSorted((a, b) => a - b);
+    assert.deepEqual(places, wanted);
   });
 });

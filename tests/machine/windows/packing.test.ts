@@ -29,7 +29,7 @@ const azureScript = (payload: MachinePayload): string => Buffer.from(packWindows
 describe("a packed Windows payload", () => {
   it("stays below the limits of both clouds; bytes per pool", () => {
     const rows: string[] = [];
-    for (const cloud of ["aws", "azure"] as const) {
+    for (const cloud of ["aws", "azure"] as const)
       for (const { payload, pool } of windowsExamples(cloud)) {
         const bytes = cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : userDataBytes(packWindowsAzure(payload));
         rows.push(
@@ -37,7 +37,6 @@ describe("a packed Windows payload", () => {
         );
         assert.ok(bytes <= cloudFacts[cloud].machines.userDataBytes * 0.8, `${pool.name}: ${bytes} bytes are more than four fifths`);
       }
-    }
     console.log(rows.join("\n"));
   });
 
@@ -69,10 +68,8 @@ describe("a packed Windows payload", () => {
       const steps = [/Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/, /WriteAllText/, /ReleaseMutex/, /-File \$a\.entry/];
       const places = steps.map((step) => script.search(step));
       assert.ok(places[0] !== -1, "the loader takes no lock");
-      assert.deepEqual(
-        places,
-        [...places].sort((a, b) => a - b),
-      );
+      const wanted = [...places].sort((a, b) => a - b);
+      assert.deepEqual(places, wanted);
     }
     // The same lock as the run's own.
     assert.match(fileOf(aws.payload, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);

@@ -55,7 +55,7 @@ describe("the PowerShell scripts' own tests", () => {
   }
 
   const onWindows = process.platform === "win32" ? ["smoke.windows.ps1"] : [];
-  for (const name of [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows]) {
+  for (const name of [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows])
     it(name, function () {
       if (shell === undefined) skip(this, `${name}: ${reason}`);
       this.timeout(300_000);
@@ -64,5 +64,4 @@ describe("the PowerShell scripts' own tests", () => {
       assert.equal(status, 0, `${stdout}\n${stderr}`);
       assert.match(stdout.trim().split("\n").at(-1) ?? "", /^[1-9]\d* passed, 0 failed\s*$/);
     });
-  }
 });

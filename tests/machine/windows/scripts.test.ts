@@ -26,19 +26,15 @@ describe("the PowerShell scripts of a Windows node", () => {
       assert.deepEqual([...windowsScripts(network)].sort(), [...ps1(shared), ...ps1(network.windows.folder)].sort());
   });
 
-  for (const { title, script, written } of all) {
+  for (const { title, script, written } of all)
     it(`${title} parses, and is to PowerShell what is written when a node gets it without comments and indentation`, async () => {
       assert.deepEqual(await syntaxErrors(script), []);
       assert.deepEqual(await tokens(script), await tokens(written));
       assert.doesNotMatch(script.trimEnd(), /^\s*(#.*)?$/m);
     });
-  }
 
-  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".ps1"))) {
-    it(`its test ${name} parses`, async () => {
-      assert.deepEqual(await syntaxErrors(readFileSync(new URL(name, testFolder), "utf8")), []);
-    });
-  }
+  for (const name of readdirSync(testFolder).filter((file) => file.endsWith(".ps1")))
+    it(`its test ${name} parses`, async () => assert.deepEqual(await syntaxErrors(readFileSync(new URL(name, testFolder), "utf8")), []));
 
   it("a script that lacks a brace is told with its place", async () => {
     const broken = readWindowsScript("routes.ps1", podNetworks.flannel).replace(/\}\s*$/, "");

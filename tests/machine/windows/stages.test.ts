@@ -142,14 +142,10 @@ describe("the stages of a Windows node", () => {
     const text = readFileSync(new URL("scripts/stages.tests.ps1", import.meta.url), "utf8");
     const usual = stagesOf(plain, { ccgPlugin: true, annotations: {} });
     const quoted = (part: string): readonly string[] => [...part.matchAll(/'([a-z]+)'/g)].map(([, name = ""]) => name);
-    assert.deepEqual(
-      quoted(/^\$fakeNames = (.*)$/m.exec(text)?.[1] ?? ""),
-      usual.map(({ name }) => name),
-    );
-    assert.deepEqual(
-      quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""),
-      usual.filter(({ scope }) => scope === "once").map(({ name }) => name),
-    );
+    const wanted = usual.map(({ name }) => name);
+    assert.deepEqual(quoted(/^\$fakeNames = (.*)$/m.exec(text)?.[1] ?? ""), wanted);
+    const once = usual.filter(({ scope }) => scope === "once").map(({ name }) => name);
+    assert.deepEqual(quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""), once);
     const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(([, wave = ""]) =>
       quoted(wave).filter((name) => name !== "missing"),
     );

@@ -103,9 +103,8 @@ describe("the payload of a Windows worker", () => {
 
   it("holds no secret: nothing that looks like a token, key or certificate", () => {
     const secret = /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
-    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")])
       for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
-    }
     assert.match("token: abcdef.0123456789abcdef", secret);
     assert.match("-----BEGIN EC PRIVATE KEY-----\nMHc", secret);
   });
@@ -118,9 +117,8 @@ describe("the payload of a Windows worker", () => {
       [machinePath, ["@NODE_IP@", "@NODE_NAME@", "@SOURCE_VIP@"]],
     ]);
     for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
-      for (const { path, content } of payload.files.filter((file) => !file.path.endsWith(".ps1"))) {
+      for (const { path, content } of payload.files.filter((file) => !file.path.endsWith(".ps1")))
         assert.deepEqual([...new Set(content.match(/@[A-Z_]+@/g) ?? [])].sort(), filled.get(path) ?? [], path);
-      }
       const { stages } = JSON.parse(fileOf(payload, machinePath));
       const join = stages.find(({ name }: { name: string }) => name === "join");
       assert.deepEqual(join.fills, ["C:\\etc\\kubernetes\\kubelet-config.yaml", "C:\\fenestra\\10-flannel.conflist"]);
@@ -150,7 +148,7 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("names the extension's status on Azure only, where its first wave is in the foreground, and a sign to the hook that comes twice before it runs out", () => {
-    for (const cloud of ["aws", "azure"] as const) {
+    for (const cloud of ["aws", "azure"] as const)
       for (const { payload } of windowsExamples(cloud)) {
         const machine = JSON.parse(fileOf(payload, machinePath));
         const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
@@ -158,7 +156,6 @@ describe("the payload of a Windows worker", () => {
         assert.ok(machine.drain.heartbeatSeconds * 2 < cloudFacts.aws.timings.termination.windows, `${machine.drain.heartbeatSeconds}`);
         assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= cloudFacts.aws.timings.termination.windows);
       }
-    }
   });
 
   it("names every value that the scripts read", () => {
@@ -187,14 +184,12 @@ describe("the payload of a Windows worker", () => {
 
 describe("the artifacts of a Windows node", () => {
   it("all have a digest but those whose lock entry has none, which have a checksum file", () => {
-    for (const release of exampleReleases) {
-      for (const { spec } of onePerSystem("aws", release)) {
+    for (const release of exampleReleases)
+      for (const { spec } of onePerSystem("aws", release))
         for (const artifact of windowsArtifacts(spec)) {
           if (artifact.digest === "") assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
           else assert.match(artifact.digest, artifact.algorithm === "sha256" ? /^[0-9a-f]{64}$/ : /^[0-9a-f]{128}$/);
         }
-      }
-    }
   });
 
   it("without a digest at the default release are these and no others", () => {
