@@ -11,7 +11,7 @@ const pod = (name: string, metadata: object) => ({
   spec: { nodeName: "n", containers: [{ name: "main", image: "x" }] },
 });
 
-describe("what a Windows node's drain reads of its pods", function () {
+describe("what a node's drain reads", function () {
   // The first run on a machine builds the programs.
   this.timeout(30 * 60_000);
   let api: ApiServer;
@@ -19,7 +19,7 @@ describe("what a Windows node's drain reads of its pods", function () {
     api = await startApiServer(this);
   });
 
-  it("is what kubectl gives for its columns, whatever labels pods have", async () => {
+  it("of pods is what kubectl gives for its columns, whatever labels pods have", async () => {
     const pods = [
       pod("bare", { labels: { App: "a", app: "b" } }),
       pod("owned", { ownerReferences: [owner("ReplicaSet")] }),
@@ -47,5 +47,21 @@ describe("what a Windows node's drain reads of its pods", function () {
     assert.deepEqual(leaving?.slice(0, 2), ["default", "leaving"]);
     assert.match(leaving?.at(-1) ?? "", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     assert.ok(rows.every((row) => row.length === 6));
+  });
+
+  it("of disks is which are in use, and nothing for a Node without any or one that is gone", async () => {
+    const disks = async (): Promise<string> => {
+      const { code, stdout, stderr } = await api.kubectl([
+        ...["get", "node", "n1", "--ignore-not-found", "--output", "jsonpath={.status.volumesInUse[*]}"],
+      ]);
+      assert.deepEqual([code, stderr], [0, ""]);
+      return stdout;
+    };
+    assert.equal(await disks(), "");
+    await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }));
+    assert.equal(await disks(), "");
+    const status = JSON.stringify({ status: { volumesInUse: ["kubernetes.io/csi/a^1", "kubernetes.io/csi/a^2"] } });
+    await api.kubectl(["patch", "node", "n1", "--subresource=status", "--type=merge", "--patch", status]);
+    assert.equal(await disks(), "kubernetes.io/csi/a^1 kubernetes.io/csi/a^2");
   });
 });
