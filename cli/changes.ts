@@ -19,7 +19,8 @@ Plans every stack as it is here and as it was at REF, and says which of them cha
   --since REF        commit, branch or tag of this repository
   --stack-dir DIR    folder with the stack files, in place of the project's
   --install          install the packages of REF with npm ci when its package-lock.json is another one; needs the network
-  --out DIR          write what became of every stack to DIR/${changesFile}, and the whole plan of each that is new or changed to DIR/STACK
+  --out DIR          write what became of every stack to DIR/${changesFile}, and the plan and comparison of each that is new or changed to
+                     DIR/STACK
   --fail-on lost-data  exit with ${exitCodes.lostData} where nothing is wrong, but an update loses data, addresses or their protection
   --json             print that file in place of the list
 
@@ -76,7 +77,10 @@ async function compareSince(ref: string, install: boolean, stackDir: string | un
 
 function files({ change, plan }: ComparedStack) {
   if (plan === undefined || change.status === "same") return [];
-  return planFiles(plan).map((file) => ({ ...file, path: path.posix.join(change.stack, file.path) }));
+  return [...planFiles(plan), { path: "changes.txt", content: line({ change, plan }) }].map((file) => ({
+    ...file,
+    path: path.posix.join(change.stack, file.path),
+  }));
 }
 
 function line({ change: { stack, status, reason, nodes, values, findings, files } }: ComparedStack): string {

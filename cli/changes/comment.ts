@@ -42,7 +42,7 @@ export function changesComment(changes: readonly StackChange[], { sha, runUrl }:
   const build = (texts: readonly string[]) =>
     [
       marker,
-      `Plan of \`${sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${runUrl}).`,
+      `Plan of \`${sha}\`, made without an account. With [the run](${runUrl}) are the plans as pages, whole comparisons, and all files of machines.`,
       "",
       ...(changes.length === 0 ? ["There is no stack."] : table([...shown, ...same])),
       ...(changes.length > shown.length + same.length ? ["", "More stacks are with the run."] : []),
@@ -52,7 +52,7 @@ export function changesComment(changes: readonly StackChange[], { sha, runUrl }:
   const room = commentLimit - bytes(build(parts.map(() => "")));
   return build(
     shorten(
-      parts.map(({ text }) => plain(text)),
+      parts.map(({ text }) => text),
       room,
     ),
   );
@@ -67,10 +67,13 @@ interface Part {
   readonly text: string;
 }
 
-/** Most lines that are shown without a click. */
-const openLines = 60;
+/** Most lines of all blocks of a stack, folded ones too: with the table, a comment on one stack has fewer than sixty. */
+const stackLines = 50;
 
-/** What a reviewer decides by is unfolded: why there is no plan, what is refused and lost, the nodes, and the values if they are few. */
+/**
+ * What a reviewer decides by first: why there is no plan, what is refused and lost, the nodes; then as much of the rest as there is room
+ * for. The whole comparison is with the run.
+ */
 function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
   const of = (what: string, text: string, language: Part["language"], open = false): Part => {
     return { title: `<code>${stack}</code>: ${what}`, language, open, text };
@@ -78,12 +81,21 @@ function partsOf({ stack, reason, nodes, values, findings, files, summary }: Sta
   const parts: readonly Part[] = [
     of("why", reason, "text", true),
     of("nodes", nodes, "diff", true),
-    of("resources and values", values, "diff", `${nodes}\n${values}`.split("\n").length <= openLines),
     of("findings", findings, "diff"),
+    of("resources and values", values, "diff", true),
     of("files of the machines", files, "diff"),
     of("the plan", summary, "text"),
   ];
-  return parts.filter(({ text }) => text !== "");
+  let room = stackLines;
+  return parts.flatMap((part) => {
+    const text = plain(part.text);
+    const lines = text.split("\n");
+    const most = room - frameLines;
+    if (text === "" || most < 2) return [];
+    const shown = lines.length <= most ? lines : [...lines.slice(0, most - 1), cutNote];
+    room = most - shown.length;
+    return [{ ...part, text: shown.join("\n") }];
+  });
 }
 
 /** Longer than any run of backticks that `plain` leaves, so that no line of a text ends the block. */
@@ -92,6 +104,9 @@ const fence = "````";
 function block({ title, language, open }: Part, text: string): readonly string[] {
   return [`<details${open ? " open" : ""}><summary>${title}</summary>`, "", `${fence}${language}`, text, fence, "", "</details>", ""];
 }
+
+/** Lines of a block beside its text. */
+const frameLines = block({ title: "", language: "text", open: true, text: "" }, "").length - 1;
 
 /**
  * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or have no width, and
@@ -119,14 +134,14 @@ function shorten(texts: readonly string[], room: number): readonly string[] {
   return texts.map((text, index) => cut(text, shares.get(index) ?? 0));
 }
 
-const cutNote = "\n... the rest is with the run";
+const cutNote = "... the rest is with the run";
 
 function cut(text: string, room: number): string {
   if (bytes(text) <= room) return text;
-  const kept = Buffer.from(text).subarray(0, Math.max(0, room - bytes(cutNote)));
+  const kept = Buffer.from(text).subarray(0, Math.max(0, room - bytes(`\n${cutNote}`)));
   // A line that is cut in the middle says something else; so does a character.
   const end = kept.lastIndexOf("\n");
-  return room < bytes(cutNote) ? "" : `${kept.subarray(0, Math.max(0, end)).toString("utf8")}${cutNote}`;
+  return room < bytes(`\n${cutNote}`) ? "" : `${kept.subarray(0, Math.max(0, end)).toString("utf8")}\n${cutNote}`;
 }
 
 function bytes(text: string): number {

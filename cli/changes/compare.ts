@@ -58,7 +58,7 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   const diff = diffPlans(old, await inAccountOf(old, stack, plan, now));
   // Another version may write the same plan in another form.
   if (isEmpty(diff)) return { change: bareChange(stack, "same"), plan };
-  return { change: { ...changed(stack, diff), summary }, plan };
+  return { change: changed(stack, diff), plan };
 }
 
 /** The plan with the ids and ARNs of the older one's account, for a stack file that names another one or no longer none. */
@@ -67,7 +67,8 @@ async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Versio
   return now.plan(stack, old.cluster.accountId);
 }
 
-function changed(stack: string, diff: PlanDiff): StackChange {
+/** What the comparison of a stack's two plans says. */
+export function changed(stack: string, diff: PlanDiff): StackChange {
   const text = (...parts: readonly (readonly string[])[]): string =>
     parts
       .filter((part) => part.length > 0)

@@ -58,7 +58,7 @@ describe("the stacks that change", function () {
     assert.equal(first?.change.status, "changed");
     assert.match(first?.change.nodes ?? "", /^~ win2022: rolls one by one, 2 machines/m);
     assert.match(first?.change.nodes ?? "", /^ {2}linux: stays, 2 machines$/m);
-    assert.match(first?.change.summary ?? "", /^aws-dev: Kubernetes \d/);
+    assert.equal(first?.change.summary, "", "the plan of a stack that changes is with the run, not in the comment");
     assert.equal(first?.plan, aws);
     assert.equal(second?.change.status, "same");
   });
@@ -99,6 +99,19 @@ Billed by time
     });
   });
 
+  for (const stack of ["aws-prod", "azure-prod"])
+    it(`have a comment of fewer than sixty lines, whatever changes in ${stack}`, async () => {
+      const config = stackConfig(stack);
+      const [old, tagged] = [await planOf(stack, config), await planOf(stack, { ...config, "fenestra:tags": '{"owner":"web"}' })];
+      const now = { stacks: [stack], plan: async () => tagged };
+      const [compared] = await compareStacks({ stacks: [stack], plan: async () => planJson(old) }, now);
+      const { nodes, values } = compared?.change ?? assert.fail("nothing was compared");
+      assert.ok(values.split("\n").length > 60, "there is more to say than a comment holds");
+      const comment = changesComment(compared === undefined ? [] : [compared.change], source);
+      assert.ok(comment.split("\n").length < 60, String(comment.split("\n").length));
+      for (const line of nodes.split("\n")) assert.ok(comment.includes(line), line);
+    });
+
   it("may be new or gone", async () => {
     const compared = await compareStacks(texts(["aws-dev"]), now("azure-dev"));
     const shown = compared.map(({ change: { stack, status, overview }, plan }) => [stack, status, overview?.pools.length, plan?.stack]);
@@ -106,6 +119,7 @@ Billed by time
       ["aws-dev", "removed", undefined, undefined],
       ["azure-dev", "added", 3, "azure-dev"],
     ]);
+    assert.match(compared[1]?.change.summary ?? "", /^azure-dev: Kubernetes \d/);
     assert.match(compared[0]?.change.reason ?? "", /^The stack file is removed. No resource is deleted by that/);
   });
 
@@ -174,7 +188,6 @@ const change = (over: Partial<StackChange> = {}): StackChange => ({
   },
   nodes: "Nodes\n! aws-dev-control-plane-0-instance: is replaced",
   values: "Resources: + 1",
-  summary: "aws-dev: Kubernetes 1.36.3\n",
   ...over,
 });
 
@@ -187,7 +200,7 @@ describe("the comment on a pull request", () => {
     assert.equal(
       changesComment([change(), same, failed], source),
       `${marker}
-Plan of \`${source.sha}\`, made without an account. The plans as pages, and every file of every machine, are with [the run](${source.runUrl}).
+Plan of \`${source.sha}\`, made without an account. With [the run](${source.runUrl}) are the plans as pages, whole comparisons, and all files of machines.
 
 | Stack | | Control plane | Pools | + new ~ changed - removed ! replaced or may be | Findings |
 | --- | --- | --- | --- | --- | --- |
@@ -219,14 +232,6 @@ Resources: + 1
 \`\`\`\`
 
 </details>
-
-<details><summary><code>aws-dev</code>: the plan</summary>
-
-\`\`\`\`text
-aws-dev: Kubernetes 1.36.3
-\`\`\`\`
-
-</details>
 `,
     );
   });
@@ -241,10 +246,9 @@ aws-dev: Kubernetes 1.36.3
   ];
   it("lets no text of a branch out of its block", () => {
     for (const text of hostile) {
-      const comment = changesComment(
-        [change({ reason: text, nodes: text, values: text, findings: text, files: text, summary: text })],
-        source,
-      );
+      // Of two stacks, since that of one has less room.
+      const first = change({ reason: text, nodes: text, values: text });
+      const comment = changesComment([first, { ...bareChange("b", "added"), findings: text, files: text, summary: text }], source);
       assert.doesNotMatch(outside(comment), /octocat|example\.com|merge/, JSON.stringify(text.slice(0, 40)));
       assert.equal(outside(comment).split(marker).length, 2);
       assert.equal(outside(comment).split("</details>").length, 7);
@@ -291,13 +295,24 @@ aws-dev: Kubernetes 1.36.3
     );
   });
 
+  it("has fewer than sixty lines for a stack, folded ones too: what decides first, then what there is room for", () => {
+    const many = (name: string, lines: number): string => Array.from({ length: lines }, (_, line) => `${name} ${line}`).join("\n");
+    const long = change({ nodes: many("node", 20), findings: many("finding", 3), values: many("value", 900), files: many("file", 900) });
+    const comment = changesComment([long], source);
+    assert.ok(comment.split("\n").length < 60, String(comment.split("\n").length));
+    assert.match(comment, /\nnode 19\n````[\s\S]*\nfinding 2\n````[\s\S]*\nvalue 4\n\.\.\. the rest is with the run\n````/);
+    assert.doesNotMatch(comment, /file 0/);
+    const two = changesComment([long, change({ stack: "aws-prod", values: "short\n" })], source);
+    assert.match(two, /\nshort\n````/);
+  });
+
   it("gives short texts whole, and long ones the room that is left, cut at a line", () => {
-    const long = "0123456789\n".repeat(20_000);
-    const short = change({ stack: "aws-prod", values: "short\n", summary: "" });
-    const comment = changesComment([change({ files: long, summary: long }), short], source);
+    const lines = `${"0123456789".repeat(1000)}\n`.repeat(10);
+    const short = change({ stack: "aws-prod", values: "short\n" });
+    const comment = changesComment([change({ nodes: lines, values: lines }), short], source);
     assert.match(comment, /\nshort\n````/);
-    assert.equal(comment.match(/\n0123456789\n\.\.\. the rest is with the run\n````/g)?.length, 2);
-    assert.ok(Buffer.byteLength(comment) > commentLimit - 60);
+    assert.equal(comment.match(/\n(0123456789)+\n\.\.\. the rest is with the run\n````/g)?.length, 2);
+    assert.ok(Buffer.byteLength(comment) > commentLimit - 20_010);
   });
 
   it("reads the file that the plan wrote, and no other", () => {

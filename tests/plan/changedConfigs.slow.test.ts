@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import path from "node:path";
+import { changesComment } from "../../cli/changes/comment.ts";
+import { changed } from "../../cli/changes/compare.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";
@@ -84,7 +86,9 @@ describe("a changed stack file", function () {
           ]),
         );
       const diff = diffPlans(old, plan);
-      assert.ok(decisive(diff).flat().length < 60, "a comment shows so many lines without a click");
+      const comment = changesComment([changed("s", diff)], { sha: "0", runUrl: "https://example.com" });
+      assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
+      for (const line of decisive(diff).flat()) assert.ok(comment.includes(line), line);
       table.set(what, { ...table.get(what), [cloud]: cellsOf(diff) });
       assert.deepEqual(sorted(wordsOf(diff), " "), sorted({ ...none, ...expected }, " "));
     });
