@@ -13,6 +13,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
+import { untilRoleIsKnown } from "./roleLag.ts";
 
 export interface ExistingNetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network" | "kubernetes" | "pools">;
@@ -85,10 +86,11 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
    */
   grantControllers(principalId: pulumi.Input<string>): void {
     const { existing } = this.#args;
+    const name = `${this.#name}-controllers`;
     const assignment = new RoleAssignment(
-      `${this.#name}-controllers`,
+      name,
       { principalId, principalType: "ServicePrincipal", roleDefinitionId: this.#controllerRole(), scope: existing.id },
-      { parent: this, replaceOnChanges: ["roleDefinitionId", "principalType"] },
+      { parent: this, replaceOnChanges: ["roleDefinitionId", "principalType"], hooks: { onError: [untilRoleIsKnown(name)] } },
     );
     this.egress.push(assignment);
   }

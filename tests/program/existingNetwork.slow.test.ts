@@ -106,6 +106,10 @@ describe("an existing network", () => {
         }[cloud],
       );
       assert.deepEqual(await compared(cloud, recorded), ["", ""]);
+      if (cloud === "aws") return;
+      const name = "azure-existing-network-controllers";
+      const { onError } = resource(recorded, "azure-native:authorization:RoleAssignment", name).options.hooks;
+      assert.deepEqual([onError, recorded.hooks.has(name)], [[name], true], "its role is a moment old");
     });
 
     it(`of ${cloud} is compared before any machine is made`, async () => {
