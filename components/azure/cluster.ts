@@ -246,6 +246,7 @@ export class Cluster extends pulumi.ComponentResource {
           ...network.names,
           securityGroupName: securityGroupName(cluster, "workers"),
           identityClientId,
+          tagsMap: this.#spec.tags,
         }),
       );
   }

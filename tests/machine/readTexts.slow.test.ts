@@ -42,6 +42,7 @@ const azureJson = azureCloudConfig({
   subnetName: "private-1",
   securityGroupName: "workers",
   identityClientId: id,
+  tagsMap: { "fenestra:cluster": "azure-prod", owner: "a, b = c" },
 });
 const mirrors = {
   _default: "https://all.example.com",

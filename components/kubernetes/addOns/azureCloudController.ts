@@ -26,6 +26,8 @@ export interface AzureCloudConfigArgs {
   readonly securityGroupName: string;
   /** Client id, not resource id, of the control plane's identity. */
   readonly identityClientId: string;
+  /** Tags of the load balancers and addresses that it makes, and of the security group, which has them already. */
+  readonly tagsMap: Readonly<Record<string, string>>;
 }
 
 /**

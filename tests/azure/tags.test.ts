@@ -1,0 +1,19 @@
+import assert from "node:assert/strict";
+import { mapOf, textOf } from "../../plan/program/values.ts";
+import { ofType, resource, runSpec, specOf } from "../support/mocks.ts";
+import { azureType } from "./run.ts";
+
+describe("tags on Azure", () => {
+  it("are on what the cloud controller makes too: load balancers of Services and their addresses", async () => {
+    const spec = specOf("azure-dev");
+    const recorded = await runSpec({ ...spec, tags: { ...spec.tags, owner: "a, b = c" } });
+    const { inputs } = resource(recorded, azureType("network:NetworkSecurityGroup"), "azure-dev-security-workers");
+    const config = [...ofType(recorded, "kubernetes:core/v1:Secret").values()].find(
+      ({ inputs: { metadata } }) => mapOf(metadata).name === "azure-cloud-provider",
+    );
+    const { tagsMap } = JSON.parse(textOf(mapOf(config?.inputs.stringData)["cloud-config"]) ?? "");
+    assert.deepEqual(tagsMap, { "fenestra:cluster": "azure-dev", "fenestra:environment": "development", owner: "a, b = c" });
+    // The controller tags that group as well: with other tags, each update would take its own off again.
+    assert.deepEqual(mapOf(inputs.tags), tagsMap);
+  });
+});
