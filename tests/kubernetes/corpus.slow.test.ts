@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readDocument } from "../docs/documents.ts";
 import { until } from "../support/apiServer.ts";
 import { corpus } from "./corpus.ts";
 import { CorpusCluster, differences, share, shareInReadme } from "./corpusRun.ts";
@@ -73,6 +74,15 @@ describe("published workloads, on a real API server with its scheduler", functio
           await until("no difference", async () => (await apply("diff")).code === 0);
           await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
         });
+
+    it("take what the manual shows as it is, without a warning", async () => {
+      const shown = readDocument("docs/windows-applications.md").blocks.filter(({ language }) => language === "yaml");
+      assert.ok(shown.length >= 2);
+      for (const { text, line } of shown) {
+        const taken = await cluster.api.kubectl(["apply", "--server-side", "--dry-run=server", "--namespace", "corpus", "-f", "-"], text);
+        assert.deepEqual([taken.code, taken.stderr], [0, ""], `line ${line}: ${taken.stderr}`);
+      }
+    });
 
     it("prefer the newest build where any would do, and leave the pod's own order", async () => {
       const made = async (name: string) =>
