@@ -3,6 +3,7 @@ import { requireMinorFacts } from "../../model/releases.ts";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { meansWindows, text } from "../guardRails/cel.ts";
+import { mutationManifests } from "../guardRails/policy.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
 /** Variables of the pods of service accounts, by `namespace/name`. */
@@ -54,68 +55,28 @@ export function workloadIdentityManifests(
   if (named.length === 0) return [];
   const { audience, fileVariable } = tokenFacts[cloud];
   const file = (os: keyof typeof identityFolders): string => text(`${identityFolders[os]}${separators[os]}token`);
-  return [
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "MutatingAdmissionPolicy",
-      metadata: { name: identityPolicyName },
-      spec: {
-        matchConstraints: { resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["pods"] }] },
-        matchConditions: [
-          {
-            name: "has-an-identity",
-            expression: `(request.namespace + "/" + (has(object.spec.serviceAccountName) ? object.spec.serviceAccountName : "default")) in ${JSON.stringify(named.map(accountKey))}`,
-          },
-          { name: "has-no-token", expression: `!has(object.spec.volumes) || !object.spec.volumes.exists(v, v.name == ${text(volume)})` },
-        ],
-        variables: [
-          { name: "environments", expression: environments },
-          { name: "windows", expression: meansWindows("object.spec", []) },
-          {
-            name: "env",
-            expression: `variables.environments[request.namespace + "/" + object.spec.serviceAccountName] + [{"name": ${text(fileVariable)}, "value": variables.windows ? ${file("windows")} : ${file("linux")}}]`,
-          },
-          {
-            name: "mount",
-            expression: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(identityFolders.windows)} : ${text(identityFolders.linux)}), "readOnly": dyn(true)}`,
-          },
-          {
-            name: "volume",
-            expression: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${identityTokenSeconds}), "path": dyn("token")}}]})}`,
-          },
-        ],
-        failurePolicy: "Fail",
-        // Others that add containers later: they come with their own variables, or not at all.
-        reinvocationPolicy: "Never",
-        mutations: [
-          {
-            patchType: "JSONPatch",
-            jsonPatch: {
-              expression: [
-                ...["containers", "initContainers"].map((list) => `(${intoContainers(list)})`),
-                `(has(object.spec.volumes) ? [${add('"/spec/volumes/-"', "variables.volume")}] : [${add('"/spec/volumes"', "[variables.volume]")}])`,
-              ].join(" + "),
-            },
-          },
-        ],
-      },
+  return mutationManifests({
+    name: identityPolicyName,
+    operations: ["CREATE"],
+    conditions: {
+      "has-an-identity": `(request.namespace + "/" + (has(object.spec.serviceAccountName) ? object.spec.serviceAccountName : "default")) in ${JSON.stringify(named.map(accountKey))}`,
+      "has-no-token": `!has(object.spec.volumes) || !object.spec.volumes.exists(v, v.name == ${text(volume)})`,
     },
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "MutatingAdmissionPolicyBinding",
-      metadata: { name: identityPolicyName },
-      spec: {
-        policyName: identityPolicyName,
-        matchResources: {
-          namespaceSelector: {
-            matchExpressions: [
-              { key: "kubernetes.io/metadata.name", operator: "In", values: [...new Set(named.map(({ namespace }) => namespace))] },
-            ],
-          },
-        },
-      },
+    variables: {
+      environments,
+      windows: meansWindows("object.spec", []),
+      env: `variables.environments[request.namespace + "/" + object.spec.serviceAccountName] + [{"name": ${text(fileVariable)}, "value": variables.windows ? ${file("windows")} : ${file("linux")}}]`,
+      mount: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(identityFolders.windows)} : ${text(identityFolders.linux)}), "readOnly": dyn(true)}`,
+      volume: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${identityTokenSeconds}), "path": dyn("token")}}]})}`,
     },
-  ];
+    // Others that add containers later: they come with their own variables, or not at all.
+    reinvocationPolicy: "Never",
+    patches: [
+      ...["containers", "initContainers"].map((list) => `(${intoContainers(list)})`),
+      `(has(object.spec.volumes) ? [${add('"/spec/volumes/-"', "variables.volume")}] : [${add('"/spec/volumes"', "[variables.volume]")}])`,
+    ].join(" + "),
+    namespaces: [...new Set(named.map(({ namespace }) => namespace))],
+  });
 }
 
 function add(path: string, value: string): string {

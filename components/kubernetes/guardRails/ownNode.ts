@@ -50,20 +50,16 @@ const ownNode: Policy = {
   name: "fenestra-own-node",
   when: `${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))}`,
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["nodes", "nodes/status"] }],
-  variables: [
-    { name: "kubelet", expression: kubelet },
-    {
-      name: "own",
-      // The API server takes the node from the token, which the kubelet of that node had made for a pod on it.
-      expression: `variables.kubelet ? request.userInfo.username : "system:node:" + request.userInfo.extra[?"authentication.kubernetes.io/node-name"][0].orValue("")`,
-    },
-    { name: "labels", expression: "object.metadata.?labels.orValue({})" },
-    { name: "labelsBefore", expression: before("metadata.?labels", "{}") },
-    { name: "taints", expression: "object.spec.?taints.orValue([])" },
-    { name: "taintsBefore", expression: before("spec.?taints", "[]") },
-    { name: "mayLabel", expression: keysOf("labels") },
-    { name: "mayUntaint", expression: keysOf("untaints") },
-  ],
+  variables: {
+    kubelet: kubelet,
+    own: `variables.kubelet ? request.userInfo.username : "system:node:" + request.userInfo.extra[?"authentication.kubernetes.io/node-name"][0].orValue("")`,
+    labels: "object.metadata.?labels.orValue({})",
+    labelsBefore: before("metadata.?labels", "{}"),
+    taints: "object.spec.?taints.orValue([])",
+    taintsBefore: before("spec.?taints", "[]"),
+    mayLabel: keysOf("labels"),
+    mayUntaint: keysOf("untaints"),
+  },
   validations: [
     {
       expression: `variables.own == "system:node:" + object.metadata.name`,
@@ -111,7 +107,7 @@ const noBalancers = ({ kubernetes, controlPlane: { members }, facts, network }: 
 const serviceStatus = (spec: Addresses): Policy => ({
   name: "fenestra-service-status",
   resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["UPDATE"], resources: ["services/status"] }],
-  variables: [],
+  variables: {},
   validations: [
     {
       expression: `object.status.?loadBalancer.?ingress.orValue([]).all(i, !has(i.ip) || ${texts(noBalancers(spec))}.all(c, !cidr(c).containsIP(i.ip)))`,

@@ -1,5 +1,5 @@
 import { text } from "./cel.ts";
-import type { Binding, Policy, Validation, Variable } from "./policy.ts";
+import type { Binding, Policy, Validation, Variables } from "./policy.ts";
 
 /** One check of a policy. */
 interface Check {
@@ -15,7 +15,7 @@ export interface PodPolicy {
   /** CEL under which it looks at a pod at all; `variables.pod` is the pod's spec. */
   readonly when: string;
   /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
-  readonly variables?: readonly Variable[];
+  readonly variables?: Variables;
   readonly checks: readonly Check[];
   /** Operations on Pods that are checked; workloads are checked whenever their pod template changes. */
   readonly operations: ("CREATE" | "UPDATE")[];
@@ -68,15 +68,15 @@ export function podPolicy({ name, operations, ephemeralContainers, bindings, ...
       ...(ephemeralContainers ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }] : []),
       ...workloadRules,
     ],
-    variables: [
-      { name: "pod", expression: specOf("object") },
-      { name: "before", expression: specOf("oldObject") },
-      { name: "path", expression: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"') },
+    variables: {
+      pod: specOf("object"),
+      before: specOf("oldObject"),
+      path: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
       // A workload that is scaled or was there before the policy is left alone.
-      { name: "isNew", expression: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before` },
-      ...(policy.variables ?? []),
-      { name: "applies", expression: `variables.isNew && (${policy.when})` },
-    ],
+      isNew: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before`,
+      ...policy.variables,
+      applies: `variables.isNew && (${policy.when})`,
+    },
     validations: policy.checks.map(({ expression, message }) => ({
       expression: `!variables.applies || (${expression})`,
       ...messageOf(message),

@@ -1,4 +1,4 @@
-import type { Manifest } from "../manifest.ts";
+import type { Manifest, Text } from "../manifest.ts";
 
 /** A ValidatingAdmissionPolicy and where it acts. */
 export interface Policy {
@@ -7,7 +7,7 @@ export interface Policy {
   /** CEL: whether it looks at a request. Default: at all. */
   readonly when?: string;
   /** In the order in which they refer to each other. */
-  readonly variables: readonly Variable[];
+  readonly variables: Variables;
   readonly validations: readonly Validation[];
   readonly bindings: readonly Binding[];
 }
@@ -20,11 +20,8 @@ interface ResourceRule {
   readonly resources: string[];
 }
 
-/** A name for a CEL expression: `variables.NAME` in those after it. */
-export interface Variable {
-  readonly name: string;
-  readonly expression: string;
-}
+/** CEL expressions by their names: `variables.NAME` in those after it. */
+export type Variables = Readonly<Record<string, Text>>;
 
 /** One check of a policy, as the API server takes it. */
 export interface Validation {
@@ -49,6 +46,50 @@ export interface Requirement {
   readonly values: string[];
 }
 
+/** Expressions with their names, as the API server takes them. */
+const expressions = (of: Variables) => Object.entries(of).map(([name, expression]) => ({ name, expression }));
+
+/** A MutatingAdmissionPolicy on pods, and where it acts. */
+interface Mutation {
+  readonly name: string;
+  readonly operations: ("CREATE" | "UPDATE")[];
+  /** CEL that must all be true, or the policy does not look at a pod. */
+  readonly conditions: Variables;
+  readonly variables: Variables;
+  /** Whether it runs again after others that change the pod. */
+  readonly reinvocationPolicy: "Never" | "IfNeeded";
+  /** CEL of the patches. */
+  readonly patches: string;
+  /** Namespaces in which it acts. Default: all. */
+  readonly namespaces?: string[];
+}
+
+/** The objects of a policy that changes pods. */
+export function mutationManifests({ name, namespaces, ...policy }: Mutation): readonly Manifest[] {
+  const matchExpressions = [{ key: "kubernetes.io/metadata.name", operator: "In", values: namespaces ?? [] }];
+  return [
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingAdmissionPolicy",
+      metadata: { name },
+      spec: {
+        matchConstraints: { resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] }] },
+        matchConditions: expressions(policy.conditions),
+        variables: expressions(policy.variables),
+        failurePolicy: "Fail",
+        reinvocationPolicy: policy.reinvocationPolicy,
+        mutations: [{ patchType: "JSONPatch", jsonPatch: { expression: policy.patches } }],
+      },
+    },
+    {
+      apiVersion: "admissionregistration.k8s.io/v1",
+      kind: "MutatingAdmissionPolicyBinding",
+      metadata: { name },
+      spec: { policyName: name, ...(namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions } } }) },
+    },
+  ];
+}
+
 /** The objects of a policy. */
 export function policyManifests(policy: Policy): readonly Manifest[] {
   return [
@@ -60,7 +101,7 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
         failurePolicy: "Fail",
         matchConstraints: { resourceRules: policy.resourceRules.map((rule) => ({ ...rule })) },
         ...(policy.when === undefined ? {} : { matchConditions: [{ name: "when", expression: policy.when }] }),
-        variables: [...policy.variables],
+        variables: expressions(policy.variables),
         validations: [...policy.validations],
       },
     },

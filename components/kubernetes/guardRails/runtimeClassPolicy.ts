@@ -17,7 +17,7 @@ import {
   toleratesWindows,
 } from "./cel.ts";
 import { imageReleases, releasesExpression } from "./imageReleases.ts";
-import type { Variable } from "./policy.ts";
+import { mutationManifests, type Variables } from "./policy.ts";
 
 /** Name of the policy that places Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
@@ -39,41 +39,32 @@ const buildsWhere = (builds: readonly WindowsFacts[], test: (build: WindowsFacts
  *
  * @param pod the pod's spec, as CEL
  */
-export function windowsVariables(builds: readonly WindowsFacts[], pod: string): readonly Variable[] {
+export function windowsVariables(builds: readonly WindowsFacts[], pod: string): Variables {
   const selector = `${pod}.nodeSelector`;
   const names = texts(builds.map(({ name }) => name));
   const affinity = (build: string): string =>
     `${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).all(e, e.key != ${text(buildLabel)} || (e.operator == "In" && ${build} in e.?values.orValue([])) || (e.operator == "NotIn" && !(${build} in e.?values.orValue([]))) || e.operator == "Exists"))`;
-  return [
+  return {
     // The mutation comes before the API server's own validation, which says that an image is missing.
-    { name: "images", expression: `(${allContainers(pod)}).map(c, has(c.image), c.image)` },
-    { name: "releases", expression: releasesExpression },
-    { name: "terms", expression: `${affinityTerms(pod)}.size()` },
-    { name: "class", expression: `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName : ""` },
+    images: `(${allContainers(pod)}).map(c, has(c.image), c.image)`,
+    releases: releasesExpression,
+    terms: `${affinityTerms(pod)}.size()`,
+    class: `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName : ""`,
     // Builds that the pod itself allows, and those that run its images.
-    {
-      name: "chosen",
-      expression: buildsWhere(builds, ({ name, build }) =>
-        [
-          `(!has(${selector}) || !(${text(buildLabel)} in ${selector}) || ${selector}[${text(buildLabel)}] == ${text(build)})`,
-          `(variables.terms == 0 || ${affinity(text(build))})`,
-          `(variables.class == ${text(name)} || !(variables.class in ${names}))`,
-        ].join(" && "),
-      ),
-    },
+    chosen: buildsWhere(builds, ({ name, build }) =>
+      [
+        `(!has(${selector}) || !(${text(buildLabel)} in ${selector}) || ${selector}[${text(buildLabel)}] == ${text(build)})`,
+        `(variables.terms == 0 || ${affinity(text(build))})`,
+        `(variables.class == ${text(name)} || !(variables.class in ${names}))`,
+      ].join(" && "),
+    ),
     // Of a class that is not ours, or of Hyper-V isolation, nobody here knows which images it runs.
-    { name: "ownClass", expression: `variables.class != "" && !(variables.class in ${names})` },
-    {
-      name: "able",
-      expression: buildsWhere(builds, (build) => `variables.ownClass || variables.releases.all(r, r in ${texts(runs(build))})`),
-    },
-    { name: "builds", expression: "variables.chosen.filter(b, b in variables.able)" },
-    {
-      name: "runtimeClass",
-      expression:
-        'variables.builds.size() == 1 || (variables.builds.size() > 1 && variables.releases.size() > 0) ? variables.builds[0] : ""',
-    },
-  ];
+    ownClass: `variables.class != "" && !(variables.class in ${names})`,
+    able: buildsWhere(builds, (build) => `variables.ownClass || variables.releases.all(r, r in ${texts(runs(build))})`),
+    builds: "variables.chosen.filter(b, b in variables.able)",
+    runtimeClass:
+      'variables.builds.size() == 1 || (variables.builds.size() > 1 && variables.releases.size() > 0) ? variables.builds[0] : ""',
+  };
 }
 
 /**
@@ -92,6 +83,11 @@ export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly Cl
 }
 
 const add = (path: string, value: string): string => `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
+
+/** Patches one after the other. */
+function sum(...parts: readonly string[]): string {
+  return parts.map((part) => `(${part})`).join(" + ");
+}
 
 /** CEL of a value as a patch takes it: lists and maps of CEL have elements of one type each. */
 function literal(value: unknown): string {
@@ -112,13 +108,11 @@ const tolerate = (): string => {
  * Labels that the pod's nodes must have, in place of a class: the scheduler does not look at `spec.os`, so the pod would land on Linux and be
  * rejected by the kubelet repeatedly. One with images of a release that no node runs waits for such a node.
  */
-const select = [
+const select = sum(
   `has(object.spec.nodeSelector) || (variables.choosesOs && variables.lacking == "") ? [] : [${add('"/spec/nodeSelector"', "{}")}]`,
   `variables.choosesOs ? [] : [${add('"/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os")', '"windows"')}]`,
   `variables.lacking == "" ? [] : [${add(`"/spec/nodeSelector/" + jsonpatch.escapeKey(${text(buildLabel)})`, "variables.lacking")}]`,
-]
-  .map((part) => `(${part})`)
-  .join(" + ");
+);
 
 /** Where nodes of several builds would do: the newest first. The pod's own order stays. */
 function prefer(builds: readonly WindowsFacts[]): string {
@@ -130,13 +124,11 @@ function prefer(builds: readonly WindowsFacts[]): string {
     }));
   const field = "preferredDuringSchedulingIgnoredDuringExecution";
   const path = "/spec/affinity";
-  return [
+  return sum(
     `has(object.spec.affinity) ? [] : [${add(text(path), "{}")}]`,
     `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
     `has(object.spec.affinity) && has(object.spec.affinity.nodeAffinity) && has(object.spec.affinity.nodeAffinity.${field}) ? [] : [${add(text(`${path}/nodeAffinity/${field}`), literal(terms))}]`,
-  ]
-    .map((part) => `(${part})`)
-    .join(" + ");
+  );
 }
 
 /**
@@ -148,13 +140,11 @@ function prefer(builds: readonly WindowsFacts[]): string {
 function placement(builds: readonly WindowsFacts[]): string {
   const setClass = `[${add('"/spec/runtimeClassName"', "variables.runtimeClass")}]`;
   const several = 'variables.free && variables.class == "" && variables.builds.size() > 1';
-  return [
+  return sum(
     tolerate(),
     `variables.setsClass ? ${setClass} : variables.choosesLinux ? [] : ${select}`,
     ...(builds.length > 1 ? [`variables.release == "" && ${several} ? ${prefer(builds)} : []`] : []),
-  ]
-    .map((part) => `(${part})`)
-    .join(" + ");
+  );
 }
 
 /**
@@ -166,12 +156,10 @@ function restore(classes: readonly RuntimeClassFacts[]): string {
   const selector = "object.spec.?nodeSelector.orValue({})";
   const before = "oldObject.spec.?nodeSelector.orValue({})";
   const lostOurs = `${selector}.all(k, k in ${before} && ${selector}[k] == ${before}[k]) && ${before}.all(k, k in ${selector} || k in ${ours})`;
-  return [
+  return sum(
     `${selector} != ${before} && ${lostOurs} ? [${add('"/spec/nodeSelector"', "oldObject.spec.nodeSelector")}] : []`,
     `${toleratesWindows("oldObject.spec")} ? (${tolerate()}) : []`,
-  ]
-    .map((part) => `(${part})`)
-    .join(" + ");
+  );
 }
 
 /**
@@ -185,55 +173,29 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools
   const foreign = imageReleases.map(({ name, build }) => `${text(name)}: ${text(build)}`).join(", ");
   const undecided = 'variables.free && variables.class == ""';
   const lacks = `variables.releases.size() == 1 && variables.able.size() == 0 && variables.chosen.size() == ${builds.length}`;
-  return [
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "MutatingAdmissionPolicy",
-      metadata: { name: runtimeClassPolicyName },
-      spec: {
-        matchConstraints: {
-          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["pods"] }],
-        },
-        matchConditions: [
-          {
-            name: "means-windows",
-            expression: meansWindows(
-              pod,
-              classes.map(({ name }) => name),
-            ),
-          },
-        ],
-        variables: [
-          ...windowsVariables(builds, pod),
-          { name: "tolerates", expression: toleratesWindows(pod) },
-          { name: "choosesOs", expression: choosesWindows(pod) },
-          { name: "choosesLinux", expression: selectsOs(pod, "linux") },
-          { name: "free", expression: `!(${ofDaemonSet}) && !(${isHostProcess(pod)})` },
-          // RuntimeClass admission compares each toleration with each: with thousands of them it would not end in time.
-          { name: "many", expression: `has(${pod}.tolerations) && ${pod}.tolerations.size() > 1000` },
-          { name: "fits", expression: `${undecided} && variables.runtimeClass != "" && !variables.choosesLinux` },
-          { name: "setsClass", expression: "variables.fits && !variables.many" },
-          {
-            name: "release",
-            expression: `variables.fits ? variables.runtimeClass : ${undecided} && ${lacks} ? variables.releases[0] : ""`,
-          },
-          { name: "lacking", expression: `variables.release == "" ? "" : {${foreign}}[variables.release]` },
-        ],
-        failurePolicy: "Fail",
-        reinvocationPolicy: "IfNeeded",
-        mutations: [
-          {
-            patchType: "JSONPatch",
-            jsonPatch: { expression: `request.operation == "CREATE" ? (${placement(builds)}) : (${restore(classes)})` },
-          },
-        ],
-      },
+  return mutationManifests({
+    name: runtimeClassPolicyName,
+    operations: ["CREATE", "UPDATE"],
+    conditions: {
+      "means-windows": meansWindows(
+        pod,
+        classes.map(({ name }) => name),
+      ),
     },
-    {
-      apiVersion: "admissionregistration.k8s.io/v1",
-      kind: "MutatingAdmissionPolicyBinding",
-      metadata: { name: runtimeClassPolicyName },
-      spec: { policyName: runtimeClassPolicyName },
+    variables: {
+      ...windowsVariables(builds, pod),
+      tolerates: toleratesWindows(pod),
+      choosesOs: choosesWindows(pod),
+      choosesLinux: selectsOs(pod, "linux"),
+      free: `!(${ofDaemonSet}) && !(${isHostProcess(pod)})`,
+      // RuntimeClass admission compares each toleration with each: with thousands of them it would not end in time.
+      many: `has(${pod}.tolerations) && ${pod}.tolerations.size() > 1000`,
+      fits: `${undecided} && variables.runtimeClass != "" && !variables.choosesLinux`,
+      setsClass: "variables.fits && !variables.many",
+      release: `variables.fits ? variables.runtimeClass : ${undecided} && ${lacks} ? variables.releases[0] : ""`,
+      lacking: `variables.release == "" ? "" : {${foreign}}[variables.release]`,
     },
-  ];
+    reinvocationPolicy: "IfNeeded",
+    patches: `request.operation == "CREATE" ? (${placement(builds)}) : (${restore(classes)})`,
+  });
 }

@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { text, texts } from "./cel.ts";
 import { namespaceLabels, notAllowed, notSystem } from "./namespaces.ts";
-import type { Policy, Variable } from "./policy.ts";
+import type { Policy, Variables } from "./policy.ts";
 
 const label = namespaceLabels.externalAddresses;
 const effect = "every node, also of the control plane, would send what it has for such an address to this Service's pods";
@@ -9,19 +9,19 @@ const effect = "every node, also of the control plane, would send what it has fo
 /**
  * Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a field that is absent.
  */
-function nowAndBefore(name: string, field: string, none: string): readonly Variable[] {
-  return [
-    { name, expression: `has(object.${field}) ? object.${field} : ${none}` },
-    { name: `${name}Before`, expression: `request.operation == "UPDATE" && has(oldObject.${field}) ? oldObject.${field} : ${none}` },
-  ];
+function nowAndBefore(name: string, field: string, none: string): Variables {
+  return {
+    [name]: `has(object.${field}) ? object.${field} : ${none}`,
+    [`${name}Before`]: `request.operation == "UPDATE" && has(oldObject.${field}) ? oldObject.${field} : ${none}`,
+  };
 }
 
 /** Addresses that kube-proxy makes the Service's on every node, whoever has them (kubernetes/kubernetes, pkg/proxy/iptables/proxier.go). */
 const externalAddresses: Pick<Policy, "validations" | "variables"> = {
-  variables: [
+  variables: {
     ...nowAndBefore("addresses", "spec.externalIPs", "[]"),
-    { name: "added", expression: "variables.addresses.filter(ip, !(ip in variables.addressesBefore))" },
-  ],
+    added: "variables.addresses.filter(ip, !(ip in variables.addressesBefore))",
+  },
   validations: [
     {
       expression: "variables.added.size() == 0",
@@ -50,12 +50,12 @@ const chosen = (when: "" | "Before"): string => `${texts(choices)}.map(k, variab
  * load balancer has it: that of the API would lose its own.
  */
 const azureAnnotations: Pick<Policy, "validations" | "variables"> = {
-  variables: [
+  variables: {
     ...nowAndBefore("annotations", "metadata.annotations", "{}"),
     ...nowAndBefore("balancerIp", "spec.loadBalancerIP", '""'),
-    { name: "chosen", expression: chosen("") },
-    { name: "chosenBefore", expression: chosen("Before") },
-  ],
+    chosen: chosen(""),
+    chosenBefore: chosen("Before"),
+  },
   validations: [
     {
       expression: `!(${text(additional)} in variables.annotations) || ${valueAt(additional)} == ${valueAt(additional, "Before")}`,
@@ -81,7 +81,7 @@ export function servicePolicy(spec: Pick<ClusterSpec, "facts" | "kubernetes">): 
   return {
     name: "fenestra-external-addresses",
     resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["services"] }],
-    variables: parts.flatMap(({ variables }) => variables),
+    variables: Object.assign({}, ...parts.map(({ variables }) => variables)),
     validations: parts.flatMap(({ validations }) => validations),
     bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(label)] }],
   };

@@ -83,18 +83,12 @@ const stays = (field: string): string =>
 const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-control-plane",
   when: `!(${isMirror})`,
-  variables: [
-    { name: "wide", expression: `!(${stays("tolerations")}) && (${toleratesControlPlane}) && !(${selectsOs(pod, "windows")})` },
-    { name: "named", expression: `!(${stays("nodeName")}) && (${namesNode})` },
-    {
-      name: "why",
-      expression: `(variables.wide ? ${text(`pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "pods that name their node pass by its taints" : "")`,
-    },
-    {
-      name: "fix",
-      expression: `(variables.wide ? "name the taints that you mean in " + variables.path + ${text(`.tolerations (a value of charts: ${chartValues})`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "in place of " + variables.path + ".nodeName use a node selector or affinity on kubernetes.io/hostname, and for kubectl debug node --namespace kube-system" : "")`,
-    },
-  ],
+  variables: {
+    wide: `!(${stays("tolerations")}) && (${toleratesControlPlane}) && !(${selectsOs(pod, "windows")})`,
+    named: `!(${stays("nodeName")}) && (${namesNode})`,
+    why: `(variables.wide ? ${text(`pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "pods that name their node pass by its taints" : "")`,
+    fix: `(variables.wide ? "name the taints that you mean in " + variables.path + ${text(`.tolerations (a value of charts: ${chartValues})`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "in place of " + variables.path + ".nodeName use a node selector or affinity on kubernetes.io/hostname, and for kubectl debug node --namespace kube-system" : "")`,
+  },
   checks: [
     {
       expression: "!variables.wide && !variables.named",
@@ -122,12 +116,9 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
   return {
     name: "fenestra-taken-ports",
     when: "true",
-    variables: [
-      {
-        name: "taken",
-        expression: `[${taken.map(([number, by]) => `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, ${port} == ${number})) ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
-      },
-    ],
+    variables: {
+      taken: `[${taken.map(([number, by]) => `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, ${port} == ${number})) ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
+    },
     checks: [
       {
         expression: 'variables.taken == ""',
@@ -146,7 +137,7 @@ const networkPolicies = (message: string): Policy => ({
   resourceRules: [
     { apiGroups: ["networking.k8s.io"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["networkpolicies"] },
   ],
-  variables: [],
+  variables: {},
   validations: [{ expression: "false", message }],
   bindings: [{ suffix: "warn", actions: ["Warn", "Audit"] }],
 });

@@ -49,15 +49,12 @@ function placementPolicy(spec: Spec): PodPolicy {
   return {
     name: "fenestra-windows-placement",
     when: `(${isFor(spec)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
-    variables: [
+    variables: {
       ...windowsVariables(spec.windows, pod),
-      { name: "images_for", expression: joined("releases") },
-      { name: "nodes_of", expression: joined("chosen") },
-      {
-        name: "anywhere",
-        expression: `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, k in ${texts(general)})) && ${affinityTerms(pod)}.all(t, !has(t.matchFields) && t.?matchExpressions.orValue([]).all(e, e.key in ${texts(general)}))`,
-      },
-    ],
+      images_for: joined("releases"),
+      nodes_of: joined("chosen"),
+      anywhere: `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, k in ${texts(general)})) && ${affinityTerms(pod)}.all(t, !has(t.matchFields) && t.?matchExpressions.orValue([]).all(e, e.key in ${texts(general)}))`,
+    },
     checks: [
       {
         expression: `!(${saysWindows(pod)}) || !(${selectsOs(pod, "linux")})`,
@@ -88,16 +85,13 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   return {
     name: "fenestra-windows-limits",
     when: `(${isFor(spec)}) && !(${isHostProcess(pod)})`,
-    variables: [
-      { name: "containers", expression: allContainers(pod) },
-      { name: "ofDaemonSet", expression: ofDaemonSet },
+    variables: {
+      containers: allContainers(pod),
+      ofDaemonSet: ofDaemonSet,
       ...windowsVariables(spec.windows, pod),
-      {
-        name: "landsOn",
-        expression: 'variables.ofDaemonSet || variables.runtimeClass == "" ? variables.builds : [variables.runtimeClass]',
-      },
-      { name: "images_for", expression: joined("releases") },
-    ],
+      landsOn: 'variables.ofDaemonSet || variables.runtimeClass == "" ? variables.builds : [variables.runtimeClass]',
+      images_for: joined("releases"),
+    },
     checks: [
       {
         expression: "variables.releases.size() != 1 || variables.able.size() > 0",
@@ -144,10 +138,10 @@ function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   return {
     name: "fenestra-windows-nodes",
     when: isFor(spec),
-    variables: [
+    variables: {
       ...windowsVariables(spec.windows, pod),
-      { name: "fits", expression: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass` },
-    ],
+      fits: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass`,
+    },
     checks: checks.filter((_, index) => (index === 1 ? spec.windows.length > 1 : index === 0 || !setsClass)),
     operations: ["CREATE"],
     bindings: [{ suffix: "warn", actions: [...warns] }],
