@@ -24,7 +24,7 @@ export class NotYet extends Error {
  * @param what what is waited for, completing "gave up waiting for ..."
  * @throws CheckFailure with the last reason when the time is up
  */
-export async function until<T>(what: string, attempt: () => Promise<T>, options: UntilOptions): Promise<T> {
+export async function until<T>(what: string, options: UntilOptions, attempt: () => Promise<T>): Promise<T> {
   const { signal, limitMs, intervalMs = 500 } = options;
   try {
     return await poll(attempt, {

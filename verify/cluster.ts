@@ -65,8 +65,8 @@ export async function makeNamespace(api: ClusterApi, prefix: string): Promise<st
   await api.core.createNamespace({ body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } } });
   await until(
     `the service account of namespace ${name}`,
-    () => api.core.readNamespacedServiceAccount({ namespace: name, name: "default" }),
     { signal: AbortSignal.timeout(accountMs), intervalMs: 200, lookAt: "the controller-manager's log" },
+    () => api.core.readNamespacedServiceAccount({ namespace: name, name: "default" }),
   ).catch(async (error: unknown) => {
     await api.core.deleteNamespace({ name });
     throw error;
@@ -87,16 +87,12 @@ export interface Removal {
 export async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
   const signal = AbortSignal.timeout(goneMs);
   try {
-    const left = await until(
-      `namespace ${name} to go`,
-      async () => {
-        const present = await ifFound(api.core.readNamespace({ name }));
-        if (present === undefined) return undefined;
-        if (present.metadata?.deletionTimestamp === undefined) await api.core.deleteNamespace({ name });
-        return emptied(present.status?.conditions ?? []);
-      },
-      { signal, intervalMs: 500 },
-    );
+    const left = await until(`namespace ${name} to go`, { signal, intervalMs: 500 }, async () => {
+      const present = await ifFound(api.core.readNamespace({ name }));
+      if (present === undefined) return undefined;
+      if (present.metadata?.deletionTimestamp === undefined) await api.core.deleteNamespace({ name });
+      return emptied(present.status?.conditions ?? []);
+    });
     return { clean: true, left };
   } catch (error) {
     return { clean: false, left: messageOf(error) };

@@ -74,6 +74,7 @@ export class ProbePods {
     const [namespace, name] = [this.#namespace, probePod.pod];
     return await until(
       `pod ${name} on node ${probePod.node} to be Ready`,
+      { signal, lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}` },
       async () => {
         const pod = await this.#api.core.readNamespacedPod({ namespace, name });
         const problem = podProblem(pod);
@@ -82,7 +83,6 @@ export class ProbePods {
         if (ip === undefined) throw new NotYet("it has no address");
         return { ...probePod, ip };
       },
-      { signal, lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}` },
     );
   }
 }

@@ -111,6 +111,7 @@ export function nodesCheck({ id, title, own, count, problems, skip }: WantedNode
     run: async ({ api, signal, note }) => {
       const names = await until(
         "the nodes",
+        { signal, intervalMs: 2_000, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
         async () => {
           const nodes = own((await api.core.listNode()).items.map(nodeFacts));
           if (nodes.length === 0) throw new NotYet("there are none");
@@ -119,7 +120,6 @@ export function nodesCheck({ id, title, own, count, problems, skip }: WantedNode
           if (wrong.length > 0) throw new NotYet(wrong.join("\n"));
           return nodes.map(({ name }) => name);
         },
-        { signal, intervalMs: 2_000, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
       );
       note(names.join(", "));
     },

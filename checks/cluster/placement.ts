@@ -27,6 +27,7 @@ async function place({ api, namespace, signal }: Context, body: V1Pod): Promise<
   });
   return await until(
     `the scheduler to decide about pod ${name}`,
+    { signal, intervalMs: 200, lookAt: describe(namespace, name) },
     async () => {
       const pod = await api.core.readNamespacedPod({ namespace, name });
       const node = pod.spec?.nodeName;
@@ -34,19 +35,14 @@ async function place({ api, namespace, signal }: Context, body: V1Pod): Promise<
       if (node === undefined && refused === undefined) throw new NotYet("it has said nothing");
       return { pod, node, refusal: node === undefined ? `${refused?.reason}: ${refused?.message}` : undefined };
     },
-    { signal, intervalMs: 200, lookAt: describe(namespace, name) },
   );
 }
 
 async function untilStarted({ api, namespace, signal }: Context, name: string): Promise<void> {
-  await until(
-    `pod ${name} to start`,
-    async () => {
-      const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
-      if (problem !== undefined) throw new NotYet(problem);
-    },
-    { signal, intervalMs: 1_000, lookAt: describe(namespace, name) },
-  );
+  await until(`pod ${name} to start`, { signal, intervalMs: 1_000, lookAt: describe(namespace, name) }, async () => {
+    const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
+    if (problem !== undefined) throw new NotYet(problem);
+  });
 }
 
 /** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
@@ -178,16 +174,12 @@ export function runtimeClassPolicyCheck(
     run: async (context) => {
       const { api, signal } = context;
       const lookAt = `kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding ${runtimeClassPolicy} -o yaml`;
-      const spec = await until(
-        "the policy",
-        async () => {
-          const admitted = await admittedWindowsPod(context, imageTag);
-          const given = admitted?.runtimeClassName;
-          if (given !== name) throw new NotYet(`it gave ${given ?? "no RuntimeClass"}`);
-          return admitted;
-        },
-        { signal, limitMs: inForceMs, intervalMs: 250, lookAt },
-      );
+      const spec = await until("the policy", { signal, limitMs: inForceMs, intervalMs: 250, lookAt }, async () => {
+        const admitted = await admittedWindowsPod(context, imageTag);
+        const given = admitted?.runtimeClassName;
+        if (given !== name) throw new NotYet(`it gave ${given ?? "no RuntimeClass"}`);
+        return admitted;
+      });
       const runtimeClass = await ifFound(api.node.readRuntimeClass({ name }));
       expect(runtimeClass !== undefined, `there is no RuntimeClass ${name}`, "kubectl get runtimeclasses");
       for (const [key, value] of Object.entries(runtimeClass.scheduling?.nodeSelector ?? {}))

@@ -169,6 +169,13 @@ export function workloadsCheck({ id = "workloads", slow = false, beforeProbes = 
       let lookAt: string | undefined;
       const found = await until(
         "all workloads",
+        {
+          signal,
+          intervalMs: 1_000,
+          get lookAt() {
+            return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
+          },
+        },
         async () => {
           const workloads = await allWorkloads(api);
           if (workloads.deployments.length + workloads.daemonSets.length === 0) throw new NotYet("there are none");
@@ -179,13 +186,6 @@ export function workloadsCheck({ id = "workloads", slow = false, beforeProbes = 
             throw new NotYet(problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"));
           }
           return workloads;
-        },
-        {
-          signal,
-          intervalMs: 1_000,
-          get lookAt() {
-            return lookAt ?? "kubectl get deployments,statefulsets,daemonsets -A";
-          },
         },
       );
       const { deployments, statefulSets, daemonSets } = found;

@@ -73,7 +73,7 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
       const present = (await api.core.listNamespacedPod({ namespace })).items.map(({ metadata }) => metadata?.name ?? "");
       if (names.some((name) => present.includes(name))) throw new NotYet(`${present.join(", ")} are there`);
     };
-    await until("both pods to be gone", left, { signal, limitMs: limitsMs.answer, intervalMs: 200 });
+    await until("both pods to be gone", { signal, limitMs: limitsMs.answer, intervalMs: 200 }, left);
     note(`${found.length} pods on ${node}`);
   } finally {
     await asAdministrator(["uncordon", node]);

@@ -97,7 +97,7 @@ describe("the engine of checks", () => {
       beats += 1;
     };
     const waits = check("waits", async ({ signal }) =>
-      until("the pod", () => Promise.reject(new NotYet("it is Pending")), { signal, intervalMs: 5 }),
+      until("the pod", { signal, intervalMs: 5 }, () => Promise.reject(new NotYet("it is Pending"))),
     );
     assert.deepEqual(await run([waits], { limitMs: 50, heartbeatMs: 10, onWaiting }), [
       "waits failed: gave up waiting for the pod: it is Pending",
@@ -132,10 +132,10 @@ describe("waiting in a check", () => {
       return "there";
     };
     const signal = AbortSignal.timeout(5_000);
-    assert.equal(await until("it", attempt, { signal, intervalMs: 1 }), "there");
-    await assert.rejects(until("it", fails, { signal }), { message: "it is broken", lookAt: "kubectl get it" });
+    assert.equal(await until("it", { signal, intervalMs: 1 }, attempt), "there");
+    await assert.rejects(until("it", { signal }, fails), { message: "it is broken", lookAt: "kubectl get it" });
     await assert.rejects(
-      until("it", () => Promise.reject(new Error("refused")), { signal, limitMs: 5, intervalMs: 1, lookAt: "log" }),
+      until("it", { signal, limitMs: 5, intervalMs: 1, lookAt: "log" }, () => Promise.reject(new Error("refused"))),
       { name: "CheckFailure", message: "gave up waiting for it: refused", lookAt: "log" },
     );
   });

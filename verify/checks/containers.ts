@@ -14,15 +14,11 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
     title: `kubectl logs shows what a container on each node of ${group.id} that was tried has written`,
     run: async ({ api, probePods, namespace, signal }) => {
       for (const { pod, node } of await probePods.ready(group, signal)) {
-        await until(
-          `the log of pod ${pod} on node ${node}`,
-          async () => {
-            const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
-            // The test image says on which port it serves.
-            if (!/^.*serving on port/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
-          },
-          { signal, intervalMs: 2_000, lookAt: kubelet },
-        );
+        await until(`the log of pod ${pod} on node ${node}`, { signal, intervalMs: 2_000, lookAt: kubelet }, async () => {
+          const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
+          // The test image says on which port it serves.
+          if (!/^.*serving on port/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
+        });
       }
     },
   };

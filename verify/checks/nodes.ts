@@ -64,13 +64,13 @@ export const servingCertificatesCheck: VerifyCheck = {
   run: async ({ api, signal, note }) => {
     const approved = await until(
       "the serving certificates",
+      { signal, intervalMs: 2_000, lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml" },
       async () => {
         const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? ""));
         const { problems, count } = certificateProblems(nodes, (await api.certificates.listCertificateSigningRequest()).items);
         if (problems.length > 0) throw new NotYet(problems.join("; "));
         return count;
       },
-      { signal, intervalMs: 2_000, lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml" },
     );
     if (approved === 0) throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
     note(`${approved} nodes have one`);
@@ -89,6 +89,7 @@ export const metricsCheck: VerifyCheck = {
   run: async ({ api, signal, note }) => {
     const count = await until(
       "metrics of every node",
+      { signal, intervalMs: 5_000, lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server" },
       async () => {
         // Asked again each time: an autoscaler may take a node away meanwhile.
         const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
@@ -97,7 +98,6 @@ export const metricsCheck: VerifyCheck = {
         if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
         return nodes.length;
       },
-      { signal, intervalMs: 5_000, lookAt: "kubectl top nodes; kubectl -n kube-system logs deployment/metrics-server" },
     );
     expect(count > 0, "the cluster has no nodes", "kubectl get nodes");
     note(`${count} nodes`);
@@ -113,6 +113,11 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
       const pods = await probePods.ready(group, signal);
       await until(
         `metrics of pods of ${group.id}`,
+        {
+          signal,
+          intervalMs: 5_000,
+          lookAt: `kubectl top pods -n ${namespace} (while verify runs); kubectl -n kube-system logs deployment/metrics-server`,
+        },
         async () => {
           const { items } = await api.metrics.getPodMetrics(namespace);
           const missing = pods.filter(({ pod }) => {
@@ -120,11 +125,6 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
             return own === undefined || own.containers.length === 0 || !own.containers.every(({ usage }) => isMeasured(usage));
           });
           if (missing.length > 0) throw new NotYet(`none for ${missing.map(({ pod }) => pod).join(", ")}`);
-        },
-        {
-          signal,
-          intervalMs: 5_000,
-          lookAt: `kubectl top pods -n ${namespace} (while verify runs); kubectl -n kube-system logs deployment/metrics-server`,
         },
       );
     },

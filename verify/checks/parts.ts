@@ -30,6 +30,7 @@ export const controlPlaneCheck: VerifyCheck = {
     if (nodes.length === 0) throw new CheckSkipped("the cluster shows no control-plane machine");
     await until(
       "the control plane",
+      { signal, intervalMs: 2_000, lookAt: "on the machine: crictl ps --all; systemctl status kubelet fenestra-node-controller" },
       async () => {
         const [{ items: pods }, page] = await Promise.all([
           api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),
@@ -38,7 +39,6 @@ export const controlPlaneCheck: VerifyCheck = {
         const problems = [...controlPlaneProblems(nodes, pods), ...silence(page?.data?.status ?? "", Date.now() / 1000)];
         if (problems.length > 0) throw new NotYet(problems.join("; "));
       },
-      { signal, intervalMs: 2_000, lookAt: "on the machine: crictl ps --all; systemctl status kubelet fenestra-node-controller" },
     );
     note(nodes.join(", "));
   },

@@ -90,16 +90,12 @@ export function dnsCheck(group: NodeGroup): VerifyCheck {
       for (const known of serviceNames(group.os, name, namespace))
         await reaches(start, hostname(known, servicePort), { signal, judge: answeredBy(pods), lookAt });
       const unknown = hostname(`missing.${namespace}.svc.cluster.local`, servicePort);
-      await until(
-        "curl to say that there is no such name",
-        async () => {
-          const { code } = await start.run(curl(start.os, unknown));
-          const problem = unknownNameProblem(code);
-          if (problem?.final === true) throw new CheckFailure(problem.text, lookAt);
-          if (problem !== undefined) throw new NotYet(problem.text);
-        },
-        { signal, intervalMs: 2_000, lookAt },
-      );
+      await until("curl to say that there is no such name", { signal, intervalMs: 2_000, lookAt }, async () => {
+        const { code } = await start.run(curl(start.os, unknown));
+        const problem = unknownNameProblem(code);
+        if (problem?.final === true) throw new CheckFailure(problem.text, lookAt);
+        if (problem !== undefined) throw new NotYet(problem.text);
+      });
     },
   };
 }
@@ -205,26 +201,22 @@ export function loadBalancerCheck(
       const lookAt = `kubectl -n ${namespace} describe service ${name} (while verify runs); kubectl -n kube-system logs -l app.kubernetes.io/name=cloud-controller-manager`;
       await api.core.createNamespacedService({ namespace, body: probeService(group.id, "LoadBalancer", kind, sources) });
       try {
-        const address = await until(
-          `the load balancer of Service ${name}`,
-          async () => {
-            const { status } = await api.core.readNamespacedService({ namespace, name });
-            const [ingress] = status?.loadBalancer?.ingress ?? [];
-            const found = ingress?.hostname ?? ingress?.ip;
-            if (found === undefined) throw new NotYet("the cloud controller has given it no address");
-            return found;
-          },
-          { signal, intervalMs: 2_000, lookAt },
-        );
+        const address = await until(`the load balancer of Service ${name}`, { signal, intervalMs: 2_000, lookAt }, async () => {
+          const { status } = await api.core.readNamespacedService({ namespace, name });
+          const [ingress] = status?.loadBalancer?.ingress ?? [];
+          const found = ingress?.hostname ?? ingress?.ip;
+          if (found === undefined) throw new NotYet("the cloud controller has given it no address");
+          return found;
+        });
         const heard = steadiness(pods);
         const url = hostname(address, servicePort);
         const answer = async (): Promise<string> =>
           start === undefined ? await ask(url) : (await start.run(curl(start.os, url))).stdout.trim();
         await until(
           `steady answers of ${address}`,
+          { signal, intervalMs: 250, lookAt: `${lookAt}; and whether ${start?.name ?? "this machine"} may reach ${address}` },
           // An answer that does not come counts as a wrong one.
           async () => heard(await answer().catch((error: unknown) => String(error))),
-          { signal, intervalMs: 250, lookAt: `${lookAt}; and whether ${start?.name ?? "this machine"} may reach ${address}` },
         );
         note(address);
       } finally {

@@ -71,18 +71,18 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
     run: async ({ api, signal, note }) => {
       const count = await until(
         `${driver} on the nodes of ${group.id}`,
+        {
+          signal,
+          intervalMs: 2_000,
+          lookAt:
+            "kubectl get csinodes; kubectl -n kube-system get pods -o wide | grep csi. A lost zone comes back with a new machine only",
+        },
         async () => {
           const [nodes, csiNodes] = await Promise.all([api.core.listNode(), api.storage.listCSINode()]);
           const own = nodeGroups(nodes.items.map(nodeFacts)).find(({ id }) => id === group.id)?.nodes ?? [];
           const problems = registrationProblems(driver, own, csiNodes.items);
           if (problems.length > 0) throw new NotYet(problems.join("; "));
           return own.length;
-        },
-        {
-          signal,
-          intervalMs: 2_000,
-          lookAt:
-            "kubectl get csinodes; kubectl -n kube-system get pods -o wide | grep csi. A lost zone comes back with a new machine only",
         },
       );
       note(`${count} nodes`);
@@ -159,18 +159,14 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined, 
           const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
           if (problem !== undefined) throw new NotYet(problem);
         };
-        await until(`pod ${name} with its volume`, running, { signal, intervalMs: 2_000, lookAt });
+        await until(`pod ${name} with its volume`, { signal, intervalMs: 2_000, lookAt }, running);
         const { code, stdout, stderr } = await executor(api.config, namespace)(name, [...shell, line]);
         expect(code === 0, `"${line}" ended with ${code}: ${stderr.trim()}`, lookAt);
         await api.core.deleteNamespacedPod({ namespace, name });
         // While it ends its node holds the disk, and the next pod would read through the same mount.
-        await until(
-          `pod ${name} to be gone`,
-          async () => {
-            if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined) throw new NotYet("it is still there");
-          },
-          { signal, intervalMs: 1_000, lookAt },
-        );
+        await until(`pod ${name} to be gone`, { signal, intervalMs: 1_000, lookAt }, async () => {
+          if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined) throw new NotYet("it is still there");
+        });
         return stdout.trim();
       };
       await withPod("writer", write(text));
