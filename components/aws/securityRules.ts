@@ -29,71 +29,27 @@ export function groupNames(spec: SecuritySettings): readonly GroupName[] {
  * Services of type LoadBalancer to the workers' group.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
-  const api = [ports.api, ports.api] as const;
   const controlPlane = { group: "control-plane" } as const;
-  const workers = { group: "workers" } as const;
   const anywhere = { cidr: "0.0.0.0/0" } as const;
   return [
     // The network's ranges and not the groups of the nodes: whether a group counts as source behind a balancer depends on its attributes.
-    ...spec.network.cidrs.map(
-      (cidr, index): SecurityRule => ({
-        name: index === 0 ? "api-internal-from-network" : `api-internal-from-${cidr.replaceAll(/[./]/g, "-")}`,
-        direction: "ingress",
-        group: "api-internal",
-        peer: { cidr },
-        protocol: "tcp",
-        ports: api,
-        purpose: "Machines to the Kubernetes API",
-      }),
+    ...spec.network.cidrs.map((cidr, index) =>
+      api(
+        `api-internal-from-${index === 0 ? "network" : inName(cidr)}`,
+        "ingress",
+        "api-internal",
+        { cidr },
+        "Machines to the Kubernetes API",
+      ),
     ),
-    ...(spec.privateAccess ?? []).map(
-      (cidr): SecurityRule => ({
-        name: `api-internal-from-${cidr.replaceAll(/[./]/g, "-")}`,
-        direction: "ingress",
-        group: "api-internal",
-        peer: { cidr },
-        protocol: "tcp",
-        ports: api,
-        purpose: "Allowed connected network to the Kubernetes API",
-      }),
+    ...(spec.privateAccess ?? []).map((cidr) =>
+      api(`api-internal-from-${inName(cidr)}`, "ingress", "api-internal", { cidr }, "Allowed connected network to the Kubernetes API"),
     ),
-    {
-      name: "api-internal-to-control-plane",
-      direction: "egress",
-      group: "api-internal",
-      peer: controlPlane,
-      protocol: "tcp",
-      ports: api,
-      purpose: "Internal load balancer and its health checks to the API servers",
-    },
-    ...publicRules(spec),
-    {
-      name: "control-plane-api-from-internal",
-      direction: "ingress",
-      group: "control-plane",
-      peer: { group: "api-internal" },
-      protocol: "tcp",
-      ports: api,
-      purpose: "Internal load balancer and its health checks to the API servers",
-    },
-    {
-      name: "control-plane-api-from-control-plane",
-      direction: "ingress",
-      group: "control-plane",
-      peer: controlPlane,
-      protocol: "tcp",
-      ports: api,
-      purpose: "Control-plane pods to the API by the address of its Service",
-    },
-    {
-      name: "control-plane-api-from-workers",
-      direction: "ingress",
-      group: "control-plane",
-      peer: workers,
-      protocol: "tcp",
-      ports: api,
-      purpose: "Pods to the API by the address of its Service",
-    },
+    api("api-internal-to-control-plane", "egress", "api-internal", controlPlane, toServers("Internal")),
+    ...(spec.publicAccess === undefined ? [] : publicRules(spec.publicAccess)),
+    api("control-plane-api-from-internal", "ingress", "control-plane", { group: "api-internal" }, toServers("Internal")),
+    api("control-plane-api-from-control-plane", "ingress", "control-plane", controlPlane, `Control-plane pods ${byService}`),
+    api("control-plane-api-from-workers", "ingress", "control-plane", { group: "workers" }, `Pods ${byService}`),
     ...machineTraffic(spec).map(
       ({ name, from, to, protocol, ports: { first, last }, purpose }): SecurityRule => ({
         name,
@@ -124,38 +80,27 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   ];
 }
 
-function publicRules(spec: SecuritySettings): readonly SecurityRule[] {
-  if (spec.publicAccess === undefined) return [];
-  const api = [ports.api, ports.api] as const;
+function publicRules(networks: readonly string[]): readonly SecurityRule[] {
   return [
-    ...spec.publicAccess.map(
-      (cidr): SecurityRule => ({
-        name: `api-public-from-${cidr.replaceAll(/[./]/g, "-")}`,
-        direction: "ingress",
-        group: "api-public",
-        peer: { cidr },
-        protocol: "tcp",
-        ports: api,
-        purpose: "Allowed network to the Kubernetes API",
-      }),
+    ...networks.map((cidr) =>
+      api(`api-public-from-${inName(cidr)}`, "ingress", "api-public", { cidr }, "Allowed network to the Kubernetes API"),
     ),
-    {
-      name: "api-public-to-control-plane",
-      direction: "egress",
-      group: "api-public",
-      peer: { group: "control-plane" },
-      protocol: "tcp",
-      ports: api,
-      purpose: "Public load balancer and its health checks to the API servers",
-    },
-    {
-      name: "control-plane-api-from-public",
-      direction: "ingress",
-      group: "control-plane",
-      peer: { group: "api-public" },
-      protocol: "tcp",
-      ports: api,
-      purpose: "Public load balancer and its health checks to the API servers",
-    },
+    api("api-public-to-control-plane", "egress", "api-public", { group: "control-plane" }, toServers("Public")),
+    api("control-plane-api-from-public", "ingress", "control-plane", { group: "api-public" }, toServers("Public")),
   ];
+}
+
+const toServers = (balancer: string): string => `${balancer} load balancer and its health checks to the API servers`;
+const byService = "to the API by the address of its Service";
+const inName = (cidr: string): string => cidr.replaceAll(/[./]/g, "-");
+
+/** A rule on the API's port. */
+function api(
+  name: string,
+  direction: SecurityRule["direction"],
+  group: GroupName,
+  peer: SecurityRule["peer"],
+  purpose: string,
+): SecurityRule {
+  return { name, direction, group, peer, protocol: "tcp", ports: [ports.api, ports.api], purpose };
 }

@@ -29,8 +29,6 @@ export interface SecurityRule {
 /** Highest priority number of our rules (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at 500). */
 const lastPriority = 499;
 
-const api = [String(ports.api)] as const;
-
 /** Priority of the traffic between machines, by the name of the rule without that of its group. Nothing refuses NodePorts. */
 const trafficPriorities: Readonly<Record<string, number>> = {
   etcd: 130,
@@ -64,47 +62,17 @@ const anybody = { tag: "*" } as const;
  * the cloud controller writes. Where a Service disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
-  const allow = (
-    priority: number,
-    name: string,
-    group: GroupName,
-    peer: SecurityRule["peer"],
-    protocol: SecurityRule["protocol"],
-    ports: readonly string[],
-    purpose: string,
-  ): SecurityRule => ({ name, group, peer, protocol, ports, access: "Allow", priority, purpose });
   return [
-    allow(
-      100,
-      "control-plane-api-from-probes",
-      "control-plane",
-      probes,
-      "Tcp",
-      api,
-      "Health probes of the load balancers to the API servers",
-    ),
-    allow(
+    api(100, "control-plane-api-from-probes", probes, "Health probes of the load balancers to the API servers"),
+    api(
       110,
       "control-plane-api-from-network",
-      "control-plane",
       network(spec),
-      "Tcp",
-      api,
       "Callers inside the network to the Kubernetes API; a load balancer of Azure keeps their addresses",
     ),
     ...(spec.publicAccess === undefined
       ? []
-      : [
-          allow(
-            120,
-            "control-plane-api-from-allowed",
-            "control-plane",
-            { cidrs: spec.publicAccess },
-            "Tcp",
-            api,
-            "Allowed networks to the Kubernetes API",
-          ),
-        ]),
+      : [api(120, "control-plane-api-from-allowed", { cidrs: spec.publicAccess }, "Allowed networks to the Kubernetes API")]),
     ...traffic(spec, "control-plane"),
     // Where the addresses of pods are the machines' own, rules cannot tell them apart.
     ...(machineTraffic(spec).some(({ protocol }) => protocol === "all")
@@ -131,15 +99,16 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
       priority: lastPriority,
       purpose: "Everything else",
     },
-    allow(
-      100,
-      "workers-from-probes",
-      "workers",
-      probes,
-      "*",
-      ["*"],
-      "Health probes of the load balancers of Services; their ports are not known beforehand",
-    ),
+    {
+      name: "workers-from-probes",
+      group: "workers",
+      peer: probes,
+      protocol: "*",
+      ports: ["*"],
+      access: "Allow",
+      priority: 100,
+      purpose: "Health probes of the load balancers of Services; their ports are not known beforehand",
+    },
     ...traffic(spec, "workers"),
     {
       name: "workers-closed",
@@ -152,6 +121,11 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
       purpose: "Everything else but NodePorts, which the cloud controller opens and closes",
     },
   ];
+}
+
+/** A rule on the API's port. */
+function api(priority: number, name: string, peer: SecurityRule["peer"], purpose: string): SecurityRule {
+  return { name, group: "control-plane", peer, protocol: "Tcp", ports: [String(ports.api)], access: "Allow", priority, purpose };
 }
 
 /**
