@@ -39,8 +39,8 @@ export function choosesWindows(pod: string): string {
 }
 
 /** Is meant for Windows: it says so, chooses Windows nodes, or names one of these RuntimeClasses. */
-export function meansWindows(pod: string, classes: readonly string[]): string {
-  return `(${saysWindows(pod)}) || ${choosesWindows(pod)} || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes)})`;
+export function meansWindows(pod: string, classes: readonly { readonly name: string }[]): string {
+  return `(${saysWindows(pod)}) || ${choosesWindows(pod)} || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes.map(({ name }) => name))})`;
 }
 
 const { key, value, effect } = windowsTaint;

@@ -176,12 +176,7 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools
   return mutationManifests({
     name: runtimeClassPolicyName,
     operations: ["CREATE", "UPDATE"],
-    conditions: {
-      "means-windows": meansWindows(
-        pod,
-        classes.map(({ name }) => name),
-      ),
-    },
+    conditions: { "means-windows": meansWindows(pod, classes) },
     variables: {
       ...windowsVariables(builds, pod),
       tolerates: toleratesWindows(pod),

@@ -25,11 +25,7 @@ type Spec = Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">;
 
 const joined = (name: string): string => `variables.${name}.join(", ")`;
 const warns = ["Warn", "Audit"] as const;
-const isFor = (spec: Spec): string =>
-  meansWindows(
-    pod,
-    runtimeClassFacts(spec).map(({ name }) => name),
-  );
+const isFor = (spec: Spec): string => meansWindows(pod, runtimeClassFacts(spec));
 
 /**
  * The policies on Windows pods.

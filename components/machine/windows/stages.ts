@@ -36,14 +36,14 @@ interface StageSource extends WindowsWorkerArgs {
 interface StageRecord<Name extends string> {
   readonly name: Name;
   /** Stages that must be done before; a change to one repeats this one too. */
-  readonly needs: readonly Name[];
+  readonly needs?: readonly Name[];
   /** Pools whose machines have it. Default: all. */
   readonly on?: (spec: Pick<NodeSettings, "credentials">, pool: PoolSteps) => boolean;
-  /** `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
-  readonly scope: "once" | "boot";
+  /** Default `once`: until its inputs change; `boot`: again at each boot, because Windows loses its effect. */
+  readonly scope?: "once" | "boot";
   readonly exitCode: number;
-  /** Timeout in seconds: its process is killed, and the next attempt does the rest. */
-  readonly limitSeconds: number;
+  /** Timeout in seconds: its process is killed, and the next attempt does the rest. Default `short`. */
+  readonly limitSeconds?: number;
   /** Whether it holds open connections: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
   readonly connects?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
@@ -84,22 +84,12 @@ const long = 1800;
 const short = 900;
 
 const records = [
-  {
-    name: "os",
-    needs: [],
-    scope: "once",
-    exitCode: 21,
-    limitSeconds: long,
-    reboots: true,
-    inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]],
-  },
+  { name: "os", exitCode: 21, limitSeconds: long, reboots: true, inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]] },
   {
     name: "credentials",
-    needs: [],
     on: ({ credentials }) => hasCredentials(credentials),
     scope: "boot",
     exitCode: 32,
-    limitSeconds: short,
     connects: true,
     uses: ["identity.ps1", "web.ps1", "sigv4.ps1"],
     inputs: (source) => [logins(source), source.contents],
@@ -107,7 +97,6 @@ const records = [
   {
     name: "artifacts",
     needs: ["credentials"],
-    scope: "once",
     exitCode: 22,
     limitSeconds: long,
     connects: true,
@@ -118,9 +107,7 @@ const records = [
   {
     name: "containerd",
     needs: ["os", "artifacts"],
-    scope: "once",
     exitCode: 23,
-    limitSeconds: short,
     uses: ["services.ps1"],
     services: nodeServices,
     inputs: ({ sections, contents }) => [sections.services.containerd, contents],
@@ -131,7 +118,6 @@ const records = [
     on: ({ credentials }) => credentials.proxy,
     scope: "boot",
     exitCode: 33,
-    limitSeconds: short,
     services: nodeServices,
     inputs: logins,
   },
@@ -140,7 +126,6 @@ const records = [
     needs: ["os"],
     scope: "boot",
     exitCode: 24,
-    limitSeconds: short,
     uses: ["hns.ps1", "routes.ps1"],
     services: nodeServices,
     inputs: ({ sections }) => sections.network,
@@ -149,7 +134,6 @@ const records = [
     name: "before",
     needs: ["network"],
     on: (_, pool) => hasUserStage(pool, "before"),
-    scope: "once",
     exitCode: 30,
     limitSeconds: long,
     connects: true,
@@ -160,7 +144,6 @@ const records = [
     needs: ["network", "before"],
     scope: "boot",
     exitCode: 25,
-    limitSeconds: short,
     connects: true,
     uses: ["identity.ps1", "web.ps1", "sigv4.ps1"],
     inputs: ({ access, contents }) => [access.cloud, contents],
@@ -171,7 +154,6 @@ const records = [
     name: "ccg",
     needs: ["artifacts"],
     on: (_, { ccgPlugin }) => ccgPlugin,
-    scope: "once",
     exitCode: 29,
     limitSeconds: long,
     connects: true,
@@ -183,7 +165,6 @@ const records = [
     needs: ["containerd", "proxy", "network", "join", "ccg"],
     scope: "boot",
     exitCode: 26,
-    limitSeconds: short,
     connects: true,
     uses: ["services.ps1"],
     services: nodeServices,
@@ -193,7 +174,6 @@ const records = [
     // After the kubelet was started: the node becomes Ready without them, and usually has them by then.
     name: "programs",
     needs: ["services"],
-    scope: "once",
     exitCode: 28,
     limitSeconds: long,
     connects: true,
@@ -203,7 +183,6 @@ const records = [
   {
     name: "ready",
     needs: ["programs"],
-    scope: "once",
     exitCode: 27,
     limitSeconds: long,
     connects: true,
@@ -214,20 +193,22 @@ const records = [
     name: "after",
     needs: ["ready"],
     on: (_, pool) => hasUserStage(pool, "after"),
-    scope: "once",
     exitCode: 31,
     limitSeconds: long,
     connects: true,
-    uses: [],
     inputs: ({ pool }) => [pool.annotations, pool.afterJoin],
   },
 ] as const satisfies readonly StageRecord<string>[];
 
 export type WindowsStageName = (typeof records)[number]["name"];
-export type WindowsStageRule = StageRecord<WindowsStageName>;
+export type WindowsStageRule = StageRecord<WindowsStageName> &
+  Required<Pick<StageRecord<WindowsStageName>, "needs" | "scope" | "limitSeconds">>;
 
 /** The stages of a Windows node, each after those it needs. */
-export const windowsStages: readonly WindowsStageRule[] = records;
+export const windowsStages: readonly WindowsStageRule[] = records.map((stage) => ({
+  ...{ needs: [], scope: "once", limitSeconds: short },
+  ...stage,
+}));
 
 /** The stages of a pool's machines. */
 export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolSteps): readonly WindowsStageRule[] {

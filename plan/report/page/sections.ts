@@ -16,18 +16,10 @@ export function accessTables(plan: Plan): string {
     zone.public === null ? "" : code(zone.public),
     code(zone.controlPlane),
   ]);
-  const rules = reaches(plan).map(({ from, to, ports, purpose }) => [
-    escapeHtml(from),
-    escapeHtml(to),
-    escapeHtml(ports),
-    escapeHtml(purpose),
-  ]);
-  const kept = stores(plan).map(({ title, detail, readers, writers }) => [
-    escapeHtml(title),
-    escapeHtml(detail),
-    escapeHtml(holdersInWords(plan, readers)),
-    escapeHtml(holdersInWords(plan, writers)),
-  ]);
+  const rules = reaches(plan).map(({ from, to, ports, purpose }) => [from, to, ports, purpose].map(escapeHtml));
+  const kept = stores(plan).map(({ title, detail, readers, writers }) =>
+    [title, detail, holdersInWords(plan, readers), holdersInWords(plan, writers)].map(escapeHtml),
+  );
   return [
     folded(`Who may reach what: ${counted(rules.length, "rule")}`, table("Who may reach what", ["From", "To", "Ports", "Why"], rules)),
     folded(
@@ -94,15 +86,15 @@ export function findingList({ findings }: Plan): string {
     ...levels.map((level) =>
       findingGroup(
         headings[level],
-        open.filter((finding) => finding.level === level),
         level,
+        open.filter((finding) => finding.level === level),
       ),
     ),
-    findingGroup("Accepted", accepted, "note"),
+    findingGroup("Accepted", "note", accepted),
   ].join("\n");
 }
 
-function findingGroup(heading: string, findings: readonly Finding[], level: Level): string {
+function findingGroup(heading: string, level: Level, findings: readonly Finding[]): string {
   if (findings.length === 0) return "";
   const kinds = Map.groupBy(groupFindings(findings), ({ id }) => id);
   const cards = [...kinds].map(
