@@ -76,7 +76,7 @@ describe("the control plane on AWS", () => {
   });
 
   it("waits for the documents of its own issuer, which an account may refuse", async () => {
-    const spec = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
+    const spec = specOf("aws-dev", { access: { workloadIdentity: {} } });
     const recorded = await runSpec(spec);
     const { dependencies } = resource(recorded, instanceType, "aws-dev-control-plane-0-instance");
     const issuer = dependencies.filter((urn) => urn.includes("aws-dev-workload-identity-issuer-")).map(shortUrn);

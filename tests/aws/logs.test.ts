@@ -5,7 +5,7 @@ import { ofType, resource, runSpec, specOf } from "../support/mocks.ts";
 
 describe("logs to CloudWatch", () => {
   it("are written with one role, to one group and no other, by tokens of one service account", async () => {
-    const stack = specOf("aws-dev", { access: JSON.stringify({ workloadIdentity: {} }) });
+    const stack = specOf("aws-dev", { access: { workloadIdentity: {} } });
     const spec = { ...stack, addons: { ...stack.addons, logs: logs("aws") } };
     const recorded = await runSpec(spec);
     const group = resource(recorded, "aws:cloudwatch/logGroup:LogGroup", "aws-dev-logs-group");

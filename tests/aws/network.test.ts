@@ -8,7 +8,7 @@ const mirror = JSON.stringify({ artifacts: "https://mirror.example", registries:
 
 function make(nat: string, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
   const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
-  const spec = specOf("aws-dev", { network: JSON.stringify({ zones, nat }), mirror, ...changes });
+  const spec = specOf("aws-dev", { network: { zones, nat }, mirror, ...changes });
   return withMocks(() => {
     const network = new Network("n", { spec });
     return { account: network.accountId, egress: network.egress.map(({ urn }) => urn) };

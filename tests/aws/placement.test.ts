@@ -35,8 +35,7 @@ const controlPlane = {
   osDisk: { iops: 3500, throughput: 200, encryptionKey: key },
   etcdDisk: { type: "io2", iops: 4000, encryptionKey: key },
 };
-const changes = { pools: JSON.stringify(pools), iam: JSON.stringify(iam), controlPlane: JSON.stringify(controlPlane) };
-const made = await runStack("aws-dev", changes);
+const made = await runStack("aws-dev", { pools, iam, controlPlane });
 
 describe("purchase and placement of pools on AWS", () => {
   const template = (pool: string) => resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;

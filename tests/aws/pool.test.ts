@@ -4,19 +4,13 @@ import { groupTags, rollingRange } from "../../components/aws/poolGroup.ts";
 import { groupSize, type PoolSpec } from "../../components/model/pools.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf } from "../../plan/program/values.ts";
-import { bodies, ofType, resource, runStack, specOf } from "../support/mocks.ts";
+import { bodies, ofType, poolOf, resource, runStack, specOf } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
 const groupType = "aws:autoscaling/group:Group";
 const templateType = "aws:ec2/launchTemplate:LaunchTemplate";
 const dev = await runStack("aws-dev");
 const prod = await runStack("aws-prod");
-
-const poolOf = (stack: string, name: string) => {
-  const pool = specOf(stack).pools.find((each) => each.name === name);
-  assert.ok(pool !== undefined, name);
-  return pool;
-};
 
 describe("pools on AWS", () => {
   it("are groups with a name known beforehand, hooks from the start, and a rolling replacement", () => {
@@ -123,8 +117,7 @@ describe("pools on AWS", () => {
   });
 
   it("buy spare capacity when asked to, and move off it before it ends", async () => {
-    const pools = JSON.stringify([{ name: "linux", os: "linux", spot: true }]);
-    const recorded = await runStack("aws-dev", { pools });
+    const recorded = await runStack("aws-dev", { pools: [{ name: "linux", os: "linux", spot: true }] });
     const template = resource(recorded, templateType, "aws-dev-pool-linux-template");
     assert.deepEqual(template.inputs.instanceMarketOptions, { marketType: "spot" });
     assert.equal(resource(recorded, groupType, "aws-dev-pool-linux-group").inputs.capacityRebalance, true);

@@ -43,8 +43,7 @@ describe("the program on AWS", () => {
 
   it("of GovCloud names everything in its own partition", async () => {
     const region = "us-gov-west-1";
-    const network = JSON.stringify({ zones: [`${region}a`] });
-    const { program } = await runStack("aws-dev", { region, network });
+    const { program } = await runStack("aws-dev", { region, network: { zones: [`${region}a`] } });
     const text = JSON.stringify(program.resources.map(({ inputs, outputs }) => [inputs, outputs]));
     assert.doesNotMatch(text, /arn:aws:/);
     assert.match(text, /arn:aws-us-gov:s3:::/);

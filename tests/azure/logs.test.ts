@@ -8,7 +8,7 @@ import { azureType } from "./run.ts";
 describe("logs to Azure Monitor", () => {
   it("are written by one identity, to one rule and no other, by tokens of one service account", async () => {
     const access = { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} };
-    const stack = specOf("azure-dev", { access: JSON.stringify(access) });
+    const stack = specOf("azure-dev", { access });
     const spec = { ...stack, addons: { ...stack.addons, logs: logs("azure") } };
     const recorded = await runSpec(spec);
     const name = "azure-dev-fenestra-monitoring_log-collector";

@@ -28,7 +28,7 @@ const pools = [
 ];
 
 const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: etcdKey } };
-const made = await runStack("azure-dev", { pools: JSON.stringify(pools), controlPlane: JSON.stringify(controlPlane) });
+const made = await runStack("azure-dev", { pools, controlPlane });
 
 describe("purchase and placement of pools on Azure", () => {
   const group = (pool: string) => resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;

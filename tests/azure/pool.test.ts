@@ -6,21 +6,14 @@ import { azureMachineSize } from "../../components/model/machineSizes.ts";
 import { documentationAccounts } from "../../plan/fakes/cloud.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, Secret, textOf } from "../../plan/program/values.ts";
-import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
+import { ofType, poolOf, resource, runStack, specOf } from "../support/mocks.ts";
 import { azureType } from "./run.ts";
 
 const setType = azureType("compute:VirtualMachineScaleSet");
 
-const poolOf = (stack: string, name: string) => {
-  const pool = specOf(stack).pools.find((each) => each.name === name);
-  assert.ok(pool !== undefined, name);
-  return pool;
-};
-
 const dev = await runStack("azure-dev");
 const prod = await runStack("azure-prod");
-const spotPools = JSON.stringify([{ name: "spot", os: "linux", spot: true, count: 3 }]);
-const spot = await runStack("azure-dev", { pools: spotPools, encryptionAtHost: "true" });
+const spot = await runStack("azure-dev", { pools: [{ name: "spot", os: "linux", spot: true, count: 3 }], encryptionAtHost: true });
 
 describe("pools on Azure", () => {
   const idOf = (type: string, name: string): string | undefined => resource(dev, azureType(type), name).id;
@@ -172,7 +165,7 @@ describe("pools on Azure", () => {
     // Two that set the number would undo each other's.
     assert.deepEqual(set.options.ignoreChanges, ["sku.capacity"]);
     const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
-    for (const none of [prod, await runStack("azure-dev", { pools: JSON.stringify([scaled]) })]) assert.equal(ofType(none, kind).size, 0);
+    for (const none of [prod, await runStack("azure-dev", { pools: [scaled] })]) assert.equal(ofType(none, kind).size, 0);
   });
 
   it("of spot machines have no notice and no rolling upgrade, and go when they are evicted", () => {

@@ -59,8 +59,8 @@ const prod = await runStack("azure-prod");
 const special = await runStack("azure-dev", {
   name: "a",
   encryptionAtHost: "true",
-  access: JSON.stringify({ serviceAccountKeys: ["rsa-1"], workloadIdentity: {} }),
-  pools: JSON.stringify([{ name: "win2025xx", os: "windows-2025", spot: true, autoscale: { min: 0, max: 100 } }]),
+  access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} },
+  pools: [{ name: "win2025xx", os: "windows-2025", spot: true, autoscale: { min: 0, max: 100 } }],
 });
 
 describe("the request bodies for Azure", () => {

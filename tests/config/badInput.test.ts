@@ -4,8 +4,9 @@ import { loadConfig, validate } from "../../components/config/load.ts";
 import { ConfigError, childPath, type Problem, showValue } from "../../components/config/problem.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { selectableVersions } from "../../components/model/releases.ts";
-import { type PlainConfig, pulumiValues, setAt } from "../support/arbitraryConfig.ts";
+import { type PlainConfig, setAt } from "../support/arbitraryConfig.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { configTexts } from "../support/stacks.ts";
 import { addOnRows } from "./rows/addOns.ts";
 import { clusterRows } from "./rows/cluster.ts";
 import { existingNetworkRows } from "./rows/existingNetwork.ts";
@@ -41,7 +42,7 @@ function changed(cloud: "aws" | "azure", changes: Readonly<Record<string, unknow
 
 /** The error of a config, by both ways in: as plain values and as Pulumi's texts. */
 function errorOf(config: PlainConfig): ConfigError {
-  const errors = [() => validate(config, lock), () => loadConfig(pulumiValues(config), lock)].map((load) => {
+  const errors = [() => validate(config, lock), () => loadConfig(configTexts(config), lock)].map((load) => {
     try {
       load();
     } catch (error) {
@@ -116,7 +117,7 @@ describe("bad input", () => {
   };
   for (const cloud of ["aws", "azure"] as const)
     for (const [title, changes] of Object.entries(fine[cloud]))
-      it(`is not ${title} (${cloud})`, () => assert.equal(loadConfig(pulumiValues(changed(cloud, changes)), lock).cloud, cloud));
+      it(`is not ${title} (${cloud})`, () => assert.equal(loadConfig(configTexts(changed(cloud, changes)), lock).cloud, cloud));
 
   it("is told with its path, its value, the reason and what is allowed", () => {
     const rows = [

@@ -5,14 +5,15 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { arbitraryConfig, arbitraryValidConfig, arbitraryWildConfig, type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
+import { arbitraryConfig, arbitraryValidConfig, arbitraryWildConfig, type PlainConfig } from "../support/arbitraryConfig.ts";
+import { configTexts } from "../support/stacks.ts";
 
 const lock = readArtifactLock();
 
 /** The cluster or the error that a user would see; any other exception fails the test. */
 function outcome(config: PlainConfig): ClusterSpec | ConfigError {
   try {
-    return clusterSpec(loadConfig(pulumiValues(config), lock), lock);
+    return clusterSpec(loadConfig(configTexts(config), lock), lock);
   } catch (error) {
     if (error instanceof ConfigError) return error;
     throw error;

@@ -9,7 +9,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { stackConfig } from "../support/stacks.ts";
+import { configTexts, stackConfig } from "../support/stacks.ts";
 import { ciParts } from "./ciParts.ts";
 import { readDocument, root } from "./documents.ts";
 import {
@@ -32,10 +32,7 @@ function configOf(cloud: Cloud, over: Readonly<Record<string, unknown>> = {}): V
   const base = Object.fromEntries(
     Object.entries(stackConfig(`${cloud}-dev`)).filter(([key]) => over[key.slice("fenestra:".length)] !== null),
   );
-  const texts = Object.entries(over)
-    .filter(([, value]) => value !== null)
-    .map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]);
-  return { ...base, ...Object.fromEntries(texts) };
+  return { ...base, ...configTexts(Object.fromEntries(Object.entries(over).filter(([, value]) => value !== null))) };
 }
 
 /** A cluster with a public endpoint and exporters, as the tables of ports show it. */

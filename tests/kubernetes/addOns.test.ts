@@ -7,25 +7,20 @@ import { imageReleases, tagPattern } from "../../components/kubernetes/guardRail
 import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
 import { classForImages, runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
-import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { onNodesThat } from "../../components/kubernetes/workload.ts";
 import { windowsPrograms } from "../../components/machine/windows/paths.ts";
 import { systemNamespaces } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
+import { argsOf, combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
-const argsOf = (workload: Manifest, container: string): readonly string[] => {
-  const found = podSpec(workload)?.containers.find(({ name }) => name === container);
-  assert.ok(found !== undefined, `no container ${container}`);
-  return [...(found.command ?? []), ...(found.args ?? [])].map(String);
-};
 
 describe("guard rails", () => {
   it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
-    const older = specOf("aws-dev", { kubernetes: JSON.stringify({ version: "1.35.1" }) });
+    const older = specOf("aws-dev", { kubernetes: { version: "1.35.1" } });
     const kinds = (spec: typeof aws): readonly string[] => [...new Set(guardRailManifests(spec).map(({ kind }) => kind))];
     assert.deepEqual(kinds(older), ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
     assert.deepEqual(kinds(aws), [

@@ -12,9 +12,9 @@ const pool = { name: "p", os: "windows-2022", perZone: true, autoscale: { min: 0
 function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, "y"]));
   return specOf(`${cloud}-dev`, {
-    network: JSON.stringify({ zones: cloud === "aws" ? ["eu-central-1a", "eu-central-1b"] : ["1", "2"] }),
-    pools: JSON.stringify([{ ...pool, labels: many(labels) }]),
-    tags: JSON.stringify(many(10)),
+    network: { zones: cloud === "aws" ? ["eu-central-1a", "eu-central-1b"] : ["1", "2"] },
+    pools: [{ ...pool, labels: many(labels) }],
+    tags: many(10),
   });
 }
 

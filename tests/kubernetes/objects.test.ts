@@ -1,21 +1,16 @@
 import assert from "node:assert/strict";
 import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
-import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { samples } from "../../components/kubernetes/samples.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleAccess } from "../machine/windows/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
+import { argsOf, combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 const azure = exampleSpec("azure-dev");
-const argsOf = (workload: Manifest, container: string): readonly string[] => {
-  const found = podSpec(workload)?.containers.find(({ name }) => name === container);
-  assert.ok(found !== undefined, `no container ${container}`);
-  return [...(found.command ?? []), ...(found.args ?? [])].map(String);
-};
 
 describe("networking objects", () => {
   it("give Linux the very net-conf that a Windows node finds on its disk", () => {

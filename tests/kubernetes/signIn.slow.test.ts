@@ -51,7 +51,7 @@ describe("people who sign in", function () {
         roles: { view: ["readers"] },
       },
     ];
-    const spec = specOf("aws-dev", { access: JSON.stringify({ signIn }) });
+    const spec = specOf("aws-dev", { access: { signIn } });
     api = await startApiServer(this, { authentication: authenticationConfiguration(spec.signIn) });
     const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: signInManifests(spec) });
     assert.equal((await api.kubectl(["apply", "--server-side", "-f", "-"], objects)).code, 0);

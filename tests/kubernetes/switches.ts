@@ -1,7 +1,7 @@
 import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { addOnOrder, type RenderedAddOn } from "../../components/kubernetes/addOnList.ts";
-import type { Manifest } from "../../components/kubernetes/manifest.ts";
+import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { type AddOns, addOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
@@ -153,4 +153,11 @@ export function manifest<Kind extends Manifest["kind"]>(
   const [only] = found;
   if (only === undefined || found.length > 1) throw new Error(`${found.length} objects ${kind} ${name}`);
   return only;
+}
+
+/** Command and arguments of a container of a workload. */
+export function argsOf(workload: Manifest, container: string): readonly string[] {
+  const found = podSpec(workload)?.containers.find(({ name }) => name === container);
+  if (found === undefined) throw new Error(`no container ${container}`);
+  return [...(found.command ?? []), ...(found.args ?? [])].map(String);
 }

@@ -29,7 +29,7 @@ describe("a pod with rights in the cloud", function () {
 
   before(async function () {
     api = await startApiServer(this);
-    const spec = specOf("azure-dev", { access: JSON.stringify(access), addons: JSON.stringify({ samples: false }) });
+    const spec = specOf("azure-dev", { access, addons: { samples: false } });
     const policy = workloadIdentityManifests(spec, environmentsExpression({ "shop/orders": environment }));
     const account = (namespace: string, name: string) => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } });
     const items = [

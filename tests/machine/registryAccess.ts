@@ -12,8 +12,8 @@ export const registry =
 const access = { aws: { resources: [repository] }, azure: { resources: [registry] } } as const;
 
 export const specs = {
-  aws: specOf("aws-prod", { registryAccess: JSON.stringify(access.aws) }),
-  azure: specOf("azure-prod", { registryAccess: JSON.stringify(access.azure) }),
+  aws: specOf("aws-prod", { registryAccess: access.aws }),
+  azure: specOf("azure-prod", { registryAccess: access.azure }),
 };
 
 /** What a worker of a system gets. */

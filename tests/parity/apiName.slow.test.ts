@@ -12,7 +12,7 @@ const open = { allow: ["203.0.113.0/24"] };
 
 function run(cloud: "aws" | "azure", zone: string, access: object = {}): Promise<Recorded> {
   const settings = { dns: { name, zone }, signIn: [issuer], ...access };
-  const spec = specOf(`${cloud}-dev`, { access: JSON.stringify(settings) });
+  const spec = specOf(`${cloud}-dev`, { access: settings });
   return runSpec(spec);
 }
 
@@ -52,7 +52,7 @@ describe("the API's own name", () => {
   });
 
   it("is in the certificate, with the other names", () => {
-    const access = JSON.stringify({ dns: { name }, names: ["api.corp.example", "10.99.0.7"] });
+    const access = { dns: { name }, names: ["api.corp.example", "10.99.0.7"] };
     const kubeadm = fileOf(exampleControlPlane(specOf("aws-dev", { access })), "/etc/fenestra/kubeadm.yaml");
     assert.match(kubeadm, /- localhost\n {4}- api\.shop\.example\.com\n {4}- api\.corp\.example\n {4}- 10\.99\.0\.7\n/);
   });

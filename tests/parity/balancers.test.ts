@@ -29,7 +29,7 @@ describe("the API's load balancers, as the rehearsal has them", () => {
   };
   for (const cloud of ["aws", "azure"] as const)
     it(`check health as the program asks ${cloud} for`, async () => {
-      const spec = specOf(`${cloud}-dev`, { access: JSON.stringify({ public: { allow: ["203.0.113.0/24"] } }) });
+      const spec = specOf(`${cloud}-dev`, { access: { public: { allow: ["203.0.113.0/24"] } } });
       const { program } = await runSpec(spec);
       const { balancers } = simulateCloud(program, spec);
       const checks = balancers.map(({ health }) => health);

@@ -4,14 +4,14 @@ import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { stackSchema } from "../../components/config/schema.ts";
-import { addOnOrder } from "../../components/kubernetes/addOnList.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { registryFacts } from "../../components/model/registryAccess.ts";
-import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
+import { planOf } from "../kubernetes/switches.ts";
+import type { PlainConfig } from "../support/arbitraryConfig.ts";
 import { runSpec } from "../support/mocks.ts";
+import { configTexts } from "../support/stacks.ts";
 
 /** The same cluster on both clouds: only what must be spelled in the cloud's own way differs. */
 function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
@@ -33,7 +33,7 @@ function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
   };
 }
 
-const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec => clusterSpec(loadConfig(pulumiValues(configOf(cloud, more))));
+const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec => clusterSpec(loadConfig(configTexts(configOf(cloud, more))));
 
 const { program: aws } = await runSpec(specOf("aws"));
 const { program: azure } = await runSpec(specOf("azure"));
@@ -54,12 +54,7 @@ function components({ resources }: RecordedProgram): readonly string[] {
 
 /** Object of Kubernetes by kind and name. */
 const objects = (spec: ClusterSpec, addOn?: string): readonly string[] =>
-  addOnOrder(spec, {
-    nodeEndpoint: "api.test",
-    podNetworkManifests,
-    azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
-    gmsaCertificate: undefined,
-  })
+  planOf(spec)
     .filter(({ name }) => addOn === undefined || name === addOn)
     .flatMap(({ manifests }) => manifests.map(({ kind, metadata }) => `${kind} ${metadata.name}`))
     .sort();
@@ -149,13 +144,7 @@ describe("parity of the clouds", () => {
   });
 
   it("the same objects in the cluster, but for each cloud's own add-ons", () => {
-    const names = (spec: ClusterSpec): readonly string[] =>
-      addOnOrder(spec, {
-        nodeEndpoint: "x",
-        podNetworkManifests,
-        azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
-        gmsaCertificate: undefined,
-      }).map(({ name }) => name);
+    const names = (spec: ClusterSpec): readonly string[] => planOf(spec).map(({ name }) => name);
     const specs = { aws: specOf("aws"), azure: specOf("azure") };
     assert.deepEqual(names(specs.azure), names(specs.aws));
     for (const name of names(specs.aws)) {

@@ -11,8 +11,9 @@ import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/json.ts";
 import { readDocument, root } from "../docs/documents.ts";
 import { fillGenerated, markdownTable } from "../docs/tables.ts";
-import { configTexts, planOf } from "../support/planOf.ts";
+import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
+import { configTexts } from "../support/stacks.ts";
 import { type Case, cases, configs } from "./changedConfigs.ts";
 
 const short = (type: string): string => type.split(":").at(-1) ?? "";

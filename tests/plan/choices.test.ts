@@ -11,8 +11,8 @@ describe("what a stack file chooses beyond nodes and network", () => {
       specOf("aws-private", {
         httpProxy: "http://proxy.corp.example:3128",
         certificateAuthorities: stackConfig("aws-restricted")["fenestra:certificateAuthorities"] ?? "",
-        access: JSON.stringify({ dns, names: ["10.99.0.7"], public: { allow: ["198.18.0.0/24"] } }),
-        controlPlane: JSON.stringify({ etcdDisk: { iops: 4000 }, extraArgs: { etcd: { "heartbeat-interval": "200" } } }),
+        access: { dns, names: ["10.99.0.7"], public: { allow: ["198.18.0.0/24"] } },
+        controlPlane: { etcdDisk: { iops: 4000 }, extraArgs: { etcd: { "heartbeat-interval": "200" } } },
       }),
     );
     assert.deepEqual(own, [

@@ -10,7 +10,7 @@ import { mirrorList } from "../../plan/report/mirrorList.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { stackConfig, stackDir } from "../support/stacks.ts";
+import { configTexts, stackConfig, stackDir } from "../support/stacks.ts";
 
 const snapshot = (name: string) => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
 
@@ -19,8 +19,7 @@ const publishers = /:\/\/(?:dl\.k8s\.io|github\.com|api\.github\.com|artifacts\.
 
 /** A stack with other values. */
 async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws-dev") {
-  const texts = Object.entries(changes).map(([name, value]) => [`fenestra:${name}`, JSON.stringify(value)]);
-  const config = { ...stackConfig(stack), ...Object.fromEntries(texts) };
+  const config = { ...stackConfig(stack), ...configTexts(changes) };
   const spec = clusterSpec(loadConfig(config));
   return { spec, plan: await planOf(stack, config) };
 }

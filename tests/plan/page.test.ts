@@ -10,8 +10,8 @@ import { planHtml } from "../../plan/report/page/html.ts";
 import { picture } from "../../plan/report/page/picture.ts";
 import { pageScript } from "../../plan/report/page/script.ts";
 import { figures } from "../../plan/report/page/titleCard.ts";
-import { bareMachine, barePlan, barePool, bareResource, configTexts, planOf } from "../support/planOf.ts";
-import { stackConfig } from "../support/stacks.ts";
+import { bareMachine, barePlan, barePool, bareResource, planOf } from "../support/planOf.ts";
+import { configTexts, stackConfig } from "../support/stacks.ts";
 
 const hostile = `<script>alert("x")</script>`;
 const plan = barePlan({

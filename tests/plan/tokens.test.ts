@@ -25,7 +25,7 @@ const judge = { aws: rolesFor, azure: identitiesFor };
 async function run(cloud: Cloud): Promise<RecordedProgram> {
   const serviceAccounts = ["orders", "reports"].map((name) => ({ namespace: "shop", name, ...rights[cloud] }));
   const access = { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts } };
-  const spec = specOf(`${cloud}-dev`, { access: JSON.stringify(access) });
+  const spec = specOf(`${cloud}-dev`, { access });
   return (await runSpec(spec, "known-outputs", "real")).program;
 }
 

@@ -221,10 +221,9 @@ describe("an existing network", () => {
     assert.deepEqual([options.inputs.domainNameServers, options.inputs.domainName], [["10.0.9.4"], "corp.test"]);
     const link = resource(aws, "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation", "aws-dev-network-dns");
     assert.equal(link.inputs.dhcpOptionsId, options.id);
-    const azure = await withMocks(
-      () => deployAzure(specOf("azure-dev", { network: JSON.stringify({ zones: ["1"], dns: { servers: ["10.0.9.4"] } }) })),
-      { region: "westeurope" },
-    );
+    const azure = await withMocks(() => deployAzure(specOf("azure-dev", { network: { zones: ["1"], dns: { servers: ["10.0.9.4"] } } })), {
+      region: "westeurope",
+    });
     const vnet = resource(azure, "azure-native:network:VirtualNetwork", "azure-dev-network-vnet");
     assert.deepEqual(vnet.inputs.dhcpOptions, { dnsServers: ["10.0.9.4"] });
   });

@@ -8,12 +8,13 @@ import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { requireSameResources } from "../../plan/program/sameResources.ts";
-import { arbitraryConfig, arbitraryValidConfig, type PlainConfig, pulumiValues } from "../support/arbitraryConfig.ts";
+import { arbitraryConfig, arbitraryValidConfig, type PlainConfig } from "../support/arbitraryConfig.ts";
+import { configTexts } from "../support/stacks.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
-  const config = pulumiValues(values);
+  const config = configTexts(values);
   const simulate = simulatedCloud(placeOf(config), "fake");
   const run = { entry, stack: "random", config, simulate };
   try {

@@ -10,13 +10,6 @@ import { settingsOf } from "./arbitrarySchema.ts";
 /** A stack's config as plain values, keys without the project's prefix. */
 export type PlainConfig = Record<string, unknown>;
 
-/** Config values as Pulumi hands them to a program: bare text for scalars, JSON for what is structured. */
-export function pulumiValues(config: PlainConfig): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(config).map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]),
-  );
-}
-
 const authority = newAuthority("Own").certificate;
 const versions = selectableVersions(readArtifactLock());
 const letter = fc.constantFrom(..."abcdefghijklmnopqrstuvwxyz");

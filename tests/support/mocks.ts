@@ -2,6 +2,7 @@ import { fileURLToPath } from "node:url";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/existing.ts";
@@ -10,7 +11,7 @@ import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { memo } from "./memo.ts";
 import { compactYaml } from "./snapshot.ts";
-import { stackConfig } from "./stacks.ts";
+import { configTexts, stackConfig } from "./stacks.ts";
 
 export type { Recorded };
 
@@ -48,10 +49,10 @@ export const runConfig = memo(
     runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
 
-/** The whole program of a stack file with some config values replaced: scalars as text, structures as JSON text. */
+/** The whole program of a stack file with some config values replaced. */
 export function runStack(
   stack: string,
-  changes: Readonly<Record<string, string>> = {},
+  changes: Readonly<Record<string, unknown>> = {},
   mode: OutputMode = "known-outputs",
 ): Promise<Recorded> {
   return runConfig(stack, configWith(stack, changes), mode);
@@ -66,14 +67,20 @@ export const runSpec = memo(
   },
 );
 
-/** The cluster of a stack file with some config values replaced: scalars as text, structures as JSON text. */
-export function specOf(stack: string, changes: Readonly<Record<string, string>> = {}): ClusterSpec {
+/** The cluster of a stack file with some config values replaced. */
+export function specOf(stack: string, changes: Readonly<Record<string, unknown>> = {}): ClusterSpec {
   return clusterSpec(loadConfig(configWith(stack, changes)));
 }
 
-function configWith(stack: string, changes: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  const prefixed = Object.entries(changes).map(([key, value]) => [`fenestra:${key}`, value]);
-  return { ...stackConfig(stack), ...Object.fromEntries(prefixed) };
+/** A pool of the cluster of a stack file. */
+export function poolOf(stack: string, name: string): PoolSpec {
+  const found = specOf(stack).pools.find((pool) => pool.name === name);
+  if (found === undefined) throw new Error(`${stack} has no pool ${name}`);
+  return found;
+}
+
+function configWith(stack: string, changes: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
+  return { ...stackConfig(stack), ...configTexts(changes) };
 }
 
 /** The one resource of a type with a name. */

@@ -15,6 +15,12 @@ export function stackConfig(stack: string): Readonly<Record<string, string>> {
   return readStackFile(stack, testStacks);
 }
 
+/** Config values as Pulumi hands them to a program: bare text for scalars, JSON for what is structured. */
+export function configTexts(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  const text = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value));
+  return Object.fromEntries(Object.entries(values).map(([key, value]) => [`fenestra:${key}`, text(value)]));
+}
+
 /** The cluster that one of the examples describes. */
 export function exampleSpec(stack: "aws-dev" | "aws-prod" | "azure-dev" | "azure-prod"): ClusterSpec {
   return clusterSpec(loadConfig(stackConfig(stack)));

@@ -34,8 +34,7 @@ function mayRead(purpose: Purpose, resource: RecordedResource): boolean {
 
 describe("the nightly comparison", () => {
   it("leaves out on Azure exactly what its identity may not read", async () => {
-    const access = JSON.stringify({ serviceAccountKeys: ["rsa-1"], workloadIdentity: {} });
-    const { program } = await runStack("azure-dev", { access });
+    const { program } = await runStack("azure-dev", { access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} } });
     const made = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
     const [, glob = ""] = / --exclude '([^']+)'/.exec(scriptOf("drift.yml drift", "Compare")) ?? [];
     const names = (all: readonly RecordedResource[]) => all.map(({ name }) => name);

@@ -54,7 +54,7 @@ const controlPlane = {
 const argsSchema = z.looseObject({ apiServer: z.looseObject({ extraArgs: z.array(z.object({ name: z.string(), value: z.string() })) }) });
 
 describe("flags and files of the control plane", () => {
-  const payload = exampleControlPlane(specOf("aws-dev", { controlPlane: JSON.stringify(controlPlane) }));
+  const payload = exampleControlPlane(specOf("aws-dev", { controlPlane }));
   const documents = parseAllDocuments(fileOf(payload, "/etc/fenestra/kubeadm.yaml"));
   const { extraArgs } = argsSchema.parse(documents[1]?.toJS()).apiServer;
 
