@@ -108,45 +108,24 @@ containerStatuses:
 {{ end }}
 `;
 
+const notReady = ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]] as const;
+
+/** The next status of a pod in a phase. */
+const pod = (name: string, phase: string, statusTemplate: string, ...more: Stage["when"]): Stage => ({
+  name,
+  kind: "Pod",
+  when: [[".metadata.deletionTimestamp", "DoesNotExist"], [".status.phase", "In", [phase]], ...more],
+  next: { statusTemplate },
+});
+
 /** What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those of a Job end, deleted ones go. */
 const stages: readonly Stage[] = [
-  {
-    name: "node-ready",
-    kind: "Node",
-    when: [['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]]],
-    next: { statusTemplate: nodeReady },
-  },
-  {
-    name: "pod-running",
-    kind: "Pod",
-    when: [
-      [".metadata.deletionTimestamp", "DoesNotExist"],
-      [".status.phase", "In", ["Pending"]],
-    ],
-    next: { statusTemplate: podRunning },
-  },
-  {
-    // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is (kubernetes:
-    // pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each time, which the API refuses.
-    name: "pod-ready-again",
-    kind: "Pod",
-    when: [
-      [".metadata.deletionTimestamp", "DoesNotExist"],
-      [".status.phase", "In", ["Running"]],
-      ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]],
-    ],
-    next: { statusTemplate: podReady },
-  },
-  {
-    name: "pod-succeeded",
-    kind: "Pod",
-    when: [
-      [".metadata.deletionTimestamp", "DoesNotExist"],
-      [".status.phase", "In", ["Running"]],
-      [".metadata.ownerReferences.[].kind", "In", ["Job"]],
-    ],
-    next: { statusTemplate: podSucceeded },
-  },
+  { name: "node-ready", kind: "Node", when: [notReady], next: { statusTemplate: nodeReady } },
+  pod("pod-running", "Pending", podRunning),
+  // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is (kubernetes:
+  // pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each time, which the API refuses.
+  pod("pod-ready-again", "Running", podReady, notReady),
+  pod("pod-succeeded", "Running", podSucceeded, [".metadata.ownerReferences.[].kind", "In", ["Job"]]),
   { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
 ];
 

@@ -161,6 +161,8 @@ describe("gates", () => {
     );
   const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
 
+  const member = (api: ApiClient) => memberGate("gate", { machine: "x", node: { node: "i-7" }, api, patience }, {});
+
   it("of a member asks for the node of the machine, with values that are outputs", async () => {
     const asked: string[] = [];
     await passing(
@@ -174,28 +176,20 @@ describe("gates", () => {
   });
 
   it("of a member fails while the member is not ready", async () => {
-    await assert.rejects(
-      passing(
-        (api) => memberGate("gate", { machine: "x", node: { node: "i-7" }, api, patience }, {}),
-        () => JSON.stringify(pod("False", undefined, "i-7")),
-      ),
-      /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/,
-    );
+    const sick = passing(member, () => JSON.stringify(pod("False", undefined, "i-7")));
+    await assert.rejects(sick, /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/);
   });
 
   it("of the API opens when it answers", async () => {
-    await passing(
-      (api) => apiGate("gate", { machines: ["i-1"], members: [], api, patience }, {}),
-      () => "ok",
-    );
+    const make = (api: ApiClient) => apiGate("gate", { machines: ["i-1"], members: [], api, patience }, {});
+    await passing(make, () => "ok");
   });
 
   it("of the API waits for every member, those that were added too", async () => {
+    const members = [{ node: "i-1" }, { node: "i-2" }];
+    const make = (api: ApiClient) => apiGate("gate", { machines: ["a", "b"], members, api, patience }, {});
     const gate = (sick: string) =>
-      passing(
-        (api) => apiGate("gate", { machines: ["a", "b"], members: [{ node: "i-1" }, { node: "i-2" }], api, patience }, {}),
-        (path) => JSON.stringify(pod(path.endsWith(sick) ? "False" : "True", undefined, path.slice(-3))),
-      );
+      passing(make, (path) => JSON.stringify(pod(path.endsWith(sick) ? "False" : "True", undefined, path.slice(-3))));
     await gate("nobody");
     await assert.rejects(gate("etcd-i-2"), /last answer: pod etcd-i-2 is not ready$/);
     await assert.rejects(gate("i-2"), /pod etcd-i-2 is not ready$/);
@@ -206,6 +200,11 @@ describe("the gate before a control-plane machine", () => {
   const members = exampleSpec("aws-prod").controlPlane.members;
   const old = { fingerprint: "a", replicas: 3 };
   let renewals = 0;
+
+  const listed = (name: string, address: string, version: string): object => {
+    const addresses = Object.entries({ Hostname: name, InternalIP: address }).map(([type, each]) => ({ type, address: each }));
+    return { metadata: { name }, status: { addresses, nodeInfo: { kubeletVersion: `v${version}` } } };
+  };
 
   /** The answers of a control plane whose nodes are named like its etcd members. */
   const answers =
@@ -222,16 +221,7 @@ describe("the gate before a control-plane machine", () => {
           body: JSON.stringify({
             items: members
               .filter(({ etcdName }) => !missing.includes(etcdName))
-              .map(({ etcdName, address }) => ({
-                metadata: { name: etcdName },
-                status: {
-                  addresses: [
-                    { type: "Hostname", address: etcdName },
-                    { type: "InternalIP", address },
-                  ],
-                  nodeInfo: { kubeletVersion: `v${version}` },
-                },
-              })),
+              .map(({ etcdName, address }) => listed(etcdName, address, version)),
           }),
         };
       const [, name = "", node = ""] = /pods\/(etcd|kube-apiserver)-(cp-\d)$/.exec(path) ?? [];

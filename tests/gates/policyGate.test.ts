@@ -36,6 +36,13 @@ const pass = async (api: pulumi.Input<ApiClient>, apiServers = 1, limitSeconds =
   await Reflect.apply(hook.callback, undefined, [{}]);
 };
 
+/** The same at an API server that answers so to what is sent. */
+const passing = (answer: (sent: string) => Answer, apiServers?: number, limitSeconds?: number): Promise<void> =>
+  serving(
+    (_, sent) => answer(sent),
+    (api) => pass(api, apiServers, limitSeconds),
+  );
+
 describe("the gate behind an admission policy", () => {
   it("opens at once where the policy is in force, and asks for nothing but dry runs of Windows pods", async () => {
     const asked: { path: string; sent: string }[] = [];
@@ -58,51 +65,37 @@ describe("the gate behind an admission policy", () => {
 
   it("waits for a policy that comes into force late", async () => {
     let asked = 0;
-    await serving(
-      (_, sent) => {
-        asked += 1;
-        return asked > 5 ? placed(sent) : untouched(sent);
-      },
-      (api) => pass(api),
-    );
+    await passing((sent) => {
+      asked += 1;
+      return asked > 5 ? placed(sent) : untouched(sent);
+    });
     // Five wrong answers, each to the first pod, and then both pods once.
     assert.equal(asked, 7);
   });
 
   it("behind a load balancer wants many right answers in a row, so that one API server that lags behind is seen", async () => {
     const answers: boolean[] = [];
-    await serving(
-      (_, sent) => {
-        // The third server learns of the policy after ten requests.
-        const right = answers.length % 3 !== 2 || answers.length >= 10;
-        answers.push(right);
-        return right ? placed(sent) : untouched(sent);
-      },
-      (api) => pass(api, 3),
-    );
+    await passing((sent) => {
+      // The third server learns of the policy after ten requests.
+      const right = answers.length % 3 !== 2 || answers.length >= 10;
+      answers.push(right);
+      return right ? placed(sent) : untouched(sent);
+    }, 3);
     assert.ok(answers.includes(false));
     assert.ok(answers.length - answers.lastIndexOf(false) - 1 >= 16, JSON.stringify(answers));
   });
 
   it("fails with what it saw when the policy never comes into force", async () => {
     await assert.rejects(
-      serving(
-        (_, sent) => untouched(sent),
-        (api) => pass(api, 1, 0.01),
-      ),
+      passing(untouched, 1, 0.01),
       /^Error: admission policy classes at https:\/\/localhost:\d+ \(look at: kubectl get mutatingadmissionpolicy,mutatingadmissionpolicybinding classes -o yaml\) is not ready after 0\.01 seconds; last answer: a Windows pod with image x:ltsc2022 in namespace default gets no RuntimeClass, wanted windows-2022$/,
     );
   });
 
   it("fails with the API server's words when it refuses the pod, and with the start of an answer that is no JSON", async () => {
     const refusal = { status: 403, body: JSON.stringify({ kind: "Status", message: "pods is forbidden" }) };
-    await assert.rejects(
-      serving(
-        () => refusal,
-        (api) => pass(api, 1, 0.01),
-      ),
-      /x:ltsc2022 in namespace default: the API answers 403: pods is forbidden$/,
-    );
+    const forbidden = passing(() => refusal, 1, 0.01);
+    await assert.rejects(forbidden, /x:ltsc2022 in namespace default: the API answers 403: pods is forbidden$/);
     await serving(
       () => ({ status: 502, body: "<html>Bad gateway" }),
       async (api) => assert.match((await classesProblem(api, proof.probes)) ?? "", /answers 502: <html>Bad gateway$/),
