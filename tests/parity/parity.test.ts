@@ -75,6 +75,7 @@ const ownFiles = {
     "resourceGroup.ts", // every resource names its group, its region and its tags
     "poolCount.ts", // a scale set forgets its number when a spot machine is evicted
     "poolExtensions.ts", // how a machine starts and reports its health
+    "roleLag.ts", // AWS knows a policy where it is attached
     "roles.ts",
     "secretNames.ts", // secrets are secrets on Azure
   ],
