@@ -173,12 +173,16 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         "a machine whose Node was deleted is replaced, once, although the leader dies in the middle; one of its name that follows is another; one that lists leave out meanwhile stays",
       run: impatient(async (context) => {
         const { api, cloud, note } = context;
+        // Until its bootstrap has seen its Node, a machine makes another by itself.
+        await lab.untilBooted();
         const [machine, other] = workers(cloud);
         if (machine?.group === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
         const { group } = machine;
         const { nodeName } = cloud.identity(machine);
         const uidOf = async () => (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
         const [uid, { thief }] = [await uidOf(), await thiefOf(cloud, machine)];
+        // One whose Node it has never seen is one that never joined, and of those it ends one an hour.
+        await until("the node controller to know it", async () => (await machinesPage(api)).pools[group.name]?.ready === group.desired);
         if (other !== undefined) cloud.faults.hidden.add(other.id);
         try {
           await api.core.deleteNode({ name: nodeName });
