@@ -24,9 +24,9 @@ export interface RehearsalOptions extends CheckOptions {
   readonly breakage?: Breakage;
   /** Colours of the report. Default: none. */
   readonly paint?: Paint;
-  /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
   /** Who deploys there. Default: somebody who may do everything. */
   readonly deployer?: Deployer;
+  /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
   readonly onEngine?: (access: EngineAccess) => Promise<void>;
   /** Called when the checks are done, before everything is taken down, so that a person can look around. */
   readonly onReady?: (view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>;

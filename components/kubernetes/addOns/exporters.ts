@@ -5,7 +5,7 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import type { Account } from "../rights.ts";
-import { configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels } from "../workload.ts";
+import { configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels, unprivileged } from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
@@ -46,13 +46,7 @@ function linuxExporter(spec: ImageSource): Manifest {
           `--web.listen-address=:${ports.nodeExporter}`,
         ],
         ports: [{ name: "metrics", containerPort: ports.nodeExporter }],
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          runAsNonRoot: true,
-          runAsUser: 65534,
-          capabilities: { drop: ["ALL"] },
-        },
+        securityContext: unprivileged(65534),
         volumeMounts: [
           { name: "proc", mountPath: "/host/proc", readOnly: true },
           { name: "sys", mountPath: "/host/sys", readOnly: true },

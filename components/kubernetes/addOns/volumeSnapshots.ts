@@ -4,7 +4,7 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Manifest, Plain, PolicyRule } from "../manifest.ts";
 import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
-import { controllerReplicas, onControlPlane, replicated, small } from "../workload.ts";
+import { controllerReplicas, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { networking } from "./networking.ts";
 
 const account: Account = { name: "snapshot-controller", namespace: "kube-system" };
@@ -151,13 +151,7 @@ function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane">): read
         name: account.name,
         image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
         args: ["--leader-election=true", "--v=2"],
-        securityContext: {
-          allowPrivilegeEscalation: false,
-          readOnlyRootFilesystem: true,
-          runAsNonRoot: true,
-          runAsUser: 65534,
-          capabilities: { drop: ["ALL"] },
-        },
+        securityContext: unprivileged(65534),
         resources: small("10m", "20Mi", "256Mi"),
       },
     ],
