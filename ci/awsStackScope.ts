@@ -1,5 +1,5 @@
 import { partition } from "../components/aws/policyDocument.ts";
-import { logGroupName } from "../components/model/logs.ts";
+import { logGroupName } from "../components/model/addOns.ts";
 import type { CiStack } from "./config.ts";
 
 /** What the rights of a stack's roles are bound to. */

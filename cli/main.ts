@@ -1,8 +1,7 @@
 import path from "node:path";
 import { createInterface } from "node:readline/promises";
 import { paintFor } from "../checks/report.ts";
-import { didYouMean } from "../components/config/didYouMean.ts";
-import { ConfigError } from "../components/config/problem.ts";
+import { ConfigError, didYouMean } from "../components/config/problem.ts";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import project from "../package.json" with { type: "json" };

@@ -1,4 +1,4 @@
-import { fieldManager } from "../../components/kubernetes/fieldManager.ts";
+import { fieldManager } from "../../components/kubernetes/manifest.ts";
 
 export interface FoundObject {
   readonly kind: string;

@@ -1,8 +1,8 @@
 import { LogGroup } from "@pulumi/aws/cloudwatch/logGroup.js";
 import { LogStream } from "@pulumi/aws/cloudwatch/logStream.js";
 import * as pulumi from "@pulumi/pulumi";
+import { type LogSettings, logCollectors, logGroupName, logsAccount } from "../model/addOns.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { type LogSettings, logCollectors, logGroupName, logsAccount } from "../model/logs.ts";
 import { allow, policy } from "./policyDocument.ts";
 import type { Grant } from "./workloadIdentity.ts";
 

@@ -3,8 +3,7 @@ import { Key } from "@pulumi/aws/kms/key.js";
 import { Parameter } from "@pulumi/aws/ssm/parameter.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { secretPlaceholder } from "../model/secretPlaceholder.ts";
-import { encryptionSecret } from "../model/secretsEncryption.ts";
+import { encryptionSecret, secretPlaceholder } from "../model/secretsEncryption.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import { controlPlaneParameters, credentialsParameter, joinParameter } from "./parameterNames.ts";
 

@@ -3,7 +3,7 @@ import { Role } from "@pulumi/aws/iam/role.js";
 import { RolePolicy } from "@pulumi/aws/iam/rolePolicy.js";
 import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { IdentityConfig } from "../config/identitySchema.ts";
+import type { IdentityConfig } from "../config/accessSchema.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import {
   accountKey,

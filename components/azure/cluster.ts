@@ -3,7 +3,7 @@ import * as tls from "@pulumi/tls";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { ControlPlane } from "../gates/controlPlane.ts";
-import { azureCloudConfig } from "../kubernetes/addOns/azureCloudController.ts";
+import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
 import { ccgSecrets } from "../model/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";

@@ -1,4 +1,4 @@
-import { type LogSettings, logsAccount } from "../model/logs.ts";
+import { type LogSettings, logsAccount } from "../model/addOns.ts";
 import type { AddOnGrant } from "./workloadIdentity.ts";
 
 /**

@@ -1,21 +1,23 @@
 import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { fromJson } from "../model/json.ts";
-import { didYouMean } from "./didYouMean.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
-import { ConfigError, childPath, configPrefix, type Problem } from "./problem.ts";
-import { addOnRules, logRules } from "./rules/addOns.ts";
+import { ConfigError, childPath, configPrefix, didYouMean, type Problem } from "./problem.ts";
+import { addOnRules } from "./rules/addOns.ts";
+import { addressRules } from "./rules/addresses.ts";
 import { credentialRules, plainPasswords } from "./rules/credentials.ts";
 import { existingNetworkRules } from "./rules/existingNetwork.ts";
-import { existingNetworkSettingsRules } from "./rules/existingNetworkSettings.ts";
 import { flagRules } from "./rules/flags.ts";
 import { identityRules } from "./rules/identity.ts";
+import { machineRules } from "./rules/machines.ts";
 import { networkRules } from "./rules/network.ts";
+import { placementRules } from "./rules/placement.ts";
+import { podNetworkRules } from "./rules/podNetworks.ts";
 import { poolRules } from "./rules/pools.ts";
-import { encryptionRules, stackRules } from "./rules/stack.ts";
+import { acceptedSettings } from "./rules/rule.ts";
+import { stackRules } from "./rules/stack.ts";
 import { type StackConfig, stackSchema } from "./schema.ts";
-import { acceptedSettings } from "./settings.ts";
 
 let described: JsonSchema | undefined;
 
@@ -111,18 +113,9 @@ function withPlainLengths<T>(values: T): T {
 
 /** Cross-field rules, beyond the schema of each value. */
 const rules = [
-  ...stackRules,
-  ...identityRules,
-  ...encryptionRules,
-  ...networkRules,
-  ...existingNetworkRules,
-  ...existingNetworkSettingsRules,
-  ...credentialRules,
-  ...poolRules,
-  ...flagRules,
-  ...addOnRules,
-  ...logRules,
-];
+  ...[stackRules, identityRules, addressRules, podNetworkRules, networkRules, existingNetworkRules],
+  ...[credentialRules, machineRules, placementRules, poolRules, flagRules, addOnRules],
+].flatMap((each) => Object.values(each));
 
 /** Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. */
 function mistypedPrefix(key: string, text: string): readonly Problem[] {

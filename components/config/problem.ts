@@ -1,3 +1,5 @@
+import { closestMatch } from "leven";
+
 /** Prefix of our keys in a stack file: the project's name. */
 export const configPrefix = "fenestra:";
 
@@ -88,4 +90,14 @@ export class ConfigError extends Error {
     this.name = "ConfigError";
     this.problems = sorted;
   }
+}
+
+/** Most letters that may differ for a name to count as mistyped; beyond that suggestions are noise. */
+const mostSlips = 2;
+
+/** "did you mean count?" for a name close to an allowed one; `undefined` when none is close or the name is too short to judge. */
+export function didYouMean(name: string, allowed: readonly string[]): string | undefined {
+  const maxDistance = Math.min(mostSlips, Math.floor(name.length / 2));
+  const near = maxDistance === 0 ? undefined : closestMatch(name, allowed, { maxDistance });
+  return near === undefined ? undefined : `did you mean ${near}?`;
 }

@@ -2,14 +2,69 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { reachedOf } from "../model/upgrade.ts";
-import { apiGate } from "./apiGate.ts";
-import type { ApiClient, MemberNode } from "./apiProbe.ts";
+import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
-import { memberGate } from "./memberGate.ts";
-import { peersGate } from "./peersGate.ts";
+import { controlPlaneIsDown, peersGate } from "./peersGate.ts";
+import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
+
+interface ApiGateArgs {
+  /** Ids of all control-plane machines: the gate waits again when one of them changes. */
+  readonly machines: pulumi.Input<pulumi.Input<string>[]>;
+  /** The same machines as nodes. */
+  readonly members: readonly pulumi.Input<MemberNode>[];
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  readonly patience?: Patience;
+}
+
+/**
+ * The gate behind the whole control plane: it opens when `/readyz` answers and every machine is a healthy member, those that were added by
+ * this update too. Pools and everything in the cluster depend on it, so that a kubelet is never newer than the API.
+ */
+export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const hook = new pulumi.ResourceHook(name, async () => {
+    const api = await resolvedValue(args.api);
+    const members = await Promise.all(args.members.map((member) => resolvedValue(member)));
+    await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members), args.patience);
+  });
+  return new pulumi.Stash(name, { input: args.machines }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
+}
+
+async function controlPlaneProblem(api: ApiClient, members: readonly MemberNode[]): Promise<string | undefined> {
+  const problem = await apiProblem(api);
+  if (problem !== undefined) return problem;
+  const problems = await Promise.all(members.map((member) => memberProblem(api, member)));
+  return problems.filter((each) => each !== undefined).join("; ") || undefined;
+}
+
+/** What `memberGate` is made from. */
+interface MemberGateArgs {
+  /** Changes when, and only when, the machine was replaced: its id. */
+  readonly machine: pulumi.Input<string>;
+  /** Its node. */
+  readonly node: pulumi.Input<MemberNode>;
+  /** The API, through the load balancer. */
+  readonly api: pulumi.Input<ApiClient>;
+  readonly patience?: Patience;
+}
+
+/**
+ * A gate between one control-plane machine and the next. It holds the machine's id, so it is updated when the machine was replaced, and
+ * waits, before that update is saved, until the new machine is a healthy etcd member. A failed wait leaves the old state, so the next run
+ * waits at the same gate again. The first creation waits for nothing: one machine of three has no quorum.
+ */
+export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
+  const hook = new pulumi.ResourceHook(name, async () => {
+    if (controlPlaneIsDown()) return;
+    const api = await resolvedValue(args.api);
+    const member = await resolvedValue(args.node);
+    await waitFor(`control-plane machine ${member.node}`, () => memberProblem(api, member), args.patience);
+  });
+  return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });
+}
 
 /** Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be replaced. */
-export type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
+type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
 
 interface ChainMachine {
   /** Changes when, and only when, the machine was replaced. */
@@ -26,7 +81,7 @@ export interface MemberArgs {
 }
 
 /** What `ControlPlane` is made from. */
-export interface ControlPlaneArgs {
+interface ControlPlaneArgs {
   readonly spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption">;
   /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;

@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 import { ConfigError, type Problem } from "../config/problem.ts";
-import { resolvedValue } from "./resolvedValue.ts";
+import { resolvedValue } from "./waitFor.ts";
 
 /** Something that the stack file says, or that the cluster needs, about a network that exists already. */
 export interface NetworkFact {

@@ -6,8 +6,7 @@ import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
 import { type ApiClient, addressProblem, askApi, type ControlPlaneNode, controlPlaneNodes, field, text } from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
-import { resolvedValue } from "./resolvedValue.ts";
-import { type Patience, waitFor } from "./waitFor.ts";
+import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
 /** What `peersGate` is made from. */
 export interface PeersGateArgs {

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
 import { fromJson } from "../model/json.ts";
 import { type ApiClient, askApi, field } from "./apiProbe.ts";
-import { resolvedValue } from "./resolvedValue.ts";
-import { type Patience, waitFor } from "./waitFor.ts";
+import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
 /** A Windows pod with nothing but an image, and the RuntimeClass that the API server must give it. */
 export interface ClassProbe {

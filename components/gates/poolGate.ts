@@ -1,11 +1,86 @@
 import * as pulumi from "@pulumi/pulumi";
-import { groupSize, type PoolSpec } from "../model/pools.ts";
+import { fromJson } from "../model/json.ts";
+import { groupSize, type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
-import type { ApiClient } from "./apiProbe.ts";
-import { pageLines, readPage } from "./machinesPage.ts";
-import { type PoolNode, poolNodes, poolState } from "./poolProbe.ts";
-import { resolvedValue } from "./resolvedValue.ts";
-import { type Patience, waitFor } from "./waitFor.ts";
+import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
+import { pageLines, readPage, wantedOn } from "./machinesPage.ts";
+import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
+
+interface WantedNodes {
+  readonly pool: string;
+  readonly count: number;
+  /** Release of their kubelets: `1.36.4`. */
+  readonly release: string;
+  /** What their machines must be made from; `undefined` where a change reaches only machines that are started later. */
+  readonly fingerprint: string | undefined;
+}
+
+/** A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but this gate. */
+interface PoolNode {
+  readonly name: string;
+  readonly release: string;
+  /** Payload fingerprint that the node claims. */
+  readonly payload: string;
+  /** Why it is not Ready; `undefined` when it is. */
+  readonly sick: string | undefined;
+}
+
+/** The nodes that claim to be of a pool, including those that are not Ready. Throws when the API does not list them. */
+async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNode[]> {
+  const selector = encodeURIComponent(`${poolLabel}=${pool}`);
+  const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
+  const items = field(fromJson(body), "items");
+  if (status !== 200 || !Array.isArray(items)) throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
+  return items.map((node: unknown) => {
+    const metadata = field(node, "metadata");
+    const state = field(node, "status");
+    const ready = list(field(state, "conditions")).find((condition) => field(condition, "type") === "Ready");
+    const reason = `${text(field(ready, "reason"))} ${text(field(ready, "message"))}`;
+    return {
+      name: shown(field(metadata, "name")),
+      release: shown(field(field(state, "nodeInfo"), "kubeletVersion")).replace(/^v/, ""),
+      payload: shown(field(field(metadata, "labels"), payloadLabel)),
+      sick: field(ready, "status") === "True" ? undefined : shown(reason.trim() || "it has not reported yet"),
+    };
+  });
+}
+
+/** Text of a node made safe for a terminal: printable ASCII, shortened. */
+function shown(value: unknown): string {
+  return text(value)
+    .replaceAll(/[^\x20-\x7e]+/g, " ")
+    .slice(0, 200);
+}
+
+interface PoolState {
+  /** Grows with each node that has joined and each old one that has left. */
+  readonly progress: number;
+  /** Nodes whose machines were made from something else. */
+  readonly old: readonly PoolNode[];
+  readonly missing: number;
+  /** What is wrong, a line each: empty when the pool is as it must be. */
+  readonly problems: readonly string[];
+}
+
+/** Judges the nodes of a pool. Pure. */
+export function poolState(nodes: readonly PoolNode[], { count, release, fingerprint }: WantedNodes): PoolState {
+  const isOld = ({ payload }: PoolNode): boolean => fingerprint !== undefined && payload !== fingerprint;
+  const problemOf = (node: PoolNode): string | undefined => {
+    if (isOld(node)) return `was made from payload ${node.payload || "of no name"}, wanted is ${fingerprint}`;
+    if (fingerprint !== undefined && node.release !== release)
+      return `runs kubelet ${node.release || "of no version"}, wanted is ${release}`;
+    return node.sick === undefined ? undefined : `is not Ready: ${node.sick}`;
+  };
+  const judged = nodes.map((node) => ({ node, problem: problemOf(node) }));
+  const good = judged.filter(({ problem }) => problem === undefined).length;
+  const old = nodes.filter(isOld);
+  const missing = Math.max(0, count - nodes.length);
+  // A node beyond the wanted number may be unhealthy: the autoscaler's newest, or a reclaimed spot machine.
+  const done = good >= count && old.length === 0;
+  const wrong = judged.flatMap(({ node, problem }) => (problem === undefined ? [] : [`node ${node.name} ${problem}`]));
+  const absent = missing === 0 ? [] : [`${missing} of ${count} machines have no node`];
+  return { progress: good - old.length, old, missing, problems: done ? [] : [...wrong, ...absent] };
+}
 
 /** How a cloud replaces the machines of a pool, for the gate behind it. */
 export interface PoolRoll {
@@ -21,7 +96,7 @@ export interface PoolRoll {
 }
 
 /** What `poolGate` is made from. */
-export interface PoolGateArgs {
+interface PoolGateArgs {
   /** Kubernetes release of the pool's kubelets: `1.36.4`. */
   readonly release: string;
   readonly pool: PoolSpec;
@@ -79,3 +154,45 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
+
+interface SizeGuardArgs {
+  /** Name of the pool, as its nodes have it in their label. */
+  readonly pool: string;
+  /** Its scale set, as the node controller calls it. */
+  readonly group: string;
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** Default: every 5 seconds, for a minute. */
+  readonly patience?: Patience;
+}
+
+/**
+ * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the number (`ignoreChanges`),
+ * so the engine hands the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has
+ * grown since would lose machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native:
+ * provider.go, defaultUpdate). The hook refuses that. A number that is too large costs extra machines until the autoscaler reduces it
+ * again.
+ */
+export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
+  return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {
+    const api = await resolvedValue(args.api);
+    let machines = 0;
+    const count = async (): Promise<undefined> => {
+      // Machines that the autoscaler has asked for a moment ago are no nodes yet.
+      machines = Math.max((await poolNodes(api, args.pool)).length, wantedOn(await readPage(api), args.group));
+    };
+    await waitFor(`the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
+    const problem = sizeProblem(args.pool, machines, field(field(newInputs, "sku"), "capacity"), urn);
+    if (problem !== undefined) throw new Error(problem);
+  });
+}
+
+/** What is wrong with an update that gives a pool this many machines, or `undefined`. Pure. */
+function sizeProblem(pool: string, machines: number, capacity: unknown, urn: string): string | undefined {
+  if (typeof capacity !== "number") return `the size of pool ${pool} cannot be read from its update`;
+  if (machines <= capacity) return undefined;
+  return (
+    `pool ${pool} has ${machines} machines, and this update would leave it ${capacity}, the number in Pulumi's state: it has ` +
+    `been changed since. Read the present number, then update again: pulumi refresh --target '${urn}'`
+  );
+}

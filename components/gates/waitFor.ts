@@ -1,3 +1,4 @@
+import * as pulumi from "@pulumi/pulumi";
 import { type Clock, GaveUp, poll } from "./poll.ts";
 
 /** How long to wait and how often to look. */
@@ -34,5 +35,12 @@ export async function waitFor(
   ).catch((error: unknown) => {
     const reason = error instanceof GaveUp ? error.message : String(error);
     throw new Error(`${what} is not ready after ${limitSeconds} seconds; last answer: ${reason}`);
+  });
+}
+
+/** The value of an input inside a hook: hooks run only in updates, when the dependencies of the resource exist, so every value is known. */
+export function resolvedValue<T>(input: pulumi.Input<T>): Promise<pulumi.Unwrap<T>> {
+  return new Promise((resolve) => {
+    pulumi.output(input).apply(resolve);
   });
 }

@@ -2,9 +2,8 @@ import { CustomResource as CustomObject } from "@pulumi/kubernetes/apiextensions
 import type { CustomResource, CustomResourceOptions } from "@pulumi/pulumi";
 import * as pulumi from "@pulumi/pulumi";
 import { windowsWorkloadMinutes } from "../model/timings.ts";
-import { withFieldManager } from "./fieldManager.ts";
 import { kinds } from "./kinds.ts";
-import { annotated, type Manifest, type ManifestOf, podSpec } from "./manifest.ts";
+import { annotated, type Manifest, type ManifestOf, podSpec, withFieldManager } from "./manifest.ts";
 import { controlPlaneKey } from "./workload.ts";
 
 export interface AddOnArgs {

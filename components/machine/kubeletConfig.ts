@@ -1,9 +1,9 @@
+import { evictionHard, reservations } from "../model/allocatable.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { operatingSystems } from "../model/operatingSystems.ts";
 import { podsOfControlPlane } from "../model/podAddressing.ts";
 import type { PoolSpec, Taint } from "../model/pools.ts";
-import { evictionHard, reservations } from "../model/reservations.ts";
 import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";

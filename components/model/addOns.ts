@@ -1,5 +1,6 @@
 import type { StackConfig } from "../config/schema.ts";
 import type { PodNetwork } from "./podNetwork.ts";
+import type { ServiceAccountName } from "./workloadIdentity.ts";
 
 type Settings = StackConfig["addons"];
 
@@ -25,4 +26,19 @@ export const monitoringNamespace = "fenestra-monitoring";
 export function systemNamespaces(spec: { readonly kubernetes: { readonly podNetwork: Pick<PodNetwork, "namespace"> } }): readonly string[] {
   const { namespace } = spec.kubernetes.podNetwork;
   return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
+}
+
+/** Service account of the collectors, the only one with the right to write the logs. */
+export const logsAccount: ServiceAccountName = { namespace: "fenestra-monitoring", name: "log-collector" };
+
+/** Collectors by the nodes that they run on, each with its own configuration, and with a log stream of its name in CloudWatch. */
+export const logCollectors = ["control-plane", "linux", "windows"] as const;
+
+export type LogCollector = (typeof logCollectors)[number];
+
+export type LogSettings = NonNullable<StackConfig["addons"]["logs"]>;
+
+/** Log group of a cluster in CloudWatch. */
+export function logGroupName(cluster: string): string {
+  return `/fenestra/${cluster}`;
 }

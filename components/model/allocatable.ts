@@ -1,7 +1,75 @@
-import type { PoolSpec } from "./pools.ts";
-import { evictionHard } from "./reservations.ts";
+import type { KubeletSettings } from "../config/flagSchema.ts";
+import type { Capacity } from "./machineSizes.ts";
+import type { OperatingSystem } from "./operatingSystems.ts";
 
-type Machine = Pick<PoolSpec, "os" | "size" | "reservations" | "diskGb" | "kubelet">;
+/** Resources that the kubelet reserves, as its configuration file spells them. */
+type Resource = "cpu" | "memory" | "ephemeral-storage";
+export type Reservations = Readonly<Record<"kubeReserved" | "systemReserved", Readonly<Record<Resource, string>>>>;
+
+/**
+ * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417):
+ * there the kubelet must evict while there is still memory left.
+ */
+export const evictionHard = {
+  linux: { "memory.available": "200Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%" },
+  windows: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
+} as const;
+
+/**
+ * Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of the first 4 GiB,
+ * ...
+ */
+const memorySteps = [
+  { upToGib: 4, share: 0.25 },
+  { upToGib: 8, share: 0.2 },
+  { upToGib: 16, share: 0.1 },
+  { upToGib: 128, share: 0.06 },
+  { upToGib: Number.POSITIVE_INFINITY, share: 0.02 },
+] as const;
+
+/** MiB that the curve gives for a machine with this much memory. */
+function curveMib(memoryGib: number): number {
+  let below = 0;
+  let total = 0;
+  for (const { upToGib, share } of memorySteps) {
+    const part = Math.max(0, Math.min(memoryGib, upToGib) - below);
+    total += part * share;
+    below = upToGib;
+  }
+  return Math.ceil(total * 1024);
+}
+
+/**
+ * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820,
+ * kubernetes/kubernetes#73417), so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
+ */
+export function reservations(os: OperatingSystem, capacity: Capacity): Reservations {
+  const windows = os.family === "windows";
+  const kubeMib = Math.min(windows ? 1024 : 4096, Math.ceil(curveMib(capacity.memoryGib) / (windows ? 2 : 1)));
+  const systemMib = windows ? Math.min(2048, Math.ceil(capacity.memoryGib * 1024 * 0.25)) : 256;
+  return {
+    kubeReserved: { cpu: `${60 + 10 * Math.min(capacity.vcpus, 32)}m`, memory: `${kubeMib}Mi`, "ephemeral-storage": "1Gi" },
+    systemReserved: { cpu: windows ? "500m" : "100m", memory: `${systemMib}Mi`, "ephemeral-storage": windows ? "10Gi" : "2Gi" },
+  };
+}
+
+/** Reservations with a pool's own amounts in their places. */
+export function withOwn(computed: Reservations, own: Pick<KubeletSettings, keyof Reservations>): Reservations {
+  const merged = (name: keyof Reservations) => ({
+    cpu: own[name]?.cpu ?? computed[name].cpu,
+    memory: own[name]?.memory ?? computed[name].memory,
+    "ephemeral-storage": own[name]?.["ephemeral-storage"] ?? computed[name]["ephemeral-storage"],
+  });
+  return { kubeReserved: merged("kubeReserved"), systemReserved: merged("systemReserved") };
+}
+
+interface Machine {
+  readonly os: OperatingSystem["family"];
+  readonly size: Capacity;
+  readonly reservations: Reservations;
+  readonly diskGb: number;
+  readonly kubelet: Pick<KubeletSettings, "evictionHard">;
+}
 
 /** What a machine has of a resource, and what reservations and eviction thresholds keep of it. `m` of processors, MiB of the others. */
 interface Share {
@@ -22,7 +90,7 @@ const kernelShare = { linux: 0.075, windows: 0 } as const;
  * are estimated on the low side: a node smaller than announced does not fit the pending pod, so the autoscaler would add and remove nodes
  * in a loop.
  */
-export function allocatable(machine: Machine): { readonly cpu: string; readonly memory: string; readonly "ephemeral-storage": string } {
+export function allocatable(machine: Machine): Readonly<Record<Resource, string>> {
   const { cpu, memory, "ephemeral-storage": storage } = shares(machine);
   return {
     cpu: `${cpu.has - cpu.kept}m`,
@@ -32,13 +100,7 @@ export function allocatable(machine: Machine): { readonly cpu: string; readonly 
 }
 
 /** What `allocatable` is the difference of. */
-export function shares({
-  os,
-  size,
-  reservations,
-  diskGb,
-  kubelet,
-}: Machine): Readonly<Record<"cpu" | "memory" | "ephemeral-storage", Share>> {
+export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Readonly<Record<Resource, Share>> {
   const kept = [reservations.kubeReserved, reservations.systemReserved];
   const reserved = (read: (each: (typeof kept)[number]) => number): number => kept.reduce((sum, each) => sum + read(each), 0);
   const limit = (signal: "memory.available" | "nodefs.available") => kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];

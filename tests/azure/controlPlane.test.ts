@@ -3,7 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { etcdDevice } from "../../components/azure/controlPlaneMachine.ts";
 import { storageAccountName, vaultName } from "../../components/azure/secretNames.ts";
 import { securityRules } from "../../components/azure/securityRules.ts";
-import { secretPlaceholder } from "../../components/model/secretPlaceholder.ts";
+import { secretPlaceholder } from "../../components/model/secretsEncryption.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, reveal, textOf } from "../../plan/program/values.ts";
 import { ofType, resource, runStack, specOf } from "../support/mocks.ts";

@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import { apiGate } from "../../components/gates/apiGate.ts";
 import { type ApiClient, apiProblem, memberProblem, podProblem } from "../../components/gates/apiProbe.ts";
 import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
-import { memberGate } from "../../components/gates/memberGate.ts";
+import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
 import type { Clock } from "../../components/gates/poll.ts";
 import { waitFor } from "../../components/gates/waitFor.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import { sizeGuard } from "../../components/gates/sizeGuard.ts";
+import { sizeGuard } from "../../components/gates/poolGate.ts";
 import { withMocks } from "../support/mocks.ts";
 import { serving } from "./serving.ts";
 

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { stageOf } from "../../components/kubernetes/addOn.ts";
-import { withFieldManager } from "../../components/kubernetes/fieldManager.ts";
 import { runtimeClassPolicyName } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
-import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { type Manifest, podSpec, withFieldManager } from "../../components/kubernetes/manifest.ts";
 import { applyLayer, type KubernetesObject } from "../../rehearsal/testkit/cluster.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";

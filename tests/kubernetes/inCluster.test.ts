@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { InCluster } from "../../components/kubernetes/inCluster.ts";
+import { logsAccount } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { logsAccount } from "../../components/model/logs.ts";
 import { runtimeClass } from "../../components/model/pools.ts";
 import { accountKey } from "../../components/model/workloadIdentity.ts";
 import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";

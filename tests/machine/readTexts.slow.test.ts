@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { Context } from "mocha";
 import { z } from "zod";
-import { azureCloudConfig } from "../../components/kubernetes/addOns/azureCloudController.ts";
+import { azureCloudConfig } from "../../components/kubernetes/addOns/cloudController.ts";
 import { registryMirrorFiles } from "../../components/machine/registryMirrors.ts";
 import { registryLogin } from "../../components/model/credentials.ts";
 import { flannelConflist, flannelNetConf } from "../../components/podNetworks/flannel/network.ts";

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
-import { allocatable } from "../../components/model/allocatable.ts";
+import { allocatable, reservations } from "../../components/model/allocatable.ts";
 import { type OperatingSystemName, operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { reservations } from "../../components/model/reservations.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const spec = exampleSpec("aws-dev");

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
+import { reservations } from "../../components/model/allocatable.ts";
 import { type OperatingSystemName, operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
-import { reservations } from "../../components/model/reservations.ts";
 
 const systems = fc.constantFrom(...operatingSystemNames);
 const capacity = fc.record({ vcpus: fc.integer({ min: 1, max: 448 }), memoryGib: fc.double({ min: 2, max: 24576, noNaN: true }) });

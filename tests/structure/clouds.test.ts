@@ -26,7 +26,7 @@ const comparisons: Readonly<Record<string, string>> = {
 const tables: Readonly<Record<string, string>> = {
   "checks/facts.ts": "expected values",
   "ci/index.ts": "only the SDK of the chosen cloud is loaded",
-  "components/config/rules/cloudIds.ts": "forms of ids",
+  "components/config/rules/placement.ts": "forms of ids",
   "components/machine/credentialProvider.ts": "two kinds of access",
   "components/machine/linux/controlPlane.ts": "two kinds of access",
   "components/machine/linux/machineEnv.ts": "two kinds of access",

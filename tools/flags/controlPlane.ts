@@ -8,8 +8,8 @@
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { controlPlanePrograms, flagKinds, programFlagsFile } from "../../components/model/programFlags.ts";
 import { minorOf } from "../../components/model/releases.ts";
+import { controlPlanePrograms, flagKinds, programFlagsFile } from "../../components/model/reservedFlags.ts";
 import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { etcdFlags, helpFlags, helpGates } from "./help.ts";
 

@@ -3,179 +3,157 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { registryFacts } from "../../model/registryAccess.ts";
 import { type Problem, problem, refuse } from "../problem.ts";
-import { elsewhere, poolRule, type Rule, rule } from "./rule.ts";
+import { elsewhere, poolRule, type Rules, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
 const diskClassNames: readonly string[] = ["linux", "windows"];
 
-/** StorageClass names are unique. */
-const shareNames = rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
-  (smb?.shares ?? []).flatMap(({ name }, index): readonly Problem[] => {
-    const path = `config.fenestra:addons.smb.shares[${index}].name`;
-    if (storage && diskClassNames.includes(name)) {
-      const message = "is the StorageClass of the cloud's disks";
-      return refuse(path, name, message, `a name other than ${diskClassNames.join(" and ")}`);
-    }
-    return smb?.shares.findIndex((other) => other.name === name) === index ? [] : refuse(path, name, "is listed twice", "each name once");
-  }),
-);
-
-const snapshotsOfDisks = rule(["addons.storage", "addons.volumeSnapshots"], (given) =>
-  given["addons.storage"] || !given["addons.volumeSnapshots"]
-    ? []
-    : refuse("config.fenestra:addons.volumeSnapshots", true, "has no disks without addons.storage", "false", "switch addons.storage on"),
-);
-
 const gmsaPath = "config.fenestra:addons.gmsa";
-
-const accountNames = rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
-  const names = gmsa?.credentialSpecs.map(({ name }) => name) ?? [];
-  return names.flatMap((name, index) =>
-    names.indexOf(name) === index ? [] : refuse(`${gmsaPath}.credentialSpecs[${index}].name`, name, "is listed twice", "each name once"),
-  );
-});
-
-const secrets = rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) =>
-  (gmsa?.credentialSpecs ?? []).flatMap(({ secret, kmsKey }, index) => {
-    const path = `${gmsaPath}.credentialSpecs[${index}]`;
-    const { pattern, allowed } = ccgSecretForms[cloud];
-    const problems: Problem[] = [];
-    if (secret !== undefined && !pattern.test(secret)) {
-      problems.push(problem(`${path}.secret`, secret, "is not the name of a secret", allowed));
-    }
-    const allowedKey = "a key only where secret names one of Secrets Manager";
-    const foreign = elsewhere("aws", cloud, kmsKey, `${path}.kmsKey`, allowedKey);
-    problems.push(...foreign);
-    if (foreign.length === 0 && kmsKey !== undefined && secret === undefined)
-      problems.push(problem(`${path}.kmsKey`, kmsKey, "is the key of no secret", allowedKey));
-    return problems;
-  }),
-);
-
-const unreadSecrets = rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, pools }) =>
-  (gmsa?.credentialSpecs ?? []).flatMap(({ secret }, index) =>
-    secret === undefined || pools.some(({ ccgPlugin }) => ccgPlugin)
-      ? []
-      : refuse(
-          `${gmsaPath}.credentialSpecs[${index}].secret`,
-          secret,
-          "is read by no node",
-          "a secret only where a pool has ccgPlugin",
-          "set ccgPlugin on the Windows pools that run pods with this account",
-        ),
-  ),
-);
-
-const linuxPlugin = poolRule(["os", "ccgPlugin"], [], (pool, path) =>
-  pool.ccgPlugin && pool.os === "linux" ? refuse(`${path}.ccgPlugin`, true, "is meant for Windows pools", "false on Linux") : [],
-);
-
-const plugins = poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa", "cloud"], (pool, poolPath, { "addons.gmsa": gmsa, cloud }) => {
-  const path = `${poolPath}.ccgPlugin`;
-  if (!pool.ccgPlugin || pool.os === "linux") return [];
-  if (ccgSecrets(gmsa).length === 0) {
-    const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
-    return refuse(path, true, "needs at least one gMSA account with a secret", allowed);
-  }
-  // The newest image of the cloud is plain Windows Server.
-  return ccgPlugins[cloud].install === undefined && pool.image === "latest"
-    ? refuse(
-        path,
-        true,
-        "has no plug-in to install, and the image latest has none",
-        "true only with an image that has the plug-in, which AWS publishes in its own images alone",
-        "pin an image of your own that has the plug-in",
-      )
-    : [];
-});
 
 const registryPath = "config.fenestra:registryAccess";
 
-const registryResources = rule(["cloud", "registryAccess"], ({ cloud, registryAccess: access }) =>
-  (access?.resources ?? []).flatMap((value, index) => {
-    const { pattern, allowed } = registryFacts[cloud];
-    return pattern.test(value) ? [] : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
-  }),
-);
-
 const limitsPath = "config.fenestra:addons.autoscalerLimits";
 
-const autoscalerLimits = rule(
-  ["addons.autoscaler", "addons.autoscalerLimits", "controlPlane.replicas", "network.zones", "pools"],
-  ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }): readonly Problem[] => {
-    if (limits === undefined) return [];
-    if (!(given ?? pools.some(({ autoscale }) => autoscale !== undefined)))
-      return refuse(
-        limitsPath,
-        limits,
-        given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
-        "limits only with the autoscaler",
-        "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
-      );
-    const least = pools
-      .map((pool) => leastNodes(pool, poolGroups(pool, stack["network.zones"]).length))
-      .reduce<number>((sum, nodes) => sum + nodes, stack["controlPlane.replicas"]);
-    return limits.nodes === undefined || limits.nodes > least
-      ? []
-      : refuse(
-          `${limitsPath}.nodes`,
-          limits.nodes,
-          `lets no pool grow: control plane and the least numbers of the pools are ${least} nodes`,
-          `more than ${least}, or no limit`,
-        );
-  },
-);
-
 /** The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's registries need. */
-export const addOnRules: readonly Rule[] = [
-  shareNames,
-  snapshotsOfDisks,
-  accountNames,
-  secrets,
-  unreadSecrets,
-  linuxPlugin,
-  plugins,
-  registryResources,
-  autoscalerLimits,
-];
-
 const path = "config.fenestra:addons.logs";
+
 const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;
 
-const oneDestination = rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
-  if (logs === undefined) return [];
-  const named = destinations.filter((name) => logs[name] !== undefined);
-  const own = cloudFacts[cloud].access.logs;
-  const foreign = named.find((name) => name !== own && name !== "otlp");
-  const allowed = `one of ${own} and otlp`;
-  if (foreign !== undefined) return refuse(`${path}.${foreign}`, logs[foreign], "is a service of the other cloud", allowed);
-  if (named.length === 1) return [];
-  return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
-});
-
-/** Collectors never use the identity of their node, which has the rights of the machine. */
-const ownIdentity = rule(
-  ["cloud", "addons.logs", "access.workloadIdentity"],
-  ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): readonly Problem[] => {
-    const service = cloudFacts[cloud].access.logs;
-    if (logs?.[service] === undefined || workloadIdentity !== undefined) return [];
-    return refuse(
-      `${path}.${service}`,
-      logs[service],
-      "needs an identity of the collectors' own",
-      `${service} only with access.workloadIdentity`,
-      "add access.workloadIdentity: {}, or send to an endpoint of otlp with headers",
-    );
-  },
-);
-
-const headerNames = rule(["addons.logs"], ({ "addons.logs": logs }) => {
-  const names = logs?.otlp?.headers.map(({ name }) => name.toLowerCase()) ?? [];
-  return names.flatMap((name, index) =>
-    names.indexOf(name) === index
+export const addOnRules: Rules = {
+  /** StorageClass names are unique. */
+  shareNames: rule(["addons.smb", "addons.storage"], ({ "addons.smb": smb, "addons.storage": storage }) =>
+    (smb?.shares ?? []).flatMap(({ name }, index): readonly Problem[] => {
+      const path = `config.fenestra:addons.smb.shares[${index}].name`;
+      if (storage && diskClassNames.includes(name)) {
+        const message = "is the StorageClass of the cloud's disks";
+        return refuse(path, name, message, `a name other than ${diskClassNames.join(" and ")}`);
+      }
+      return smb?.shares.findIndex((other) => other.name === name) === index ? [] : refuse(path, name, "is listed twice", "each name once");
+    }),
+  ),
+  snapshotsOfDisks: rule(["addons.storage", "addons.volumeSnapshots"], (given) =>
+    given["addons.storage"] || !given["addons.volumeSnapshots"]
       ? []
-      : refuse(`${path}.otlp.headers[${index}].name`, logs?.otlp?.headers[index]?.name, "is listed twice", "each name once"),
-  );
-});
-
-export const logRules: readonly Rule[] = [oneDestination, ownIdentity, headerNames];
+      : refuse("config.fenestra:addons.volumeSnapshots", true, "has no disks without addons.storage", "false", "switch addons.storage on"),
+  ),
+  accountNames: rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
+    const names = gmsa?.credentialSpecs.map(({ name }) => name) ?? [];
+    return names.flatMap((name, index) =>
+      names.indexOf(name) === index ? [] : refuse(`${gmsaPath}.credentialSpecs[${index}].name`, name, "is listed twice", "each name once"),
+    );
+  }),
+  secrets: rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) =>
+    (gmsa?.credentialSpecs ?? []).flatMap(({ secret, kmsKey }, index) => {
+      const path = `${gmsaPath}.credentialSpecs[${index}]`;
+      const { pattern, allowed } = ccgSecretForms[cloud];
+      const problems: Problem[] = [];
+      if (secret !== undefined && !pattern.test(secret)) {
+        problems.push(problem(`${path}.secret`, secret, "is not the name of a secret", allowed));
+      }
+      const allowedKey = "a key only where secret names one of Secrets Manager";
+      const foreign = elsewhere("aws", cloud, kmsKey, `${path}.kmsKey`, allowedKey);
+      problems.push(...foreign);
+      if (foreign.length === 0 && kmsKey !== undefined && secret === undefined)
+        problems.push(problem(`${path}.kmsKey`, kmsKey, "is the key of no secret", allowedKey));
+      return problems;
+    }),
+  ),
+  unreadSecrets: rule(["addons.gmsa", "pools"], ({ "addons.gmsa": gmsa, pools }) =>
+    (gmsa?.credentialSpecs ?? []).flatMap(({ secret }, index) =>
+      secret === undefined || pools.some(({ ccgPlugin }) => ccgPlugin)
+        ? []
+        : refuse(
+            `${gmsaPath}.credentialSpecs[${index}].secret`,
+            secret,
+            "is read by no node",
+            "a secret only where a pool has ccgPlugin",
+            "set ccgPlugin on the Windows pools that run pods with this account",
+          ),
+    ),
+  ),
+  linuxPlugin: poolRule(["os", "ccgPlugin"], [], (pool, path) =>
+    pool.ccgPlugin && pool.os === "linux" ? refuse(`${path}.ccgPlugin`, true, "is meant for Windows pools", "false on Linux") : [],
+  ),
+  plugins: poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa", "cloud"], (pool, poolPath, { "addons.gmsa": gmsa, cloud }) => {
+    const path = `${poolPath}.ccgPlugin`;
+    if (!pool.ccgPlugin || pool.os === "linux") return [];
+    if (ccgSecrets(gmsa).length === 0) {
+      const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
+      return refuse(path, true, "needs at least one gMSA account with a secret", allowed);
+    }
+    // The newest image of the cloud is plain Windows Server.
+    return ccgPlugins[cloud].install === undefined && pool.image === "latest"
+      ? refuse(
+          path,
+          true,
+          "has no plug-in to install, and the image latest has none",
+          "true only with an image that has the plug-in, which AWS publishes in its own images alone",
+          "pin an image of your own that has the plug-in",
+        )
+      : [];
+  }),
+  registryResources: rule(["cloud", "registryAccess"], ({ cloud, registryAccess: access }) =>
+    (access?.resources ?? []).flatMap((value, index) => {
+      const { pattern, allowed } = registryFacts[cloud];
+      return pattern.test(value) ? [] : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
+    }),
+  ),
+  autoscalerLimits: rule(
+    ["addons.autoscaler", "addons.autoscalerLimits", "controlPlane.replicas", "network.zones", "pools"],
+    ({ "addons.autoscaler": given, "addons.autoscalerLimits": limits, pools, ...stack }): readonly Problem[] => {
+      if (limits === undefined) return [];
+      if (!(given ?? pools.some(({ autoscale }) => autoscale !== undefined)))
+        return refuse(
+          limitsPath,
+          limits,
+          given === false ? "limits an autoscaler that is switched off" : "limits no autoscaler: no pool has autoscale",
+          "limits only with the autoscaler",
+          "leave them out, give a pool autoscale, or set addons.autoscaler for pools of other programs",
+        );
+      const least = pools
+        .map((pool) => leastNodes(pool, poolGroups(pool, stack["network.zones"]).length))
+        .reduce<number>((sum, nodes) => sum + nodes, stack["controlPlane.replicas"]);
+      return limits.nodes === undefined || limits.nodes > least
+        ? []
+        : refuse(
+            `${limitsPath}.nodes`,
+            limits.nodes,
+            `lets no pool grow: control plane and the least numbers of the pools are ${least} nodes`,
+            `more than ${least}, or no limit`,
+          );
+    },
+  ),
+  oneDestination: rule(["cloud", "addons.logs"], ({ cloud, "addons.logs": logs }) => {
+    if (logs === undefined) return [];
+    const named = destinations.filter((name) => logs[name] !== undefined);
+    const own = cloudFacts[cloud].access.logs;
+    const foreign = named.find((name) => name !== own && name !== "otlp");
+    const allowed = `one of ${own} and otlp`;
+    if (foreign !== undefined) return refuse(`${path}.${foreign}`, logs[foreign], "is a service of the other cloud", allowed);
+    if (named.length === 1) return [];
+    return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
+  }),
+  /** Collectors never use the identity of their node, which has the rights of the machine. */
+  ownIdentity: rule(
+    ["cloud", "addons.logs", "access.workloadIdentity"],
+    ({ cloud, "addons.logs": logs, "access.workloadIdentity": workloadIdentity }): readonly Problem[] => {
+      const service = cloudFacts[cloud].access.logs;
+      if (logs?.[service] === undefined || workloadIdentity !== undefined) return [];
+      return refuse(
+        `${path}.${service}`,
+        logs[service],
+        "needs an identity of the collectors' own",
+        `${service} only with access.workloadIdentity`,
+        "add access.workloadIdentity: {}, or send to an endpoint of otlp with headers",
+      );
+    },
+  ),
+  headerNames: rule(["addons.logs"], ({ "addons.logs": logs }) => {
+    const names = logs?.otlp?.headers.map(({ name }) => name.toLowerCase()) ?? [];
+    return names.flatMap((name, index) =>
+      names.indexOf(name) === index
+        ? []
+        : refuse(`${path}.otlp.headers[${index}].name`, logs?.otlp?.headers[index]?.name, "is listed twice", "each name once"),
+    );
+  }),
+};

@@ -5,8 +5,8 @@ import { poolGroups } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
-import { podNetworkRules, whereNodesHaveRanges } from "./podNetworks.ts";
-import { type Rule, rule } from "./rule.ts";
+import { whereNodesHaveRanges } from "./podNetworks.ts";
+import { type Rule, type Rules, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
@@ -28,10 +28,13 @@ interface NetworkField {
 }
 
 const machines: NetworkField = { setting: "network.cidr", least: largestNetwork, most: "cloud" };
+
 /** The first range of an existing network is not divided; its subnets have rules of their own. */
 const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
+
 /** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */
 const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 };
+
 /** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
 const services: NetworkField = { setting: "kubernetes.serviceCidr", least: 12, most: 24 };
 
@@ -104,40 +107,6 @@ function mostMachines(pools: StackConfig["pools"], zones: readonly string[]): nu
     .reduce((sum, most) => sum + most, 0);
 }
 
-/**
- * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a
- * pod network or not at all, so it is checked here.
- */
-const roomForPods = rule(["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"], (settings) =>
-  tooFew(
-    pods,
-    settings["kubernetes.podCidr"],
-    settings.cloud,
-    mostMachines(settings.pools, settings["network.zones"]) + settings["controlPlane.replicas"],
-    (prefix) => 2 ** (24 - prefix),
-  ),
-);
-
-/** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
-const roomForMachines = rule(["cloud", "network.cidr", "network.existing", "network.zones", "pools"], (settings) => {
-  const zones = settings["network.zones"];
-  const existing = settings["network.existing"];
-  const wanted = mostMachines(settings.pools, zones);
-  if (existing !== undefined) {
-    const room = roomInSubnets(existing);
-    return wanted <= room
-      ? []
-      : refuse(
-          key("network.existing.subnets"),
-          room,
-          `has room for ${room} machines in private subnets, but the pools may grow to ${wanted}`,
-          "subnets with room for every machine, and one more per group for replacements",
-          "name larger subnets, or lower count or autoscale.max",
-        );
-  }
-  return tooFew(machines, settings["network.cidr"], settings.cloud, wanted, (prefix) => zones.length * (addressCount(prefix + 2) - 30));
-});
-
 /** A network of the wrong size is reported by its own rule only. */
 function tooFew(
   field: NetworkField,
@@ -157,14 +126,45 @@ function tooFew(
   );
 }
 
-export const addressRules: readonly Rule[] = [
-  oneNetwork(machines),
-  whereNodesHaveRanges(oneNetwork(pods)),
-  oneNetwork(services),
-  whereNodesHaveRanges(disjoint(machines, pods)),
-  disjoint(machines, services),
-  whereNodesHaveRanges(disjoint(pods, services)),
-  whereNodesHaveRanges(roomForPods),
-  ...podNetworkRules,
-  roomForMachines,
-];
+export const addressRules: Rules = {
+  ofMachines: oneNetwork(machines),
+  ofPods: whereNodesHaveRanges(oneNetwork(pods)),
+  ofServices: oneNetwork(services),
+  machinesAndPods: whereNodesHaveRanges(disjoint(machines, pods)),
+  machinesAndServices: disjoint(machines, services),
+  podsAndServices: whereNodesHaveRanges(disjoint(pods, services)),
+  /**
+   * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a
+   * pod network or not at all, so it is checked here.
+   */
+  roomForPods: whereNodesHaveRanges(
+    rule(["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"], (settings) =>
+      tooFew(
+        pods,
+        settings["kubernetes.podCidr"],
+        settings.cloud,
+        mostMachines(settings.pools, settings["network.zones"]) + settings["controlPlane.replicas"],
+        (prefix) => 2 ** (24 - prefix),
+      ),
+    ),
+  ),
+  /** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
+  roomForMachines: rule(["cloud", "network.cidr", "network.existing", "network.zones", "pools"], (settings) => {
+    const zones = settings["network.zones"];
+    const existing = settings["network.existing"];
+    const wanted = mostMachines(settings.pools, zones);
+    if (existing !== undefined) {
+      const room = roomInSubnets(existing);
+      return wanted <= room
+        ? []
+        : refuse(
+            key("network.existing.subnets"),
+            room,
+            `has room for ${room} machines in private subnets, but the pools may grow to ${wanted}`,
+            "subnets with room for every machine, and one more per group for replacements",
+            "name larger subnets, or lower count or autoscale.max",
+          );
+    }
+    return tooFew(machines, settings["network.cidr"], settings.cloud, wanted, (prefix) => zones.length * (addressCount(prefix + 2) - 30));
+  }),
+};

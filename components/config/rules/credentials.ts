@@ -1,7 +1,7 @@
 import { credentialsDocument } from "../../model/credentials.ts";
 import { encryptedText } from "../encrypted.ts";
 import { childPath, type Problem, problem, refuse } from "../problem.ts";
-import { type Rule, rule } from "./rule.ts";
+import { type Rules, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
@@ -11,13 +11,13 @@ const largestSecret = 4096;
 /** A registry as images and URLs name it: a host, with an optional port; and containerd's word for all others. */
 export const registryHost = /^(_default|[a-z0-9]([a-z0-9.-]*[a-z0-9])?(:\d{1,5})?)$/;
 
-export const credentialRules: readonly Rule[] = [
-  rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
+export const credentialRules: Rules = {
+  withoutProxy: rule(["proxyCredentials", "httpProxy"], ({ proxyCredentials, httpProxy }) =>
     proxyCredentials === undefined || httpProxy !== undefined
       ? []
       : refuse(key("proxyCredentials"), "a login", "is a login without a proxy", "nothing without httpProxy"),
   ),
-  rule(["registryCredentials", "mirror"], ({ registryCredentials = {}, mirror }) => {
+  hosts: rule(["registryCredentials", "mirror"], ({ registryCredentials = {}, mirror }) => {
     const mirrors = [mirror.artifacts, ...Object.values(mirror.registries)].filter((url) => url !== undefined);
     return Object.keys(registryCredentials).flatMap((value): readonly Problem[] => {
       const path = childPath(key("registryCredentials"), value);
@@ -33,7 +33,7 @@ export const credentialRules: readonly Rule[] = [
         : refuse(path, value, `would send its login unencrypted to ${open}`, "hosts whose URLs in mirror begin with https");
     });
   }),
-  rule(["proxyCredentials", "registryCredentials"], (settings) => {
+  length: rule(["proxyCredentials", "registryCredentials"], (settings) => {
     const bytes = Buffer.byteLength(credentialsDocument(settings) ?? "");
     return bytes <= largestSecret
       ? []
@@ -44,7 +44,7 @@ export const credentialRules: readonly Rule[] = [
           `logins of at most ${largestSecret} bytes, encoded`,
         );
   }),
-];
+};
 
 const logins = ["proxyCredentials", "registryCredentials"] as const;
 

@@ -2,15 +2,16 @@ import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../mo
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud, StackConfig } from "../schema.ts";
-import { type Rule, rule } from "./rule.ts";
+import { elsewhere, only, type Rules, rule } from "./rule.ts";
 
 type Existing = NonNullable<StackConfig["network"]["existing"]>;
+
 type Role = "private" | "public" | "controlPlane";
 
 const root = "config.fenestra:network.existing";
 
 /** Path of a field of the existing network in the stack file. */
-export const path = (...steps: readonly PropertyKey[]): string => steps.reduce<string>(childPath, root);
+const path = (...steps: readonly PropertyKey[]): string => steps.reduce<string>(childPath, root);
 
 interface Entry {
   readonly zone: string;
@@ -109,45 +110,10 @@ function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
   });
 }
 
-const shape = rule(
-  ["cloud", "network.existing", "network.zones", "network.cidr"],
-  ({ cloud, "network.existing": existing, "network.zones": wanted, "network.cidr": first }) => {
-    if (existing === undefined) return [];
-    const all = entries(existing);
-    return [
-      ...networkId(cloud, existing),
-      ...subnetIds(cloud, existing, all),
-      ...zones(wanted, existing),
-      ...ranges([first, ...existing.moreCidrs], all),
-      ...oncePerUse(cloud, all),
-    ];
-  },
-);
-
-const furtherRanges = rule(["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"], (settings) => {
-  const others: readonly (readonly [string, string])[] = [
-    ["network.cidr", settings["network.cidr"]],
-    ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
-    ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
-  ];
-  const more = settings["network.existing"]?.moreCidrs ?? [];
-  return more.flatMap((text, index): readonly Problem[] => {
-    const at = path("moreCidrs", index);
-    const range = parseCidr(text);
-    if (range === undefined) return refuse(at, text, "is not a network", "an IPv4 network whose host bits are zero");
-    const before = more.slice(0, index).map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
-    return [...others, ...before]
-      .filter(([, other]) => overlapping(range, other))
-      .map(([setting, other]) => problem(at, text, `overlaps config.fenestra:${setting}, ${other}`, "networks without a common address"));
-  });
-});
-
 function overlapping(range: Cidr, text: string): boolean {
   const other = parseCidr(text);
   return other !== undefined && overlaps(range, other);
 }
-
-export const existingNetworkRules: readonly Rule[] = [shape, furtherRanges];
 
 /**
  * Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load balancers and endpoints
@@ -157,3 +123,108 @@ export function roomInSubnets({ subnets }: Existing): number {
   const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
   return [...workers.values()].reduce((sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10), 0);
 }
+
+export const existingNetworkRules: Rules = {
+  shape: rule(
+    ["cloud", "network.existing", "network.zones", "network.cidr"],
+    ({ cloud, "network.existing": existing, "network.zones": wanted, "network.cidr": first }) => {
+      if (existing === undefined) return [];
+      const all = entries(existing);
+      return [
+        ...networkId(cloud, existing),
+        ...subnetIds(cloud, existing, all),
+        ...zones(wanted, existing),
+        ...ranges([first, ...existing.moreCidrs], all),
+        ...oncePerUse(cloud, all),
+      ];
+    },
+  ),
+  furtherRanges: rule(["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"], (settings) => {
+    const others: readonly (readonly [string, string])[] = [
+      ["network.cidr", settings["network.cidr"]],
+      ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
+      ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
+    ];
+    const more = settings["network.existing"]?.moreCidrs ?? [];
+    return more.flatMap((text, index): readonly Problem[] => {
+      const at = path("moreCidrs", index);
+      const range = parseCidr(text);
+      if (range === undefined) return refuse(at, text, "is not a network", "an IPv4 network whose host bits are zero");
+      const before = more.slice(0, index).map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
+      return [...others, ...before]
+        .filter(([, other]) => overlapping(range, other))
+        .map(([setting, other]) => problem(at, text, `overlaps config.fenestra:${setting}, ${other}`, "networks without a common address"));
+    });
+  }),
+  /** Settings that an existing network has itself, and those of one cloud. */
+  beside: rule(
+    ["cloud", "network.existing", "network.nat", "network.dns"],
+    ({ cloud, "network.existing": existing, "network.nat": nat, "network.dns": dns }): readonly Problem[] => {
+      const domain = elsewhere("aws", cloud, dns?.searchDomain, "config.fenestra:network.dns.searchDomain").map((problem) => ({
+        ...problem,
+        remedy: "set it in the machines' image, or join them to the domain",
+      }));
+      if (existing === undefined) return domain;
+      const { controllerRole, resourceGroup, subnets, tagSubnets } = existing;
+      const key = "config.fenestra:network";
+      return [
+        ...domain,
+        ...(nat === "perZone"
+          ? refuse(`${key}.nat`, nat, "makes NAT gateways, which an existing network has itself", "single or none")
+          : []),
+        ...(dns !== undefined
+          ? refuse(`${key}.dns`, dns, "cannot be set in an existing network, whose own name servers hold", "nothing")
+          : []),
+        ...elsewhere("azure", cloud, resourceGroup, path("resourceGroup")),
+        ...elsewhere("azure", cloud, controllerRole, path("controllerRole")),
+        // False says something too, so it is refused as well.
+        ...elsewhere("aws", cloud, tagSubnets !== undefined, path("tagSubnets")).map((problem) => ({ ...problem, value: tagSubnets })),
+        ...Object.entries(subnets).flatMap(([zone, { public: subnet }]) =>
+          elsewhere("aws", cloud, subnet?.id, path("subnets", zone, "public"), "nothing: only a load balancer of AWS is in a subnet"),
+        ),
+      ];
+    },
+  ),
+  publicSubnets: only(
+    "aws",
+    rule(["network.existing", "access.public"], ({ "network.existing": existing, "access.public": open }) =>
+      Object.entries(existing?.subnets ?? {}).flatMap(([zone, { public: subnet }]): readonly Problem[] =>
+        subnet !== undefined || open === undefined
+          ? []
+          : refuse(
+              path("subnets", zone, "public"),
+              undefined,
+              "is missing: access.public makes a public load balancer",
+              "id and cidr of a public subnet",
+            ),
+      ),
+    ),
+  ),
+  resourceGroups: only(
+    "azure",
+    rule(["accountId", "network.existing"], ({ accountId, "network.existing": existing }): readonly Problem[] => {
+      if (existing === undefined) return [];
+      const { id, resourceGroup } = existing;
+      const [, , subscription, , group] = id.split("/");
+      const at = { path: path("resourceGroup"), value: resourceGroup };
+      return [
+        ...(resourceGroup !== undefined && resourceGroup.toLowerCase() === group?.toLowerCase()
+          ? [
+              {
+                ...at,
+                message: "is the resource group of the network, which the cluster's controllers could change then",
+                allowed: "a resource group of the cluster's own",
+              },
+            ]
+          : []),
+        ...(resourceGroup !== undefined && !/^[\w.()-]{0,89}[\w()-]$/.test(resourceGroup)
+          ? [{ ...at, message: "is not the name of a resource group", allowed: "up to 90 letters, digits and _ ( ) - ." }]
+          : []),
+        // A machine's network interface must be in the subscription of its network (Azure documentation, network interfaces).
+        ...(accountId !== undefined && cloudFacts.azure.network.id.pattern.test(id) && accountId !== subscription?.toLowerCase()
+          ? refuse(path("id"), id, "is in another subscription than accountId", `a virtual network of ${accountId}`)
+          : []),
+      ];
+    }),
+  ),
+};

@@ -1,17 +1,17 @@
 import { z } from "zod";
+import { minorOf } from "../../model/releases.ts";
 import {
   type ControlPlaneProgram,
   controlPlanePrograms,
   flagKinds,
   kubeletGates,
+  neededAdmission,
   type ProgramFlags,
   readProgramFlags,
-} from "../../model/programFlags.ts";
-import { minorOf } from "../../model/releases.ts";
-import { neededAdmission, reservedFlagReason } from "../../model/reservedFlags.ts";
-import { didYouMean } from "../didYouMean.ts";
-import { childPath, type Problem, problem, refuse } from "../problem.ts";
-import { poolRule, type Rule, rule } from "./rule.ts";
+  reservedFlagReason,
+} from "../../model/reservedFlags.ts";
+import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
+import { poolRule, type Rules, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
@@ -82,22 +82,6 @@ function admissionProblem(flag: string, value: string): Wrong {
   return weak ? { message: "is older than TLS 1.2", allowed: "VersionTLS12 or VersionTLS13, for etcd TLS1.2 or TLS1.3" } : undefined;
 }
 
-const extraArgs = rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
-  const given = settings["controlPlane.extraArgs"];
-  if (given === undefined) return [];
-  const minor = minorOf(settings["kubernetes.version"]);
-  const recorded = readProgramFlags().filter((each) => each.minor === minor);
-  return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
-    const of = recorded.find((each) => each.program === controlPlanePrograms[program]);
-    // An unknown minor is reported by the rule on the release.
-    if (of === undefined) return [];
-    return Object.entries(given[program] ?? {}).flatMap(([name, value]): readonly Problem[] => {
-      const wrong = flagProblem(program, name, value, of);
-      return wrong === undefined ? [] : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
-    });
-  });
-});
-
 /** A plug-in that is off by default and needs a line in `enable-admission-plugins`. */
 const offByDefault = ["EventRateLimit", "PodNodeSelector", "PodTolerationRestriction"];
 
@@ -112,87 +96,101 @@ const podSecurity = z.object({
   exemptions: z.object({ namespaces: z.array(z.string()).optional() }).optional(),
 });
 
-const admission = rule(["controlPlane.admission", "controlPlane.extraArgs"], (settings) => {
-  const plugins = settings["controlPlane.admission"] ?? [];
-  const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
-  return plugins.flatMap(({ name, configuration }, index): readonly Problem[] => {
-    const path = key(`controlPlane.admission[${index}].name`);
-    if (name === "PodSecurity" && !sparesSystem(configuration))
-      return refuse(
-        key(`controlPlane.admission[${index}].configuration`),
-        configuration,
-        "would keep the pods of the control plane and of the node's network from being made",
-        "defaults.enforce: privileged, or kube-system in exemptions.namespaces",
-      );
-    if (plugins.findIndex((other) => other.name === name) !== index) return refuse(path, name, "is configured twice", "each plug-in once");
-    return offByDefault.includes(name) && !enabled.includes(name)
-      ? refuse(
-          path,
-          name,
-          "is off by default, so its configuration would do nothing",
-          "a plug-in that is on",
-          `set controlPlane.extraArgs.apiServer.enable-admission-plugins: NodeRestriction,${name}`,
-        )
-      : [];
-  });
-});
-
 /** Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
 const linuxFields = ["podPidsLimit", "seccompDefault", "cpuManagerPolicy", "topologyManagerPolicy", "allowedUnsafeSysctls"] as const;
+
 const linuxSignals = ["nodefs.inodesFree", "imagefs.inodesFree", "pid.available"];
 
-const linuxOnly = poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) => {
-  if (os === "linux") return [];
-  const found = [
-    ...linuxFields.filter((field) => kubelet[field] !== undefined),
-    ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
-      Object.keys(kubelet[field] ?? {}).flatMap((signal) => (linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [])),
-    ),
-  ];
-  return found.map((field) =>
-    problem(`${path}.kubelet.${field}`, "set", "is a setting that kubelets on Windows do not have", "nothing on Windows"),
-  );
-});
-
-const thresholds = poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
-  const values: Readonly<Record<string, string | undefined>> = kubelet.evictionSoft ?? {};
-  const soft = Object.keys(values);
-  const periods = Object.keys(kubelet.evictionSoftGracePeriod ?? {});
-  const missing = soft.filter((signal) => !periods.includes(signal));
-  const alone = periods.filter((signal) => !soft.includes(signal));
-  const { imageGCHighThresholdPercent: high = 85, imageGCLowThresholdPercent: low = 80 } = kubelet;
-  return [
-    ...missing.map((signal) =>
-      problem(
-        `${path}.kubelet.evictionSoft["${signal}"]`,
-        values[signal],
-        "has no grace period, without which the kubelet does not start",
-        "a threshold that evictionSoftGracePeriod names too",
-      ),
-    ),
-    ...alone.map((signal) =>
-      problem(
-        `${path}.kubelet.evictionSoftGracePeriod["${signal}"]`,
-        kubelet.evictionSoftGracePeriod?.[signal],
-        "belongs to no threshold of evictionSoft",
-        soft.length === 0 ? "nothing without evictionSoft" : `one of ${soft.join(", ")}`,
-      ),
-    ),
-    ...(low < high
-      ? []
-      : refuse(`${path}.kubelet.imageGCLowThresholdPercent`, low, "is not below imageGCHighThresholdPercent", `less than ${high}`)),
-  ];
-});
-
-const gates = poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
-  if (kubelet?.featureGates === undefined) return [];
-  const minor = minorOf(settings["kubernetes.version"]);
-  const known = kubeletGates(readProgramFlags(), minor);
-  return Object.entries(kubelet.featureGates).flatMap(([gate, value]): readonly Problem[] => {
-    const wrong = known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
-    return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
-  });
-});
-
 /** The rules on flags, files and settings that Kubernetes' own programs read. */
-export const flagRules: readonly Rule[] = [extraArgs, admission, linuxOnly, thresholds, gates];
+export const flagRules: Rules = {
+  extraArgs: rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
+    const given = settings["controlPlane.extraArgs"];
+    if (given === undefined) return [];
+    const minor = minorOf(settings["kubernetes.version"]);
+    const recorded = readProgramFlags().filter((each) => each.minor === minor);
+    return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
+      const of = recorded.find((each) => each.program === controlPlanePrograms[program]);
+      // An unknown minor is reported by the rule on the release.
+      if (of === undefined) return [];
+      return Object.entries(given[program] ?? {}).flatMap(([name, value]): readonly Problem[] => {
+        const wrong = flagProblem(program, name, value, of);
+        return wrong === undefined ? [] : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
+      });
+    });
+  }),
+  admission: rule(["controlPlane.admission", "controlPlane.extraArgs"], (settings) => {
+    const plugins = settings["controlPlane.admission"] ?? [];
+    const enabled = settings["controlPlane.extraArgs"]?.apiServer?.["enable-admission-plugins"]?.split(",") ?? [];
+    return plugins.flatMap(({ name, configuration }, index): readonly Problem[] => {
+      const path = key(`controlPlane.admission[${index}].name`);
+      if (name === "PodSecurity" && !sparesSystem(configuration))
+        return refuse(
+          key(`controlPlane.admission[${index}].configuration`),
+          configuration,
+          "would keep the pods of the control plane and of the node's network from being made",
+          "defaults.enforce: privileged, or kube-system in exemptions.namespaces",
+        );
+      if (plugins.findIndex((other) => other.name === name) !== index)
+        return refuse(path, name, "is configured twice", "each plug-in once");
+      return offByDefault.includes(name) && !enabled.includes(name)
+        ? refuse(
+            path,
+            name,
+            "is off by default, so its configuration would do nothing",
+            "a plug-in that is on",
+            `set controlPlane.extraArgs.apiServer.enable-admission-plugins: NodeRestriction,${name}`,
+          )
+        : [];
+    });
+  }),
+  linuxOnly: poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) => {
+    if (os === "linux") return [];
+    const found = [
+      ...linuxFields.filter((field) => kubelet[field] !== undefined),
+      ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
+        Object.keys(kubelet[field] ?? {}).flatMap((signal) => (linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [])),
+      ),
+    ];
+    return found.map((field) =>
+      problem(`${path}.kubelet.${field}`, "set", "is a setting that kubelets on Windows do not have", "nothing on Windows"),
+    );
+  }),
+  thresholds: poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
+    const values: Readonly<Record<string, string | undefined>> = kubelet.evictionSoft ?? {};
+    const soft = Object.keys(values);
+    const periods = Object.keys(kubelet.evictionSoftGracePeriod ?? {});
+    const missing = soft.filter((signal) => !periods.includes(signal));
+    const alone = periods.filter((signal) => !soft.includes(signal));
+    const { imageGCHighThresholdPercent: high = 85, imageGCLowThresholdPercent: low = 80 } = kubelet;
+    return [
+      ...missing.map((signal) =>
+        problem(
+          `${path}.kubelet.evictionSoft["${signal}"]`,
+          values[signal],
+          "has no grace period, without which the kubelet does not start",
+          "a threshold that evictionSoftGracePeriod names too",
+        ),
+      ),
+      ...alone.map((signal) =>
+        problem(
+          `${path}.kubelet.evictionSoftGracePeriod["${signal}"]`,
+          kubelet.evictionSoftGracePeriod?.[signal],
+          "belongs to no threshold of evictionSoft",
+          soft.length === 0 ? "nothing without evictionSoft" : `one of ${soft.join(", ")}`,
+        ),
+      ),
+      ...(low < high
+        ? []
+        : refuse(`${path}.kubelet.imageGCLowThresholdPercent`, low, "is not below imageGCHighThresholdPercent", `less than ${high}`)),
+    ];
+  }),
+  gates: poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
+    if (kubelet?.featureGates === undefined) return [];
+    const minor = minorOf(settings["kubernetes.version"]);
+    const known = kubeletGates(readProgramFlags(), minor);
+    return Object.entries(kubelet.featureGates).flatMap(([gate, value]): readonly Problem[] => {
+      const wrong = known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
+      return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
+    });
+  }),
+};

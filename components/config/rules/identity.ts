@@ -2,116 +2,107 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
 import { type Problem, refuse } from "../problem.ts";
-import { elsewhere, only, type Rule, rule } from "./rule.ts";
+import { elsewhere, only, type Rules, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
-
-const serviceAccountKeys = rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
-  names.flatMap((name, index): readonly Problem[] =>
-    names.indexOf(name) === index ? [] : refuse(key(`serviceAccountKeys[${index}]`), name, "is listed twice", "each key once"),
-  ),
-);
 
 /** A host name of at least two labels, or an IPv4 address: what a certificate may have. */
 const hostName = /^(?=.{1,253}$)(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-const names = rule(["access.names"], ({ "access.names": all = [] }) =>
-  all.flatMap((value, index): readonly Problem[] => {
-    const path = key(`names[${index}]`);
-    if (!hostName.test(value)) return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
-    return all.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each name once");
-  }),
-);
-
 const isName = (text: string): boolean => hostName.test(text) && !/^[0-9.]+$/.test(text);
 
-const dns = rule(["cloud", "access.dns"], ({ cloud, "access.dns": own }) => {
-  if (own === undefined) return [];
-  const path = key("dns.name");
-  if (!isName(own.name)) return refuse(path, own.name, "is no host name", "a lower-case name with a dot");
-  if (own.zone === undefined) return [];
-  const zonePath = key("dns.zone");
-  const { dnsZone: form } = cloudFacts[cloud].access;
-  if (!form.pattern.test(own.zone)) return refuse(zonePath, own.zone, "is a zone of the other cloud", form.words);
-  return [];
-});
-
-const azureDns = rule(["accountId", "access.dns"], ({ accountId, "access.dns": own }) => {
-  if (own?.zone === undefined || !cloudFacts.azure.access.dnsZone.pattern.test(own.zone) || !isName(own.name)) return [];
-  const [path, zonePath] = [key("dns.name"), key("dns.zone")];
-  const zone = dnsZone(own.zone);
-  return [
-    ...(own.name.endsWith(`.${zone.name}`)
-      ? []
-      : refuse(path, own.name, `is not in the zone ${zone.name}`, `a name that ends with .${zone.name}`)),
-    ...(accountId === undefined || accountId === zone.subscription
-      ? []
-      : refuse(
-          zonePath,
-          own.zone,
-          "is in another subscription, which the program does not touch",
-          "a zone of the stack's subscription",
-          "leave the zone out, and make the record by your own means",
-        )),
-  ];
-});
-
-const serviceAccounts = rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
-  const all = workloadIdentity?.serviceAccounts ?? [];
-  const own = cloudFacts[cloud].access.rights;
-  return all.flatMap((account, index): readonly Problem[] => {
-    const { namespace, name } = account;
-    const path = key(`workloadIdentity.serviceAccounts[${index}]`);
-    return [
-      ...Object.values(cloudFacts).flatMap((other) =>
-        other.access.rights.flatMap((field) => elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", "))),
-      ),
-      ...(own.every((field) => account[field].length === 0) ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or ")) : []),
-      // Pods there run the cluster itself, and a policy on them could keep it from starting.
-      ...(/^(kube|fenestra)-/.test(namespace)
+export const identityRules: Rules = {
+  names: rule(["access.names"], ({ "access.names": all = [] }) =>
+    all.flatMap((value, index): readonly Problem[] => {
+      const path = key(`names[${index}]`);
+      if (!hostName.test(value)) return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
+      return all.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each name once");
+    }),
+  ),
+  dns: rule(["cloud", "access.dns"], ({ cloud, "access.dns": own }) => {
+    if (own === undefined) return [];
+    const path = key("dns.name");
+    if (!isName(own.name)) return refuse(path, own.name, "is no host name", "a lower-case name with a dot");
+    if (own.zone === undefined) return [];
+    const zonePath = key("dns.zone");
+    const { dnsZone: form } = cloudFacts[cloud].access;
+    if (!form.pattern.test(own.zone)) return refuse(zonePath, own.zone, "is a zone of the other cloud", form.words);
+    return [];
+  }),
+  azureDns: only(
+    "azure",
+    rule(["accountId", "access.dns"], ({ accountId, "access.dns": own }) => {
+      if (own?.zone === undefined || !cloudFacts.azure.access.dnsZone.pattern.test(own.zone) || !isName(own.name)) return [];
+      const [path, zonePath] = [key("dns.name"), key("dns.zone")];
+      const zone = dnsZone(own.zone);
+      return [
+        ...(own.name.endsWith(`.${zone.name}`)
+          ? []
+          : refuse(path, own.name, `is not in the zone ${zone.name}`, `a name that ends with .${zone.name}`)),
+        ...(accountId === undefined || accountId === zone.subscription
+          ? []
+          : refuse(
+              zonePath,
+              own.zone,
+              "is in another subscription, which the program does not touch",
+              "a zone of the stack's subscription",
+              "leave the zone out, and make the record by your own means",
+            )),
+      ];
+    }),
+  ),
+  serviceAccountKeys: rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
+    names.flatMap((name, index): readonly Problem[] =>
+      names.indexOf(name) === index ? [] : refuse(key(`serviceAccountKeys[${index}]`), name, "is listed twice", "each key once"),
+    ),
+  ),
+  serviceAccounts: rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
+    const all = workloadIdentity?.serviceAccounts ?? [];
+    const own = cloudFacts[cloud].access.rights;
+    return all.flatMap((account, index): readonly Problem[] => {
+      const { namespace, name } = account;
+      const path = key(`workloadIdentity.serviceAccounts[${index}]`);
+      return [
+        ...Object.values(cloudFacts).flatMap((other) =>
+          other.access.rights.flatMap((field) => elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", "))),
+        ),
+        ...(own.every((field) => account[field].length === 0)
+          ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
+          : []),
+        // Pods there run the cluster itself, and a policy on them could keep it from starting.
+        ...(/^(kube|fenestra)-/.test(namespace)
+          ? refuse(
+              `${path}.namespace`,
+              namespace,
+              "is a namespace of the system",
+              "a namespace whose name begins with neither kube- nor fenestra-",
+            )
+          : []),
+        ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
+          ? []
+          : refuse(path, `${namespace}/${name}`, "is listed twice", "each service account once")),
+      ];
+    });
+  }),
+  signingKey: rule(
+    ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],
+    ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
+      cloudFacts[cloud].access.rsaTokens && workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
         ? refuse(
-            `${path}.namespace`,
-            namespace,
-            "is a namespace of the system",
-            "a namespace whose name begins with neither kube- nor fenestra-",
+            key("serviceAccountKeys[0]"),
+            keys[0],
+            "signs with P-256, which Entra ID refuses (AADSTS5002738)",
+            "an RSA key in first place while access.workloadIdentity is there",
+            "begin a new cluster with [rsa-1]; replace the key of one that runs first, as docs/operations.md says, and then set access.workloadIdentity",
           )
-        : []),
-      ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
-        ? []
-        : refuse(path, `${namespace}/${name}`, "is listed twice", "each service account once")),
-    ];
-  });
-});
-
-const signingKey = rule(
-  ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],
-  ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
-    cloudFacts[cloud].access.rsaTokens && workloadIdentity !== undefined && keys[0] === firstServiceAccountKey
-      ? refuse(
-          key("serviceAccountKeys[0]"),
-          keys[0],
-          "signs with P-256, which Entra ID refuses (AADSTS5002738)",
-          "an RSA key in first place while access.workloadIdentity is there",
-          "begin a new cluster with [rsa-1]; replace the key of one that runs first, as docs/operations.md says, and then set access.workloadIdentity",
-        )
-      : [],
-);
-
-/** The API server refuses to start with an issuer for people that it issues tokens for itself. */
-const ownIssuer = rule(
-  ["access.workloadIdentity", "access.signIn"],
-  ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>
-    workloadIdentity?.issuer !== undefined && signIn.some(({ issuer }) => issuer === workloadIdentity.issuer)
-      ? refuse(key("workloadIdentity.issuer"), workloadIdentity.issuer, "is an issuer of access.signIn too", "another URL")
-      : [],
-);
-
-export const identityRules: readonly Rule[] = [
-  names,
-  dns,
-  only("azure", azureDns),
-  serviceAccountKeys,
-  serviceAccounts,
-  signingKey,
-  ownIssuer,
-];
+        : [],
+  ),
+  /** The API server refuses to start with an issuer for people that it issues tokens for itself. */
+  ownIssuer: rule(
+    ["access.workloadIdentity", "access.signIn"],
+    ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>
+      workloadIdentity?.issuer !== undefined && signIn.some(({ issuer }) => issuer === workloadIdentity.issuer)
+        ? refuse(key("workloadIdentity.issuer"), workloadIdentity.issuer, "is an issuer of access.signIn too", "another URL")
+        : [],
+  ),
+};

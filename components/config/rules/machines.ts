@@ -1,45 +1,16 @@
-import { shares } from "../../model/allocatable.ts";
+import { reservations, shares, withOwn } from "../../model/allocatable.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { MachineSize } from "../../model/machineSizes.ts";
 import { operatingSystem } from "../../model/operatingSystems.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
-import { reservations, withOwn } from "../../model/reservations.ts";
 import { type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
-import { only, poolRule, type Rule } from "./rule.ts";
+import { only, poolRule, type Rules } from "./rule.ts";
 
 /**
  * Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation, smalldisk images).
  */
 const azureWindowsImageGb = 127;
-
-const disk = only(
-  "azure",
-  poolRule(["os", "diskGb"], [], ({ os, diskGb }, path) =>
-    os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
-      ? refuse(`${path}.diskGb`, diskGb, "is smaller than the Windows image on Azure", `${azureWindowsImageGb} GiB at least`)
-      : [],
-  ),
-);
-
-const sizes = poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
-  const name = pool.size ?? cloudFacts[cloud].sizes.default;
-  const size = machineSize(cloud, name, pool.capacity);
-  const at = `${path}.size`;
-  // With `capacity` a name is not looked up, so at least its form is checked.
-  const { known, pattern, words } = cloudFacts[cloud].sizes;
-  if (!pattern.test(name)) return refuse(at, name, "is not a machine size", words);
-  if (size === undefined) {
-    return refuse(
-      at,
-      name,
-      "is not a machine size that Fenestra knows",
-      `${known}; or any with capacity`,
-      "state its processors and memory in capacity",
-    );
-  }
-  return size.arch === "amd64" ? [] : refuse(at, name, "is an Arm size", "an x86 size: the images are x86");
-});
 
 /** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
 function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): MachineSize | undefined {
@@ -55,14 +26,6 @@ function isLargeEnough({ os }: Pick<PoolConfig, "os">, { vcpus, memoryGib }: Mac
   const needed = least[os === "linux" ? "linux" : "windows"];
   return vcpus >= needed.vcpus && memoryGib >= needed.memoryGib;
 }
-
-const room = poolRule(["os", "size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
-  const size = usableSize(pool, cloud);
-  if (size === undefined || isLargeEnough(pool, size)) return [];
-  const [node, allowed] =
-    pool.os === "linux" ? ["a node", "1 processor and 2 GiB at least"] : ["a Windows node", "2 processors and 4 GiB at least"];
-  return refuse(`${path}.size`, size.name, `is too small for ${node}`, allowed);
-});
 
 /** Where a pool can keep some of a resource from its pods. */
 const keepers = {
@@ -82,62 +45,12 @@ const keepers = {
   ],
 } as const;
 
-/** A kubelet on Linux does not start with reservations above the machine (kubernetes: pkg/kubelet/cm, `validateNodeAllocatable`). */
-const roomForPods = poolRule(["os", "size", "capacity", "kubelet", "diskGb"], ["cloud"], (pool, path, { cloud }) => {
-  const size = usableSize(pool, cloud);
-  const { kubelet } = pool;
-  if (size === undefined || kubelet === undefined || !isLargeEnough(pool, size)) return [];
-  const release = operatingSystem(pool.os);
-  const kept = shares({
-    os: release.family,
-    size,
-    reservations: withOwn(reservations(release, size), kubelet),
-    diskGb: pool.diskGb ?? defaultDiskGb(cloud, pool.os),
-    kubelet,
-  });
-  return (["cpu", "memory", "ephemeral-storage"] as const).flatMap((resource): Problem[] => {
-    const { has, kept: sum } = kept[resource];
-    if (sum < has) return [];
-    const unit = resource === "cpu" ? "m" : "Mi";
-    const given = keepers[resource].flatMap(([field, key]) => {
-      const own: Readonly<Record<string, string | undefined>> = kubelet[field] ?? {};
-      return own[key] === undefined ? [] : [{ at: `${field}["${key}"]`, value: own[key] }];
-    });
-    return given.map(({ at, value }) =>
-      problem(
-        `${path}.kubelet.${at}`,
-        value,
-        `leaves pods nothing of a ${size.name}: kubeReserved, systemReserved and evictionHard keep ${Math.ceil(sum)}${unit} of ${resource}`,
-        `amounts that add up to less than the machine's ${Math.floor(has)}${unit}`,
-        "keep less, or choose a larger machine; Mi and Gi are easily mixed up",
-      ),
-    );
-  });
-});
-
-const nesting = poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool, path, { cloud }) => {
-  const size = usableSize(pool, cloud);
-  if (size === undefined || !isLargeEnough(pool, size)) return [];
-  if (!pool.hyperV || pool.os === "linux" || size.nestedVirtualization) return [];
-  return [
-    {
-      path: `${path}.size`,
-      value: size.name,
-      message: "cannot nest virtualisation, which hyperV needs",
-      allowed: cloudFacts[cloud].sizes.nesting,
-      ...(pool.size === undefined ? { remedy: `state a size; ${size.name} is the default` } : {}),
-    },
-  ];
-});
-
 /** Whether an image reference has the cloud's form. */
 export function imageProblems(cloud: Cloud, image: string, path: string): readonly Problem[] {
   const { pattern, words } = cloudFacts[cloud].images;
   if (image === "latest" || pattern.test(image)) return [];
   return refuse(path, image, "is neither latest nor a pinned image", words);
 }
-
-const image = poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`));
 
 /** Letters after the number of a D, E or F size; `undefined` for other families. */
 const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
@@ -156,14 +69,6 @@ export function premiumDiskProblems(size: string, path: string): readonly Proble
 /** Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines, "Limitations"). */
 const neverSpot = /^Standard_B\d|_Promo$/i;
 
-const azureSizes = poolRule(["size", "spot"], [], (pool, poolPath) => {
-  const path = `${poolPath}.size`;
-  const size = pool.size ?? cloudFacts.azure.sizes.default;
-  const problems = premiumDiskProblems(size, path);
-  if (!pool.spot || !neverSpot.test(size)) return problems;
-  return [...problems, problem(path, size, "is never given as a spot machine", "a D, E or F size and no promotional one, or spot: false")];
-});
-
 /** Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation, "Default time zones"). */
 const zoneNames = {
   linux: {
@@ -178,17 +83,110 @@ const zoneNames = {
   },
 } as const;
 
-const timeZone = poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path) => {
-  const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
-  return zone === undefined || form.test(zone)
-    ? []
-    : refuse(
-        `${path}.timeZone`,
-        zone,
-        `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`,
-        allowed,
-      );
-});
-
 /** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */
-export const machineRules: readonly Rule[] = [sizes, room, roomForPods, nesting, disk, image, only("azure", azureSizes), timeZone];
+export const machineRules: Rules = {
+  sizes: poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
+    const name = pool.size ?? cloudFacts[cloud].sizes.default;
+    const size = machineSize(cloud, name, pool.capacity);
+    const at = `${path}.size`;
+    // With `capacity` a name is not looked up, so at least its form is checked.
+    const { known, pattern, words } = cloudFacts[cloud].sizes;
+    if (!pattern.test(name)) return refuse(at, name, "is not a machine size", words);
+    if (size === undefined) {
+      return refuse(
+        at,
+        name,
+        "is not a machine size that Fenestra knows",
+        `${known}; or any with capacity`,
+        "state its processors and memory in capacity",
+      );
+    }
+    return size.arch === "amd64" ? [] : refuse(at, name, "is an Arm size", "an x86 size: the images are x86");
+  }),
+  room: poolRule(["os", "size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
+    const size = usableSize(pool, cloud);
+    if (size === undefined || isLargeEnough(pool, size)) return [];
+    const [node, allowed] =
+      pool.os === "linux" ? ["a node", "1 processor and 2 GiB at least"] : ["a Windows node", "2 processors and 4 GiB at least"];
+    return refuse(`${path}.size`, size.name, `is too small for ${node}`, allowed);
+  }),
+  /** A kubelet on Linux does not start with reservations above the machine (kubernetes: pkg/kubelet/cm, `validateNodeAllocatable`). */
+  roomForPods: poolRule(["os", "size", "capacity", "kubelet", "diskGb"], ["cloud"], (pool, path, { cloud }) => {
+    const size = usableSize(pool, cloud);
+    const { kubelet } = pool;
+    if (size === undefined || kubelet === undefined || !isLargeEnough(pool, size)) return [];
+    const release = operatingSystem(pool.os);
+    const kept = shares({
+      os: release.family,
+      size,
+      reservations: withOwn(reservations(release, size), kubelet),
+      diskGb: pool.diskGb ?? defaultDiskGb(cloud, pool.os),
+      kubelet,
+    });
+    return (["cpu", "memory", "ephemeral-storage"] as const).flatMap((resource): Problem[] => {
+      const { has, kept: sum } = kept[resource];
+      if (sum < has) return [];
+      const unit = resource === "cpu" ? "m" : "Mi";
+      const given = keepers[resource].flatMap(([field, key]) => {
+        const own: Readonly<Record<string, string | undefined>> = kubelet[field] ?? {};
+        return own[key] === undefined ? [] : [{ at: `${field}["${key}"]`, value: own[key] }];
+      });
+      return given.map(({ at, value }) =>
+        problem(
+          `${path}.kubelet.${at}`,
+          value,
+          `leaves pods nothing of a ${size.name}: kubeReserved, systemReserved and evictionHard keep ${Math.ceil(sum)}${unit} of ${resource}`,
+          `amounts that add up to less than the machine's ${Math.floor(has)}${unit}`,
+          "keep less, or choose a larger machine; Mi and Gi are easily mixed up",
+        ),
+      );
+    });
+  }),
+  nesting: poolRule(["os", "size", "capacity", "hyperV"], ["cloud"], (pool, path, { cloud }) => {
+    const size = usableSize(pool, cloud);
+    if (size === undefined || !isLargeEnough(pool, size)) return [];
+    if (!pool.hyperV || pool.os === "linux" || size.nestedVirtualization) return [];
+    return [
+      {
+        path: `${path}.size`,
+        value: size.name,
+        message: "cannot nest virtualisation, which hyperV needs",
+        allowed: cloudFacts[cloud].sizes.nesting,
+        ...(pool.size === undefined ? { remedy: `state a size; ${size.name} is the default` } : {}),
+      },
+    ];
+  }),
+  disk: only(
+    "azure",
+    poolRule(["os", "diskGb"], [], ({ os, diskGb }, path) =>
+      os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
+        ? refuse(`${path}.diskGb`, diskGb, "is smaller than the Windows image on Azure", `${azureWindowsImageGb} GiB at least`)
+        : [],
+    ),
+  ),
+  image: poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`)),
+  azureSizes: only(
+    "azure",
+    poolRule(["size", "spot"], [], (pool, poolPath) => {
+      const path = `${poolPath}.size`;
+      const size = pool.size ?? cloudFacts.azure.sizes.default;
+      const problems = premiumDiskProblems(size, path);
+      if (!pool.spot || !neverSpot.test(size)) return problems;
+      return [
+        ...problems,
+        problem(path, size, "is never given as a spot machine", "a D, E or F size and no promotional one, or spot: false"),
+      ];
+    }),
+  ),
+  timeZone: poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path) => {
+    const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
+    return zone === undefined || form.test(zone)
+      ? []
+      : refuse(
+          `${path}.timeZone`,
+          zone,
+          `is no time zone of ${os}, so no machine of the pool would join; it has the form of a name ${other}`,
+          allowed,
+        );
+  }),
+};

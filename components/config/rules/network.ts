@@ -2,50 +2,12 @@ import { X509Certificate } from "node:crypto";
 import { contains, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem, refuse } from "../problem.ts";
-import { addressRules, notANetwork } from "./addresses.ts";
+import { notANetwork } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
-import { type Rule, rule } from "./rule.ts";
+import { type Rule, type Rules, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
-
-/** `NAT: none` requires another source for everything that machines fetch: a proxy, or mirrors. */
-const restrictedNetwork = rule(["cloud", "network.nat", "mirror", "httpProxy"], ({ cloud, "network.nat": nat, mirror, httpProxy }) => {
-  if (nat !== "none") return [];
-  const { natRefusal } = cloudFacts[cloud].network;
-  if (natRefusal !== undefined) return [{ path: key("network.nat"), value: nat, ...natRefusal }];
-  if (httpProxy !== undefined) return [];
-  const missing = [
-    ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
-    ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),
-  ];
-  return missing.length === 0
-    ? []
-    : refuse(
-        key("network.nat"),
-        nat,
-        `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
-        "none together with httpProxy, or with mirror.artifacts and mirror.registries; else single or perZone",
-        "set fenestra:httpProxy or fenestra:mirror, or choose another nat",
-      );
-});
-
-const access = rule(["access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
-  const own = [settings["network.cidr"], ...(settings["network.existing"]?.moreCidrs ?? [])];
-  return (["public", "private"] as const).flatMap((way) => {
-    const allow = settings[`access.${way}`]?.allow ?? [];
-    return allow.flatMap((value, index): readonly Problem[] => {
-      const path = key(`access.${way}.allow[${index}]`);
-      const prefix = parseCidr(value)?.prefix;
-      if (prefix === undefined) return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
-      // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
-      if (way === "private" && prefix < 8) return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
-      if (way === "private" && own.includes(value))
-        return refuse(path, value, "is the cluster's own network, which is let in anyway", "others");
-      return allow.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each network once");
-    });
-  });
-});
 
 /** Nodes take each address of these ranges for a pod or a Service, so nothing else there is ever reached, or gets an answer. */
 const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
@@ -69,15 +31,6 @@ const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
         : refuse(at, value, `is in ${key(range)}, ${settings[range]}: nodes never reach it`, "addresses outside of it", `move ${range}`);
     });
   });
-
-const registries = rule(["mirror.registries"], (settings) =>
-  Object.keys(settings["mirror.registries"]).flatMap((host) => {
-    const path = childPath(key("mirror.registries"), host);
-    return registryHost.test(host)
-      ? []
-      : refuse(path, host, "is not a registry's host name", "a host name with an optional port, such as registry.k8s.io, or _default");
-  }),
-);
 
 /** URLs end up in files on the machines, so they may contain neither a password nor shell metacharacters. */
 function urlProblems(path: string, text: string | undefined): readonly Problem[] {
@@ -103,37 +56,6 @@ function loginAt(path: string, url: string): readonly string[] {
 /** What Go's programs and curl take in NO_PROXY: a host, a domain with a dot before it, an address or a network. */
 const noProxyEntry = /^(?:\.?[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::\d{1,5})?|(?:\d{1,3}\.){3}\d{1,3}\/\d{1,2})$/;
 
-const noProxy = rule(["httpProxy", "noProxy"], ({ httpProxy, noProxy: entries = [] }) => {
-  const path = key("noProxy");
-  if (httpProxy === undefined && entries.length > 0)
-    return refuse(path, entries, "needs a proxy to make exceptions from", "nothing without httpProxy");
-  return entries.flatMap((value, index): readonly Problem[] =>
-    noProxyEntry.test(value) && (!value.includes("/") || parseCidr(value) !== undefined)
-      ? []
-      : refuse(
-          `${path}[${index}]`,
-          value,
-          "is no host, domain or network",
-          "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
-        ),
-  );
-});
-
-/** Each entry is one certificate of an authority: what is none would be trusted without effect, or not at all. */
-const authorities = rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
-  all.flatMap((pem, index): readonly Problem[] => {
-    const message = authorityProblem(pem, all.slice(0, index));
-    return message === undefined
-      ? []
-      : refuse(
-          key(`certificateAuthorities[${index}]`),
-          `${pem.length} characters`,
-          message,
-          "one certificate of an authority in PEM, each once; a chain is several entries",
-        );
-  }),
-);
-
 function authorityProblem(pem: string, earlier: readonly string[]): string | undefined {
   if (/PRIVATE KEY/.test(pem)) return "holds a private key, which would be written to every machine";
   if (pem.split("-----BEGIN ").length !== 2) return "holds more than one certificate";
@@ -145,18 +67,85 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
   }
 }
 
-export const networkRules: readonly Rule[] = [
-  ...addressRules,
-  restrictedNetwork,
-  whereNodesHaveRanges(taken("kubernetes.podCidr")),
-  taken("kubernetes.serviceCidr"),
-  access,
-  registries,
-  noProxy,
-  authorities,
-  rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
-  rule(["mirror.artifacts"], (settings) => urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"])),
-  rule(["mirror.registries"], (settings) =>
+export const networkRules: Rules = {
+  /** `NAT: none` requires another source for everything that machines fetch: a proxy, or mirrors. */
+  restrictedNetwork: rule(["cloud", "network.nat", "mirror", "httpProxy"], ({ cloud, "network.nat": nat, mirror, httpProxy }) => {
+    if (nat !== "none") return [];
+    const { natRefusal } = cloudFacts[cloud].network;
+    if (natRefusal !== undefined) return [{ path: key("network.nat"), value: nat, ...natRefusal }];
+    if (httpProxy !== undefined) return [];
+    const missing = [
+      ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
+      ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),
+    ];
+    return missing.length === 0
+      ? []
+      : refuse(
+          key("network.nat"),
+          nat,
+          `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
+          "none together with httpProxy, or with mirror.artifacts and mirror.registries; else single or perZone",
+          "set fenestra:httpProxy or fenestra:mirror, or choose another nat",
+        );
+  }),
+  takenByPods: whereNodesHaveRanges(taken("kubernetes.podCidr")),
+  takenByServices: taken("kubernetes.serviceCidr"),
+  access: rule(["access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
+    const own = [settings["network.cidr"], ...(settings["network.existing"]?.moreCidrs ?? [])];
+    return (["public", "private"] as const).flatMap((way) => {
+      const allow = settings[`access.${way}`]?.allow ?? [];
+      return allow.flatMap((value, index): readonly Problem[] => {
+        const path = key(`access.${way}.allow[${index}]`);
+        const prefix = parseCidr(value)?.prefix;
+        if (prefix === undefined) return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
+        // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
+        if (way === "private" && prefix < 8) return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
+        if (way === "private" && own.includes(value))
+          return refuse(path, value, "is the cluster's own network, which is let in anyway", "others");
+        return allow.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each network once");
+      });
+    });
+  }),
+  registries: rule(["mirror.registries"], (settings) =>
+    Object.keys(settings["mirror.registries"]).flatMap((host) => {
+      const path = childPath(key("mirror.registries"), host);
+      return registryHost.test(host)
+        ? []
+        : refuse(path, host, "is not a registry's host name", "a host name with an optional port, such as registry.k8s.io, or _default");
+    }),
+  ),
+  noProxy: rule(["httpProxy", "noProxy"], ({ httpProxy, noProxy: entries = [] }) => {
+    const path = key("noProxy");
+    if (httpProxy === undefined && entries.length > 0)
+      return refuse(path, entries, "needs a proxy to make exceptions from", "nothing without httpProxy");
+    return entries.flatMap((value, index): readonly Problem[] =>
+      noProxyEntry.test(value) && (!value.includes("/") || parseCidr(value) !== undefined)
+        ? []
+        : refuse(
+            `${path}[${index}]`,
+            value,
+            "is no host, domain or network",
+            "mirror.corp.example, .corp.example or 10.20.0.0/16; no scheme, no *",
+          ),
+    );
+  }),
+  /** Each entry is one certificate of an authority: what is none would be trusted without effect, or not at all. */
+  authorities: rule(["certificateAuthorities"], ({ certificateAuthorities: all = [] }) =>
+    all.flatMap((pem, index): readonly Problem[] => {
+      const message = authorityProblem(pem, all.slice(0, index));
+      return message === undefined
+        ? []
+        : refuse(
+            key(`certificateAuthorities[${index}]`),
+            `${pem.length} characters`,
+            message,
+            "one certificate of an authority in PEM, each once; a chain is several entries",
+          );
+    }),
+  ),
+  proxyUrl: rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
+  artifactsUrl: rule(["mirror.artifacts"], (settings) => urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"])),
+  registryUrls: rule(["mirror.registries"], (settings) =>
     Object.entries(settings["mirror.registries"]).flatMap(([host, url]) => urlProblems(childPath(key("mirror.registries"), host), url)),
   ),
-];
+};

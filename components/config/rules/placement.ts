@@ -1,105 +1,98 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { machineSize } from "../../model/pools.ts";
+import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../problem.ts";
-import type { PoolConfig } from "../schema.ts";
-import { hasFields } from "../settings.ts";
-import { arn, type Form, formProblems, forms } from "./cloudIds.ts";
-import { diskRules } from "./disks.ts";
-import { elsewhere, only, poolRule, type Rule, rule } from "./rule.ts";
+import type { Cloud, PoolConfig } from "../schema.ts";
+import { elsewhere, hasFields, only, poolRule, type Rules, rule } from "./rule.ts";
 
-const given = poolRule(["disk", "capacityReservation", "dedicatedHosts", "securityGroups"], ["cloud"], (pool, path, { cloud }) => [
-  ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
-  ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
-  ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
-  ...pool.securityGroups.flatMap((group, index) => formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`)),
-]);
+/** Form of the name of something in AWS, in any partition. */
+const arn = (service: string, resource: string): RegExp => new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
 
-const ofOneCloud = poolRule(["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"], ["cloud"], (pool, path, { cloud }) => [
-  ...elsewhere("azure", cloud, pool.hybridBenefit, `${path}.hybridBenefit`),
-  ...(["furtherSizes", "onDemand", "instanceProfile"] as const).flatMap((field) =>
-    elsewhere("aws", cloud, pool[field], `${path}.${field}`),
-  ),
-]);
+/** Form of the id of something in Azure, which ignores case (Azure documentation, naming rules and restrictions). */
+const azureId = (type: string): RegExp =>
+  new RegExp(`^/subscriptions/[0-9a-f-]{36}/resourceGroups/[^/]+/providers/${type.replace(".", "\\.")}/[^/]+$`, "i");
 
-const update = poolRule(["update", "maxAge"], ["cloud"], ({ update: own, maxAge }, path, { cloud }) => {
-  const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
-  const { maxSurge, maxUnavailable } = own ?? {};
+/** Pattern of a name, and what it looks like in words. */
+type Form = readonly [pattern: RegExp, words: string];
+
+/** How the user names things that exist already, per cloud. */
+const forms: Readonly<Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", Form>>> = {
+  aws: {
+    encryptionKey: [arn("kms", "key/[A-Za-z0-9-]+"), "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/…"],
+    capacityReservation: [
+      new RegExp(`^cr-[0-9a-f]{8,17}$|${arn("resource-groups", "group/.+").source}`),
+      "the id of a capacity reservation, cr-…, or the ARN of a resource group of them",
+    ],
+    dedicatedHosts: [arn("resource-groups", "group/.+"), "the ARN of a host resource group"],
+    securityGroup: [/^sg-[0-9a-f]{8,17}$/, "the id of a security group, sg-…"],
+  },
+  azure: {
+    encryptionKey: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],
+    capacityReservation: [azureId("Microsoft.Compute/capacityReservationGroups"), "the id of a capacity reservation group"],
+    dedicatedHosts: [azureId("Microsoft.Compute/hostGroups"), "the id of a group of dedicated hosts"],
+    securityGroup: [azureId("Microsoft.Network/applicationSecurityGroups"), "the id of an application security group"],
+  },
+};
+
+/** The problem of a name that is not of its form; none without a name. */
+function formProblems([pattern, allowed]: Form, value: string | undefined, path: string): readonly Problem[] {
+  return value === undefined || pattern.test(value) ? [] : refuse(path, value, `is not ${allowed}`, allowed);
+}
+
+/**
+ * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more when it makes the disk, and a machine then never comes
+ * (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
+ */
+const mostIopsPerGb = { gp3: 500, io2: 1000 } as const;
+
+const mostThroughputPerIops = 0.25;
+
+const gp3Iops = { least: 3000, most: 80_000 } as const;
+
+function speedProblems(
+  type: "gp3" | "io2",
+  { iops, throughput }: NonNullable<PoolConfig["disk"]>,
+  path: string,
+  gb: number,
+): readonly Problem[] {
+  const most = mostIopsPerGb[type] * gb;
+  const fastest = mostThroughputPerIops * (iops ?? gp3Iops.least);
   return [
-    ...elsewhere("aws", cloud, maxAge, `${path}.maxAge`),
-    ...elsewhere("aws", cloud, none(maxUnavailable) ? undefined : maxUnavailable, `${path}.update.maxUnavailable`),
-    ...(own !== undefined && none(maxSurge) && none(maxUnavailable)
-      ? refuse(`${path}.update.maxSurge`, maxSurge, "leaves no machine to begin with", "1 or more")
-      : []),
+    ...(iops === undefined || iops <= most
+      ? []
+      : refuse(
+          `${path}.iops`,
+          iops,
+          `is more than ${type} gives a disk of ${gb} GiB`,
+          `at most ${most}`,
+          `a disk of ${Math.ceil(iops / mostIopsPerGb[type])} GiB`,
+        )),
+    ...(type !== "gp3" || throughput === undefined || throughput <= fastest
+      ? []
+      : refuse(
+          `${path}.throughput`,
+          throughput,
+          `is more than gp3 gives with ${iops ?? gp3Iops.least} operations per second`,
+          `at most ${fastest}`,
+          `iops: ${throughput / mostThroughputPerIops}`,
+        )),
   ];
-});
+}
 
-const updateOfSpot = poolRule(["update", "spot"], [], ({ update: value, spot: isSpot }, path) =>
-  isSpot && value !== undefined
-    ? refuse(`${path}.update`, value, "has no effect: Azure does not roll spot machines", "nothing with spot")
-    : [],
-);
-
-const iam = rule(["cloud", "iam"], ({ cloud, iam: own }) => [
-  ...elsewhere("aws", cloud, own.permissionsBoundary, "config.fenestra:iam.permissionsBoundary"),
-  ...elsewhere("aws", cloud, own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
-]);
-
-const licence = poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
-  hybridBenefit && os === "linux" ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux") : [],
-);
-
-/** What is bought as spot, and what is given for spot only. */
-const spot = poolRule(
-  ["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"],
-  [],
-  (pool, path): readonly Problem[] => {
-    const wanted = pool.spot
-      ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
-      : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
-    return wanted.flatMap(([key, allowed]) =>
-      pool[key] === undefined ? [] : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
-    );
-  },
-);
-
-const oneZone = poolRule(
-  ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
-  ["cloud", "network.zones"],
-  (pool, path, { cloud, "network.zones": all }) => {
-    const zones = pool.zones ?? all;
-    const { oneZone: forms } = cloudFacts[cloud];
-    const keys = (["capacityReservation", "dedicatedHosts"] as const).filter((key) => forms[key]?.test(pool[key] ?? "") === true);
-    return zones.length === 1
-      ? []
-      : keys.map((key) => problem(`${path}.${key}`, pool[key], "is in one zone, and the pool has more", "a pool with one zone in zones"));
-  },
-);
-
-const furtherSizes = poolRule(["size", "capacity", "furtherSizes", "hyperV"], [], (pool, path): readonly Problem[] => {
-  if (pool.size === undefined) return firstSizeProblems(pool, path);
-  const first = machineSize("aws", pool.size, pool.capacity);
-  const seen = [pool.size];
-  return pool.furtherSizes.flatMap((name, index): Problem[] => {
-    const at = { path: `${path}.furtherSizes[${index}]`, value: name };
-    if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
-    seen.push(name);
-    const size = machineSize("aws", name);
-    if (size === undefined)
-      return [{ ...at, message: "is not a machine size that Fenestra knows", allowed: "sizes of known processors and memory" }];
-    if (first === undefined) return [];
-    const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
-    const nests = !pool.hyperV || size.nestedVirtualization;
-    return same && nests
-      ? []
-      : [
-          {
-            ...at,
-            message: same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
-            allowed: `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
-          },
-        ];
-  });
-});
+function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
+  const { type, iops, throughput } = own ?? {};
+  const { speeds, types } = cloudFacts[cloud].disks;
+  if (type !== undefined && !types.includes(type)) return refuse(`${path}.type`, type, "is a disk of the other cloud", types.join(", "));
+  if (!speeds) return [...elsewhere("aws", cloud, iops, `${path}.iops`), ...elsewhere("aws", cloud, throughput, `${path}.throughput`)];
+  if (type === "io2")
+    return [
+      ...(iops === undefined ? refuse(`${path}.iops`, undefined, "is missing", "a number, which io2 needs") : []),
+      ...(throughput === undefined ? [] : refuse(`${path}.throughput`, throughput, "is not a setting of io2", "none: it follows iops")),
+      ...speedProblems(type, { iops }, path, gb),
+    ];
+  return iops !== undefined && (iops < gp3Iops.least || iops > gp3Iops.most)
+    ? refuse(`${path}.iops`, iops, "is not possible with gp3", `${gp3Iops.least} to ${gp3Iops.most}`)
+    : speedProblems("gp3", { iops, throughput }, path, gb);
+}
 
 function firstSizeProblems({ size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">, path: string): readonly Problem[] {
   return size === undefined && more.length > 0
@@ -107,39 +100,140 @@ function firstSizeProblems({ size, furtherSizes: more }: Pick<PoolConfig, "size"
     : [];
 }
 
-/** Two pools with one profile would have one another's rights. */
-const profiles: Rule = ({ pools }) => {
-  const form: Form = [arn("iam", "instance-profile/.+"), "the ARN of an instance profile"];
-  const first = new Map<string, number>();
-  return pools.flatMap((pool, index): readonly Problem[] => {
-    if (!hasFields(pool, ["instanceProfile"]) || pool.instanceProfile === undefined) return [];
-    const profile = pool.instanceProfile;
-    const path = `config.fenestra:pools[${index}].instanceProfile`;
-    const before = first.get(profile);
-    if (before === undefined) {
-      first.set(profile, index);
-      return formProblems(form, profile, path);
-    }
-    return refuse(
-      path,
-      profile,
-      `is the profile of config.fenestra:pools[${before}] already`,
-      "a profile for each pool: nodes of one must not have the rights of another",
-    );
-  });
-};
-
 /** The rules on how machines are bought, placed and named to the cloud. */
-export const placementRules: readonly Rule[] = [
-  given,
-  ...diskRules,
-  ofOneCloud,
-  update,
-  only("azure", updateOfSpot),
-  iam,
-  licence,
-  spot,
-  oneZone,
-  only("aws", furtherSizes),
-  profiles,
-];
+export const placementRules: Rules = {
+  given: poolRule(["disk", "capacityReservation", "dedicatedHosts", "securityGroups"], ["cloud"], (pool, path, { cloud }) => [
+    ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
+    ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
+    ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
+    ...pool.securityGroups.flatMap((group, index) => formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`)),
+  ]),
+  disk: poolRule(["os", "disk", "diskGb"], ["cloud"], ({ os, disk: own, diskGb }, path, { cloud }) =>
+    diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
+  ),
+  /**
+   * Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones are too slow for etcd.
+   */
+  controlPlaneDisks: rule(
+    ["cloud", "controlPlane.osDisk", "controlPlane.osDiskGb", "controlPlane.etcdDisk", "controlPlane.etcdDiskGb"],
+    ({
+      cloud,
+      "controlPlane.osDisk": system,
+      "controlPlane.osDiskGb": systemGb,
+      "controlPlane.etcdDisk": etcd,
+      "controlPlane.etcdDiskGb": etcdGb,
+    }) => {
+      const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
+      const foreign = elsewhere("aws", cloud, etcd?.type, `${etcdPath}.type`);
+      return [
+        ...formProblems(forms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
+        ...formProblems(forms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
+        ...diskProblems(cloud, system, `${systemPath}`, systemGb),
+        ...foreign,
+        ...diskProblems(cloud, foreign.length === 0 ? etcd : { ...etcd, type: undefined }, `${etcdPath}`, etcdGb),
+      ];
+    },
+  ),
+  ofOneCloud: poolRule(["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"], ["cloud"], (pool, path, { cloud }) => [
+    ...elsewhere("azure", cloud, pool.hybridBenefit, `${path}.hybridBenefit`),
+    ...(["furtherSizes", "onDemand", "instanceProfile"] as const).flatMap((field) =>
+      elsewhere("aws", cloud, pool[field], `${path}.${field}`),
+    ),
+  ]),
+  update: poolRule(["update", "maxAge"], ["cloud"], ({ update: own, maxAge }, path, { cloud }) => {
+    const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
+    const { maxSurge, maxUnavailable } = own ?? {};
+    return [
+      ...elsewhere("aws", cloud, maxAge, `${path}.maxAge`),
+      ...elsewhere("aws", cloud, none(maxUnavailable) ? undefined : maxUnavailable, `${path}.update.maxUnavailable`),
+      ...(own !== undefined && none(maxSurge) && none(maxUnavailable)
+        ? refuse(`${path}.update.maxSurge`, maxSurge, "leaves no machine to begin with", "1 or more")
+        : []),
+    ];
+  }),
+  updateOfSpot: only(
+    "azure",
+    poolRule(["update", "spot"], [], ({ update: value, spot: isSpot }, path) =>
+      isSpot && value !== undefined
+        ? refuse(`${path}.update`, value, "has no effect: Azure does not roll spot machines", "nothing with spot")
+        : [],
+    ),
+  ),
+  iam: rule(["cloud", "iam"], ({ cloud, iam: own }) => [
+    ...elsewhere("aws", cloud, own.permissionsBoundary, "config.fenestra:iam.permissionsBoundary"),
+    ...elsewhere("aws", cloud, own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
+  ]),
+  licence: poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
+    hybridBenefit && os === "linux" ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux") : [],
+  ),
+  /** What is bought as spot, and what is given for spot only. */
+  spot: poolRule(["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"], [], (pool, path): readonly Problem[] => {
+    const wanted = pool.spot
+      ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
+      : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
+    return wanted.flatMap(([key, allowed]) =>
+      pool[key] === undefined ? [] : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
+    );
+  }),
+  oneZone: poolRule(
+    ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
+    ["cloud", "network.zones"],
+    (pool, path, { cloud, "network.zones": all }) => {
+      const zones = pool.zones ?? all;
+      const { oneZone: forms } = cloudFacts[cloud];
+      const keys = (["capacityReservation", "dedicatedHosts"] as const).filter((key) => forms[key]?.test(pool[key] ?? "") === true);
+      return zones.length === 1
+        ? []
+        : keys.map((key) => problem(`${path}.${key}`, pool[key], "is in one zone, and the pool has more", "a pool with one zone in zones"));
+    },
+  ),
+  furtherSizes: only(
+    "aws",
+    poolRule(["size", "capacity", "furtherSizes", "hyperV"], [], (pool, path): readonly Problem[] => {
+      if (pool.size === undefined) return firstSizeProblems(pool, path);
+      const first = machineSize("aws", pool.size, pool.capacity);
+      const seen = [pool.size];
+      return pool.furtherSizes.flatMap((name, index): Problem[] => {
+        const at = { path: `${path}.furtherSizes[${index}]`, value: name };
+        if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
+        seen.push(name);
+        const size = machineSize("aws", name);
+        if (size === undefined)
+          return [{ ...at, message: "is not a machine size that Fenestra knows", allowed: "sizes of known processors and memory" }];
+        if (first === undefined) return [];
+        const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
+        const nests = !pool.hyperV || size.nestedVirtualization;
+        return same && nests
+          ? []
+          : [
+              {
+                ...at,
+                message: same ? "cannot nest virtualisation, which hyperV needs" : "differs from size",
+                allowed: `x86 sizes with ${first.vcpus} processors and ${first.memoryGib} GiB${pool.hyperV ? " of c8i, m8i or r8i" : ""}`,
+              },
+            ];
+      });
+    }),
+  ),
+  /** Two pools with one profile would have one another's rights. */
+  profiles: ({ pools }) => {
+    const form: Form = [arn("iam", "instance-profile/.+"), "the ARN of an instance profile"];
+    const first = new Map<string, number>();
+    return pools.flatMap((pool, index): readonly Problem[] => {
+      if (!hasFields(pool, ["instanceProfile"]) || pool.instanceProfile === undefined) return [];
+      const profile = pool.instanceProfile;
+      const path = `config.fenestra:pools[${index}].instanceProfile`;
+      const before = first.get(profile);
+      if (before === undefined) {
+        first.set(profile, index);
+        return formProblems(form, profile, path);
+      }
+      return refuse(
+        path,
+        profile,
+        `is the profile of config.fenestra:pools[${before}] already`,
+        "a profile for each pool: nodes of one must not have the rights of another",
+      );
+    });
+  },
+};

@@ -10,84 +10,15 @@ import {
 } from "../../model/podAddressing.ts";
 import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import type { PoolConfig } from "../schema.ts";
-import { hasSettings, type Settings } from "../settings.ts";
-import { poolRule, type Rule, rule } from "./rule.ts";
+import { hasSettings, poolRule, type Rule, type Rules, rule, type Settings } from "./rule.ts";
 
 const azureCni = podAddressing["azure-cni"];
+
 const unsetAzureCni = { podsPerNode: defaultPodsPerNode };
+
 const path = (...fields: readonly string[]): string => fields.reduce<string>(childPath, "config.fenestra:network");
+
 const subnetPath = (zone: string, role: string): string => path("existing", "subnets", zone, role, "cidr");
-
-/** Azure CNI reads its addresses from Azure's platform, and they belong to network interfaces of Azure. */
-const onAzure = rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }) =>
-  pods !== "azure-cni" || cloudFacts[cloud].network.podsOnInterfaces
-    ? []
-    : refuse(
-        path("pods"),
-        pods,
-        "takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
-        "flannel on AWS",
-        "leave it out",
-      ),
-);
-
-/**
- * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata services are closed to what
- * comes from there. Outside of it a pod would reach them.
- */
-const inFirstRange = rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
-  const whole = parseCidr(given["network.cidr"]);
-  if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined) return [];
-  return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
-    .filter(({ range }) => !contains(whole, range))
-    .map(
-      ({ path: at, value }): Problem =>
-        problem(
-          at,
-          value,
-          "is outside of network.cidr, the one range in which pods have addresses",
-          `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
-          "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
-        ),
-    );
-});
-
-const settings = rule(["network.pods", "network.azureCni"], ({ "network.pods": pods, "network.azureCni": own }) =>
-  pods === "azure-cni" || own === undefined
-    ? []
-    : refuse(
-        path("azureCni"),
-        own,
-        "is read with network.pods: azure-cni only",
-        "nothing with another pod network",
-        "set network.pods: azure-cni, or leave it out",
-      ),
-);
-
-const policies = rule(["network.pods", "network.policies"], ({ "network.pods": pods, "network.policies": wanted }) =>
-  ranged(pods) || wanted === undefined || wanted === "none"
-    ? []
-    : refuse(
-        path("policies"),
-        wanted,
-        `is not there with network.pods: ${pods}`,
-        "none",
-        "leave it out, and keep tenants in clusters of their own",
-      ),
-);
-
-/** Where pods have addresses of the machines' network, no other range is used. */
-const ownRange = rule(["network.pods", "kubernetes.podCidr"], (given) =>
-  ranged(given["network.pods"]) || given["kubernetes.podCidr"] === unsetRange
-    ? []
-    : refuse(
-        "config.fenestra:kubernetes.podCidr",
-        given["kubernetes.podCidr"],
-        `is not used with network.pods: ${given["network.pods"]}, where pods have addresses of network.cidr`,
-        "no value",
-        "leave it out",
-      ),
-);
 
 /** The schema's default. */
 const unsetRange = "10.244.0.0/16";
@@ -124,117 +55,15 @@ function subnetsOf(
   );
 }
 
-/** Control-plane subnets of a network that is created have a fixed size, which a small network does not have. */
-const leastRange = rule(["network.pods", "network.cidr", "network.existing"], (given): readonly Problem[] =>
-  given["network.pods"] !== "azure-cni" ||
-  given["network.existing"] !== undefined ||
-  (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
-    ? []
-    : refuse(
-        path("cidr"),
-        given["network.cidr"],
-        "leaves the pods of control-plane machines too few addresses",
-        `a /16 to /${leastNetwork} with network.pods: azure-cni`,
-      ),
-);
-
-/**
- * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five
- * that Azure keeps, internal load balancers of Services take some. A roll adds machines to a group.
- */
-const roomForPods = rule(
-  ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
-  (given): readonly Problem[] => {
-    if (given["network.pods"] !== "azure-cni") return [];
-    const { podsPerNode } = given["network.azureCni"] ?? unsetAzureCni;
-    return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
-      const room = addressCount(subnet.range.prefix) - kept;
-      const machines = subnet.zones.flatMap((zone) => given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])));
-      const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + podsPerNode);
-      return wanted <= room
-        ? []
-        : refuse(
-            subnet.path,
-            subnet.value,
-            `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
-            "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, those that a roll adds included",
-            "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
-          );
-    });
-  },
-);
-
 /**
  * Addresses that one application security group holds, a limit that nobody raises (Azure documentation, azure-virtual-network-limits). All
  * addresses of all workers are in one, since the rules of the cluster name it.
  */
 const mostOfGroup = 4000;
 
-const roomInGroup = rule(
-  ["network.pods", "network.zones", "network.azureCni", "pools"],
-  ({ "network.pods": pods, "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }): readonly Problem[] => {
-    if (pods !== "azure-cni") return [];
-    const machines = pools.flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones))).reduce((sum, most) => sum + most, 0);
-    const [wanted, most] = [machines * (1 + own.podsPerNode), Math.floor(mostOfGroup / (1 + own.podsPerNode))];
-    return wanted <= mostOfGroup
-      ? []
-      : refuse(
-          "config.fenestra:pools",
-          machines,
-          `may be so many machines at once, which take ${wanted} addresses: a security group of Azure holds ${mostOfGroup}`,
-          `at most ${most} machines with ${own.podsPerNode} pods each, those that a roll adds included`,
-          "lower count, autoscale.max, update.maxSurge or azureCni.podsPerNode, or choose network.pods: flannel for a new cluster",
-        );
-  },
-);
-
-const roomForControlPlane = rule(
-  ["network.pods", "network.cidr", "network.zones", "network.existing", "controlPlane.replicas"],
-  (given): readonly Problem[] => {
-    const { "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas } = given;
-    if (pods !== "azure-cni") return [];
-    return subnetsOf("controlPlane", given).flatMap((subnet): readonly Problem[] => {
-      const placed = Array.from({ length: replicas }, (_, index) => zones[index % zones.length] ?? "");
-      const machines = placed.filter((zone) => subnet.zones.includes(zone)).length;
-      const wanted = controlPlaneAddresses(azureCni, machines);
-      if (wanted <= addressCount(subnet.range.prefix)) return [];
-      return given["network.existing"] === undefined
-        ? refuse(
-            "config.fenestra:controlPlane.replicas",
-            replicas,
-            `puts ${machines} control-plane machines into zone ${subnet.zones.join()}, whose subnet has addresses for the pods of three`,
-            "at most three per zone with network.pods: azure-cni",
-            "name more zones",
-          )
-        : refuse(
-            subnet.path,
-            subnet.value,
-            `is too small for ${machines} control-plane machines and their pods, which take the first ${wanted} addresses`,
-            `a /${32 - Math.ceil(Math.log2(wanted))} or a larger one with network.pods: azure-cni`,
-            "name a larger subnet",
-          );
-    });
-  },
-);
-
-/** More pods than addresses would wait for one for ever. */
-const podsHaveAddresses = poolRule(
-  ["kubelet"],
-  ["network.pods", "network.azureCni"],
-  ({ kubelet }, at, { "network.pods": pods, "network.azureCni": own = unsetAzureCni }) =>
-    pods !== "azure-cni" || (kubelet?.maxPods ?? 0) <= own.podsPerNode
-      ? []
-      : refuse(
-          `${at}.kubelet.maxPods`,
-          kubelet?.maxPods,
-          `is more than network.azureCni.podsPerNode, ${own.podsPerNode}, the addresses that a machine has for pods`,
-          `at most ${own.podsPerNode}`,
-          "raise podsPerNode, or leave it out",
-        ),
-);
-
 /** Smallest network, as a prefix, whose control-plane part of a zone is a /26. */
 const leastNetwork = 20;
+
 /** Addresses of a subnet that no machine gets: Azure's five, and some for load balancers. */
 const kept = 5 + 20;
 
@@ -258,15 +87,169 @@ export function whereNodesHaveRanges(one: Rule): Rule {
     hasSettings(given.settings, ["network.pods"]) && !ranged(given.settings["network.pods"]) ? [] : one(given, lock);
 }
 
-export const podNetworkRules: readonly Rule[] = [
-  onAzure,
-  inFirstRange,
-  settings,
-  policies,
-  ownRange,
-  leastRange,
-  roomForPods,
-  roomInGroup,
-  roomForControlPlane,
-  podsHaveAddresses,
-];
+export const podNetworkRules: Rules = {
+  /** Azure CNI reads its addresses from Azure's platform, and they belong to network interfaces of Azure. */
+  onAzure: rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }) =>
+    pods !== "azure-cni" || cloudFacts[cloud].network.podsOnInterfaces
+      ? []
+      : refuse(
+          path("pods"),
+          pods,
+          "takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
+          "flannel on AWS",
+          "leave it out",
+        ),
+  ),
+  /**
+   * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata services are closed to what
+   * comes from there. Outside of it a pod would reach them.
+   */
+  inFirstRange: rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
+    const whole = parseCidr(given["network.cidr"]);
+    if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined) return [];
+    return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
+      .filter(({ range }) => !contains(whole, range))
+      .map(
+        ({ path: at, value }): Problem =>
+          problem(
+            at,
+            value,
+            "is outside of network.cidr, the one range in which pods have addresses",
+            `a part of ${given["network.cidr"]} with network.pods: azure-cni`,
+            "name the range of these subnets as network.cidr, and the network's others in existing.moreCidrs",
+          ),
+      );
+  }),
+  settings: rule(["network.pods", "network.azureCni"], ({ "network.pods": pods, "network.azureCni": own }) =>
+    pods === "azure-cni" || own === undefined
+      ? []
+      : refuse(
+          path("azureCni"),
+          own,
+          "is read with network.pods: azure-cni only",
+          "nothing with another pod network",
+          "set network.pods: azure-cni, or leave it out",
+        ),
+  ),
+  policies: rule(["network.pods", "network.policies"], ({ "network.pods": pods, "network.policies": wanted }) =>
+    ranged(pods) || wanted === undefined || wanted === "none"
+      ? []
+      : refuse(
+          path("policies"),
+          wanted,
+          `is not there with network.pods: ${pods}`,
+          "none",
+          "leave it out, and keep tenants in clusters of their own",
+        ),
+  ),
+  /** Where pods have addresses of the machines' network, no other range is used. */
+  ownRange: rule(["network.pods", "kubernetes.podCidr"], (given) =>
+    ranged(given["network.pods"]) || given["kubernetes.podCidr"] === unsetRange
+      ? []
+      : refuse(
+          "config.fenestra:kubernetes.podCidr",
+          given["kubernetes.podCidr"],
+          `is not used with network.pods: ${given["network.pods"]}, where pods have addresses of network.cidr`,
+          "no value",
+          "leave it out",
+        ),
+  ),
+  /** Control-plane subnets of a network that is created have a fixed size, which a small network does not have. */
+  leastRange: rule(["network.pods", "network.cidr", "network.existing"], (given): readonly Problem[] =>
+    given["network.pods"] !== "azure-cni" ||
+    given["network.existing"] !== undefined ||
+    (parseCidr(given["network.cidr"])?.prefix ?? 0) <= leastNetwork
+      ? []
+      : refuse(
+          path("cidr"),
+          given["network.cidr"],
+          "leaves the pods of control-plane machines too few addresses",
+          `a /16 to /${leastNetwork} with network.pods: azure-cni`,
+        ),
+  ),
+  /**
+   * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five
+   * that Azure keeps, internal load balancers of Services take some. A roll adds machines to a group.
+   */
+  roomForPods: rule(
+    ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],
+    (given): readonly Problem[] => {
+      if (given["network.pods"] !== "azure-cni") return [];
+      const { podsPerNode } = given["network.azureCni"] ?? unsetAzureCni;
+      return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
+        const room = addressCount(subnet.range.prefix) - kept;
+        const machines = subnet.zones.flatMap((zone) => given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])));
+        const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + podsPerNode);
+        return wanted <= room
+          ? []
+          : refuse(
+              subnet.path,
+              subnet.value,
+              `has room for ${room} addresses in the subnet of zone ${subnet.zones.join(" and ")}, but machines and pods may take ${wanted}`,
+              "1 + azureCni.podsPerNode addresses for each machine of the pools whose first zone it is, those that a roll adds included",
+              "choose a larger range, fewer pods per node, perZone pools, or lower count or autoscale.max",
+            );
+      });
+    },
+  ),
+  roomInGroup: rule(
+    ["network.pods", "network.zones", "network.azureCni", "pools"],
+    ({ "network.pods": pods, "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }): readonly Problem[] => {
+      if (pods !== "azure-cni") return [];
+      const machines = pools.flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones))).reduce((sum, most) => sum + most, 0);
+      const [wanted, most] = [machines * (1 + own.podsPerNode), Math.floor(mostOfGroup / (1 + own.podsPerNode))];
+      return wanted <= mostOfGroup
+        ? []
+        : refuse(
+            "config.fenestra:pools",
+            machines,
+            `may be so many machines at once, which take ${wanted} addresses: a security group of Azure holds ${mostOfGroup}`,
+            `at most ${most} machines with ${own.podsPerNode} pods each, those that a roll adds included`,
+            "lower count, autoscale.max, update.maxSurge or azureCni.podsPerNode, or choose network.pods: flannel for a new cluster",
+          );
+    },
+  ),
+  roomForControlPlane: rule(
+    ["network.pods", "network.cidr", "network.zones", "network.existing", "controlPlane.replicas"],
+    (given): readonly Problem[] => {
+      const { "network.pods": pods, "network.zones": zones, "controlPlane.replicas": replicas } = given;
+      if (pods !== "azure-cni") return [];
+      return subnetsOf("controlPlane", given).flatMap((subnet): readonly Problem[] => {
+        const placed = Array.from({ length: replicas }, (_, index) => zones[index % zones.length] ?? "");
+        const machines = placed.filter((zone) => subnet.zones.includes(zone)).length;
+        const wanted = controlPlaneAddresses(azureCni, machines);
+        if (wanted <= addressCount(subnet.range.prefix)) return [];
+        return given["network.existing"] === undefined
+          ? refuse(
+              "config.fenestra:controlPlane.replicas",
+              replicas,
+              `puts ${machines} control-plane machines into zone ${subnet.zones.join()}, whose subnet has addresses for the pods of three`,
+              "at most three per zone with network.pods: azure-cni",
+              "name more zones",
+            )
+          : refuse(
+              subnet.path,
+              subnet.value,
+              `is too small for ${machines} control-plane machines and their pods, which take the first ${wanted} addresses`,
+              `a /${32 - Math.ceil(Math.log2(wanted))} or a larger one with network.pods: azure-cni`,
+              "name a larger subnet",
+            );
+      });
+    },
+  ),
+  /** More pods than addresses would wait for one for ever. */
+  podsHaveAddresses: poolRule(
+    ["kubelet"],
+    ["network.pods", "network.azureCni"],
+    ({ kubelet }, at, { "network.pods": pods, "network.azureCni": own = unsetAzureCni }) =>
+      pods !== "azure-cni" || (kubelet?.maxPods ?? 0) <= own.podsPerNode
+        ? []
+        : refuse(
+            `${at}.kubelet.maxPods`,
+            kubelet?.maxPods,
+            `is more than network.azureCni.podsPerNode, ${own.podsPerNode}, the addresses that a machine has for pods`,
+            `at most ${own.podsPerNode}`,
+            "raise podsPerNode, or leave it out",
+          ),
+  ),
+};

@@ -1,10 +1,7 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
 import { childPath, type Problem, problem, refuse } from "../problem.ts";
-import { hasFields, hasSettings } from "../settings.ts";
-import { machineRules } from "./machines.ts";
-import { placementRules } from "./placement.ts";
-import { only, poolRule, type Rule } from "./rule.ts";
+import { hasFields, hasSettings, only, poolRule, type Rules } from "./rule.ts";
 
 /**
  * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own (Azure documentation,
@@ -14,7 +11,9 @@ const longestAzureWindowsName = 9;
 
 /** Name part of label and taint keys, and values: at most 63 characters (Kubernetes, labels and selectors). */
 const keyName = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
+
 const labelValue = /^([A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?)?$/;
+
 /** Prefix of such a key: a DNS subdomain of at most 253 characters. */
 const keyPrefix = /^(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
@@ -30,79 +29,10 @@ function isQualifiedName(key: string): boolean {
 const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
 
 const keyForm = "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";
+
 const valueForm = "nothing, or up to 63 letters, digits, - _ . with a letter or digit at both ends";
+
 const ownPrefix = "a prefix of your own, or none: kubernetes.io, k8s.io and fenestra.dev are taken";
-
-const names = poolRule(["name", "os", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
-  if (pool.os === "linux") return [];
-  return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
-    name.length <= longestAzureWindowsName
-      ? []
-      : refuse(
-          `${path}.name`,
-          pool.name,
-          `makes the group name ${name} of ${name.length} characters, too long for Windows machines on Azure`,
-          `at most ${longestAzureWindowsName} characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6`,
-          "shorten the name",
-        ),
-  );
-});
-
-const bounds = poolRule(["autoscale"], [], ({ autoscale }, path) =>
-  autoscale !== undefined && autoscale.min > autoscale.max
-    ? refuse(`${path}.autoscale`, { min: autoscale.min, max: autoscale.max }, "has min above max", "a min that is at most max")
-    : [],
-);
-
-const count = poolRule(["name", "autoscale", "count", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
-  const { autoscale, count: wanted } = pool;
-  if (autoscale === undefined || wanted === undefined || autoscale.min > autoscale.max) return [];
-  const { min, max } = autoscale;
-  const groups = pool.perZone ? poolGroups(pool, settings["network.zones"]).length : 1;
-  return wanted >= min * groups && wanted <= max * groups
-    ? []
-    : refuse(
-        `${path}.count`,
-        wanted,
-        "lies outside the bounds of autoscale",
-        `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
-        "leave count out to start with the least",
-      );
-});
-
-const zones = poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
-  const known = settings["network.zones"];
-  const own = pool.zones ?? [];
-  return own.flatMap((zone, index): readonly Problem[] => {
-    const at = `${path}.zones[${index}]`;
-    if (!known.includes(zone)) {
-      const allowed = `one of network.zones: ${known.join(", ")}`;
-      return refuse(at, zone, "is not a zone of the network", allowed);
-    }
-    return own.indexOf(zone) === index ? [] : refuse(at, zone, "is listed twice", "each zone once");
-  });
-});
-
-const hyperV = poolRule(["os", "hyperV"], [], (pool, path) =>
-  pool.hyperV && pool.os === "linux" ? refuse(`${path}.hyperV`, true, "is meant for Windows pools", "false on Linux") : [],
-);
-
-const metadataAcl = poolRule(["os", "metadataAcl"], [], (pool, path) =>
-  pool.metadataAcl || pool.os !== "linux"
-    ? []
-    : refuse(`${path}.metadataAcl`, false, "is meant for Windows pools", "true on Linux, whose nodes filter packets"),
-);
-
-const labels = poolRule(["labels"], [], (pool, path) =>
-  Object.entries(pool.labels).flatMap(([name, value]): readonly Problem[] => {
-    const at = childPath(`${path}.labels`, name);
-    return [...keyProblems(name, at, "label"), ...(labelValue.test(value) ? [] : refuse(at, value, "is not a label value", valueForm))];
-  }),
-);
-
-const annotations = poolRule(["annotations"], [], (pool, path) =>
-  Object.keys(pool.annotations).flatMap((name) => keyProblems(name, childPath(`${path}.annotations`, name), "annotation")),
-);
 
 function keyProblems(key: string, path: string, kind: "label" | "taint" | "annotation"): readonly Problem[] {
   if (!isQualifiedName(key)) return refuse(path, key, `is not the name of ${kind === "annotation" ? "an" : "a"} ${kind}`, keyForm);
@@ -111,99 +41,147 @@ function keyProblems(key: string, path: string, kind: "label" | "taint" | "annot
     : [];
 }
 
-const taints = poolRule(["taints"], [], (pool, path) =>
-  pool.taints.flatMap(({ key, value }, index): readonly Problem[] => {
-    const at = `${path}.taints[${index}]`;
-    const form = problem(`${at}.value`, value, "is not a taint's value", valueForm);
-    return [...keyProblems(key, `${at}.key`, "taint"), ...(labelValue.test(value) ? [] : [form])];
-  }),
-);
-
-/** A node has each pair of key and effect once, whatever the value (Kubernetes API, validation of node taints). */
-const repeatedTaints = poolRule(["os", "taints"], [], (pool, path) => {
-  const ids = pool.taints.map(({ key, effect }) => `${key}:${effect}`);
-  return ids.flatMap((id, index): readonly Problem[] => {
-    const ours = pool.os !== "linux" && id === `${windowsTaint.key}:${windowsTaint.effect}`;
-    if (!ours && ids.indexOf(id) === index) return [];
-    return refuse(`${path}.taints[${index}]`, id, ours ? "is set by Fenestra on Windows" : "is listed twice", "each key and effect once");
-  });
-});
-
-/** Group names are unique in the cluster, across pools. */
-const groupNames: Rule = ({ settings, pools }) => {
-  if (!hasSettings(settings, ["network.zones"])) return [];
-  const seen = new Map<string, number>();
-  return pools.flatMap((pool, index): readonly Problem[] => {
-    if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
-    // A zone listed twice is reported by its own rule, not again as a duplicate name.
-    const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
-    return [...groups].flatMap((name): readonly Problem[] => {
-      const first = seen.get(name);
-      if (first === undefined) {
-        seen.set(name, index);
-        return [];
-      }
-      return refuse(
-        `config.fenestra:pools[${index}].name`,
-        pool.name,
-        `makes the group name ${name}, which config.fenestra:pools[${first}] has already`,
-        "names that stay unique when perZone appends the zone's last letter or digit",
-      );
-    });
-  });
-};
-
 /** Most tags of a resource (Amazon EC2 Auto Scaling API, CreateAutoScalingGroup; Azure documentation, tag resources). */
 const mostGroupTags = 50;
 
-/** The autoscaler learns the labels and taints of an empty group from its tags, and the number of tags is limited. */
-const hints = poolRule(
-  ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
-  ["cloud", "tags"],
-  (pool, path, { cloud, tags }) => {
-    const size = machineSize(cloud, pool.size ?? cloudFacts[cloud].sizes.default, pool.capacity);
-    if (pool.autoscale === undefined || size === undefined) return [];
-    const { kubeletLabels, ownLabels, taints } = poolScheduling(pool, pool.name, size);
-    const { ofGroup, longestHint } = cloudFacts[cloud].tags;
-    const { words } = cloudFacts[cloud];
-    const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
-    const free = mostGroupTags - ofGroup - Object.keys(tags).length;
-    const long = keys.filter((key) => key.length > longestHint);
-    return [
-      ...long.map((key) =>
-        problem(
-          path,
-          key,
-          "is a label or taint too long for a pool with autoscale, which must name it in a tag",
-          `keys of at most ${longestHint} characters on ${words.title}`,
-        ),
-      ),
-      ...(keys.length <= free
-        ? []
-        : refuse(
+export const poolRules: Rules = {
+  names: only(
+    "azure",
+    poolRule(["name", "os", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
+      if (pool.os === "linux") return [];
+      return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
+        name.length <= longestAzureWindowsName
+          ? []
+          : refuse(
+              `${path}.name`,
+              pool.name,
+              `makes the group name ${name} of ${name.length} characters, too long for Windows machines on Azure`,
+              `at most ${longestAzureWindowsName} characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6`,
+              "shorten the name",
+            ),
+      );
+    }),
+  ),
+  bounds: poolRule(["autoscale"], [], ({ autoscale }, path) =>
+    autoscale !== undefined && autoscale.min > autoscale.max
+      ? refuse(`${path}.autoscale`, { min: autoscale.min, max: autoscale.max }, "has min above max", "a min that is at most max")
+      : [],
+  ),
+  count: poolRule(["name", "autoscale", "count", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
+    const { autoscale, count: wanted } = pool;
+    if (autoscale === undefined || wanted === undefined || autoscale.min > autoscale.max) return [];
+    const { min, max } = autoscale;
+    const groups = pool.perZone ? poolGroups(pool, settings["network.zones"]).length : 1;
+    return wanted >= min * groups && wanted <= max * groups
+      ? []
+      : refuse(
+          `${path}.count`,
+          wanted,
+          "lies outside the bounds of autoscale",
+          `${min * groups} to ${max * groups}${groups > 1 ? `, since the bounds hold for each of ${groups} zones` : ""}`,
+          "leave count out to start with the least",
+        );
+  }),
+  zones: poolRule(["zones"], ["network.zones"], (pool, path, settings) => {
+    const known = settings["network.zones"];
+    const own = pool.zones ?? [];
+    return own.flatMap((zone, index): readonly Problem[] => {
+      const at = `${path}.zones[${index}]`;
+      if (!known.includes(zone)) {
+        const allowed = `one of network.zones: ${known.join(", ")}`;
+        return refuse(at, zone, "is not a zone of the network", allowed);
+      }
+      return own.indexOf(zone) === index ? [] : refuse(at, zone, "is listed twice", "each zone once");
+    });
+  }),
+  hyperV: poolRule(["os", "hyperV"], [], (pool, path) =>
+    pool.hyperV && pool.os === "linux" ? refuse(`${path}.hyperV`, true, "is meant for Windows pools", "false on Linux") : [],
+  ),
+  metadataAcl: poolRule(["os", "metadataAcl"], [], (pool, path) =>
+    pool.metadataAcl || pool.os !== "linux"
+      ? []
+      : refuse(`${path}.metadataAcl`, false, "is meant for Windows pools", "true on Linux, whose nodes filter packets"),
+  ),
+  labels: poolRule(["labels"], [], (pool, path) =>
+    Object.entries(pool.labels).flatMap(([name, value]): readonly Problem[] => {
+      const at = childPath(`${path}.labels`, name);
+      return [...keyProblems(name, at, "label"), ...(labelValue.test(value) ? [] : refuse(at, value, "is not a label value", valueForm))];
+    }),
+  ),
+  annotations: poolRule(["annotations"], [], (pool, path) =>
+    Object.keys(pool.annotations).flatMap((name) => keyProblems(name, childPath(`${path}.annotations`, name), "annotation")),
+  ),
+  taints: poolRule(["taints"], [], (pool, path) =>
+    pool.taints.flatMap(({ key, value }, index): readonly Problem[] => {
+      const at = `${path}.taints[${index}]`;
+      const form = problem(`${at}.value`, value, "is not a taint's value", valueForm);
+      return [...keyProblems(key, `${at}.key`, "taint"), ...(labelValue.test(value) ? [] : [form])];
+    }),
+  ),
+  /** A node has each pair of key and effect once, whatever the value (Kubernetes API, validation of node taints). */
+  repeatedTaints: poolRule(["os", "taints"], [], (pool, path) => {
+    const ids = pool.taints.map(({ key, effect }) => `${key}:${effect}`);
+    return ids.flatMap((id, index): readonly Problem[] => {
+      const ours = pool.os !== "linux" && id === `${windowsTaint.key}:${windowsTaint.effect}`;
+      if (!ours && ids.indexOf(id) === index) return [];
+      return refuse(`${path}.taints[${index}]`, id, ours ? "is set by Fenestra on Windows" : "is listed twice", "each key and effect once");
+    });
+  }),
+  /** The autoscaler learns the labels and taints of an empty group from its tags, and the number of tags is limited. */
+  hints: poolRule(
+    ["name", "os", "size", "capacity", "autoscale", "labels", "taints", "hyperV", "ccgPlugin"],
+    ["cloud", "tags"],
+    (pool, path, { cloud, tags }) => {
+      const size = machineSize(cloud, pool.size ?? cloudFacts[cloud].sizes.default, pool.capacity);
+      if (pool.autoscale === undefined || size === undefined) return [];
+      const { kubeletLabels, ownLabels, taints } = poolScheduling(pool, pool.name, size);
+      const { ofGroup, longestHint } = cloudFacts[cloud].tags;
+      const { words } = cloudFacts[cloud];
+      const keys = [...Object.keys({ ...ownLabels, ...kubeletLabels }), ...new Set(taints.map(({ key }) => key))];
+      const free = mostGroupTags - ofGroup - Object.keys(tags).length;
+      const long = keys.filter((key) => key.length > longestHint);
+      return [
+        ...long.map((key) =>
+          problem(
             path,
-            keys.length,
-            "is too many labels and taints: each needs a tag of the autoscaled group, beside the stack's own",
-            `at most ${free}, those that Fenestra sets included: a group of machines has ${mostGroupTags} tags`,
-            "take away tags, labels or taints",
-          )),
-    ];
+            key,
+            "is a label or taint too long for a pool with autoscale, which must name it in a tag",
+            `keys of at most ${longestHint} characters on ${words.title}`,
+          ),
+        ),
+        ...(keys.length <= free
+          ? []
+          : refuse(
+              path,
+              keys.length,
+              "is too many labels and taints: each needs a tag of the autoscaled group, beside the stack's own",
+              `at most ${free}, those that Fenestra sets included: a group of machines has ${mostGroupTags} tags`,
+              "take away tags, labels or taints",
+            )),
+      ];
+    },
+  ),
+  /** Group names are unique in the cluster, across pools. */
+  groupNames: ({ settings, pools }) => {
+    if (!hasSettings(settings, ["network.zones"])) return [];
+    const seen = new Map<string, number>();
+    return pools.flatMap((pool, index): readonly Problem[] => {
+      if (!hasFields(pool, ["name", "zones", "perZone"])) return [];
+      // A zone listed twice is reported by its own rule, not again as a duplicate name.
+      const groups = new Set(poolGroups(pool, settings["network.zones"]).map(({ name }) => name));
+      return [...groups].flatMap((name): readonly Problem[] => {
+        const first = seen.get(name);
+        if (first === undefined) {
+          seen.set(name, index);
+          return [];
+        }
+        return refuse(
+          `config.fenestra:pools[${index}].name`,
+          pool.name,
+          `makes the group name ${name}, which config.fenestra:pools[${first}] has already`,
+          "names that stay unique when perZone appends the zone's last letter or digit",
+        );
+      });
+    });
   },
-);
-
-export const poolRules: readonly Rule[] = [
-  ...machineRules,
-  ...placementRules,
-  only("azure", names),
-  bounds,
-  count,
-  zones,
-  hyperV,
-  metadataAcl,
-  labels,
-  annotations,
-  taints,
-  repeatedTaints,
-  hints,
-  groupNames,
-];
+};

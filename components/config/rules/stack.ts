@@ -1,126 +1,15 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
 import { selectableVersions } from "../../model/releases.ts";
-import { didYouMean } from "../didYouMean.ts";
-import { childPath, type Problem, problem, refuse } from "../problem.ts";
+import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
-import { elsewhere, only, type Rule, rule } from "./rule.ts";
+import { elsewhere, only, type Rules, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:${path}`;
 
-const version = rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
-  const allowed = selectableVersions(lock);
-  return allowed.includes(release)
-    ? []
-    : refuse(
-        key("kubernetes.version"),
-        release,
-        "is a Kubernetes release without artifacts in the lock file",
-        `one of ${allowed.join(", ")}`,
-        "choose one of these, or record its digests with `fenestra pin <version>`",
-      );
-});
-
-/**
- * A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer).
- */
-const clusterName = rule(["name"], ({ name }) =>
-  `${name}-`.startsWith("internal-")
-    ? refuse(
-        key("name"),
-        name,
-        "makes the name of a load balancer that AWS refuses",
-        "a name that is not internal and does not begin with internal-",
-      )
-    : [],
-);
-
-const region = rule(["cloud", "region"], ({ cloud, region: name }) => {
-  const { words, regions } = cloudFacts[cloud];
-  const at = { path: key("region"), value: name, allowed: regions.words };
-  const refusal = regions.refusal(name);
-  if (refusal !== undefined) return [{ ...at, message: refusal }];
-  const message = `is not a region of ${words.title}`;
-  if (!regions.pattern.test(name)) return [{ ...at, message }];
-  // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
-  const bare = (text: string): string => text.replaceAll(/\d/g, "");
-  if (regions.known.some((each) => bare(each) === bare(name))) return [];
-  const remedy = didYouMean(name, regions.known);
-  return remedy === undefined ? [] : [{ ...at, message, remedy }];
-});
-
-const zones = rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) => {
-  const { regions, zones: form } = cloudFacts[cloud];
-  const isRegion = regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
-  return all.flatMap((zone, index): readonly Problem[] => {
-    const path = key(`network.zones[${index}]`);
-    if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
-    // Zones that are named after their region cannot be judged for an invalid one.
-    return (form.ofRegion && !isRegion) || form.pattern(name).test(zone) ? [] : [{ path, value: zone, ...form.refusal(name) }];
-  });
-});
-
-const account = rule(["cloud", "accountId"], ({ cloud, accountId }) => {
-  const { pattern, words } = cloudFacts[cloud].account;
-  return accountId === undefined || pattern.test(accountId) ? [] : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
-});
-
-const controlPlaneSize = rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
-  const { default: usual, known: inWords } = cloudFacts[cloud].sizes;
-  const name = size ?? usual;
-  const known = machineSize(cloud, name);
-  const problems: Problem[] = [];
-  if (known === undefined || known.arch !== "amd64") {
-    problems.push(
-      problem(
-        key("controlPlane.size"),
-        name,
-        known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
-        `an x86 size: ${inWords}`,
-      ),
-    );
-  } else if (known.vcpus < 2 || known.memoryGib < 2) {
-    problems.push(problem(key("controlPlane.size"), name, "is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)"));
-  }
-  return problems;
-});
-
-const controlPlaneDisks = rule(["controlPlane.size"], ({ "controlPlane.size": size }) =>
-  premiumDiskProblems(size ?? cloudFacts.azure.sizes.default, key("controlPlane.size")),
-);
-
-const controlPlaneImage = rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>
-  imageProblems(cloud, image, key("controlPlane.image")),
-);
-
-const encryptionAtHost = rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) =>
-  elsewhere("azure", cloud, value, key("encryptionAtHost"), "false on AWS, where the host encrypts every volume that Fenestra makes"),
-);
-
-/** Values that must be unique among issuers, and reserved names. */
-const signIn = rule(["access.signIn"], ({ "access.signIn": issuers }) =>
-  issuers.flatMap(({ name, issuer }, index): readonly Problem[] => {
-    const path = key(`access.signIn[${index}]`);
-    const earlier = issuers.slice(0, index);
-    return [
-      ...(name === "system"
-        ? refuse(`${path}.name`, name, "would let an issuer speak for the components of Kubernetes", "any other name")
-        : []),
-      ...(earlier.some((other) => other.name === name) ? refuse(`${path}.name`, name, "is the name of two issuers", "each name once") : []),
-      ...(earlier.some((other) => other.issuer === issuer) ? refuse(`${path}.issuer`, issuer, "is listed twice", "each issuer once") : []),
-    ];
-  }),
-);
-
 /** Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add theirs. */
 const mostTags = 40;
-
-const tags = rule(["cloud", "tags"], ({ cloud, tags: all }) => {
-  const names = Object.keys(all);
-  const many = names.length > mostTags ? refuse(key("tags"), names.length, "has too many tags", `at most ${mostTags}`) : [];
-  return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
-});
 
 /** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with case-insensitive names. */
 function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
@@ -149,52 +38,153 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
  */
 const reservedWords = /microsoft|windows|^login/;
 
-const reservedName = rule(["name"], ({ name }) =>
-  reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
-    ? refuse(
-        key("name"),
-        name,
-        "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
-        "a name without microsoft and windows, hyphens not counted, that does not begin with login",
-        "choose a name such as win-lab",
-      )
-    : [],
-);
-
 /**
  * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources, "Limitations"), and the
  * program adds two.
  */
 const mostAzureTags = 13;
 
-const azureTags = rule(["tags"], ({ tags: all }) => {
-  const count = Object.keys(all).length;
-  if (count <= mostAzureTags) return [];
-  return refuse(key("tags"), count, "has too many tags for Azure's DNS zones", `at most ${mostAzureTags}`);
-});
-
-export const stackRules: readonly Rule[] = [
-  version,
-  only("aws", clusterName),
-  region,
-  zones,
-  account,
-  signIn,
-  controlPlaneSize,
-  only("azure", controlPlaneDisks),
-  controlPlaneImage,
-  encryptionAtHost,
-  tags,
-  only("azure", reservedName),
-  only("azure", azureTags),
-];
-
-const names = rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
-  keys.flatMap((value, index): readonly Problem[] =>
-    keys.indexOf(value) === index
+export const stackRules: Rules = {
+  version: rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
+    const allowed = selectableVersions(lock);
+    return allowed.includes(release)
       ? []
-      : refuse(`config.fenestra:secretsEncryption.keys[${index}]`, value, "is listed twice", "each key once"),
+      : refuse(
+          key("kubernetes.version"),
+          release,
+          "is a Kubernetes release without artifacts in the lock file",
+          `one of ${allowed.join(", ")}`,
+          "choose one of these, or record its digests with `fenestra pin <version>`",
+        );
+  }),
+  /**
+   * A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer).
+   */
+  clusterName: only(
+    "aws",
+    rule(["name"], ({ name }) =>
+      `${name}-`.startsWith("internal-")
+        ? refuse(
+            key("name"),
+            name,
+            "makes the name of a load balancer that AWS refuses",
+            "a name that is not internal and does not begin with internal-",
+          )
+        : [],
+    ),
   ),
-);
-
-export const encryptionRules: readonly Rule[] = [names];
+  region: rule(["cloud", "region"], ({ cloud, region: name }) => {
+    const { words, regions } = cloudFacts[cloud];
+    const at = { path: key("region"), value: name, allowed: regions.words };
+    const refusal = regions.refusal(name);
+    if (refusal !== undefined) return [{ ...at, message: refusal }];
+    const message = `is not a region of ${words.title}`;
+    if (!regions.pattern.test(name)) return [{ ...at, message }];
+    // Digits are compared separately, since clouds add numbered regions: eu-west-4 is not a mistyped eu-west-3.
+    const bare = (text: string): string => text.replaceAll(/\d/g, "");
+    if (regions.known.some((each) => bare(each) === bare(name))) return [];
+    const remedy = didYouMean(name, regions.known);
+    return remedy === undefined ? [] : [{ ...at, message, remedy }];
+  }),
+  zones: rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) => {
+    const { regions, zones: form } = cloudFacts[cloud];
+    const isRegion = regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
+    return all.flatMap((zone, index): readonly Problem[] => {
+      const path = key(`network.zones[${index}]`);
+      if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
+      // Zones that are named after their region cannot be judged for an invalid one.
+      return (form.ofRegion && !isRegion) || form.pattern(name).test(zone) ? [] : [{ path, value: zone, ...form.refusal(name) }];
+    });
+  }),
+  account: rule(["cloud", "accountId"], ({ cloud, accountId }) => {
+    const { pattern, words } = cloudFacts[cloud].account;
+    return accountId === undefined || pattern.test(accountId)
+      ? []
+      : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
+  }),
+  /** Values that must be unique among issuers, and reserved names. */
+  signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) =>
+    issuers.flatMap(({ name, issuer }, index): readonly Problem[] => {
+      const path = key(`access.signIn[${index}]`);
+      const earlier = issuers.slice(0, index);
+      return [
+        ...(name === "system"
+          ? refuse(`${path}.name`, name, "would let an issuer speak for the components of Kubernetes", "any other name")
+          : []),
+        ...(earlier.some((other) => other.name === name)
+          ? refuse(`${path}.name`, name, "is the name of two issuers", "each name once")
+          : []),
+        ...(earlier.some((other) => other.issuer === issuer)
+          ? refuse(`${path}.issuer`, issuer, "is listed twice", "each issuer once")
+          : []),
+      ];
+    }),
+  ),
+  controlPlaneSize: rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
+    const { default: usual, known: inWords } = cloudFacts[cloud].sizes;
+    const name = size ?? usual;
+    const known = machineSize(cloud, name);
+    const problems: Problem[] = [];
+    if (known === undefined || known.arch !== "amd64") {
+      problems.push(
+        problem(
+          key("controlPlane.size"),
+          name,
+          known === undefined ? "is not a machine size that Fenestra knows" : "is an Arm size",
+          `an x86 size: ${inWords}`,
+        ),
+      );
+    } else if (known.vcpus < 2 || known.memoryGib < 2) {
+      problems.push(
+        problem(key("controlPlane.size"), name, "is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)"),
+      );
+    }
+    return problems;
+  }),
+  controlPlaneDisks: only(
+    "azure",
+    rule(["controlPlane.size"], ({ "controlPlane.size": size }) =>
+      premiumDiskProblems(size ?? cloudFacts.azure.sizes.default, key("controlPlane.size")),
+    ),
+  ),
+  controlPlaneImage: rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>
+    imageProblems(cloud, image, key("controlPlane.image")),
+  ),
+  encryptionAtHost: rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) =>
+    elsewhere("azure", cloud, value, key("encryptionAtHost"), "false on AWS, where the host encrypts every volume that Fenestra makes"),
+  ),
+  tags: rule(["cloud", "tags"], ({ cloud, tags: all }) => {
+    const names = Object.keys(all);
+    const many = names.length > mostTags ? refuse(key("tags"), names.length, "has too many tags", `at most ${mostTags}`) : [];
+    return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
+  }),
+  reservedName: only(
+    "azure",
+    rule(["name"], ({ name }) =>
+      reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
+        ? refuse(
+            key("name"),
+            name,
+            "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
+            "a name without microsoft and windows, hyphens not counted, that does not begin with login",
+            "choose a name such as win-lab",
+          )
+        : [],
+    ),
+  ),
+  azureTags: only(
+    "azure",
+    rule(["tags"], ({ tags: all }) => {
+      const count = Object.keys(all).length;
+      if (count <= mostAzureTags) return [];
+      return refuse(key("tags"), count, "has too many tags for Azure's DNS zones", `at most ${mostAzureTags}`);
+    }),
+  ),
+  encryptionKeys: rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
+    keys.flatMap((value, index): readonly Problem[] =>
+      keys.indexOf(value) === index
+        ? []
+        : refuse(`config.fenestra:secretsEncryption.keys[${index}]`, value, "is listed twice", "each key once"),
+    ),
+  ),
+};

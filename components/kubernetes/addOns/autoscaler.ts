@@ -6,8 +6,7 @@ import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
 import { type Account, clusterRights, namespaceRights, rule, serviceAccount } from "../rights.ts";
 import { deployment, onControlPlane, small } from "../workload.ts";
-import { cloudConfigSecret } from "./azureCloudController.ts";
-import { cloudController } from "./cloudController.ts";
+import { cloudConfigSecret, cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
 
 const account: Account = { name: "cluster-autoscaler", namespace: "kube-system" };

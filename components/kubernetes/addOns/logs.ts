@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
 import { noProxy } from "../../machine/proxy.ts";
 import { windowsPaths, windowsScript } from "../../machine/windows/paths.ts";
+import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { type LogCollector, type LogSettings, logCollectors, logsAccount } from "../../model/logs.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
@@ -13,13 +13,13 @@ import { configMap, controlPlaneKey, daemonSet, everyTaint, hostPath, linuxOnly,
 import {
   collectorMebibytes,
   collectorName,
+  headerVariable,
   journalFolder,
   journalRoot,
   type LogSpec,
   logConfiguration,
   stateFolders,
 } from "./logConfiguration.ts";
-import { headerVariable } from "./logDestination.ts";
 import { monitoring } from "./monitoring.ts";
 import { networking } from "./networking.ts";
 import { windowsAgent } from "./nodeAgents.ts";

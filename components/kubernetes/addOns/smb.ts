@@ -5,8 +5,7 @@ import type { Manifest } from "../manifest.ts";
 import { rule } from "../rights.ts";
 import { nodeName, small } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
-import { csiManifests } from "./csi.ts";
-import { type CsiDriver, csiSidecars } from "./csiDriver.ts";
+import { type CsiDriver, csiManifests, csiSidecars } from "./csi.ts";
 import { networking } from "./networking.ts";
 
 const driverName = "smb.csi.k8s.io";

@@ -1,11 +1,10 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
+import { rule } from "../rights.ts";
 import { nodeName, small } from "../workload.ts";
-import { azureDiskDriver } from "./azureStorage.ts";
 import { cloudController } from "./cloudController.ts";
-import { csiManifests, diskClasses, diskDriver, diskNodeRules } from "./csi.ts";
-import { type CsiDriver, diskSidecars } from "./csiDriver.ts";
+import { type CsiDriver, csiManifests, diskClasses, diskDriver, diskNodeRules, diskSidecars } from "./csi.ts";
 import { networking } from "./networking.ts";
 import { volumeSnapshots } from "./volumeSnapshots.ts";
 
@@ -82,5 +81,77 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
     },
     nodeRules: diskNodeRules,
     storageClasses: diskClasses(driverName, { type: "gp3", encrypted: "true" }),
+  };
+}
+
+const azureDriverName = "disk.csi.azure.com";
+const azureNodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
+
+/**
+ * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on a node: on Windows
+ * it then crashes with a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go,
+ * `NodeGetInfo`).
+ */
+const nodeFromLabels = "--get-node-info-from-labels=true";
+
+/** The Azure Disk driver of a cluster. The cloud controller's Secret names the subscription. */
+function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDriver {
+  return {
+    name: azureDriverName,
+    prefix: "csi-azuredisk",
+    sidecars: diskSidecars(spec),
+    object: diskDriver,
+    controller: {
+      plugin: {
+        name: "azuredisk",
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
+        args: [
+          "--v=5",
+          "--endpoint=unix:///csi/csi.sock",
+          "--metrics-address=0.0.0.0:29604",
+          // Stand-alone machines beside scale sets: as in the cloud controller's setting.
+          "--disable-avset-nodes=false",
+          "--vm-type=vmss",
+          // Not known to work with scale sets, and writes of a machine that still runs may be lost (kubernetes-sigs/azuredisk-csi-driver#3692).
+          "--force-detach-backoff=false",
+        ],
+        ports: [{ name: "metrics", containerPort: 29604 }],
+        resources: small("10m", "40Mi", "512Mi"),
+      },
+      healthPort: 29602,
+      rules: [rule("", ["secrets"], ["get"])],
+    },
+    linux: {
+      plugin: {
+        name: "azuredisk",
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
+        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--allow-empty-cloud-config=true", nodeFromLabels],
+        env: [azureNodeEnvironment],
+        // mkfs and fsck of large disks.
+        resources: small("10m", "40Mi", "1000Mi"),
+      },
+      hostNetwork: true,
+      healthPort: 29603,
+    },
+    windows: {
+      plugin: (endpoint) => ({
+        name: "azuredisk",
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", "windows"),
+        command: ["azurediskplugin.exe"],
+        args: [
+          "--v=5",
+          `--endpoint=${endpoint}`,
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--allow-empty-cloud-config=true",
+          nodeFromLabels,
+          "--enable-windows-host-process=true",
+          "--metrics-address=0.0.0.0:29605",
+        ],
+        env: [azureNodeEnvironment],
+        resources: small("10m", "40Mi", "1000Mi"),
+      }),
+    },
+    nodeRules: diskNodeRules,
+    storageClasses: diskClasses(azureDriverName, { skuName: "Premium_LRS" }),
   };
 }
