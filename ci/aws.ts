@@ -1,6 +1,6 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
-import { privateBucket } from "../components/aws/privateBucket.ts";
+import { privateBucket } from "../components/aws/snapshots.ts";
 import { audience, policiesOf, trustPolicy } from "./awsPolicies.ts";
 import type { StackScope } from "./awsStackScope.ts";
 import type { CiSpec, CiStack } from "./config.ts";

@@ -2,7 +2,7 @@ import type { V1Pod, V1PodSpec, V1Service } from "@kubernetes/client-node";
 import { type NodeFacts, windowsTaint } from "../checks/cluster/nodes.ts";
 import { checkLabels, checkPod } from "../checks/cluster/pods.ts";
 import { allowingLabels, controlPlaneKey } from "../checks/facts.ts";
-import { verifyImages } from "../components/kubernetes/verifyImages.ts";
+import { verifyImages } from "../components/kubernetes/images.ts";
 import { controlPlaneId, type NodeGroup } from "./nodes.ts";
 
 /** A pod of this run that answers HTTP with its name, and in which commands can be run. */

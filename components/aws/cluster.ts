@@ -12,22 +12,20 @@ import { encryptionSecret } from "../model/secretsEncryption.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
-import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "./controllerPolicies.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
-import { Logs } from "./logs.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
-import { controlPlanePolicy, scriptsArn } from "./policies.ts";
+import { autoscalerPolicy, cloudControllerPolicy, controlPlanePolicy, ebsDriverPolicy, scriptsArn } from "./policies.ts";
 import type { PolicyScope } from "./policyDocument.ts";
 import { Pool, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
 import { Secrets } from "./secrets.ts";
 import { Security } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
-import { WorkloadIdentity } from "./workloadIdentity.ts";
+import { Logs, WorkloadIdentity } from "./workloadIdentity.ts";
 
 export interface ClusterArgs {
   /** Everything that decides the shape of the cluster. */

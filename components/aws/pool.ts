@@ -18,8 +18,7 @@ import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
-import { groupHooks, groupTags, lifecycleHooks, poolRoll, rollingRange } from "./poolGroup.ts";
-import { launches, purchase } from "./purchase.ts";
+import { groupHooks, groupTags, launches, lifecycleHooks, poolRoll, purchase, rollingRange } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 
 export interface PoolArgs extends Attachment {

@@ -1,7 +1,7 @@
 import { BucketObjectv2 } from "@pulumi/aws/s3/bucketObjectv2.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ScriptsObject } from "../machine/bundle.ts";
-import { privateBucket } from "./privateBucket.ts";
+import { privateBucket } from "./snapshots.ts";
 
 export interface ScriptsArgs {
   /** Objects of the bucket; those with the same key are one object. */

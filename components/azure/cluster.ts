@@ -10,19 +10,17 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { clusterPki, type Pki } from "../pki/pki.ts";
 import type { Attachment } from "./attachment.ts";
-import { controllerGrants, diskGrants } from "./controllerRoles.ts";
 import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
-import { logGrant } from "./logs.ts";
 import { type ClusterNetwork, Network, resourceGroupName } from "./network.ts";
 import { Pool } from "./pool.ts";
-import { assignRole } from "./roles.ts";
+import { assignRole, controllerGrants, diskGrants } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
 import { Security, securityGroupName } from "./security.ts";
 import { Snapshots } from "./snapshots.ts";
-import { WorkloadIdentity } from "./workloadIdentity.ts";
+import { logGrant, WorkloadIdentity } from "./workloadIdentity.ts";
 
 /** The identity that reads the secrets of gMSA accounts. */
 interface GmsaIdentity {

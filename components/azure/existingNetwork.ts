@@ -13,7 +13,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
-import { untilRoleIsKnown } from "./roleLag.ts";
+import { untilRoleIsKnown } from "./roles.ts";
 
 export interface ExistingNetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network" | "kubernetes" | "pools">;

@@ -24,10 +24,17 @@ import {
   podAddressNames,
   windowsLogin,
 } from "./machineTemplate.ts";
-import { isCountKept, keptCount } from "./poolCount.ts";
-import { poolExtensions } from "./poolExtensions.ts";
-import { computerNamePrefix, groupTags, poolRoll, rollingBatch, updateMinutes } from "./poolGroup.ts";
-import { purchase } from "./purchase.ts";
+import {
+  computerNamePrefix,
+  groupTags,
+  isCountKept,
+  keptCount,
+  poolExtensions,
+  poolRoll,
+  purchase,
+  rollingBatch,
+  updateMinutes,
+} from "./poolGroup.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
 import { workerSecrets } from "./secretNames.ts";

@@ -1,11 +1,61 @@
+import { AutoscaleSetting } from "@pulumi/azure-native/monitor/autoscaleSetting.js";
+import type * as inputs from "@pulumi/azure-native/types/input.js";
+import type * as pulumi from "@pulumi/pulumi";
 import type { PoolRoll } from "../gates/poolGate.ts";
+import { windowsExtensionCommand } from "../machine/windows/userData.ts";
 import { allocatable } from "../model/allocatable.ts";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import type { ClusterIdentity, NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec, rollPercents } from "../model/pools.ts";
+import { ports } from "../model/ports.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { resourceGroupName } from "./network.ts";
-import { healthyAfter } from "./poolExtensions.ts";
+import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
+
+type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
+
+/** Looks after which a machine's health counts, and seconds between them: minutes, since a roll stops for a machine that is unhealthy. */
+const looks = { numberOfProbes: 3, intervalInSeconds: 60 } as const;
+
+/** Minutes until a machine that has joined is healthy. */
+const healthyAfter = (looks.numberOfProbes * looks.intervalInSeconds) / 60;
+
+/**
+ * Health check of a machine: its own port is open, which is so while its node is Ready. The kubelet's port is open within a second of its
+ * start, and a roll by that one would delete working machines for others that never join. Version 2.0 of the extension has a grace period,
+ * in which a joining machine counts as starting and not as unhealthy. By HTTP it expects its own answer format (Azure documentation,
+ * application health extension).
+ */
+function health({ os }: PoolSpec): Extension {
+  return {
+    name: "health",
+    publisher: "Microsoft.ManagedServices",
+    type: os === "windows" ? "ApplicationHealthWindows" : "ApplicationHealthLinux",
+    typeHandlerVersion: "2.0",
+    autoUpgradeMinorVersion: true,
+    settings: { protocol: "tcp", port: ports.joined, ...looks, gracePeriod: joinSeconds[os] },
+  };
+}
+
+/**
+ * Starts the bootstrap of a Windows machine, whose custom data is not run automatically. The command is the same for all pools and holds no
+ * secret; as a protected setting it is not shown in the portal either.
+ */
+function bootstrap(): Extension {
+  return {
+    name: "bootstrap",
+    publisher: "Microsoft.Compute",
+    type: "CustomScriptExtension",
+    typeHandlerVersion: "1.10",
+    autoUpgradeMinorVersion: true,
+    protectedSettings: { commandToExecute: windowsExtensionCommand() },
+  };
+}
+
+/** Extensions of a pool's machines. */
+export function poolExtensions(pool: PoolSpec): readonly Extension[] {
+  return pool.os === "windows" ? [bootstrap(), health(pool)] : [health(pool)];
+}
 
 /**
  * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it
@@ -117,4 +167,69 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
       ]),
     ),
   };
+}
+
+/**
+ * How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets no notice of its
+ * end.
+ */
+export function purchase(
+  pool: PoolSpec,
+): Pick<
+  inputs.compute.VirtualMachineScaleSetVMProfileArgs,
+  "licenseType" | "capacityReservation" | "priority" | "evictionPolicy" | "billingProfile" | "scheduledEventsProfile"
+> {
+  return {
+    ...(pool.hybridBenefit ? { licenseType: "Windows_Server" } : {}),
+    ...(pool.capacityReservation === undefined
+      ? {}
+      : { capacityReservation: { capacityReservationGroup: { id: pool.capacityReservation } } }),
+    ...(pool.spot
+      ? { priority: "Spot", evictionPolicy: "Delete", billingProfile: { maxPrice: pool.spotMaxPrice ?? -1 } }
+      : {
+          priority: "Regular",
+          scheduledEventsProfile: {
+            terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M` },
+          },
+        }),
+  };
+}
+
+/**
+ * Whether a pool's number of machines must be kept: Azure takes one off the number of a scale set with each spot machine that it evicts and
+ * deletes, and nothing adds it again (poseidon/typhoon#1567).
+ */
+export function isCountKept({ spot, autoscale }: PoolSpec): boolean {
+  return spot && autoscale === undefined;
+}
+
+/** What `keptCount` is made from. */
+interface KeptCountArgs {
+  readonly resourceGroup: ResourceGroupContext;
+  readonly cluster: string;
+  readonly pool: PoolSpec;
+  readonly groupId: pulumi.Input<string>;
+}
+
+/**
+ * A setting of Azure Monitor that brings a scale set back to its number, as the documentation says for sets that delete evicted machines
+ * ("Azure Spot Virtual Machines for Virtual Machine Scale Sets", eviction policy). `spotRestorePolicy` gives up after two hours at most
+ * (hashicorp/terraform-provider-azurerm: spot_restore), and a pool that lacked capacity for longer would stay small.
+ */
+export function keptCount(name: string, args: KeptCountArgs, opts: pulumi.CustomResourceOptions): AutoscaleSetting {
+  const { resourceGroup, cluster, pool, groupId } = args;
+  const { minSize, desiredCapacity, maxSize } = groupSize(pool);
+  const capacity = { minimum: String(minSize), maximum: String(maxSize), default: String(desiredCapacity) };
+  return new AutoscaleSetting(
+    name,
+    {
+      ...inResourceGroup(resourceGroup),
+      autoscaleSettingName: groupName(cluster, pool.name),
+      // Azure's default is false.
+      enabled: true,
+      targetResourceUri: groupId,
+      profiles: [{ name: "count", capacity, rules: [] }],
+    },
+    opts,
+  );
 }

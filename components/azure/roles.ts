@@ -1,5 +1,8 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import * as pulumi from "@pulumi/pulumi";
+import type { ClusterSpec } from "../model/clusterSpec.ts";
+import type { ClusterResourceGroup } from "./resourceGroup.ts";
 
 /** Ids of Azure's built-in roles, the same in every tenant (Azure documentation, "Azure built-in roles"). */
 export const roles = {
@@ -27,7 +30,7 @@ export interface Grant {
   readonly scope: pulumi.Input<string>;
 }
 
-export interface Grantee {
+interface Grantee {
   readonly principalId: pulumi.Input<string>;
   readonly subscriptionId: pulumi.Input<string>;
 }
@@ -57,4 +60,56 @@ export function assignRole(
     // internal/services/authorization/role_assignment_resource.go). The name is random, so the new one can be created first.
     { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
   );
+}
+
+/**
+ * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own resource group only,
+ * and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set also requires the
+ * right to assign its identity; each pool grants that for its own.
+ */
+export function controllerGrants({ id }: ClusterResourceGroup, { addons }: Pick<ClusterSpec, "addons">): Readonly<Record<string, Grant>> {
+  return {
+    machines: { role: "virtualMachineContributor", scope: id },
+    networking: { role: "networkContributor", scope: id },
+    ...(addons.volumeSnapshots ? { snapshots: { role: "diskStorageOperator", scope: id } } : {}),
+  };
+}
+
+/**
+ * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of the machine's system
+ * disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go, `AttachDisk`), and Azure refuses a
+ * write that names a set which the writer may not read ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same
+ * holds for the autoscaler and its scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to
+ * case, as above.
+ */
+export function diskGrants({
+  pools,
+  controlPlane: { osDisk, etcdDisk },
+}: Pick<ClusterSpec, "pools" | "controlPlane">): Readonly<Record<string, Grant>> {
+  return Object.fromEntries(
+    [osDisk, etcdDisk, ...pools.map(({ disk }) => disk)].flatMap((disk) => {
+      const scope = disk?.encryptionKey?.toLowerCase();
+      if (scope === undefined) return [];
+      // All sets of a cluster are in its subscription, since disks and their sets must be.
+      const [, , , , group, , , , set] = scope.split("/");
+      return [[`disks-${group}.${set}`, { role: "reader", scope }]];
+    }),
+  );
+}
+
+/** Attempts in all, 15 seconds apart: five minutes, by which a new role is known everywhere. */
+const attempts = 20;
+
+/**
+ * Lets the creation of an assignment be tried again while Azure does not know its role yet, which was made a moment ago
+ * (hashicorp/terraform-provider-azurerm#19916; "around 5m", #5038): azure-native tries once.
+ *
+ * @param pause waits between two attempts; tests do not
+ */
+export function untilRoleIsKnown(name: string, pause: () => Promise<void> = async () => sleep(15_000)): pulumi.ErrorHook {
+  return new pulumi.ErrorHook(name, async ({ errors: [last = "", ...earlier] }) => {
+    if (!last.includes("RoleDefinitionDoesNotExist") || earlier.length + 1 >= attempts) return false;
+    await pause();
+    return true;
+  });
 }

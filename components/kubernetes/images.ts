@@ -1,6 +1,7 @@
-import { type Artifact, requireArtifact } from "../model/artifacts.ts";
+import { type Artifact, readArtifactLock, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { versions } from "../model/releases.ts";
+import type { WindowsFacts } from "../model/operatingSystems.ts";
+import { minors, otherReleases, pauseImage, versions } from "../model/releases.ts";
 
 /**
  * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of each, with its
@@ -20,7 +21,41 @@ export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows
 }
 
 /** The same from a lock file alone. */
-export function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
+function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
   const version = images[name];
   return requireArtifact(lock, { name, version: typeof version === "string" ? version : version[os], os }).url;
+}
+
+/** Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an unknown build. */
+type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
+
+interface VerifyImages {
+  /**
+   * Upstream's test image: an HTTP server and curl, for Linux and Windows. 2.62 was the first for Windows 2025
+   * (kubernetes/kubernetes#136727); for 2019 an older one is taken, since upstream supports that release no longer
+   * (kubernetes/website#55103).
+   */
+  readonly probePod: (release: Release) => string;
+  /** Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it. */
+  readonly hostProcess: string;
+  /** Does nothing, on every system and build (the manifest list has each). */
+  readonly pause: string;
+}
+
+/** The images of a verification, with digests where the lock file has them. */
+export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
+  const name = "registry.k8s.io/e2e-test-images/agnhost";
+  const { recent, windows2019 } = otherReleases[name];
+  const agnhost = (version: string): string => requireArtifact(lock, { name, version, os: "linux" }).url;
+  return {
+    probePod: (release) => agnhost(release?.upstreamSupported === false ? windows2019 : recent),
+    hostProcess: lockedImage(lock, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
+    pause: pauseImage(lock, minors.at(-1)?.minor ?? ""),
+  };
+}
+
+/** Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster has. */
+export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
+  const { probePod, hostProcess, pause } = verifyImages(lock);
+  return [...new Set([...[undefined, ...releases].map(probePod), pause, ...(releases.length > 0 ? [hostProcess] : [])])];
 }

@@ -1,5 +1,6 @@
 import { Provider } from "@pulumi/kubernetes/provider.js";
 import * as pulumi from "@pulumi/pulumi";
+import * as tls from "@pulumi/tls";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { policyGate } from "../gates/policyGate.ts";
 import { type PoolRoll, poolGate } from "../gates/poolGate.ts";
@@ -8,13 +9,12 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
-import type { AddOnEntry, InClusterValues, PodNetworkManifests } from "./addOnEntry.ts";
+import type { AddOnEntry, InClusterValues, PodNetworkManifests, ServerCertificate } from "./addOnEntry.ts";
 import { addOnOrder, type RenderedAddOn } from "./addOnList.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
 import { networking } from "./addOns/networking.ts";
 import { environmentsExpression, type PodEnvironments } from "./addOns/workloadIdentity.ts";
-import { WebhookCertificate } from "./webhookCertificate.ts";
 
 interface WorkerPool {
   readonly spec: PoolSpec;
@@ -28,7 +28,7 @@ interface WorkerPool {
 /** Add-ons without which no node gets Ready. */
 const joiningAddOns = [networking, cloudController];
 
-export interface InClusterArgs {
+interface InClusterArgs {
   /** The cluster; its `addons` say which add-ons are made. */
   readonly spec: ClusterSpec;
   /** Kubeconfig of an administrator. It is marked as secret here in any case. */
@@ -157,4 +157,61 @@ function logIdentity({ spec, workloadIdentity }: InClusterArgs): InClusterValues
   if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");
   const own = workloadIdentity.environments.apply((all) => all[accountKey(logsAccount)] ?? {});
   return Object.fromEntries(environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]));
+}
+
+const hoursPerYear = 365 * 24;
+const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
+
+interface WebhookCertificateArgs {
+  /** Host name by which the API server calls the webhook: `<service>.<namespace>.svc`. */
+  readonly host: string;
+}
+
+/**
+ * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed. It lasts two years
+ * and is renewed by an update in its second one; the authority lasts ten.
+ */
+class WebhookCertificate extends pulumi.ComponentResource implements ServerCertificate {
+  readonly certificate: pulumi.Output<string>;
+  readonly key: pulumi.Output<string>;
+  readonly caBundle: pulumi.Output<string>;
+
+  constructor(name: string, args: WebhookCertificateArgs, options: pulumi.ComponentResourceOptions) {
+    super("fenestra:kubernetes:WebhookCertificate", name, {}, options);
+    const parent = { parent: this };
+    const authorityKey = new tls.PrivateKey(`${name}-ca-key`, keyType, parent);
+    const authority = new tls.SelfSignedCert(
+      `${name}-ca`,
+      {
+        privateKeyPem: authorityKey.privateKeyPem,
+        subject: { commonName: `${name}-ca` },
+        isCaCertificate: true,
+        validityPeriodHours: 10 * hoursPerYear,
+        allowedUses: ["cert_signing", "digital_signature"],
+      },
+      parent,
+    );
+    const key = new tls.PrivateKey(`${name}-key`, keyType, parent);
+    const request = new tls.CertRequest(
+      `${name}-request`,
+      { privateKeyPem: key.privateKeyPem, subject: { commonName: args.host }, dnsNames: [args.host] },
+      parent,
+    );
+    const certificate = new tls.LocallySignedCert(
+      `${name}-certificate`,
+      {
+        certRequestPem: request.certRequestPem,
+        caPrivateKeyPem: authorityKey.privateKeyPem,
+        caCertPem: authority.certPem,
+        validityPeriodHours: 2 * hoursPerYear,
+        earlyRenewalHours: hoursPerYear,
+        allowedUses: ["digital_signature", "server_auth"],
+      },
+      parent,
+    );
+    this.certificate = certificate.certPem;
+    this.key = key.privateKeyPem;
+    this.caBundle = authority.certPem.apply((pem) => Buffer.from(pem, "utf8").toString("base64"));
+    this.registerOutputs();
+  }
 }

@@ -1,4 +1,4 @@
-import { verifyImageList } from "../../components/kubernetes/verifyImages.ts";
+import { verifyImageList } from "../../components/kubernetes/images.ts";
 import { mirrorOf } from "../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
-import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "../../components/aws/controllerPolicies.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
-import { controlPlanePolicy, scriptsArn, workerPolicy } from "../../components/aws/policies.ts";
+import {
+  autoscalerPolicy,
+  cloudControllerPolicy,
+  controlPlanePolicy,
+  ebsDriverPolicy,
+  scriptsArn,
+  workerPolicy,
+} from "../../components/aws/policies.ts";
 import { type PolicyDocument, type PolicyScope, partition, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { untilRoleIsKnown } from "../../components/azure/roleLag.ts";
+import { untilRoleIsKnown } from "../../components/azure/roles.ts";
 
 const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The specified role definition does not exist."';
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as facts from "../../checks/facts.ts";
-import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
+import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { monitoringNamespace } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";

@@ -1,6 +1,12 @@
-import { autoscalerPolicy, cloudControllerPolicy, ebsDriverPolicy } from "../../components/aws/controllerPolicies.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
-import { controlPlanePolicy, scriptsArn, workerPolicy } from "../../components/aws/policies.ts";
+import {
+  autoscalerPolicy,
+  cloudControllerPolicy,
+  controlPlanePolicy,
+  ebsDriverPolicy,
+  scriptsArn,
+  workerPolicy,
+} from "../../components/aws/policies.ts";
 import type { PolicyDocument, PolicyScope, Statement } from "../../components/aws/policyDocument.ts";
 import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
 import { roles } from "../../components/azure/roles.ts";

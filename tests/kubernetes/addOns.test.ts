@@ -4,7 +4,7 @@ import { addonsSchema } from "../../components/config/addOnSchema.ts";
 import { addOnList, inOrder } from "../../components/kubernetes/addOnList.ts";
 import { credentialSpecContent, pluginHost } from "../../components/kubernetes/addOns/gmsa.ts";
 import { imageReleases, tagPattern } from "../../components/kubernetes/guardRails/imageReleases.ts";
-import { namespaceLabels } from "../../components/kubernetes/guardRails/namespaces.ts";
+import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { classForImages, runtimeClassProbes } from "../../components/kubernetes/guardRails/runtimeClassPolicy.ts";
 import { guardRailFindings, guardRailManifests } from "../../components/kubernetes/guardRails.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";

@@ -65,26 +65,19 @@ const cloudAddOns = ["cloud-controller", "storage"];
 /** Files that one cloud has alone, or under another name, each with its reason. */
 const ownFiles = {
   aws: [
-    "controllerPolicies.ts", // rights are policies on AWS
     "parameterNames.ts", // secrets are parameters on AWS
-    "policies.ts",
+    "policies.ts", // rights are policies on AWS
     "policyDocument.ts",
   ],
   azure: [
-    "controllerRoles.ts", // rights are roles on Azure
     "resourceGroup.ts", // every resource names its group, its region and its tags
-    "poolCount.ts", // a scale set forgets its number when a spot machine is evicted
-    "poolExtensions.ts", // how a machine starts and reports its health
-    "roleLag.ts", // AWS knows a policy where it is attached
-    "roles.ts",
+    "roles.ts", // rights are roles on Azure
     "secretNames.ts", // secrets are secrets on Azure
   ],
 } as const;
 
-/**
- * What AWS has alone: a bucket for the machines' scripts, since its user data has no room for them, and what two kinds of buckets share.
- */
-const awsOnly = { files: ["privateBucket.ts", "scripts.ts"], components: ["Scripts"] } as const;
+/** What AWS has alone: a bucket for the machines' scripts, since its user data has no room for them. */
+const awsOnly = { files: ["scripts.ts"], components: ["Scripts"] } as const;
 
 /** Options that one cloud refuses by name, with a value that the other takes. */
 const refused: readonly (readonly [cloud: Cloud, more: PlainConfig, path: RegExp])[] = [

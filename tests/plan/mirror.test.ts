@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
-import { verifyImageList, verifyImages } from "../../components/kubernetes/verifyImages.ts";
+import { verifyImageList, verifyImages } from "../../components/kubernetes/images.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { operatingSystems } from "../../components/model/operatingSystems.ts";
 import { kubeadmImages, minors } from "../../components/model/releases.ts";

@@ -8,16 +8,24 @@ import { type ApiEndpoint, byCloud, type ControlPlaneAccess } from "../cloudAcce
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { artifactTable } from "./artifacts.ts";
-import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./controlPlaneFiles.ts";
-import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
+import {
+  admissionConfiguration,
+  auditPolicyFile,
+  authenticationConfiguration,
+  encryptionEnv,
+  encryptionFiles,
+  nodeController,
+  nodeControllerScripts,
+  nodeControllerUnit,
+  withEncryption,
+  withoutFirstKey,
+} from "./controlPlaneFiles.ts";
 import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
-import { type Job, scheduledJobs } from "./jobs.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
-import { nodeController, nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
 import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
-import { jobUnit, timerUnit } from "./systemdUnits.ts";
+import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
 export interface ControlPlanePayloadArgs {

@@ -1,4 +1,5 @@
-/** Text of a systemd unit: sections in order, each a list of `key=value`. */
+import { joinSecretSeconds } from "../../model/timings.ts";
+
 type Sections = Readonly<Record<string, readonly string[]>>;
 
 function unit(sections: Sections): string {
@@ -11,7 +12,7 @@ function unit(sections: Sections): string {
 const home = "Environment=HOME=/root";
 
 /** How a job runs relative to other services. */
-export interface JobSettings {
+interface JobSettings {
   /** Seconds after which a failed run is repeated. Default: not before the timer's next run. */
   readonly retrySeconds?: number;
   /** Gets CPU and disk time only when they are otherwise idle. Default: an equal share. */
@@ -119,4 +120,67 @@ export function confinedUnit(description: string, program: ConfinedProgram): str
     ],
     Install: ["WantedBy=multi-user.target"],
   });
+}
+
+export interface Job {
+  readonly name: string;
+  readonly does: string;
+  /** Script below `linux/`. */
+  readonly file: string;
+  /** Seconds until the first run and between runs. */
+  readonly first: number;
+  readonly interval: number;
+  readonly settings?: JobSettings;
+}
+
+const hour = 3600;
+
+/**
+ * What the timers of a control-plane machine start.
+ *
+ * @param snapshotsEvery hours between snapshots of etcd; none without it.
+ */
+export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[] {
+  return [
+    {
+      name: "fenestra-join-secret",
+      does: "publishes a fresh join secret",
+      file: "publish-join-secret.sh",
+      first: joinSecretSeconds,
+      interval: joinSecretSeconds,
+      // After an outage, machines waiting to join must not wait for the next run.
+      settings: { retrySeconds: 30 },
+    },
+    ...(snapshotsEvery !== undefined
+      ? [
+          {
+            name: "fenestra-etcd-snapshot",
+            does: "sends a snapshot of etcd away",
+            file: "etcd-snapshot.sh",
+            first: hour / 2,
+            interval: snapshotsEvery * hour,
+            settings: { retrySeconds: 600, background: true, limitSeconds: hour },
+          },
+        ]
+      : []),
+    {
+      name: "fenestra-etcd-defrag",
+      does: "gives back room in etcd's database, and tells of its alarms",
+      file: "etcd-defrag.sh",
+      first: 2 * hour,
+      interval: 24 * hour,
+      // Until it has run, a full etcd takes no writes.
+      settings: { retrySeconds: 600, limitSeconds: hour },
+    },
+    {
+      name: "fenestra-certificates",
+      does: "renews the certificates of the control plane",
+      file: "renew-certificates.sh",
+      // Those of a machine that was off for long may have ended.
+      first: 120,
+      interval: 24 * hour,
+      // One that was cut off has left a component waiting.
+      settings: { retrySeconds: 60, limitSeconds: hour },
+    },
+  ];
 }

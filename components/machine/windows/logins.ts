@@ -1,8 +1,10 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
+import type { WindowsPool } from "../../model/pools.ts";
 import type { CloudAccess } from "../cloudAccess.ts";
 import { loginFiles } from "../loginFiles.ts";
 import type { PayloadFile } from "../payload.ts";
 import { mirrorLogin, proxyUrl } from "../proxy.ts";
+import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { windowsPaths } from "./paths.ts";
 import { containerdEnvironment } from "./services.ts";
 
@@ -20,4 +22,27 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
 export function loginData({ credentials }: CloudAccess, configs: readonly PayloadFile[]) {
   if (credentials === undefined) return {};
   return { credentials: { secret: credentials, files: loginFiles("windows", configs), environment: windowsPaths.containerdEnvironment } };
+}
+
+/** Files of the user's own steps. */
+export function userFiles(pool: WindowsPool): readonly PayloadFile[] {
+  const contents = { beforeJoin: pool.beforeJoin, afterJoin: pool.afterJoin, nodePatch: annotationPatch(pool) };
+  return (["beforeJoin", "afterJoin", "nodePatch"] as const).flatMap((name): PayloadFile[] => {
+    const content = contents[name];
+    return content === undefined ? [] : [{ path: windowsPaths[name], content }];
+  });
+}
+
+/** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
+export function userScriptData(pool: WindowsPool) {
+  const path = (text: string | undefined, file: string) => (text === undefined ? null : file);
+  if (!hasUserStage(pool, "before") && !hasUserStage(pool, "after")) return {};
+  return {
+    own: {
+      timeZone: pool.timeZone ?? null,
+      before: path(pool.beforeJoin, windowsPaths.beforeJoin),
+      after: path(pool.afterJoin, windowsPaths.afterJoin),
+      patch: path(annotationPatch(pool), windowsPaths.nodePatch),
+    },
+  };
 }

@@ -2,17 +2,15 @@ import { hasCredentials } from "../../model/credentials.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
-import { fingerprint } from "../fingerprint.ts";
-import type { PayloadFile } from "../payload.ts";
+import { fingerprint, type PayloadFile } from "../payload.ts";
 import { hasUserStage } from "../userScripts.ts";
 import { curlArguments, type WindowsArtifact, windowsArtifacts } from "./artifacts.ts";
 import { ccgArtifacts, ccgData } from "./ccg.ts";
-import { loginData } from "./logins.ts";
+import { loginData, userScriptData } from "./logins.ts";
 import { windowsPaths } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { containerdService, kubeletArguments, kubeletService } from "./services.ts";
 import { logCollectorArtifacts, logCollectorData, windowsNetwork, windowsSystem } from "./system.ts";
-import { userScriptData } from "./userScripts.ts";
 
 export type WindowsServiceName = "kubelet" | "containerd";
 

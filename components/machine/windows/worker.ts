@@ -4,18 +4,17 @@ import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
-import { bootstrapKubeconfig } from "../bootstrapKubeconfig.ts";
 import { byCloud, type CloudAccess } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
-import { fingerprinted } from "../fingerprint.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
 import { withTemplates } from "../loginFiles.ts";
-import type { PayloadFile, WorkerPayload } from "../payload.ts";
+import { fingerprinted, type PayloadFile, type WorkerPayload } from "../payload.ts";
+import { bootstrapKubeconfig } from "../placeholders.ts";
 import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, secretPatterns } from "../script.ts";
 import { trustFiles } from "../trust.ts";
-import { loginSettings } from "./logins.ts";
+import { loginSettings, userFiles } from "./logins.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { kubeProxyProgram, serviceLogs } from "./services.ts";
@@ -31,7 +30,6 @@ import {
   windowsReboots,
   windowsStages,
 } from "./stages.ts";
-import { userFiles } from "./userScripts.ts";
 
 /** Scripts that a Windows node receives whatever its pod network, real files in a folder beside this module. */
 const sharedScripts = [

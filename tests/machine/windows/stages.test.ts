@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
-import { fingerprint } from "../../../components/machine/fingerprint.ts";
+import { fingerprint } from "../../../components/machine/payload.ts";
 import {
   hashedStages,
   stageSections,
