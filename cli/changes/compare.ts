@@ -1,5 +1,5 @@
 import { ConfigError } from "../../components/config/problem.ts";
-import { UserDataError } from "../../plan/decode/machine.ts";
+import { UserDataError } from "../../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change, Operation } from "../../plan/diff/operations.ts";

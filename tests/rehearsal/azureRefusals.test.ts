@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { startedScript } from "../../plan/decode/windowsExtension.ts";
+import { startedScript } from "../../plan/decode/userData.ts";
 import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../checks/check.ts";
 import { runChecks } from "../../checks/run.ts";
-import type { DecodedFile } from "../../plan/decode/machine.ts";
-import { decodeUserData } from "../../plan/decode/userData.ts";
+import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
 import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
 import { fileChecks } from "../../rehearsal/checks/files.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";

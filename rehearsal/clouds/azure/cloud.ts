@@ -1,5 +1,4 @@
-import { decodeUserData } from "../../../plan/decode/userData.ts";
-import { startedScript } from "../../../plan/decode/windowsExtension.ts";
+import { decodeUserData, startedScript } from "../../../plan/decode/userData.ts";
 import {
   collectAccounts,
   collectOtherVaults,
