@@ -1,11 +1,9 @@
 import * as aws from "@pulumi/aws";
 import * as pulumi from "@pulumi/pulumi";
 import { privateBucket } from "../components/aws/snapshots.ts";
-import { audience, policiesOf, trustPolicy } from "./awsPolicies.ts";
-import type { StackScope } from "./awsStackScope.ts";
+import { audience, policies, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
-import { environmentName, issuer, type Purpose, purposes, subject } from "./environments.ts";
-import type { CiOutputs, Variables } from "./outputs.ts";
+import { type CiOutputs, environmentName, issuer, type Purpose, purposes, subject, type Variables } from "./environments.ts";
 
 /** Longest session of an update, in seconds: the workflow asks for as much, since it can renew none, and its time limit is shorter. */
 export const deploySeconds = 21_600;
@@ -104,7 +102,7 @@ class AwsStack extends pulumi.ComponentResource {
     );
     // The keys are the same for every scope; only the documents depend on it.
     for (const part of partsOf(purpose)) {
-      const document = scope.apply((known) => JSON.stringify(policiesOf(purpose, known)[part]));
+      const document = scope.apply((known) => JSON.stringify(new Map(Object.entries(policies[purpose](known))).get(part)));
       const policy = new aws.iam.Policy(`${name}-${part}`, { policy: document }, { parent: this });
       new aws.iam.RolePolicyAttachment(`${name}-${part}`, { role: role.name, policyArn: policy.arn }, { parent: this });
     }
@@ -115,5 +113,5 @@ class AwsStack extends pulumi.ComponentResource {
 /** Names of the policies of a role: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
   const nothing = { permissionsBoundary: undefined, record: undefined, pods: undefined, network: undefined, diskKeys: [] };
-  return Object.keys(policiesOf(purpose, { ...nothing, cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
+  return Object.keys(policies[purpose]({ ...nothing, cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
 }

@@ -1,8 +1,41 @@
-import { allow, type PolicyDocument, policy, type Statement } from "../components/aws/policyDocument.ts";
-import { change } from "./awsChangeRights.ts";
-import { look, lookAtNetwork } from "./awsLookRights.ts";
-import type { StackScope } from "./awsStackScope.ts";
+import { allow, type PolicyDocument, partition, policy, type Statement } from "../components/aws/policyDocument.ts";
+import { logGroupName } from "../components/model/addOns.ts";
+import type { CiStack, DnsRecord } from "./config.ts";
 import { issuer, type Purpose } from "./environments.ts";
+
+/** What the rights of a stack's roles are bound to. */
+export interface StackScope extends Omit<CiStack, "stack"> {
+  readonly region: string;
+  /** AWS account id. */
+  readonly accountId: string;
+  /** ARN of the bucket that holds the stack's state, and nothing else. */
+  readonly bucketArn: string;
+  /** ARN of the key that encrypts the secrets in it, and nothing else. */
+  readonly keyArn: string;
+}
+
+/** Names that Fenestra gives to what a cluster is made of, as patterns. */
+function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackScope) {
+  const all = `arn:${partition(region)}`;
+  return {
+    identities: ["role", "instance-profile", "policy"].map((kind) => `${all}:iam::${accountId}:${kind}${rolePath}${cluster}-*`),
+    policies: `${all}:iam::${accountId}:policy${rolePath}${cluster}-*`,
+    roles: `${all}:iam::${accountId}:role${rolePath}${cluster}-*`,
+    serviceRoles: `${all}:iam::${accountId}:role/aws-service-role/*`,
+    keys: `${all}:kms:${region}:${accountId}:key/*`,
+    alias: `${all}:kms:${region}:${accountId}:alias/fenestra-${cluster}`,
+    parameters: `${all}:ssm:${region}:${accountId}:parameter/fenestra/${cluster}/*`,
+    images: `${all}:ssm:${region}::parameter/aws/service/*`,
+    buckets: `${all}:s3:::${cluster}-*`,
+    logs: ["", ":*"].map((part) => `${all}:logs:${region}:${accountId}:log-group:${logGroupName(cluster)}${part}`),
+    zone: `${all}:route53:::hostedzone/${record?.zone}`,
+    objects: ["scripts", ...(pods !== undefined && pods.issuer === undefined ? ["workload-identity-issuer"] : [])].map(
+      (bucket) => `${all}:s3:::${cluster}-${bucket}-*/*`,
+    ),
+    // The cluster's own issuer is a bucket of its own.
+    issuer: `${all}:iam::${accountId}:oidc-provider/${pods?.issuer?.replace("https://", "") ?? `${cluster}-*`}`,
+  };
+}
 
 const issuerHost = issuer.replace("https://", "");
 
@@ -20,11 +53,6 @@ export function trustPolicy(providerArn: string, subject: string): PolicyDocumen
   });
 }
 
-/** Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview needs. */
-export function previewPolicy(scope: StackScope): PolicyDocument {
-  return policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork]));
-}
-
 function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
   return [
     allow("ReadState", { s3: "GetObject" }, [`${bucketArn}/*`]),
@@ -34,17 +62,180 @@ function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
   ];
 }
 
-/** As the preview, and looking at what the stack has made: `pulumi refresh --preview-only`. */
-export function driftPolicy(scope: StackScope): PolicyDocument {
-  return policy(...readState(scope), ...look(scope));
+/** What the provider reads of a VPC and of subnets (internal/service/ec2: vpc_.go, vpc_subnet.go). These calls know no rights on single ones. */
+const lookAtNetwork: Statement = allow(
+  "LookAtNetwork",
+  { ec2: "DescribeNetworkAcls DescribeRouteTables DescribeSecurityGroups DescribeSubnets DescribeVpcAttribute DescribeVpcs" },
+  ["*"],
+);
+
+/** Looking at everything that a stack makes. */
+function look(scope: StackScope): readonly Statement[] {
+  const { cluster } = scope;
+  const own = ownNames(scope);
+  return [
+    // These calls list, and know no rights on single resources.
+    allow(
+      "LookAtMachinesAndNetwork",
+      {
+        autoscaling: "Describe*",
+        ec2: "Describe*",
+        elasticloadbalancing: "Describe*",
+        kms: "ListAliases",
+        logs: "DescribeLogGroups",
+        ssm: "DescribeParameters",
+      },
+      ["*"],
+    ),
+    allow(
+      "LookAtIdentities",
+      {
+        iam: `GetInstanceProfile GetPolicy GetPolicyVersion GetRole GetRolePolicy ListAttachedRolePolicies ListPolicyVersions
+          ListRolePolicies`,
+      },
+      own.identities,
+    ),
+    allow("LookAtLogs", { logs: "DescribeLogStreams ListTagsForResource" }, own.logs),
+    allow("LookAtKeys", { kms: "DescribeKey GetKeyPolicy GetKeyRotationStatus ListResourceTags" }, [own.keys], {
+      StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster },
+    }),
+    allow("LookAtParameters", { ssm: "GetParameter ListTagsForResource" }, [own.parameters]),
+    // The provider reads a parameter with its value. The state has the same values.
+    allow("DecryptParameters", { kms: "Decrypt" }, [own.keys], {
+      StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster },
+      StringLike: { "kms:EncryptionContext:PARAMETER_ARN": own.parameters },
+    }),
+    // Settings of the buckets, and what the program puts into them. Not the snapshots of etcd.
+    allow("LookAtBuckets", { s3: "GetBucket* Get*Configuration ListBucket ListTagsForResource" }, [own.buckets]),
+    // Tags are read after each object (terraform-provider-aws, internal/provider/sdkv2/tags_interceptor.go).
+    allow("LookAtObjects", { s3: "GetObject GetObjectTagging" }, own.objects),
+    ...(scope.record === undefined ? [] : [allow("LookAtRecord", { route53: "GetHostedZone ListResourceRecordSets" }, [own.zone])]),
+    ...(scope.pods === undefined ? [] : [allow("LookAtIssuer", { iam: "GetOpenIDConnectProvider" }, [own.issuer])]),
+  ];
+}
+
+/** Making, changing and deleting everything that a stack makes. */
+function change(scope: StackScope): readonly Statement[] {
+  const { cluster, region } = scope;
+  const own = ownNames(scope);
+  const bound =
+    scope.permissionsBoundary === undefined ? undefined : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
+  const ownPolicies = { ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] } };
+  return [
+    allow("MachinesAndNetwork", { autoscaling: "*", ec2: "*", elasticloadbalancing: "*" }, ["*"], {
+      StringEquals: { "aws:RequestedRegion": region },
+    }),
+    allow(
+      "Identities",
+      {
+        iam: `AddRoleToInstanceProfile CreateInstanceProfile CreatePolicy CreatePolicyVersion DeleteInstanceProfile DeletePolicy
+          DeletePolicyVersion DeleteRole DeleteRolePolicy ListInstanceProfilesForRole RemoveRoleFromInstanceProfile
+          SetDefaultPolicyVersion TagInstanceProfile TagPolicy TagRole UntagInstanceProfile UntagPolicy UntagRole
+          UpdateAssumeRolePolicy UpdateRole`,
+      },
+      own.identities,
+    ),
+    allow(
+      "Logs",
+      { logs: `CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream PutRetentionPolicy TagResource UntagResource` },
+      own.logs,
+    ),
+    // Only bound roles, where the stack file has a boundary: it bounds what a run makes, too.
+    allow("MakeRoles", { iam: "CreateRole PutRolePolicy" }, [own.roles], bound),
+    // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
+    allow("GiveOwnPolicies", { iam: "AttachRolePolicy" }, [own.roles], { ...bound, ...ownPolicies }),
+    allow("TakePolicies", { iam: "DetachRolePolicy" }, [own.roles], ownPolicies),
+    ...(bound === undefined
+      ? []
+      : [
+          // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its policies say.
+          allow("BoundRoles", { iam: "PutRolePermissionsBoundary" }, [own.roles], bound),
+        ]),
+    allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], { StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" } }),
+    allow("ServiceRoles", { iam: "CreateServiceLinkedRole" }, [own.serviceRoles], {
+      StringEquals: { "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"] },
+    }),
+    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
+    // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.
+    allow("MakeKeys", { kms: "CreateKey TagResource" }, ["*"], {
+      StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
+    }),
+    ...(
+      [
+        [
+          "Clusters",
+          { Null: { "aws:ResourceTag/fenestra:cluster": "false" }, StringNotEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+        ],
+        ["States", { StringEquals: { "aws:ResourceTag/fenestra:purpose": "ci" } }],
+        ["Named", { "ForAnyValue:StringNotEquals": { "kms:ResourceAliases": `alias/fenestra-${cluster}` } }],
+      ] as const
+    ).map(
+      ([whose, Condition]): Statement => ({
+        Sid: `Others${whose}`,
+        Effect: "Deny",
+        Action: ["kms:TagResource"],
+        Resource: ["*"],
+        Condition,
+      }),
+    ),
+    // By the tag, so that the keys of other clusters and of states are out of reach.
+    allow(
+      "Keys",
+      {
+        kms: `CreateAlias DeleteAlias EnableKeyRotation Encrypt PutKeyPolicy ScheduleKeyDeletion TagResource UntagResource
+          UpdateAlias UpdateKeyDescription`,
+      },
+      [own.keys],
+      { StringEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+    ),
+    // The same calls ask for a right on the alias too, which has no tag.
+    allow("Aliases", { kms: "CreateAlias DeleteAlias UpdateAlias" }, [own.alias]),
+    allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [own.parameters]),
+    ...(scope.diskKeys.length === 0
+      ? []
+      : [
+          // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's policy names.
+          allow("DiskKeys", { kms: "Decrypt DescribeKey GenerateDataKeyWithoutPlaintext ReEncryptFrom" }, scope.diskKeys),
+          allow("GrantDiskKeys", { kms: "CreateGrant" }, scope.diskKeys, { Bool: { "kms:GrantIsForAWSResource": "true" } }),
+        ]),
+    allow("FindImages", { ssm: "GetParameters" }, [own.images]),
+    allow("Buckets", { s3: "*" }, [own.buckets, `${own.buckets}/*`]),
+    ...(scope.pods === undefined
+      ? []
+      : [
+          allow(
+            "Issuer",
+            { iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider` },
+            [own.issuer],
+          ),
+        ]),
+    ...(scope.record === undefined ? [] : recordStatements(scope.record, own.zone)),
+  ];
+}
+
+/** The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
+function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
+  return [
+    allow("Record", { route53: "ChangeResourceRecordSets" }, [zone], {
+      "ForAllValues:StringEquals": {
+        "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
+        "route53:ChangeResourceRecordSetsRecordTypes": "A",
+      },
+    }),
+    allow("FollowRecord", { route53: "GetChange" }, [zone.replace(/hostedzone\/.*$/, "change/*")]),
+  ];
 }
 
 /**
- * What an update may do, as separate policies: one may have 6,144 characters (AWS IAM User Guide, "IAM and AWS STS quotas"). Network and
- * machines are bound to the region, everything that has the cluster's name or tag to the cluster.
+ * The policies of a role by their purpose. What an update may do are separate ones: one may have 6,144 characters (AWS IAM User Guide, "IAM
+ * and AWS STS quotas"). Network and machines are bound to the region, everything that has the cluster's name or tag to the cluster.
  */
-export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "look" | "resources", PolicyDocument>> {
-  return {
+export const policies = {
+  /** Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview needs. */
+  preview: (scope: StackScope) => ({ preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])) }),
+  /** As the preview, and looking at what the stack has made: `pulumi refresh --preview-only`. */
+  drift: (scope: StackScope) => ({ drift: policy(...readState(scope), ...look(scope)) }),
+  deploy: (scope: StackScope) => ({
     state: policy(
       ...readState(scope),
       allow("WriteState", { s3: "DeleteObject PutObject" }, [`${scope.bucketArn}/.pulumi/*`]),
@@ -52,11 +243,5 @@ export function deployPolicies(scope: StackScope): Readonly<Record<"state" | "lo
     ),
     look: policy(...look(scope)),
     resources: policy(...change(scope)),
-  };
-}
-
-/** The policies of a role by their purpose. */
-export function policiesOf(purpose: Purpose, scope: StackScope): Readonly<Record<string, PolicyDocument>> {
-  if (purpose === "deploy") return deployPolicies(scope);
-  return purpose === "drift" ? { drift: driftPolicy(scope) } : { preview: previewPolicy(scope) };
-}
+  }),
+} satisfies Readonly<Record<Purpose, (scope: StackScope) => Readonly<Record<string, PolicyDocument>>>>;

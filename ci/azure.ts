@@ -9,8 +9,7 @@ import * as random from "@pulumi/random";
 import { controllerActions } from "../components/azure/existingNetwork.ts";
 import { type CiRole, ciRoles, federatedCredential, type RoleScope, requireControllerRoles, rolesOf } from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
-import { environmentName, purposes, type Repository, subject } from "./environments.ts";
-import type { CiOutputs, Variables } from "./outputs.ts";
+import { type CiOutputs, environmentName, purposes, type Repository, subject, type Variables } from "./environments.ts";
 
 /** How long a deleted state, container or key can be brought back, in days. */
 const retentionDays = 90;

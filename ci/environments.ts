@@ -1,3 +1,5 @@
+import type * as pulumi from "@pulumi/pulumi";
+
 /** What a run of a workflow does with a stack. Each has its own environment on GitHub, and so its own identity in the cloud. */
 export const purposes = ["preview", "deploy", "drift"] as const;
 
@@ -29,4 +31,12 @@ export function subject({ name, ids }: Repository, environment: string): string 
   const full = ids === undefined ? name : `${owner}@${ids.owner}/${repository}@${ids.repository}`;
   // A colon would end the part (same page, "Filtering for metadata containing :").
   return `repo:${full}:environment:${environment.replaceAll(":", "%3A")}`;
+}
+
+/** Variables of an environment on GitHub. None of them is a secret. */
+export type Variables = Readonly<Record<string, pulumi.Output<string>>>;
+
+/** What this program exports: the variables to set, by environment. */
+export interface CiOutputs {
+  readonly environments: Readonly<Record<string, Variables>>;
 }

@@ -2,7 +2,7 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import type { Cloud } from "../components/config/schema.ts";
 import { type CiSpec, loadCiConfig } from "./config.ts";
-import type { CiOutputs } from "./outputs.ts";
+import type { CiOutputs } from "./environments.ts";
 
 const clouds: Readonly<Record<Cloud, () => Promise<(spec: CiSpec) => CiOutputs>>> = {
   aws: async () => (await import("./aws.ts")).setUpAws,

@@ -1,5 +1,4 @@
-import { policiesOf } from "../ci/awsPolicies.ts";
-import type { StackScope } from "../ci/awsStackScope.ts";
+import { policies, type StackScope } from "../ci/awsPolicies.ts";
 import { ciRoles, rolesOf } from "../ci/azureRoles.ts";
 import { ciStackOf } from "../ci/config.ts";
 import { type Purpose, purposes } from "../ci/environments.ts";
@@ -38,12 +37,12 @@ export function deployerOf(as: string | undefined): ((stack: string, config: Con
 export function workflowDeployer(purpose: Purpose, stack: string, config: Config): Deployer {
   const place = placeOf(config);
   const scope = scopeOf(stack, config);
-  const policies = Object.values(policiesOf(purpose, scope));
+  const documents = Object.values(policies[purpose](scope));
   const mayOnAzure = azureRights(purpose, scope);
   return (operation, resource, program) => {
     const refused = resource.type.startsWith("azure-native:")
       ? azureActions(resource, operation).find((request) => !mayOnAzure(request))
-      : awsCalls(program, place, resource, operation).find((call) => !allows(policies, call));
+      : awsCalls(program, place, resource, operation).find((call) => !allows(documents, call));
     if (refused !== undefined) throw new Error(`AccessDenied: ${purpose} may not ${refused.action} on ${refused.resource}`);
   };
 }

@@ -4,14 +4,11 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { parseStackFile } from "../components/config/stackFile.ts";
-import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { git } from "./gitBase.ts";
-import { newStackText } from "./init/newStack.ts";
-import { answers, type Given } from "./init/questions.ts";
+import { answers, type Given, newStackText } from "./init/questions.ts";
 import { findProject, programFolder, stacksOf } from "./project.ts";
-import { pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
-import { fromClone } from "./repository/fromClone.ts";
-import { withUserFile } from "./userFiles.ts";
+import { fromClone, pinnedIn, repositoryFiles, writeFiles } from "./repository/files.ts";
 
 const help = `Usage: fenestra init --stack NAME [options]
 

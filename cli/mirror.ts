@@ -4,8 +4,7 @@ import { clusterSpec } from "../components/spec/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal } from "./exit.ts";
-import { programEntry } from "./project.ts";
-import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
+import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra mirror --list --stack NAME [--json]
 

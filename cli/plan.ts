@@ -1,22 +1,18 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs, styleText } from "node:util";
-import { UserDataError } from "../plan/decode/machine.ts";
+import { UserDataError } from "../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText, type Paint } from "../plan/diff/text.ts";
-import { ProgramError } from "../plan/program/runProgram.ts";
-import { ShapeError } from "../plan/program/sameResources.ts";
-import { type OutputFile, planFiles } from "../plan/report/files.ts";
+import { ProgramError, ShapeError } from "../plan/program/runProgram.ts";
+import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
 import { type Level, levels, reaches } from "../plan/report/findings.ts";
-import { planJson } from "../plan/report/json.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { planSummary } from "../plan/report/summary.ts";
-import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
+import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { planAtRef } from "./gitBase.ts";
-import { programEntry } from "./project.ts";
-import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
-import { withUserFile } from "./userFiles.ts";
+import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra plan --stack NAME [options]
 

@@ -3,7 +3,8 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { readProjectFile } from "../components/config/projectFile.ts";
-import { UsageError } from "./exit.ts";
+import { readStackFile, stackNames } from "../components/config/stackFile.ts";
+import { UsageError, withUserFile } from "./exit.ts";
 
 /** Folder of the program: a clone, or `fenestra` in the repository of a user. */
 export const programFolder = realpathSync(fileURLToPath(new URL("../", import.meta.url)));
@@ -115,4 +116,39 @@ export function isCurrent(folder: string): boolean {
       ([name, { optional, devOptional, peer }]) => there[name] ?? (name === "" || optional || devOptional || peer),
     )
   );
+}
+
+/** Options of every command that is about one stack, for `parseArgs`. */
+export const stackOptions = { stack: { type: "string" }, "stack-dir": { type: "string" } } as const;
+
+/** Lines of a command's help for them, beginning at the same column. */
+export function stackHelp(width: number): string {
+  return [
+    ["--stack NAME", "the stack: NAME of stacks/Pulumi.NAME.yaml"],
+    ["--stack-dir DIR", "folder with the stack file, in place of stacks"],
+  ]
+    .map(([option = "", meaning]) => `  ${option.padEnd(width)}${meaning}`)
+    .join("\n");
+}
+
+export interface Stack {
+  readonly stack: string;
+  readonly config: Readonly<Record<string, string>>;
+}
+
+/**
+ * Reads the stack file that the command line names.
+ *
+ * @param needs what the command needs, for the message when no stack is named: `plan needs --stack NAME`
+ * @throws UsageError when no stack is named or the folder cannot be read
+ * @throws ConfigError when the folder has no such stack, or its file is no stack file
+ */
+export function readStack(
+  needs: string,
+  { stack, "stack-dir": dir }: { readonly stack?: string | undefined; readonly "stack-dir"?: string | undefined },
+): Stack {
+  const folder = dir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(dir)}/`);
+  const names = withUserFile(`--stack-dir ${dir}`, "a folder with files Pulumi.<stack>.yaml", () => stackNames(folder));
+  if (stack === undefined) throw new UsageError(`${needs}; allowed: ${names.join(", ")}`);
+  return { stack, config: readStackFile(stack, folder) };
 }

@@ -10,7 +10,7 @@ import { makeEngineProject, withoutExamples } from "../plan/providers/engineProj
 import { serveProviders } from "../plan/providers/serve.ts";
 import { deployerOf } from "./deployer.ts";
 import { type Command, exitCodes } from "./exit.ts";
-import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
+import { readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra providers --stack NAME [--stack-dir DIR] [--as WORKFLOW] [--fail NAME]...
 

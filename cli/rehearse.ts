@@ -11,7 +11,7 @@ import { breakages, breakagesText, together } from "../rehearsal/run/negativeCon
 import { deployerOf } from "./deployer.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
-import { readStack, stackHelp, stackOptions } from "./stackOptions.ts";
+import { readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
                          [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--engine [--as WORKFLOW]] [--update-to <release>]

@@ -7,7 +7,7 @@ import { controlPlaneKey } from "../checks/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
-import { snapshotPage } from "../verify/checks/snapshots.ts";
+import { snapshotPage } from "../verify/checks/parts.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 

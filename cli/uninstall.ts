@@ -1,10 +1,10 @@
 import { parseArgs } from "node:util";
 import type { V1ObjectMeta } from "@kubernetes/client-node";
+import { fieldManager } from "../components/kubernetes/manifest.ts";
 import type { ClusterApi } from "../verify/api.ts";
 import { greet } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
-import { type FoundObject, type Inventory, leftovers } from "./uninstall/leftovers.ts";
 
 const help = `Usage: fenestra uninstall --check --kubeconfig FILE
 
@@ -81,3 +81,119 @@ function found(kind: string, metadata: V1ObjectMeta | undefined): FoundObject {
     },
   };
 }
+
+export interface FoundObject {
+  readonly kind: string;
+  readonly metadata: {
+    readonly name: string;
+    readonly namespace: string | undefined;
+    readonly labels: Readonly<Record<string, string>>;
+    readonly finalizers: readonly string[];
+    readonly managers: readonly string[];
+    readonly deleting: boolean;
+  };
+}
+
+interface FoundVolume extends FoundObject {
+  /** `Delete`, `Retain` or `Recycle`. */
+  readonly reclaimPolicy: string;
+  /** The volume in the cloud: volume handle, or the driver's own name. */
+  readonly handle: string | undefined;
+  /** Claim that it is bound to: `namespace/name`. */
+  readonly claim: string | undefined;
+}
+
+interface FoundClaim extends FoundObject {
+  readonly volume: string | undefined;
+}
+
+interface FoundService extends FoundObject {
+  /** Address of the load balancer; `undefined` while there is none. */
+  readonly address: string | undefined;
+}
+
+/** Everything that may tie a cluster to resources of the cloud. */
+export interface Inventory {
+  readonly services: readonly FoundService[];
+  readonly claims: readonly FoundClaim[];
+  readonly volumes: readonly FoundVolume[];
+  readonly namespaces: readonly FoundObject[];
+}
+
+/** Something that a user made and that would outlive the cluster, or keep its removal from ending. */
+export interface Leftover {
+  /** `Service shop/front` */
+  readonly object: string;
+  readonly problem: string;
+  readonly fix: string;
+}
+
+/** Value of `app.kubernetes.io/part-of` of this program's objects begins so. */
+const ownPart = "fenestra";
+
+/** Whether the program made an object; then `pulumi destroy` removes it in the right order. Users' own programs of Pulumi have other names. */
+function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
+  return metadata.managers.includes(fieldManager) || (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart;
+}
+
+function nameOf({ kind, metadata }: FoundObject): string {
+  return `${kind} ${metadata.namespace === undefined ? "" : `${metadata.namespace}/`}${metadata.name}`;
+}
+
+function deleteCommand({ kind, metadata }: FoundObject): string {
+  const where = metadata.namespace === undefined ? "" : `-n ${metadata.namespace} `;
+  return `kubectl ${where}delete ${kind.toLowerCase()} ${metadata.name}`;
+}
+
+/** What users made themselves that would be left in the cloud, and what is already stuck. Sorted by object. */
+export function leftovers({ services, claims, volumes, namespaces }: Inventory): readonly Leftover[] {
+  const ownClaims = new Set(claims.filter(isOwn).map(({ metadata }) => `${metadata.namespace}/${metadata.name}`));
+  const userVolumes = volumes.filter((volume) => volume.claim === undefined || !ownClaims.has(volume.claim));
+  return [
+    ...services
+      .filter((service) => !isOwn(service))
+      .map((service) => ({
+        object: nameOf(service),
+        problem: `its load balancer${service.address === undefined ? "" : ` (${service.address})`} stays in the cloud and holds its subnets and security groups: nothing is left that removes it`,
+        fix: deleteCommand(service),
+      })),
+    ...claims
+      .filter((claim) => !isOwn(claim))
+      .map((claim) => ({
+        object: nameOf(claim),
+        problem:
+          claim.volume === undefined
+            ? "it has no volume yet, and may get one until the machines go"
+            : `it holds the volume ${claim.volume}, whose disk stays in the cloud`,
+        fix: `${deleteCommand(claim)}, after its pods`,
+      })),
+    ...userVolumes.map((volume) => ({
+      object: nameOf(volume),
+      problem:
+        volume.reclaimPolicy === "Delete"
+          ? `its disk${inCloud(volume)} stays in the cloud unless its claim${inClaim(volume)} is deleted while the storage driver runs`
+          : goesWithGroup(volume)
+            ? `its reclaim policy is ${volume.reclaimPolicy}, but its disk${inCloud(volume)} is in the cluster's resource group and is deleted with that`
+            : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
+      fix:
+        volume.reclaimPolicy === "Delete"
+          ? `delete the claim; the volume goes with it`
+          : goesWithGroup(volume)
+            ? `copy the disk if you want to keep it: az snapshot create --resource-group ANOTHER --name ${volume.metadata.name} --source ${volume.handle}`
+            : `keep the disk on purpose, or kubectl patch pv ${volume.metadata.name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
+    })),
+    ...[...services, ...claims, ...volumes, ...namespaces]
+      .filter(isStuck)
+      .map((object) => ({
+        object: nameOf(object),
+        problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
+        fix: `see why: kubectl ${object.metadata.namespace === undefined ? "" : `-n ${object.metadata.namespace} `}describe ${object.kind.toLowerCase()} ${object.metadata.name}; only when its cloud resource is gone: remove the finalizer`,
+      })),
+  ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
+}
+
+/** Azure's disk driver makes disks in the cluster's own resource group, and a group takes all that is in it along when it is deleted. */
+const goesWithGroup = ({ handle }: FoundVolume): boolean => /\/resourceGroups\/fenestra-[^/]+\//i.test(handle ?? "");
+const isStuck = ({ metadata }: FoundObject): boolean => metadata.deleting;
+const inCloud = ({ handle }: FoundVolume): string => (handle === undefined ? "" : ` (${handle})`);
+const inClaim = ({ claim }: FoundVolume): string => (claim === undefined ? "" : ` ${claim}`);

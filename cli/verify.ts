@@ -2,12 +2,10 @@ import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { checkList, chosenChecks } from "../verify/checkList.ts";
-import { clusterFacts } from "../verify/cluster.ts";
-import { type BalancerKind, balancerKinds } from "../verify/manifests.ts";
-import { greet, type VerifyOptions, verify } from "../verify/verify.ts";
-import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { type BalancerKind, balancerKinds } from "../verify/probePods.ts";
+import { clusterFacts, greet, type VerifyOptions, verify } from "../verify/verify.ts";
+import { type Command, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
-import { withUserFile } from "./userFiles.ts";
 
 const defaults = {
   /** The first pull of a Windows image can take most of it. */

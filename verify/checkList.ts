@@ -1,23 +1,27 @@
 import { CheckFailure } from "../checks/check.ts";
 import type { NodeFacts } from "../checks/cluster/nodes.ts";
-import { plainPodsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "../checks/cluster/placement.ts";
-import { refusedFieldsCheck } from "../checks/cluster/refusedFields.ts";
+import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "../checks/cluster/placement.ts";
 import { workloadsCheck } from "../checks/cluster/workloads.ts";
 import { defaultPodNetwork } from "../components/model/podAddressing.ts";
 import type { PodNetwork } from "../components/model/podNetwork.ts";
 import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
-import { execCheck, logsCheck } from "./checks/containers.ts";
-import { exporterCheck } from "./checks/exporters.ts";
-import { groupNodesCheck, metricsCheck, podMetricsCheck, podsReadyCheck, podsReadyId, servingCertificatesCheck } from "./checks/nodes.ts";
+import {
+  exporterCheck,
+  groupNodesCheck,
+  metricsCheck,
+  podMetricsCheck,
+  podsReadyCheck,
+  podsReadyId,
+  servingCertificatesCheck,
+} from "./checks/nodes.ts";
 import { metadataCheck, outboundCheck } from "./checks/outside.ts";
-import { controlPlaneCheck, objectsCheck } from "./checks/parts.ts";
-import { acrossHostsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
+import { controlPlaneCheck, objectsCheck, snapshotsCheck } from "./checks/parts.ts";
+import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
-import { snapshotsCheck } from "./checks/snapshots.ts";
 import { diskDriverCheck, type diskDriverOf, volumeCheck } from "./checks/storage.ts";
-import type { BalancerKind } from "./manifests.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from "./nodes.ts";
+import type { BalancerKind } from "./probePods.ts";
 
 /** What of a cluster decides which checks there are. */
 export interface ClusterFacts {

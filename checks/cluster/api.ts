@@ -1,4 +1,4 @@
-import type { AppsV1Api, CoreV1Api, NodeV1Api } from "@kubernetes/client-node";
+import type { AppsV1Api, CoreV1Api, NodeV1Api, V1Pod, V1PodSpec } from "@kubernetes/client-node";
 
 /** The parts of the Kubernetes API that the shared checks use, with one identity. */
 export interface ApiClients {
@@ -27,4 +27,22 @@ export async function ifFound<T>(asked: Promise<T>): Promise<T | undefined> {
     if (statusOf(error) === 404) return undefined;
     throw error;
   });
+}
+
+/** Marks every object that a check makes, whatever its namespace. */
+export const checkLabels = { "app.kubernetes.io/part-of": "fenestra-verify" };
+
+/** A pod of a check that is nothing but its spec. */
+export function checkPod(name: string, spec: V1PodSpec, labels: Readonly<Record<string, string>> = {}): V1Pod {
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, labels: { ...checkLabels, ...labels } },
+    spec: { automountServiceAccountToken: false, terminationGracePeriodSeconds: 1, ...spec },
+  };
+}
+
+/** A container that only waits. */
+export function waitingContainer(image: string): V1PodSpec["containers"][number] {
+  return { name: "app", image, resources: { requests: { cpu: "10m" }, limits: { memory: "64Mi" } } };
 }

@@ -1,6 +1,5 @@
 import { lstatSync, readFileSync } from "node:fs";
-import { parseChanges, type StackChange, type Status } from "./stackChange.ts";
-import { table } from "./table.ts";
+import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
 
 // Runs where a token may write to the repository, on what anyone's branch left behind, and before any package is installed: it imports
 // nothing but Node's own modules and treats every text as hostile.

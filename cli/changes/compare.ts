@@ -1,14 +1,12 @@
 import { ConfigError } from "../../components/config/problem.ts";
-import { UserDataError } from "../../plan/decode/machine.ts";
+import { UserDataError } from "../../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change, Operation } from "../../plan/diff/operations.ts";
-import { decisive, fileLines, findingLines, nodeLines, nodeName, resourceLines } from "../../plan/diff/text.ts";
-import { losesMachines } from "../../plan/diff/verdict.ts";
+import { decisive, fileLines, findingLines, losesMachines, nodeLines, nodeName, resourceLines } from "../../plan/diff/text.ts";
 import type { Plan } from "../../plan/plan.ts";
-import { ProgramError } from "../../plan/program/runProgram.ts";
-import { ShapeError } from "../../plan/program/sameResources.ts";
-import { planJson } from "../../plan/report/json.ts";
+import { ProgramError, ShapeError } from "../../plan/program/runProgram.ts";
+import { planJson } from "../../plan/report/files.ts";
 import { planSummary } from "../../plan/report/summary.ts";
 import { UsageError } from "../exit.ts";
 import { bareChange, type Overview, type StackChange } from "./stackChange.ts";

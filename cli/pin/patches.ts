@@ -40,7 +40,11 @@ export async function findNewer(
       }
     }),
   );
-  return { newer: newer.sort((a, b) => compareText(a.name, b.name) || compareVersions(a.version, b.version)), failed, skipped };
+  return {
+    newer: newer.sort((a, b) => (a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1)),
+    failed,
+    skipped,
+  };
 }
 
 /** The newest of these versions that is a later patch of the same minor and of the same form; `v` in front does not matter. */
@@ -63,10 +67,6 @@ function partsOf(version: string): { minor: string; form: string; numbers: reado
 
 function compareNumbers(a: readonly number[], b: readonly number[]): number {
   return a.map((number, index) => number - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
-}
-
-function compareText(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** Those of them that can be taken: a program and its image move together or not at all. */

@@ -1,6 +1,6 @@
 import { partition } from "../../components/aws/policyDocument.ts";
 import type { SimulatedResource } from "../program/engine.ts";
-import type { ResourceRequest } from "../program/request.ts";
+import type { ResourceRequest } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
 import { addressIn, requireInside } from "./addresses.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { type RecordedProgram, resourcesOfType } from "../program/recorded.ts";
-import { textOf } from "../program/values.ts";
-import type { PolicyStatement } from "./iam.ts";
+import { listOf, textOf } from "../program/values.ts";
+import { allows, type PolicyStatement, trusts } from "./iam.ts";
 import type { StoredSecret } from "./machines.ts";
+import { issuerOf, verifiedClaims } from "./tokens.ts";
 
 const texts = z.union([z.string().transform((text) => [text]), z.array(z.string())]);
 
@@ -20,7 +21,7 @@ const policySchema = z.strictObject({
 });
 
 /** Trust policies of roles, and policies of buckets: they name who is trusted. */
-export const trustSchema = z.strictObject({
+const trustSchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.array(
     statementSchema.extend({ Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]), Resource: texts.optional() }),
@@ -66,4 +67,93 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
   const target = alias === undefined ? reference : textOf(alias.inputs.targetKeyId);
   const key = resourcesOfType(program, "aws:kms/key:Key").find(({ id, outputs }) => [id, textOf(outputs.arn)].includes(target));
   return key === undefined ? reference : textOf(key.outputs.arn);
+}
+
+/** An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it. */
+export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
+
+/** Every object that the program puts into a bucket of S3, by `bucket/key`. */
+export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buffer> {
+  return new Map(
+    ["aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject"]
+      .flatMap((type) => resourcesOfType(program, type))
+      .map(({ name, inputs }) => {
+        const content = textOf(inputs.content);
+        if (content === undefined) throw new Error(`the object ${name} has no content`);
+        return [`${textOf(inputs.bucket) ?? ""}/${textOf(inputs.key) ?? ""}`, Buffer.from(content)] as const;
+      }),
+  );
+}
+
+/**
+ * The objects of `storedObjects` as a machine reads them.
+ *
+ * @param role reads with the rights of this role only; without it every object is there.
+ */
+export function awsObjects(program: RecordedProgram, role?: string): SimulatedObjects {
+  const objects = storedObjects(program);
+  const statements = role === undefined ? undefined : statementsOfRole(program, role);
+  const arns = new Map(
+    resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [textOf(outputs.bucket), textOf(outputs.arn)]),
+  );
+  return (bucket, key) => {
+    const request = { action: "s3:GetObject", resource: `${arns.get(bucket)}/${key}` };
+    return statements === undefined || allows([{ Statement: statements }], request) ? objects.get(`${bucket}/${key}`) : undefined;
+  };
+}
+
+/**
+ * An object of S3 that everybody may read by HTTPS: the bucket's policy says so, and its block of public access lets it.
+ *
+ * @throws Error for a public policy in a bucket that blocks such: S3 refuses to store it (PutBucketPolicy, "AccessDenied")
+ */
+export function publicObject(program: RecordedProgram, url: string): string | undefined {
+  const { host, pathname } = new URL(url);
+  const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host);
+  const name = textOf(bucket?.outputs.bucket);
+  const policies = resourcesOfType(program, "aws:s3/bucketPolicy:BucketPolicy")
+    .filter(({ inputs }) => textOf(inputs.bucket) === name)
+    .map(({ inputs }) => trustSchema.parse(JSON.parse(textOf(inputs.policy) ?? "{}")));
+  const isPublic = policies.some(({ Statement }) => Statement.some(({ Effect, Principal }) => Effect === "Allow" && Principal === "*"));
+  const block = resourcesOfType(program, "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock").find(
+    ({ inputs }) => textOf(inputs.bucket) === name,
+  );
+  // New buckets block everything (Amazon S3 User Guide, "Blocking public access", since April 2023).
+  if (isPublic && block?.inputs.blockPublicPolicy !== false)
+    throw new Error(`AccessDenied: the bucket ${name} blocks public policies and has one`);
+  const call = {
+    action: "s3:GetObject",
+    resource: `${textOf(bucket?.outputs.arn)}${pathname}`,
+    context: { "aws:SecureTransport": "true" },
+  };
+  return allows(policies, call) ? storedObjects(program).get(`${name}${pathname}`)?.toString() : undefined;
+}
+
+/**
+ * Names of the roles that a token may be exchanged for, as STS decides (AWS STS API reference, AssumeRoleWithWebIdentity): the issuer is an
+ * OIDC provider of the account, the token is signed by its published keys for an audience of the provider, and the role's trust policy
+ * agrees.
+ */
+export async function rolesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
+  const issuer = issuerOf(token);
+  const provider = resourcesOfType(program, "aws:iam/openIdConnectProvider:OpenIdConnectProvider").find(
+    ({ inputs }) => textOf(inputs.url) === issuer,
+  );
+  const [audience] = listOf(provider?.inputs.clientIdLists).map(textOf);
+  if (issuer === undefined || provider === undefined || audience === undefined)
+    throw new Error(`InvalidIdentityToken: no OpenIDConnect provider found in your account for ${issuer}`);
+  const { sub = "" } = await verifiedClaims(token, {
+    issuer,
+    audience,
+    algorithms: ["RS256", "ES256"],
+    read: (url) => publicObject(program, url),
+  });
+  const claims = issuer.replace("https://", "");
+  const context = { [`${claims}:sub`]: sub, [`${claims}:aud`]: audience };
+  return resourcesOfType(program, "aws:iam/role:Role")
+    .filter(({ inputs }) => {
+      const { Statement } = trustSchema.parse(JSON.parse(textOf(inputs.assumeRolePolicy) ?? "{}"));
+      return trusts(Statement, { Federated: textOf(provider.outputs.arn) ?? "" }, context);
+    })
+    .map(({ name }) => name);
 }

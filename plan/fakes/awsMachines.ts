@@ -1,90 +1,55 @@
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
-import { isPropertyMap, listOf, mapOf, type PropertyMap, textOf } from "../program/values.ts";
-import { AddressPool } from "./addresses.ts";
+import { type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import { hex } from "./identifiers.ts";
-import { nextNumber, type SimulatedGroup, type SimulatedMachine, type SimulatedVolume } from "./machines.ts";
-
-/** What is asked of the resources again and again. */
-interface Index {
-  readonly program: RecordedProgram;
-  readonly byId: ReadonlyMap<string, RecordedResource>;
-  readonly addresses: AddressPool;
-  readonly howMany: (group: SimulatedGroup) => number;
-  readonly running: readonly SimulatedMachine[];
-}
+import {
+  groupNumbers,
+  type ProgramIndex,
+  programIndex,
+  type SimulatedGroup,
+  type SimulatedMachine,
+  type SimulatedVolume,
+  textsIn,
+} from "./machines.ts";
 
 /**
  * Every machine that AWS would run for a recorded program: instances, and for each Auto Scaling group as many as it should have. Only what
  * was registered is read, as the cloud would read it. Sorted by name.
  *
- * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
- * @param running machines that there are already: those of groups are others, with numbers and addresses of their own.
  * @throws Error when a machine refers to something that the program did not make.
  */
-export function collectAwsMachines(
-  program: RecordedProgram,
-  howMany: (group: SimulatedGroup) => number = ({ desired }) => desired,
-  running: readonly SimulatedMachine[] = [],
-): readonly SimulatedMachine[] {
-  const index: Index = {
-    program,
-    howMany,
-    running,
-    byId: new Map(program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id, resource]]))),
-    addresses: new AddressPool([
-      ...program.resources.flatMap(({ outputs }) => textOf(outputs.privateIp) ?? []),
-      ...running.map(({ privateIp }) => privateIp),
-    ]),
-  };
-  const byName = (type: string) => [...resourcesOfType(program, type)].sort((a, b) => (a.name < b.name ? -1 : 1));
+export function collectAwsMachines(...given: Parameters<typeof programIndex>): readonly SimulatedMachine[] {
+  const index = programIndex(...given);
   return [
-    ...byName("aws:ec2/instance:Instance").map((resource) => instance(index, resource)),
-    ...byName("aws:autoscaling/group:Group").flatMap((resource) => groupMachines(index, resource)),
+    ...index.sorted("aws:ec2/instance:Instance").map((resource) => instance(index, resource)),
+    ...index.sorted("aws:autoscaling/group:Group").flatMap((resource) => groupMachines(index, resource)),
   ];
 }
 
-function instance(index: Index, resource: RecordedResource): SimulatedMachine {
-  const template = launchTemplate(index, mapOf(resource.inputs.launchTemplate));
-  const settings = { ...template, ...resource.inputs };
-  const card = mapOf(settings.primaryNetworkInterface).networkInterfaceId;
-  const interfaceId =
-    textOf(card) ??
-    listOf(settings.networkInterfaces)
-      .map((item) => textOf(mapOf(item).networkInterfaceId))
-      .find((id) => id !== undefined);
-  const subnetId =
-    textOf(settings.subnetId) ?? textOf((interfaceId === undefined ? undefined : index.byId.get(interfaceId))?.inputs.subnetId);
-  const id = required(resource.id, resource, "an id");
+function instance(index: ProgramIndex, resource: RecordedResource): SimulatedMachine {
+  const { id, name, inputs } = resource;
+  const settings = { ...launchTemplate(index, mapOf(inputs.launchTemplate).id), ...inputs };
+  const card = index.find(textOf(mapOf(settings.primaryNetworkInterface).networkInterfaceId));
+  const privateIp = textOf(card?.outputs.privateIp);
+  if (id === undefined || privateIp === undefined) throw new Error(`the instance ${name} has no id or no address`);
   return {
     ...common(index, resource, settings),
     id,
-    name: resource.name,
-    zone: zoneOf(index, subnetId) ?? textOf(settings.availabilityZone) ?? "",
-    privateIp: required(
-      textOf(index.byId.get(interfaceId ?? "")?.outputs.privateIp) ?? textOf(resource.outputs.privateIp),
-      resource,
-      "an address",
-    ),
-    tags: stringMap(resource.inputs.tags),
+    name,
+    zone: textOf(index.find(textOf(card?.inputs.subnetId))?.outputs.availabilityZone) ?? "",
+    privateIp,
+    tags: textsIn(inputs.tags),
     volumes: [...deviceVolumes(settings), ...attachedVolumes(index, id)],
     group: undefined,
   };
 }
 
-function groupMachines(index: Index, resource: RecordedResource): readonly SimulatedMachine[] {
+function groupMachines(index: ProgramIndex, resource: RecordedResource): readonly SimulatedMachine[] {
   const { inputs } = resource;
   const mixed = mapOf(mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification);
-  const settings = launchTemplate(
-    index,
-    Object.keys(mixed).length > 0
-      ? { ...mixed, ...(textOf(mixed.launchTemplateId) === undefined ? {} : { id: mixed.launchTemplateId ?? "" }) }
-      : mapOf(inputs.launchTemplate),
-  );
+  const settings = launchTemplate(index, mixed.launchTemplateId ?? mapOf(inputs.launchTemplate).id);
   const group = groupOf(index, resource);
-  const subnets = listOf(inputs.vpcZoneIdentifiers).map((id) => index.byId.get(textOf(id) ?? ""));
-  const first = nextNumber(resource.urn, index.running);
-  return Array.from({ length: index.howMany(group) }, (_, place) => {
-    const number = first + place;
+  const subnets = listOf(inputs.vpcZoneIdentifiers).map((id) => index.find(textOf(id)));
+  return groupNumbers(index, resource.urn, group).map((number) => {
     const subnet = subnets[number % Math.max(subnets.length, 1)];
     if (subnet === undefined) throw new Error(`${resource.name}: its subnet is not a resource of the program`);
     return {
@@ -100,20 +65,21 @@ function groupMachines(index: Index, resource: RecordedResource): readonly Simul
   });
 }
 
-function common(index: Index, resource: RecordedResource, settings: PropertyMap) {
+function common(index: ProgramIndex, resource: RecordedResource, settings: PropertyMap) {
   return {
     cloud: "aws" as const,
     urn: resource.urn,
     region: regionOf(index),
     size: textOf(settings.instanceType) ?? "",
-    image: textOf(settings.ami) ?? textOf(settings.imageId) ?? "",
-    userData: userDataBytes(settings),
+    image: textOf(settings.imageId) ?? "",
+    // A launch template takes base64.
+    userData: Buffer.from(textOf(settings.userData) ?? "", "base64"),
     startCommand: undefined,
     role: roleOf(index, settings),
   };
 }
 
-function groupOf(index: Index, resource: RecordedResource): SimulatedGroup {
+function groupOf(index: ProgramIndex, resource: RecordedResource): SimulatedGroup {
   const { inputs, outputs } = resource;
   const name = textOf(outputs.name) ?? resource.name;
   const min = numberOf(inputs.minSize);
@@ -141,56 +107,30 @@ function groupOf(index: Index, resource: RecordedResource): SimulatedGroup {
   };
 }
 
-function launchTemplate(index: Index, reference: PropertyMap): PropertyMap {
-  const id = textOf(reference.id);
-  const name = textOf(reference.name);
-  if (id === undefined && name === undefined) return {};
-  const found = resourcesOfType(index.program, "aws:ec2/launchTemplate:LaunchTemplate").find(
-    (template) => template.id === id || (name !== undefined && textOf(template.outputs.name) === name),
-  );
-  if (found === undefined) throw new Error(`the launch template ${id ?? name} is not a resource of the program`);
+function launchTemplate(index: ProgramIndex, id: PropertyValue | undefined): PropertyMap {
+  const found = index.find(textOf(id));
+  if (found === undefined) throw new Error(`the launch template ${textOf(id)} is not a resource of the program`);
   return found.inputs;
 }
 
-/** The bytes of the user data. A launch template takes base64 always, an instance in `userDataBase64` only. */
-function userDataBytes(settings: PropertyMap): Buffer {
-  const encoded = textOf(settings.userDataBase64);
-  if (encoded !== undefined) return Buffer.from(encoded, "base64");
-  const text = textOf(settings.userData) ?? "";
-  return /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, "base64") : Buffer.from(text);
-}
-
-function roleOf(index: Index, settings: PropertyMap): string | undefined {
-  const profile = settings.iamInstanceProfile;
-  const reference = textOf(profile) ?? textOf(mapOf(profile).name) ?? textOf(mapOf(profile).arn);
-  if (reference === undefined) return undefined;
-  const found = resourcesOfType(index.program, "aws:iam/instanceProfile:InstanceProfile").find(
-    ({ outputs }) => textOf(outputs.name) === reference || textOf(outputs.arn) === reference,
-  );
-  return textOf(found?.inputs.role);
+function roleOf({ program }: ProgramIndex, settings: PropertyMap): string | undefined {
+  const profiles = resourcesOfType(program, "aws:iam/instanceProfile:InstanceProfile");
+  return textOf(profiles.find(({ outputs }) => textOf(outputs.arn) === textOf(mapOf(settings.iamInstanceProfile).arn))?.inputs.role);
 }
 
 function deviceVolumes(settings: PropertyMap): readonly SimulatedVolume[] {
-  const root = isPropertyMap(settings.rootBlockDevice) ? [volume(settings.rootBlockDevice)] : [];
-  const mapped = listOf(settings.blockDeviceMappings).map((mapping) => volume(mapOf(mapOf(mapping).ebs)));
-  const own = listOf(settings.ebsBlockDevices).map((disk) => volume(mapOf(disk)));
-  return [...root, ...mapped, ...own];
-}
-
-function volume(settings: PropertyMap): SimulatedVolume {
-  return {
-    id: undefined,
-    sizeGib: typeof settings.volumeSize === "number" ? settings.volumeSize : undefined,
+  return listOf(settings.blockDeviceMappings).map((mapping) => {
+    const { volumeSize, encrypted } = mapOf(mapOf(mapping).ebs);
     // Launch templates take the text "true".
-    encrypted: settings.encrypted === true || settings.encrypted === "true",
-  };
+    return { id: undefined, sizeGib: typeof volumeSize === "number" ? volumeSize : undefined, encrypted: encrypted === "true" };
+  });
 }
 
-function attachedVolumes(index: Index, instanceId: string): readonly SimulatedVolume[] {
+function attachedVolumes(index: ProgramIndex, instanceId: string): readonly SimulatedVolume[] {
   return resourcesOfType(index.program, "aws:ec2/volumeAttachment:VolumeAttachment")
     .filter(({ inputs }) => textOf(inputs.instanceId) === instanceId)
     .map(({ inputs }) => {
-      const disk = index.byId.get(textOf(inputs.volumeId) ?? "");
+      const disk = index.find(textOf(inputs.volumeId));
       return {
         id: disk?.id,
         sizeGib: typeof disk?.inputs.size === "number" ? disk.inputs.size : undefined,
@@ -199,11 +139,7 @@ function attachedVolumes(index: Index, instanceId: string): readonly SimulatedVo
     });
 }
 
-function zoneOf(index: Index, subnetId: string | undefined): string | undefined {
-  return subnetId === undefined ? undefined : textOf(index.byId.get(subnetId)?.outputs.availabilityZone);
-}
-
-function regionOf(index: Index): string {
+function regionOf(index: ProgramIndex): string {
   const zone = resourcesOfType(index.program, "aws:ec2/subnet:Subnet")
     .map(({ outputs }) => textOf(outputs.availabilityZone))
     .find((name) => name !== undefined);
@@ -214,7 +150,7 @@ function templateTags(settings: PropertyMap): Readonly<Record<string, string>> {
   const specification = listOf(settings.tagSpecifications)
     .map(mapOf)
     .find(({ resourceType }) => resourceType === "instance");
-  return stringMap(specification?.tags);
+  return textsIn(specification?.tags);
 }
 
 function groupTags(inputs: PropertyMap): Readonly<Record<string, string>> {
@@ -226,15 +162,6 @@ function groupTags(inputs: PropertyMap): Readonly<Record<string, string>> {
   );
 }
 
-function stringMap(value: PropertyMap[string] | undefined): Readonly<Record<string, string>> {
-  return Object.fromEntries(Object.entries(mapOf(value)).map(([key, item]) => [key, textOf(item) ?? ""]));
-}
-
 function numberOf(value: PropertyMap[string] | undefined): number {
   return typeof value === "number" ? value : 0;
-}
-
-function required(value: string | undefined, { name }: RecordedResource, what: string): string {
-  if (value === undefined) throw new Error(`the instance ${name} has no ${what.replace(/^an? /, "")}`);
-  return value;
 }

@@ -1,8 +1,14 @@
-import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import type { RecordedResource } from "../program/recorded.ts";
 import { isPropertyMap, listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
-import { AddressPool } from "./addresses.ts";
-import { type AzureExtension, extensionsOfSet, startCommandOf } from "./azureExtensions.ts";
-import { nextNumber, type SimulatedGroup, type SimulatedMachine, type SimulatedVolume } from "./machines.ts";
+import {
+  groupNumbers,
+  type ProgramIndex,
+  programIndex,
+  type SimulatedGroup,
+  type SimulatedMachine,
+  type SimulatedVolume,
+  textsIn,
+} from "./machines.ts";
 
 /** A machine with what only Azure knows of it. */
 export interface AzureHost {
@@ -22,50 +28,22 @@ export interface AzureHost {
   readonly extensions: readonly AzureExtension[];
 }
 
-/** What is asked of the resources again and again. */
-interface Index {
-  readonly program: RecordedProgram;
-  /** By id in lower case: Azure's ids do not depend on case. */
-  readonly byId: ReadonlyMap<string, RecordedResource>;
-  readonly addresses: AddressPool;
-  readonly howMany: (group: SimulatedGroup) => number;
-  readonly running: readonly SimulatedMachine[];
-}
-
 /** Longest computer name that Windows takes (NetBIOS), and Linux (Azure, naming rules). */
 const computerNameLimits = { windows: 15, linux: 64 } as const;
 /** Characters of an instance's number in its computer name (Azure, "Understand instance IDs for scale sets"). */
 const suffixLength = 6;
 
-/** Every machine that Azure would run for a recorded program, as `collectAwsMachines` has it. */
-export function collectAzureMachines(program: RecordedProgram, howMany?: (group: SimulatedGroup) => number): readonly SimulatedMachine[] {
-  return collectAzureHosts(program, howMany).map(({ machine }) => machine);
-}
-
 /**
  * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many instances as its
  * capacity says. Only what was registered is read. Sorted by name.
  *
- * @param howMany machines of a group; default its desired count.
- * @param running machines that there are already, as `collectAwsMachines` has it.
  * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
  */
-export function collectAzureHosts(
-  program: RecordedProgram,
-  howMany: (group: SimulatedGroup) => number = ({ desired }) => desired,
-  running: readonly SimulatedMachine[] = [],
-): readonly AzureHost[] {
-  const index: Index = {
-    program,
-    howMany,
-    running,
-    byId: new Map(program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]]))),
-    addresses: new AddressPool([...fixedAddresses(program), ...running.map(({ privateIp }) => privateIp)]),
-  };
-  const byName = (type: string) => [...resourcesOfType(program, `azure-native:compute:${type}`)].sort((a, b) => (a.name < b.name ? -1 : 1));
+export function collectAzureHosts(...given: Parameters<typeof programIndex>): readonly AzureHost[] {
+  const index = programIndex(...given);
   const hosts = [
-    ...byName("VirtualMachine").map((resource) => vm(index, resource)),
-    ...byName("VirtualMachineScaleSet").flatMap((resource) => setInstances(index, resource)),
+    ...index.sorted("azure-native:compute:VirtualMachine").map((resource) => vm(index, resource)),
+    ...index.sorted("azure-native:compute:VirtualMachineScaleSet").flatMap((resource) => setInstances(index, resource)),
   ];
   const names = new Set<string>();
   for (const { machine, os } of hosts) {
@@ -77,7 +55,7 @@ export function collectAzureHosts(
   return hosts;
 }
 
-function vm(index: Index, resource: RecordedResource): AzureHost {
+function vm(index: ProgramIndex, resource: RecordedResource): AzureHost {
   const { inputs, outputs } = resource;
   const card = cardOf(index, mapOf(listOf(mapOf(inputs.networkProfile).networkInterfaces)[0]), resource);
   const [configuration, ...others] = configurationsOf(card.outputs, resource);
@@ -107,7 +85,7 @@ function vm(index: Index, resource: RecordedResource): AzureHost {
   };
 }
 
-function setInstances(index: Index, resource: RecordedResource): readonly AzureHost[] {
+function setInstances(index: ProgramIndex, resource: RecordedResource): readonly AzureHost[] {
   const { inputs, outputs, name } = resource;
   const profile = mapOf(inputs.virtualMachineProfile);
   const osProfile = mapOf(profile.osProfile);
@@ -121,8 +99,7 @@ function setInstances(index: Index, resource: RecordedResource): readonly AzureH
   const subnet = subnetOf(index, configuration, resource);
   const extensions = extensionsOfSet(resource);
   const shared = common(resource, mapOf(profile.storageProfile), osProfile, extensions);
-  const first = nextNumber(resource.urn, index.running);
-  return Array.from({ length: index.howMany(group) }, (_, place) => first + place).map(
+  return groupNumbers(index, resource.urn, group).map(
     (number): AzureHost => ({
       ...shared.host,
       resourceId: `${resource.id ?? ""}/virtualMachines/${number}`,
@@ -175,7 +152,7 @@ function common(resource: RecordedResource, storage: PropertyMap, osProfile: Pro
       userData: customData(textOf(osProfile.customData), name),
       startCommand: os === "windows" ? startCommandOf(extensions, name) : undefined,
       role: identities[0],
-      tags: Object.fromEntries(Object.entries(mapOf(inputs.tags)).map(([key, value]) => [key, textOf(value) ?? ""])),
+      tags: textsIn(inputs.tags),
       volumes: volumes(storage),
     },
   };
@@ -212,14 +189,14 @@ function volumes(storage: PropertyMap): readonly SimulatedVolume[] {
   return [system, ...data];
 }
 
-function cardOf(index: Index, reference: PropertyMap, { name }: RecordedResource): RecordedResource {
-  const card = index.byId.get((textOf(reference.id) ?? "").toLowerCase());
+function cardOf(index: ProgramIndex, reference: PropertyMap, { name }: RecordedResource): RecordedResource {
+  const card = index.find(textOf(reference.id));
   if (card === undefined) throw new Error(`${name}: its network interface is not a resource of the program`);
   return card;
 }
 
-function subnetOf(index: Index, configuration: PropertyMap, { name }: RecordedResource): RecordedResource {
-  const subnet = index.byId.get((textOf(mapOf(configuration.subnet).id) ?? "").toLowerCase());
+function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: RecordedResource): RecordedResource {
+  const subnet = index.find(textOf(mapOf(configuration.subnet).id));
   if (subnet === undefined) throw new Error(`${name}: its subnet is not a resource of the program`);
   return subnet;
 }
@@ -248,9 +225,56 @@ function rangeOf({ outputs }: RecordedResource): string {
   return textOf(outputs.addressPrefix) ?? textOf(listOf(outputs.addressPrefixes)[0]) ?? "";
 }
 
-/** Addresses that network interfaces and load balancers have. */
-function fixedAddresses(program: RecordedProgram): readonly string[] {
-  return program.resources
-    .flatMap(({ outputs }) => [...listOf(outputs.ipConfigurations), ...listOf(outputs.frontendIPConfigurations)])
-    .flatMap((configuration) => textOf(mapOf(configuration).privateIPAddress) ?? []);
+export interface AzureExtension {
+  readonly publisher: string;
+  readonly type: string;
+  readonly settings: PropertyMap;
+  /** What only the machine can read. */
+  readonly protectedSettings: PropertyMap;
+}
+
+/** Extensions in the model of a scale set. */
+function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[] {
+  const { extensionProfile } = mapOf(inputs.virtualMachineProfile);
+  return listOf(mapOf(extensionProfile).extensions)
+    .map(mapOf)
+    .map(({ publisher, type, settings, protectedSettings }) => ({
+      publisher: textOf(publisher) ?? "",
+      type: textOf(type) ?? "",
+      settings: mapOf(settings),
+      protectedSettings: mapOf(protectedSettings),
+    }));
+}
+
+/**
+ * The command of a machine's CustomScriptExtension; `undefined` when it has none.
+ *
+ * @throws Error where Azure would refuse the settings.
+ */
+function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
+  const scripts = extensions.filter(({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension");
+  if (scripts.length > 1) throw new Error(`${name}: a machine takes one CustomScriptExtension, not ${scripts.length}`);
+  const [script] = scripts;
+  if (script === undefined) return undefined;
+  const open = textOf(script.settings.commandToExecute);
+  const hidden = textOf(script.protectedSettings.commandToExecute);
+  if (open !== undefined && hidden !== undefined)
+    throw new Error(`${name}: commandToExecute is in settings and in protectedSettings; Azure takes one of them`);
+  return hidden ?? open;
+}
+
+/**
+ * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP probe takes a port
+ * and no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers it reads, is not imitated: nobody
+ * looks.
+ */
+export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
+  const probe = extensions.find(
+    ({ publisher, type, settings }) =>
+      publisher === "Microsoft.ManagedServices" &&
+      /^ApplicationHealth(Linux|Windows)$/.test(type) &&
+      textOf(settings.protocol) === "tcp" &&
+      settings.requestPath === undefined,
+  );
+  return typeof probe?.settings.port === "number" ? probe.settings.port : undefined;
 }

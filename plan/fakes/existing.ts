@@ -2,7 +2,7 @@ import { networkSchema } from "../../components/config/networkSchema.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedResource } from "../program/engine.ts";
-import type { ResourceRequest } from "../program/request.ts";
+import type { ResourceRequest } from "../program/recorded.ts";
 import type { PropertyMap } from "../program/values.ts";
 
 export interface ExistingResource {
@@ -41,70 +41,40 @@ export function findExisting(existing: ExistingResources, type: string, id: stri
 export function existingOf(network: string | undefined, region: string, owner: string): ExistingResources {
   const { cidr, existing } = parse(network);
   if (existing === undefined) return new Map();
-  const all = Object.entries(existing.subnets ?? {}).flatMap(([zone, roles]) =>
+  const subnets = Object.entries(existing.subnets ?? {}).flatMap(([zone, roles]) =>
     Object.entries(roles).flatMap(([role, subnet]) => (subnet === undefined ? [] : [{ zone, role, ...subnet }])),
   );
   const ranges = [cidr ?? "", ...(existing.moreCidrs ?? [])];
-  if (!existing.id.startsWith("/"))
-    return new Map<string, ExistingResource>([
-      [
-        existing.id,
-        {
-          type: "aws:ec2/vpc:Vpc",
-          outputs: { cidrBlock: ranges[0] ?? "", ownerId: owner, enableDnsSupport: true, enableDnsHostnames: true },
-        },
-      ],
-      ...all.map(({ zone, role, id, cidr: range }): [string, ExistingResource] => [
-        id,
-        {
-          type: "aws:ec2/subnet:Subnet",
-          outputs: {
-            vpcId: existing.id,
-            availabilityZone: zone,
-            cidrBlock: range,
-            mapPublicIpOnLaunch: role === "public",
-            privateDnsHostnameTypeOnLaunch: "resource-name",
-          },
-        },
-      ]),
-    ]);
+  const found = new Map<string, ExistingResource>();
+  const add = (id: string, type: string, outputs: PropertyMap): void => void found.set(id, { type, outputs });
+  if (!existing.id.startsWith("/")) {
+    const dns = { enableDnsSupport: true, enableDnsHostnames: true };
+    add(existing.id, "aws:ec2/vpc:Vpc", { cidrBlock: ranges[0] ?? "", ownerId: owner, ...dns });
+    for (const { zone, role, id, cidr: cidrBlock } of subnets)
+      add(id, "aws:ec2/subnet:Subnet", {
+        vpcId: existing.id,
+        availabilityZone: zone,
+        cidrBlock,
+        mapPublicIpOnLaunch: role === "public",
+        privateDnsHostnameTypeOnLaunch: "resource-name",
+      });
+    return found;
+  }
   const group = existing.resourceGroup;
   const [subscription = ""] = /^\/subscriptions\/[^/]+/.exec(existing.id) ?? [];
-  return new Map<string, ExistingResource>([
-    [
-      existing.id,
-      {
-        type: "azure-native:network:VirtualNetwork",
-        outputs: {
-          name: existing.id.split("/").at(-1) ?? "",
-          location: region,
-          addressSpace: { addressPrefixes: ranges },
-          dhcpOptions: { dnsServers: [] },
-        },
-      },
-    ],
-    ...(group === undefined
-      ? []
-      : [
-          [
-            `${subscription}/resourceGroups/${group}`,
-            { type: "azure-native:resources:ResourceGroup", outputs: { name: group, location: region } },
-          ] satisfies [string, ExistingResource],
-        ]),
-    ...all.map(({ id, cidr: range }): [string, ExistingResource] => [
-      id,
-      {
-        type: "azure-native:network:Subnet",
-        outputs: {
-          name: id.split("/").at(-1) ?? "",
-          addressPrefix: range,
-          serviceEndpoints: ["Microsoft.KeyVault", "Microsoft.Storage"].map((service) => ({ service })),
-          delegations: [],
-          ipConfigurations: [],
-        },
-      },
-    ]),
-  ]);
+  const nameOf = (id: string): string => id.split("/").at(-1) ?? "";
+  add(existing.id, "azure-native:network:VirtualNetwork", {
+    name: nameOf(existing.id),
+    location: region,
+    addressSpace: { addressPrefixes: ranges },
+    dhcpOptions: { dnsServers: [] },
+  });
+  if (group !== undefined)
+    add(`${subscription}/resourceGroups/${group}`, "azure-native:resources:ResourceGroup", { name: group, location: region });
+  const serviceEndpoints = ["Microsoft.KeyVault", "Microsoft.Storage"].map((service) => ({ service }));
+  for (const { id, cidr: addressPrefix } of subnets)
+    add(id, "azure-native:network:Subnet", { name: nameOf(id), addressPrefix, serviceEndpoints, delegations: [], ipConfigurations: [] });
+  return found;
 }
 
 /** What a stack file says of the network; nothing when it says it wrongly, which the program then reports. */

@@ -21,13 +21,15 @@ export function uuid(...parts: readonly string[]): string {
   );
 }
 
+/** `length` bytes from the parts; for any length. */
+export function bytes(length: number, ...parts: readonly string[]): Buffer {
+  const blocks = Array.from({ length: Math.ceil(length / 32) }, (_, block) => digest(...parts, String(block)));
+  return Buffer.concat(blocks).subarray(0, length);
+}
+
 /** `length` characters of an alphabet from the parts; for any length. */
 export function characters(length: number, alphabet: string, ...parts: readonly string[]): string {
-  let text = "";
-  for (let block = 0; text.length < length; block++) {
-    for (const byte of digest(...parts, String(block))) text += alphabet[byte % alphabet.length] ?? "";
-  }
-  return text.slice(0, length);
+  return [...bytes(length, ...parts)].map((byte) => alphabet[byte % alphabet.length]).join("");
 }
 
 /** The name that a provider makes up when the program gives none: the logical name and seven hexadecimal digits (Pulumi's auto-naming). */

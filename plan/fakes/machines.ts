@@ -1,3 +1,7 @@
+import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
+import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
+import { AddressPool } from "./addresses.ts";
+
 export interface SimulatedVolume {
   /** `vol-…`, or the name of the disk; `undefined` for one that the machine makes itself. */
   readonly id: string | undefined;
@@ -47,10 +51,52 @@ export interface SimulatedMachine {
   readonly group: SimulatedGroup | undefined;
 }
 
-/** Number of the next machine of a group, by those that it has. */
-export function nextNumber(urn: string, running: readonly SimulatedMachine[]): number {
-  const numbers = running.filter((machine) => machine.urn === urn).map(({ name }) => Number(/\[(\d+)\]$/.exec(name)?.[1] ?? 0));
-  return Math.max(-1, ...numbers) + 1;
+/** What is asked of the resources of a program again and again. */
+export interface ProgramIndex {
+  readonly program: RecordedProgram;
+  /** Resources of a type, by name. */
+  readonly sorted: (type: string) => readonly RecordedResource[];
+  /** The resource of an id; Azure's ids do not depend on case. */
+  readonly find: (id: string | undefined) => RecordedResource | undefined;
+  readonly addresses: AddressPool;
+  readonly howMany: (group: SimulatedGroup) => number;
+  readonly running: readonly SimulatedMachine[];
+}
+
+/**
+ * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
+ * @param running machines that there are already: those of groups are others, with numbers and addresses of their own.
+ */
+export function programIndex(
+  program: RecordedProgram,
+  howMany: ProgramIndex["howMany"] = ({ desired }) => desired,
+  running: readonly SimulatedMachine[] = [],
+): ProgramIndex {
+  const byId = new Map(program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]])));
+  // Addresses that network interfaces and load balancers have.
+  const fixed = program.resources
+    .flatMap(({ outputs }) => [outputs, ...[...listOf(outputs.ipConfigurations), ...listOf(outputs.frontendIPConfigurations)].map(mapOf)])
+    .flatMap(({ privateIp, privateIPAddress }) => textOf(privateIp) ?? textOf(privateIPAddress) ?? []);
+  return {
+    program,
+    sorted: (type) => resourcesOfType(program, type).toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    find: (id) => byId.get(id?.toLowerCase() ?? ""),
+    addresses: new AddressPool([...fixed, ...running.map(({ privateIp }) => privateIp)]),
+    howMany,
+    running,
+  };
+}
+
+/** Numbers of the machines of a group, after those that it has. */
+export function groupNumbers({ howMany, running }: ProgramIndex, urn: string, group: SimulatedGroup): readonly number[] {
+  const taken = running.filter((machine) => machine.urn === urn).map(({ name }) => Number(/\[(\d+)\]$/.exec(name)?.[1] ?? 0));
+  const first = Math.max(-1, ...taken) + 1;
+  return Array.from({ length: howMany(group) }, (_, place) => first + place);
+}
+
+/** Tags as texts. */
+export function textsIn(value: PropertyValue | undefined): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(mapOf(value)).map(([key, item]) => [key, textOf(item) ?? ""]));
 }
 
 export interface StoredSecret {

@@ -1,5 +1,5 @@
 import type { SimulatedResource } from "../program/engine.ts";
-import type { ResourceRequest } from "../program/request.ts";
+import type { ResourceRequest } from "../program/recorded.ts";
 import type { ExistingResources } from "./existing.ts";
 
 /**

@@ -1,5 +1,5 @@
 import { mapOf, type PropertyMap, Secret } from "../program/values.ts";
-import { characters, digest, uuid } from "./identifiers.ts";
+import { bytes, characters, uuid } from "./identifiers.ts";
 import type { SimulatedProvider } from "./provider.ts";
 
 const lower = "abcdefghijklmnopqrstuvwxyz";
@@ -25,8 +25,8 @@ export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
         },
       };
     case "random:index/randomBytes:RandomBytes": {
-      const bytes = bytesOf(seed, lengthOf(inputs));
-      return { id: "none", outputs: { base64: new Secret(bytes.toString("base64")), hex: new Secret(bytes.toString("hex")) } };
+      const value = bytes(lengthOf(inputs), seed);
+      return { id: "none", outputs: { base64: new Secret(value.toString("base64")), hex: new Secret(value.toString("hex")) } };
     }
     case "random:index/randomUuid:RandomUuid": {
       const result = uuid(seed);
@@ -50,9 +50,4 @@ function alphabet(inputs: PropertyMap): string {
     inputs.numeric === false || inputs.number === false ? "" : digits,
     inputs.special === false ? "" : extra,
   ].join("");
-}
-
-function bytesOf(seed: string, length: number): Buffer {
-  const blocks = Array.from({ length: Math.ceil(length / 32) }, (_, block) => digest(seed, String(block)));
-  return Buffer.concat(blocks).subarray(0, length);
 }

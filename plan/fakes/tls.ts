@@ -13,9 +13,9 @@ import { sha256WithRSAEncryption } from "@peculiar/asn1-rsa";
 import { AsnConvert } from "@peculiar/asn1-schema";
 import type { Name, SubjectAlternativeName, SubjectPublicKeyInfo } from "@peculiar/asn1-x509";
 import type { SimulatedResource } from "../program/engine.ts";
-import type { ResourceRequest } from "../program/request.ts";
+import type { ResourceRequest } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, Secret, textOf } from "../program/values.ts";
-import { digest, hex } from "./identifiers.ts";
+import { bytes, digest, hex } from "./identifiers.ts";
 import type { CertificateMode, SimulatedContext } from "./provider.ts";
 import {
   certificate,
@@ -130,11 +130,10 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   const modulusLength = typeof inputs.rsaBits === "number" ? inputs.rsaBits : 2048;
   if (mode === "real") return generateKeyPairSync("rsa", { modulusLength }).privateKey;
   // Numbers of the right length that are no key: nothing is signed with it, and every run has the same.
-  const number = (part: string, bytes: number): string => {
-    const all = Buffer.concat([...Array(Math.ceil(bytes / 32)).keys()].map((index) => digest(urn, part, String(index))));
-    const own = all.subarray(0, bytes);
+  const number = (part: string, length: number): string => {
+    const own = bytes(length, urn, part);
     own.writeUInt8(own.readUInt8(0) | 0x80, 0);
-    own.writeUInt8(own.readUInt8(bytes - 1) | 1, bytes - 1);
+    own.writeUInt8(own.readUInt8(length - 1) | 1, length - 1);
     return own.toString("base64url");
   };
   const whole = modulusLength / 8;

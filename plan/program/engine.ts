@@ -4,9 +4,16 @@ import type { ErrorHook, ResourceHook } from "@pulumi/pulumi/resource.js";
 import type { ICallbackServer } from "@pulumi/pulumi/runtime/callbacks.js";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import state from "@pulumi/pulumi/runtime/state.js";
-import type { RecordedMessage, RecordedProgram, RecordedResource } from "./recorded.ts";
-import { stackType } from "./recorded.ts";
-import { existingRequest, type ProgramPlace, type ResourceRequest, readRequest } from "./request.ts";
+import {
+  existingRequest,
+  type ProgramPlace,
+  type RecordedMessage,
+  type RecordedProgram,
+  type RecordedResource,
+  type ResourceRequest,
+  readRequest,
+  stackType,
+} from "./recorded.ts";
 import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
 /** What a cloud answers when a resource is made. */
@@ -28,22 +35,29 @@ export type RecordedHook = ResourceHook | ErrorHook;
 /** Severities of the engine's log by their number; 0, debug, is the SDK talking to itself. */
 const severities: Readonly<Record<number, RecordedMessage["severity"]>> = { 1: "info", 2: "warning", 3: "error" };
 
-interface RegisterResponse {
-  getUrn(): string;
+type ReadResponse = ReturnType<typeof known>;
+
+interface RegisterResponse extends ReadResponse {
   getId(): string;
-  getObject(): { toJavaScript(): unknown };
   getPropertydependenciesMap(): undefined;
   getResult(): number;
-  getUnknown(): boolean;
-}
-
-interface ReadResponse {
-  getUrn(): string;
-  getProperties(): { toJavaScript(): unknown };
-  getUnknown(): boolean;
 }
 
 type Callback<T> = (error: Error | null, response: T) => void;
+
+function answerOrFail<T>(callback: Callback<T | undefined>, answer: () => T): void {
+  try {
+    callback(null, answer());
+  } catch (error) {
+    callback(error instanceof Error ? error : new Error(String(error)), undefined);
+  }
+}
+
+/** What the SDK asks of an answer about a resource; a new one is asked for its object, one that was read for its properties. */
+function known(urn: string, outputs: PropertyMap) {
+  const wire = { toJavaScript: () => toWire(outputs) };
+  return { getUrn: () => urn, getObject: () => wire, getProperties: () => wire, getUnknown: () => false };
+}
 
 /**
  * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the simulated cloud says.
@@ -123,37 +137,24 @@ export class RecordingEngine {
   }
 
   #registerResource(request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>): void {
-    try {
+    answerOrFail(callback, () => {
       const read = readRequest(this.place, request);
       if (this.#resources.has(read.urn)) throw new Error(`two resources have the URN ${read.urn}`);
       const { id, outputs } = this.#answer(read);
       this.#resources.set(read.urn, { ...read, id, outputs });
-      const wire = toWire(outputs);
-      callback(null, {
-        getUrn: () => read.urn,
-        getId: () => id ?? "",
-        getObject: () => ({ toJavaScript: () => wire }),
-        getPropertydependenciesMap: () => undefined,
-        getResult: () => 0,
-        getUnknown: () => false,
-      });
-    } catch (error) {
-      callback(error instanceof Error ? error : new Error(String(error)), undefined);
-    }
+      const more = { getId: () => id ?? "", getPropertydependenciesMap: () => undefined, getResult: () => 0 };
+      return { ...known(read.urn, outputs), ...more };
+    });
   }
 
   /** A resource that this program did not make, such as a subnet or a stack: its outputs are known in a preview as well. */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
-    try {
+    answerOrFail(callback, () => {
       const read = existingRequest(this.place, request);
-      const { urn } = read;
       const { id, outputs } = this.#simulate(read);
-      this.#resources.set(urn, { ...read, id, outputs });
-      const wire = toWire(outputs);
-      callback(null, { getUrn: () => urn, getProperties: () => ({ toJavaScript: () => wire }), getUnknown: () => false });
-    } catch (error) {
-      callback(error instanceof Error ? error : new Error(String(error)), undefined);
-    }
+      this.#resources.set(read.urn, { ...read, id, outputs });
+      return known(read.urn, outputs);
+    });
   }
 
   #answer(request: ResourceRequest): { readonly id: string | undefined; readonly outputs: PropertyMap } {

@@ -2,11 +2,10 @@ import type { Operation } from "../calls/aws.ts";
 import { type ExistingResources, findExisting } from "../fakes/existing.ts";
 import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
-import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
-import { plainRequest, type ResourceRequest } from "../program/request.ts";
+import { plainRequest, type RecordedProgram, type RecordedResource, type ResourceRequest } from "../program/recorded.ts";
 import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
-import { type DiffQuestion, difference, differentPaths, refusedInputs, resetInputs } from "./diff.ts";
+import { countedOutput, type DiffQuestion, differentPaths, refusedInputs, updatedOutputs } from "./diff.ts";
 
 /** Which resource a call is about. */
 export interface Subject {
@@ -20,12 +19,6 @@ interface Made {
   readonly id: string;
   readonly outputs: PropertyMap;
 }
-
-/** Outputs that count the writes of a resource. A change of tags alone makes no version of a template. */
-const counters: Readonly<Record<string, { readonly output: string; readonly uncounted: readonly string[] }>> = {
-  "aws:ec2/launchTemplate:LaunchTemplate": { output: "latestVersion", uncounted: ["tags"] },
-  "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
-};
 
 /** Observer of what an engine does to the simulated clouds. */
 export interface CloudWatch {
@@ -163,20 +156,8 @@ export class ServedCloud {
     if (refused.length > 0) throw new Error(`${id}: changing ${refused.join(", ")} is not allowed`);
     const request = { ...old.request, inputs };
     this.#ask("update", request, id, old.outputs);
-    const made = this.#simulate(request);
-    const counter = counters[subject.type]?.output;
-    const count = counter === undefined ? undefined : old.outputs[counter];
-    const more = countedOutput(subject.type, question) === undefined ? 0 : 1;
-    const outputs = this.#withReadBack(
-      request,
-      {
-        ...inputs,
-        ...made.outputs,
-        ...resetInputs({ type: subject.type, ...question }),
-        ...(counter === undefined || typeof count !== "number" ? {} : { [counter]: count + more }),
-      },
-      "create",
-    );
+    const changed = updatedOutputs({ type: subject.type, ...question }, old.outputs);
+    const outputs = this.#withReadBack(request, { ...inputs, ...this.#simulate(request).outputs, ...changed }, "create");
     this.#made.set(key, { request, id, outputs });
     this.#completed(subject, { id, outputs });
     return outputs;
@@ -231,14 +212,6 @@ function keyOf({ type }: Subject, id: string, inputs: PropertyMap): string {
   return [type, id.replace(namedOnce, "$1"), ...(typeof group === "string" ? [group] : [])].join(" ");
 }
 
-/** The output that this update counts up. */
-export function countedOutput(type: string, question: Omit<DiffQuestion, "type">): string | undefined {
-  const counter = counters[type];
-  if (counter === undefined) return undefined;
-  const changed = difference({ type, ...question }).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");
-  return changed.some((input) => !counter.uncounted.includes(input)) ? counter.output : undefined;
-}
-
 /** Outputs of a resource that a preview would make: its inputs; everything else that it gives is not known yet. */
 export function previewCreate(type: string, inputs: PropertyMap): PropertyMap {
   const outputs = [...declaredResource(type).outputs.keys()].map((name): [string, PropertyValue] => [name, unknown]);
@@ -255,6 +228,6 @@ export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">
     const kept = ["name", "location"].filter((name) => oldOutputs[name] !== undefined);
     return { ...previewCreate(type, inputs), ...Object.fromEntries(kept.map((name) => [name, oldOutputs[name] ?? unknown])) };
   }
-  const counted = countedOutput(type, question);
+  const counted = countedOutput({ type, ...question });
   return { ...oldOutputs, ...inputs, ...(counted === undefined ? {} : { [counted]: unknown }) };
 }

@@ -28,15 +28,36 @@ export interface DiffQuestion {
   readonly ignoreChanges: readonly string[];
 }
 
+/** Outputs that count the writes of a resource. A change of tags alone makes no version of a template. */
+const counters: Readonly<Record<string, { readonly output: string; readonly uncounted: readonly string[] }>> = {
+  "aws:ec2/launchTemplate:LaunchTemplate": { output: "latestVersion", uncounted: ["tags"] },
+  "aws:ssm/parameter:Parameter": { output: "version", uncounted: ["tags"] },
+};
+
+/** The output that this update counts up. */
+export function countedOutput(question: DiffQuestion): string | undefined {
+  const counter = counters[question.type];
+  const changed = difference(question).changes.map(({ path }) => path.split(/[.[]/)[0] ?? "");
+  return changed.some((input) => counter?.uncounted.includes(input) === false) ? counter?.output : undefined;
+}
+
 /**
- * Inputs that the cloud sets back with an update in place, since the provider sends them only where they change. Tags alone are another
- * call.
+ * Outputs that an update in place gives beside those of a new resource: what it counts, and inputs that the cloud sets back, since the
+ * provider sends them only where they change. Tags alone are another call.
+ *
+ * @param found outputs that the cloud has; default those of the state
  */
-export function resetInputs(question: DiffQuestion): PropertyMap {
+export function updatedOutputs(question: DiffQuestion, found = question.oldOutputs): PropertyMap {
+  const { type, oldInputs } = question;
   const changed = difference(question).changes.map(({ path }) => path);
-  if (changed.every((path) => concerns(path, "tags"))) return {};
-  const resets = Object.entries(replacementRow(question.type)?.resets ?? {});
-  return Object.fromEntries(resets.filter(([key]) => key in question.oldInputs && !changed.includes(key)));
+  const counter = counters[type]?.output ?? "";
+  const count = found[counter];
+  const more = countedOutput(question) === undefined ? 0 : 1;
+  const resets = changed.every((path) => concerns(path, "tags")) ? [] : Object.entries(replacementRow(type)?.resets ?? {});
+  return {
+    ...(typeof count === "number" ? { [counter]: count + more } : {}),
+    ...Object.fromEntries(resets.filter(([key]) => key in oldInputs && !changed.includes(key))),
+  };
 }
 
 /**

@@ -1,11 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { SimulatedCloud } from "../program/engine.ts";
-import type { RecordedResource } from "../program/recorded.ts";
-import type { ResourceRequest } from "../program/request.ts";
+import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
 import { type PropertyValue, reveal } from "../program/values.ts";
 import { concerns } from "../replacement/table.ts";
-import { countedOutput } from "./cloud.ts";
-import { difference, resetInputs } from "./diff.ts";
+import { difference, updatedOutputs } from "./diff.ts";
 
 /** What another update does to a resource of the state. */
 export type Fate = "stays" | "changed" | "replaced";
@@ -47,11 +45,7 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
       return { id, outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs };
     }
     const { type, inputs, options } = request;
-    const question = { oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: options.ignoreChanges };
-    const counter = countedOutput(type, question);
-    const count = counter === undefined ? undefined : old.outputs[counter];
-    const counted = counter === undefined || typeof count !== "number" ? {} : { [counter]: count + 1 };
-    const reset = resetInputs({ type, ...question });
-    return { id: old.id, outputs: { ...simulate(request).outputs, ...counted, ...reset } };
+    const question = { type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: options.ignoreChanges };
+    return { id: old.id, outputs: { ...simulate(request).outputs, ...updatedOutputs(question) } };
   };
 }

@@ -61,15 +61,11 @@ function unary<Q, A>(answer: (request: Q) => A) {
 
 /** What the engine keeps of a resource that is only half made (sdk/go/common/resource/plugin/provider_plugin.go: parseError). */
 function partsOf({ id, outputs, message }: HalfDone): Metadata {
-  const half = new messages.ErrorResourceInitFailed();
-  half.setId(id);
+  const half = new messages.ErrorResourceInitFailed().setId(id).setReasonsList([message]);
   half.setProperties(write(outputs));
-  half.setReasonsList([message]);
   const detail = new anything.Any();
   detail.pack(half.serializeBinary(), "pulumirpc.ErrorResourceInitFailed");
-  const answer = new statuses.Status();
-  answer.setCode(status.UNKNOWN);
-  answer.setMessage(message);
+  const answer = new statuses.Status().setCode(status.UNKNOWN).setMessage(message);
   answer.addDetails(detail);
   const metadata = new Metadata();
   metadata.set("grpc-status-details-bin", Buffer.from(answer.serializeBinary()));
@@ -90,22 +86,12 @@ const write = (properties: PropertyMap): struct.Struct =>
 /** The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
-    handshake: unary((_: messages.ProviderHandshakeRequest) => {
-      const answer = new messages.ProviderHandshakeResponse();
-      answer.setAcceptSecrets(true);
-      return answer;
-    }),
+    handshake: unary((_: messages.ProviderHandshakeRequest) => new messages.ProviderHandshakeResponse().setAcceptSecrets(true)),
     attach: unary((_: plugin.PluginAttach) => new empty.Empty()),
-    getPluginInfo: unary((_: empty.Empty) => {
-      const info = new plugin.PluginInfo();
-      info.setVersion(versionOf(packageName));
-      return info;
-    }),
-    getSchema: unary((_: messages.GetSchemaRequest) => {
-      const answer = new messages.GetSchemaResponse();
-      answer.setSchema(JSON.stringify({ name: packageName, version: versionOf(packageName) }));
-      return answer;
-    }),
+    getPluginInfo: unary((_: empty.Empty) => new plugin.PluginInfo().setVersion(versionOf(packageName))),
+    getSchema: unary((_: messages.GetSchemaRequest) =>
+      new messages.GetSchemaResponse().setSchema(JSON.stringify({ name: packageName, version: versionOf(packageName) })),
+    ),
     checkConfig: unary((request: messages.CheckRequest) => checked(request, withoutVersion(read(request.getNews())))),
     diffConfig: unary((request: messages.DiffRequest) => {
       const { changes } = difference({ ...questionOf(request), type: request.getType() });
@@ -113,10 +99,7 @@ function methods(packageName: string, cloud: ServedCloud) {
     }),
     configure: unary((request: messages.ConfigureRequest) => {
       cloud.configure(packageName, read(request.getArgs()));
-      const answer = new messages.ConfigureResponse();
-      answer.setAcceptsecrets(true);
-      answer.setSupportspreview(true);
-      return answer;
+      return new messages.ConfigureResponse().setAcceptsecrets(true).setSupportspreview(true);
     }),
     check: unary((request: messages.CheckRequest) => checked(request, read(request.getNews()))),
     diff: unary((request: messages.DiffRequest) => {
@@ -184,12 +167,7 @@ function checked(request: messages.CheckRequest, inputs: PropertyMap): messages.
   const news = request.getNews();
   if (news !== undefined) answer.setInputs(news);
   answer.setFailuresList(
-    wrongInputs(request.getType(), inputs).map(({ path, reason }) => {
-      const failure = new messages.CheckFailure();
-      failure.setProperty(path);
-      failure.setReason(reason);
-      return failure;
-    }),
+    wrongInputs(request.getType(), inputs).map(({ path, reason }) => new messages.CheckFailure().setProperty(path).setReason(reason)),
   );
   return answer;
 }
@@ -212,17 +190,15 @@ const kinds = {
 
 function different(changes: readonly Change[], deleteBeforeReplace: boolean): messages.DiffResponse {
   const top = (some: readonly Change[]) => [...new Set(some.map(({ path }) => path.split(/[.[]/)[0] ?? ""))].sort();
-  const answer = new messages.DiffResponse();
   const { DIFF_NONE, DIFF_SOME } = messages.DiffResponse.DiffChanges;
-  answer.setChanges(changes.length === 0 ? DIFF_NONE : DIFF_SOME);
-  answer.setDiffsList(top(changes));
-  answer.setReplacesList(top(changes.filter(({ replaces }) => replaces)));
-  answer.setDeletebeforereplace(deleteBeforeReplace);
-  answer.setHasdetaileddiff(true);
+  const answer = new messages.DiffResponse()
+    .setChanges(changes.length === 0 ? DIFF_NONE : DIFF_SOME)
+    .setDiffsList(top(changes))
+    .setReplacesList(top(changes.filter(({ replaces }) => replaces)))
+    .setDeletebeforereplace(deleteBeforeReplace)
+    .setHasdetaileddiff(true);
   for (const { path, kind, replaces, inState } of changes) {
-    const detail = new messages.PropertyDiff();
-    detail.setKind(kinds[kind][replaces ? 1 : 0]);
-    detail.setInputdiff(!inState);
+    const detail = new messages.PropertyDiff().setKind(kinds[kind][replaces ? 1 : 0]).setInputdiff(!inState);
     answer.getDetaileddiffMap().set(path, detail);
   }
   return answer;

@@ -1,7 +1,79 @@
 import { awsRows } from "./aws.ts";
 import { azureRows } from "./azure.ts";
-import { kubernetesProvider, kubernetesRow, otherRows } from "./others.ts";
 import { type ReplacementRow, row } from "./row.ts";
+
+const signed = "internal/provider/common_cert.go";
+const subject = ["privateKeyPem", "subject", "dnsNames", "ipAddresses", "uris"];
+
+/**
+ * hashicorp/terraform-provider-tls and hashicorp/terraform-provider-random, internal/provider, which @pulumi/tls and @pulumi/random bridge.
+ * A certificate is also replaced when its time to renew has come, which no comparison of inputs shows.
+ */
+const otherRows: Readonly<Record<string, ReplacementRow>> = {
+  "random:index/randomBytes:RandomBytes": row("internal/provider/resource_bytes.go", ["length", "keepers"], {
+    data: "what is encrypted with these bytes",
+  }),
+  "random:index/randomPassword:RandomPassword": row("internal/provider/resource_password.go", [
+    ...["length", "lower", "upper", "numeric", "special", "minLower", "minUpper", "minNumeric", "minSpecial"],
+    ...["overrideSpecial", "keepers"],
+  ]),
+  "random:index/randomString:RandomString": row("internal/provider/resource_string.go", [
+    ...["length", "lower", "upper", "numeric", "special", "minLower", "minUpper", "minNumeric", "minSpecial"],
+    ...["overrideSpecial", "keepers"],
+  ]),
+  "tls:index/privateKey:PrivateKey": row("internal/provider/resource_private_key.go", ["algorithm", "ecdsaCurve", "rsaBits"]),
+  "tls:index/certRequest:CertRequest": row("internal/provider/resource_cert_request.go", subject),
+  "tls:index/selfSignedCert:SelfSignedCert": row(signed, [
+    ...subject,
+    ...["allowedUses", "validityPeriodHours", "isCaCertificate", "setSubjectKeyId", "setAuthorityKeyId"],
+  ]),
+  "tls:index/locallySignedCert:LocallySignedCert": row(signed, [
+    ...["certRequestPem", "caCertPem", "caPrivateKeyPem", "allowedUses", "validityPeriodHours", "isCaCertificate"],
+    "setSubjectKeyId",
+  ]),
+};
+
+const source = "provider/pkg/provider/diff.go";
+const named = ["metadata.name", "metadata.namespace"];
+
+/** By kind, what is replaced besides an object of another name or namespace. */
+const kinds: Readonly<Record<string, readonly string[]>> = {
+  "apps/v1:DaemonSet": ["spec.selector"],
+  "apps/v1:Deployment": ["spec.selector"],
+  "batch/v1:Job": ["spec.completions", "spec.parallelism", "spec.selector", "spec.template"],
+  "core/v1:PersistentVolumeClaim": ["spec.accessModes", "spec.selector", "spec.storageClassName", "spec.volumeName"],
+  // Its data too, unless the provider's enableSecretMutable is on, which InCluster sets; likewise for a ConfigMap.
+  "core/v1:Secret": ["type"],
+  "core/v1:Service": ["spec.clusterIP"],
+  "rbac.authorization.k8s.io/v1:ClusterRoleBinding": ["roleRef"],
+  "rbac.authorization.k8s.io/v1:RoleBinding": ["roleRef"],
+  "storage.k8s.io/v1:StorageClass": ["parameters", "provisioner"],
+};
+
+const data: Readonly<Record<string, string>> = {
+  "core/v1:Namespace": "everything in the namespace",
+  "core/v1:PersistentVolumeClaim": "what lies on its volume",
+  "storage.k8s.io/v1:CSIDriver": "the way to mount volumes of this driver",
+  "node.k8s.io/v1:RuntimeClass": "the class: pods that name it are refused from then on",
+  "apiextensions.k8s.io/v1:CustomResourceDefinition": "all objects of this kind",
+};
+
+/**
+ * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of its own is replaced
+ * by its name and namespace only; what the API server refuses beyond, components/kubernetes/addOn.ts declares.
+ */
+function kubernetesRow(type: string): ReplacementRow | undefined {
+  const [provider, ...rest] = type.split(":");
+  const kind = rest.join(":");
+  const lost = data[kind];
+  if (provider !== "kubernetes" || rest.length !== 2) return undefined;
+  return row(source, [...named, ...(kinds[kind] ?? [])], lost === undefined ? {} : { data: lost });
+}
+
+/** Its objects are another cluster's when the cluster is another one. */
+const kubernetesProvider: Readonly<Record<string, ReplacementRow>> = {
+  "pulumi:providers:kubernetes": row("provider/pkg/provider/provider.go", ["clusterIdentifier"]),
+};
 
 const rows: Readonly<Record<string, ReplacementRow>> = {
   ...awsRows,

@@ -5,8 +5,7 @@ import { fromJson } from "../../components/model/json.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { billedOf } from "../billed.ts";
-import type { ObjectStore } from "../decode/scriptsObject.ts";
-import { decodeUserData } from "../decode/userData.ts";
+import { decodeUserData, type ObjectStore } from "../decode/userData.ts";
 import type { SimulatedMachine } from "../fakes/machines.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
@@ -75,7 +74,7 @@ export function buildPlan({ stack, spec, program, machines, objects, asOf, encry
     },
     pools: spec.pools.map(planPool),
     machines: kinds,
-    resources: [...program.resources].sort((a, b) => compare(a.urn, b.urn)).map(planResource),
+    resources: program.resources.toSorted((a, b) => (a.urn < b.urn ? -1 : 1)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
     billed: billedOf(program, kinds),
@@ -100,11 +99,6 @@ function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial
         }),
     ...(dns === undefined ? {} : { dns: { servers: dns.servers, searchDomain: dns.searchDomain ?? null } }),
   };
-}
-
-/** Orders texts by their code units, the same on every machine. */
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function planPool(pool: PoolSpec): PlanPool {
@@ -185,7 +179,7 @@ function printable(value: PropertyValue): unknown {
   if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
   return Object.fromEntries(
     Object.entries(value)
-      .sort(([a], [b]) => compare(a, b))
+      .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, item]) => [
         name,
         userDataProperties.includes(name) && typeof item === "string" ? describeUserData(item) : printable(item),

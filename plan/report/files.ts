@@ -1,5 +1,4 @@
 import type { Plan } from "../plan.ts";
-import { planJson } from "./json.ts";
 import { planMarkdown } from "./markdown.ts";
 import type { Comparison } from "./page/comparison.ts";
 import { planHtml } from "./page/html.ts";
@@ -32,4 +31,9 @@ export function relativePath(path: string): string {
     .split(/[\\/]+/)
     .filter((part) => part !== "" && part !== "." && part !== "..")
     .join("/");
+}
+
+/** The plan as `plan.json`. The same plan gives the same bytes. */
+export function planJson(plan: Plan): string {
+  return `${JSON.stringify(plan, null, 2)}\n`;
 }

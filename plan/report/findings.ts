@@ -1,10 +1,8 @@
 import { type Finding, type Level, levels } from "../finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
-import { contentRules } from "./rules/content.ts";
-import { identityRules } from "./rules/identity.ts";
+import { contentRules, sizeRules } from "./rules/content.ts";
 import type { FindingInput, Found } from "./rules/rule.ts";
-import { sizeRules } from "./rules/sizes.ts";
-import { stackRules } from "./rules/stack.ts";
+import { identityRules, stackRules } from "./rules/stack.ts";
 
 export type { FindingInput } from "./rules/rule.ts";
 export { type Level, levels };

@@ -1,12 +1,11 @@
 import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { awsObjects } from "../fakes/awsObjects.ts";
+import { awsObjects } from "../fakes/awsAccess.ts";
 import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
 import type { Plan } from "../plan.ts";
-import { runProgram } from "../program/runProgram.ts";
-import { requireSameResources } from "../program/sameResources.ts";
+import { requireSameResources, runProgram } from "../program/runProgram.ts";
 import { buildPlan, type PlanInput } from "./build.ts";
 
 export interface PlanRequest {

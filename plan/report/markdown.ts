@@ -2,8 +2,7 @@ import { ports } from "../../components/model/ports.ts";
 import { billedLines } from "../billed.ts";
 import { groupFindings } from "../finding.ts";
 import type { Plan, PlanMachine } from "../plan.ts";
-import { countByProvider, madeResources } from "./summary.ts";
-import { apiAccess } from "./tree.ts";
+import { apiAccess, countByProvider, madeResources } from "./summary.ts";
 
 /** The plan as Markdown for a pull request: GitHub renders the tables and the Mermaid picture. */
 export function planMarkdown(plan: Plan): string {

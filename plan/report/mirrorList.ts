@@ -65,9 +65,9 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
         checksumUrl: digest === null ? (checksumUrl ?? null) : null,
         mirror: artifacts === undefined ? null : downloadUrl(url, artifacts),
       }))
-      .sort((a, b) => compare(a.url, b.url)),
+      .sort((a, b) => (a.url < b.url ? -1 : 1)),
     images: [...images]
-      .sort(compare)
+      .sort()
       .map((reference) => ({
         reference,
         digest: reference.split("@")[1] ?? null,
@@ -79,10 +79,6 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
 /** References in a file of a machine: of the images that the lock file knows. */
 function referencesIn(text: string, lock: readonly Artifact[]): readonly string[] {
   return lock.filter((artifact) => isImage(artifact) && text.includes(artifact.url)).map(({ url }) => url);
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 /** A list as text: one line per file and image, columns parted by a tab; `-` for a digest that is not recorded. */

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import { type Check, CheckSkipped, expect } from "../../checks/check.ts";
-import type { DecodedFile } from "../../plan/decode/machine.ts";
+import type { DecodedFile } from "../../plan/decode/userData.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import { hostPath } from "../host/command.ts";
 import { checkConfigs } from "../programs/checkers/check.ts";

@@ -1,10 +1,10 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { waitingContainer } from "../../checks/cluster/pods.ts";
+import { waitingContainer } from "../../checks/cluster/api.ts";
 import { issuerPaths, sampleAccount, tokenAudiences } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import { publicObject, rolesFor } from "../../plan/fakes/awsTokens.ts";
-import { identitiesFor, publicBlob } from "../../plan/fakes/azureTokens.ts";
+import { publicObject, rolesFor } from "../../plan/fakes/awsAccess.ts";
+import { identitiesFor, publicBlob } from "../../plan/fakes/azureAccess.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import { limitsMs } from "../host/limits.ts";

@@ -1,5 +1,5 @@
 import { expect } from "../../checks/check.ts";
-import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
+import { checkPod, waitingContainer } from "../../checks/cluster/api.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { RehearsalCheck } from "./context.ts";

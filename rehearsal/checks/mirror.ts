@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { registryFolder } from "../../checks/facts.ts";
-import { type DecodedFile, fileContent } from "../../plan/decode/machine.ts";
+import { type DecodedFile, fileContent } from "../../plan/decode/userData.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import { placeOnMirror } from "../clouds/mirror.ts";
 import type { MirrorOnly } from "../clouds/mirrorOnly.ts";

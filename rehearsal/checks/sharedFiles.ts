@@ -1,5 +1,5 @@
 import { CheckFailure, expect } from "../../checks/check.ts";
-import type { DecodedFile } from "../../plan/decode/machine.ts";
+import type { DecodedFile } from "../../plan/decode/userData.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 
 /** A file with every machine that received exactly this text under this path. */

@@ -1,5 +1,5 @@
 import { expect, expectEqual } from "../../checks/check.ts";
-import { checkPod, waitingContainer } from "../../checks/cluster/pods.ts";
+import { checkPod, waitingContainer } from "../../checks/cluster/api.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { hasAnswer, retryWhileUnavailable } from "../api/retry.ts";
 import type { Cluster } from "../cluster/cluster.ts";

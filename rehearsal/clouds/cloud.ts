@@ -1,5 +1,5 @@
 import type { Cidr } from "../../components/model/cidr.ts";
-import type { ObjectStore } from "../../plan/decode/scriptsObject.ts";
+import type { ObjectStore } from "../../plan/decode/userData.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { HealthRules } from "../host/loadBalancer.ts";

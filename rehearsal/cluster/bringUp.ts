@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { addressAt, type Cidr, cidr, contains } from "../../components/model/cidr.ts";
-import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type ArtifactFiles, artifactFiles, artifactServer, parseArtifacts, substituteDigests } from "../clouds/artifacts.ts";

@@ -1,7 +1,7 @@
 import { chmod, mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { shellQuote } from "../../components/machine/linux/shell.ts";
-import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { readMachineFile, writeMachineFile } from "../host/machineFiles.ts";

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import type { DecodedUserData } from "../../plan/decode/machine.ts";
+import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { Api } from "../api/client.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { windowsBuilds } from "../../checks/facts.ts";
-import { type DecodedUserData, fileContent } from "../../plan/decode/machine.ts";
+import { type DecodedUserData, fileContent } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { Hardware } from "../host/hardware.ts";
 import { limitsMs } from "../host/limits.ts";

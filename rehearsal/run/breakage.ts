@@ -1,5 +1,4 @@
-import type { DecodedUserData } from "../../plan/decode/machine.ts";
-import { decodeUserData } from "../../plan/decode/userData.ts";
+import { type DecodedUserData, decodeUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { MirrorList } from "../../plan/report/mirrorList.ts";
 import type { KubernetesObject } from "../api/apply.ts";

@@ -2,7 +2,7 @@ import { parse, stringify } from "yaml";
 import { z } from "zod";
 import { uninitializedTaintKey } from "../../checks/facts.ts";
 import { patchesFolder } from "../../components/machine/linux/staticPodPatches.ts";
-import type { DecodedFile } from "../../plan/decode/machine.ts";
+import type { DecodedFile } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { nameOf } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";

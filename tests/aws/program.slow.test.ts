@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import { awsObjects, storedObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
-import { awsObjects, storedObjects } from "../../plan/fakes/awsObjects.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { Secret, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, runStack, shortUrn } from "../support/mocks.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { V1DaemonSet, V1Deployment, V1Pod } from "@kubernetes/client-node";
 import { awaitsFirstProbe, podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
-import { emptied } from "../../verify/cluster.ts";
+import { emptied } from "../../verify/verify.ts";
 
 const labels = { app: "web" };
 function deployment(status: V1Deployment["status"]): V1Deployment {

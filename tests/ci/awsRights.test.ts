@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { deployPolicies, driftPolicy, previewPolicy } from "../../ci/awsPolicies.ts";
-import type { StackScope } from "../../ci/awsStackScope.ts";
+import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
 import { purposes } from "../../ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
 
@@ -19,8 +18,8 @@ const scope = {
 } satisfies StackScope;
 
 describe("the rights of the workflows on AWS", () => {
-  const { state, look, resources } = deployPolicies(scope);
-  const policies = { preview: previewPolicy(scope), drift: driftPolicy(scope), state, look, resources };
+  const { state, look, resources } = made.deploy(scope);
+  const policies = { ...made.preview(scope), ...made.drift(scope), state, look, resources };
 
   for (const [name, document] of Object.entries(policies))
     it(`${name}: fit into a policy`, () => {

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { policiesOf } from "../../ci/awsPolicies.ts";
-import type { StackScope } from "../../ci/awsStackScope.ts";
+import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
 import { type Purpose, purposes } from "../../ci/environments.ts";
 import { scopeOf, workflowDeployer } from "../../cli/deployer.ts";
 import type { PolicyDocument } from "../../components/aws/policyDocument.ts";
@@ -95,7 +94,7 @@ describe("the rights of the workflows, against the calls of every stack", functi
     for (const { name, config } of stacksOf("aws")) {
       const scope = scopeOf(name, config);
       for (const purpose of purposes) {
-        const policies = Object.values(policiesOf(purpose, scope));
+        const policies = Object.values(made[purpose](scope));
         for (const { Effect, Action } of policies.flatMap(({ Statement }) => Statement))
           if (Effect === "Allow") for (const action of Action) given.add(action);
         const calls: Call[] = [...ofState(purpose, scope)];

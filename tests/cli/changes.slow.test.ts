@@ -10,7 +10,7 @@ import { bareChange, changesJson, parseChanges, type StackChange, statuses } fro
 import { UsageError } from "../../cli/exit.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
-import { planJson } from "../../plan/report/json.ts";
+import { planJson } from "../../plan/report/files.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { planOf } from "../support/planOf.ts";
 import { stackConfig, stackDir } from "../support/stacks.ts";
@@ -350,10 +350,10 @@ Resources: + 1
   });
 
   it("is made without a package: what runs beside the token comes with Node or from this repository", () => {
-    for (const name of ["comment.ts", "stackChange.ts", "table.ts"]) {
+    for (const name of ["comment.ts", "stackChange.ts"]) {
       const code = readFileSync(path.join(root, "cli/changes", name), "utf8");
       const imports = [...code.matchAll(/from "([^"]+)"/g)].map(([, module]) => module);
-      for (const module of imports) assert.match(module ?? "", /^(node:.*|\.\/(stackChange|table)\.ts)$/);
+      for (const module of imports) assert.match(module ?? "", /^(node:.*|\.\/stackChange\.ts)$/);
     }
   });
 });

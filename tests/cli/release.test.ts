@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { bareChange, type NodeFate, type Overview, type StackChange } from "../../cli/changes/stackChange.ts";
-import { levelOf, lowestVersion } from "../../cli/release/level.ts";
-import { releaseNotes, requireVersion, sectionOf } from "../../cli/release/notes.ts";
+import { levelOf, lowestVersion, releaseNotes, requireVersion, sectionOf } from "../../cli/release/notes.ts";
 import project from "../../package.json" with { type: "json" };
 
 const nothing = { added: 0, removed: 0, changed: 0, replaced: 0, refused: 0, lost: 0, newFindings: 0, goneFindings: 0 };

@@ -1,5 +1,4 @@
-import { deployPolicies, driftPolicy, previewPolicy, trustPolicy } from "../../ci/awsPolicies.ts";
-import type { StackScope } from "../../ci/awsStackScope.ts";
+import { policies, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
 import { federatedCredential, rolesOf } from "../../ci/azureRoles.ts";
 import { environmentName, issuer, purposes, subject } from "../../ci/environments.ts";
 import type { PolicyDocument } from "../../components/aws/policyDocument.ts";
@@ -27,15 +26,16 @@ const previewSubject = subject(
 /** Parts of the documentation about the identities of the workflows, as ci makes them, with placeholders in capitals. */
 export function ciParts(): Readonly<Record<string, string>> {
   const provider = `arn:aws:iam::ACCOUNT:oidc-provider/${issuer.replace("https://", "")}`;
-  const { state, resources } = deployPolicies(scope);
+  const { state, resources } = policies.deploy(scope);
+  const { preview } = policies.preview(scope);
   return {
     "ci-aws-trust": json(trustPolicy(provider, previewSubject)),
-    "ci-aws-preview": json(previewPolicy(scope)),
+    "ci-aws-preview": json(preview),
     "ci-aws-rights": markdownTable(
       ["Policy", "Statement", "Actions", "On", "Only if"],
       [
-        ...rows("drift and deploy", rest(driftPolicy(scope), previewPolicy(scope))),
-        ...rows("deploy", rest(state, previewPolicy(scope))),
+        ...rows("drift and deploy", rest(policies.drift(scope).drift, preview)),
+        ...rows("deploy", rest(state, preview)),
         ...rows("deploy", resources),
       ],
     ),

@@ -5,13 +5,12 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
 import { attachedPools } from "../../components/spec/attach.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { OutputMode, SimulatedCloud } from "../../plan/program/engine.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../plan/program/recorded.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
-import { requireSameResources } from "../../plan/program/sameResources.ts";
+import { requireSameResources, runProgram } from "../../plan/program/runProgram.ts";
 import { mapOf, type PropertyMap, plainTexts, textOf } from "../../plan/program/values.ts";
 import { stackConfig } from "../support/stacks.ts";
 

@@ -5,7 +5,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/credentials.ts";
 import { attachedPools } from "../../components/spec/attach.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { mapOf, plainTexts, reveal, textOf } from "../../plan/program/values.ts";
 import { runConfig } from "../support/mocks.ts";

@@ -4,7 +4,7 @@ import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { LinuxPool } from "../../components/model/pools.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { ofType, runStack, specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";

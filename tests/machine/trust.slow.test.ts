@@ -5,7 +5,7 @@ import { noProxy } from "../../components/machine/proxy.ts";
 import { curlArguments } from "../../components/machine/windows/artifacts.ts";
 import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
-import { decodeWindows } from "../../plan/decode/windows.ts";
+import { decodeWindows } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./linux/examples.ts";

@@ -8,7 +8,7 @@ import { firewallRules } from "../../components/machine/windows/system.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
-import { probeService } from "../../verify/manifests.ts";
+import { probeService } from "../../verify/probePods.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
 import { exampleControlPlane } from "../machine/linux/examples.ts";
 import { specOf } from "../support/mocks.ts";

@@ -4,10 +4,7 @@ import fc from "fast-check";
 import { scriptsObject } from "../../components/machine/bundle.ts";
 import { packLinux } from "../../components/machine/linux/cloudConfig.ts";
 import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
-import { decodeLinux } from "../../plan/decode/linux.ts";
-import { fileContent, UserDataError } from "../../plan/decode/machine.ts";
-import { decodeUserData } from "../../plan/decode/userData.ts";
-import { decodeWindows } from "../../plan/decode/windows.ts";
+import { decodeLinux, decodeUserData, decodeWindows, fileContent, UserDataError } from "../../plan/decode/userData.ts";
 
 const unit = "[Service]\nExecStart=/opt/fenestra/run.sh now\n";
 const config = [
@@ -18,9 +15,8 @@ const config = [
   "    content: |",
   "      #!/bin/sh",
   "      echo hello",
-  "  - path: /etc/packed",
-  "    encoding: gz+b64",
-  `    content: ${gzipSync("packed text").toString("base64")}`,
+  "  - path: /etc/plain",
+  "    content: plain text",
   "runcmd:",
   "  - [sh, /opt/fenestra/run.sh]",
   "",
@@ -34,7 +30,7 @@ describe("user data of a Linux machine", () => {
       system: "linux",
       files: [
         { path: "/opt/fenestra/run.sh", content: "#!/bin/sh\necho hello\n", mode: "0755" },
-        { path: "/etc/packed", content: "packed text", mode: undefined },
+        { path: "/etc/plain", content: "plain text", mode: undefined },
       ],
       fetched: [],
       entry: "/opt/fenestra/run.sh",
@@ -66,9 +62,8 @@ describe("user data of a Linux machine", () => {
     ["damaged gzip", gzipSync(config).subarray(0, 40), /its gzip is damaged/],
     ["another first line", Buffer.from(config.replace("#cloud-config", "#!/bin/sh")), /its first line is not #cloud-config/],
     ["broken YAML", Buffer.from("#cloud-config\nwrite_files: [\n"), /the user data is not what a machine can read/],
-    ["an unknown key of a file", Buffer.from(config.replace("permissions", "permission")), /Unrecognized key: "permission"/],
+    ["a key of a file that is never written", Buffer.from(config.replace("permissions", "encoding")), /Unrecognized key: "encoding"/],
     ["an unquoted mode", Buffer.from(config.replace('"0755"', "0755")), /permissions/],
-    ["an unknown encoding", Buffer.from(config.replace("gz+b64", "rot13")), /unknown encoding rot13/],
     ["no started file", Buffer.from(config.replace("- [sh, /opt/fenestra/run.sh]", "- [true]")), /user data is not/],
   ];
   for (const [why, userData, message] of broken)

@@ -3,8 +3,7 @@ import fc from "fast-check";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffLines, diffPlans, type NodeChange } from "../../plan/diff/compare.ts";
 import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
-import { diffText } from "../../plan/diff/text.ts";
-import { verdict } from "../../plan/diff/verdict.ts";
+import { diffText, verdict } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
 import { bareMachine, barePlan, barePool, bareResource } from "../support/planOf.ts";
 

@@ -9,7 +9,7 @@ import { edge, holdersInWords, reaches, stores } from "../../plan/report/page/ac
 import { planHtml } from "../../plan/report/page/html.ts";
 import { picture } from "../../plan/report/page/picture.ts";
 import { pageScript } from "../../plan/report/page/script.ts";
-import { figures } from "../../plan/report/page/titleCard.ts";
+import { figures } from "../../plan/report/page/sections.ts";
 import { bareMachine, barePlan, barePool, bareResource, planOf } from "../support/planOf.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 

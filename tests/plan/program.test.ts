@@ -5,8 +5,7 @@ import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { OutputMode, SimulatedCloud } from "../../plan/program/engine.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { ProgramError, runProgram, runProgramWithHooks } from "../../plan/program/runProgram.ts";
-import { requireSameResources, ShapeError } from "../../plan/program/sameResources.ts";
+import { ProgramError, requireSameResources, runProgram, runProgramWithHooks, ShapeError } from "../../plan/program/runProgram.ts";
 import { Secret, secretsIn, unknown } from "../../plan/program/values.ts";
 import { requestFor } from "../support/recording.ts";
 

@@ -6,8 +6,7 @@ import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
-import { runProgram } from "../../plan/program/runProgram.ts";
-import { requireSameResources } from "../../plan/program/sameResources.ts";
+import { requireSameResources, runProgram } from "../../plan/program/runProgram.ts";
 import { arbitraryConfig, arbitraryValidConfig, type PlainConfig } from "../support/arbitraryConfig.ts";
 import { configTexts } from "../support/stacks.ts";
 

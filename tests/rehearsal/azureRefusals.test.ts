@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
-import { startedScript } from "../../plan/decode/windowsExtension.ts";
-import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
+import { startedScript } from "../../plan/decode/userData.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
@@ -265,7 +265,7 @@ describe("the simulated Azure, where no rehearsal looks", () => {
   });
 
   it("counts instances in base 36, and gives a new one a number that none had", () => {
-    const names = collectAzureMachines(azureCluster(), () => 40).map(({ id }) => id);
+    const names = collectMachines(azureCluster(), () => 40).map(({ id }) => id);
     assert.deepEqual([names[1 + 10], names[1 + 36], new Set(names).size], ["linux00000a", "linux000010", 121]);
     const { cloud, worker } = start();
     const successor = cloud.replace(worker.machine);

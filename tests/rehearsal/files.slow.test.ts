@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import type { CheckResult } from "../../checks/check.ts";
 import { runChecks } from "../../checks/run.ts";
-import type { DecodedFile } from "../../plan/decode/machine.ts";
-import { decodeUserData } from "../../plan/decode/userData.ts";
-import { collectAzureMachines } from "../../plan/fakes/azureMachines.ts";
+import { type DecodedFile, decodeUserData } from "../../plan/decode/userData.ts";
+import { collectMachines } from "../../plan/fakes/collect.ts";
 import { fileChecks } from "../../rehearsal/checks/files.ts";
 import type { DecodedMachine } from "../../rehearsal/cluster/bringUp.ts";
 import type { Checkers } from "../../rehearsal/programs/checkers/obtain.ts";
@@ -54,7 +53,7 @@ async function failure(kind: string, of: readonly DecodedMachine[], checkers?: C
 
 describe("the rehearsal's checks of files", () => {
   before(() => {
-    machines = collectAzureMachines(azureCluster())
+    machines = collectMachines(azureCluster())
       .map((machine) => ({ ...machine, name: machine.name.replace(/azure-dev-(pool-)?|-group|-instance/g, "") }))
       .filter(({ name }) => /^(control-plane-0|linux\[.\]|win2022\[0\])$/.test(name))
       .map((machine) => ({ machine, payload: decodeUserData(machine.userData) }));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { loadConfig } from "../../components/config/load.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import { awsObjects } from "../../plan/fakes/awsObjects.ts";
+import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
 import { registryProblem } from "../../rehearsal/checks/mirrorImages.ts";

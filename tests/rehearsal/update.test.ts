@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
-import type { RecordedResource } from "../../plan/program/recorded.ts";
-import { plainRequest, type ResourceRequest } from "../../plan/program/request.ts";
+import { plainRequest, type RecordedResource, type ResourceRequest } from "../../plan/program/recorded.ts";
 import { nextUpdate } from "../../plan/providers/nextUpdate.ts";
 import { stackConfig } from "../support/stacks.ts";
 

@@ -77,7 +77,7 @@ const known: Readonly<Record<string, string>> = {
   "rehearsal/checks/podAddresses.ts: components/model/cidr.ts": "arithmetic",
   "verify/checkList.ts: components/model/podAddressing.ts": "a cluster whose nodes tell no network has the default's limits",
   "verify/checkList.ts: components/podNetworks/podNetworks.ts": "what is known not to work in a network, and where to look",
-  "verify/manifests.ts: components/kubernetes/images.ts": "images to use, which the mirror has: none is expected of a cluster",
+  "verify/probePods.ts: components/kubernetes/images.ts": "images to use, which the mirror has: none is expected of a cluster",
   "verify/nodes.ts: components/model/operatingSystems.ts": "names builds; which one a node must have is not judged by it",
 };
 

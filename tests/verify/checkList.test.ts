@@ -4,8 +4,8 @@ import type { V1Node } from "@kubernetes/client-node";
 import fc from "fast-check";
 import { nodeFacts, nodeProblems } from "../../checks/cluster/nodes.ts";
 import { type ClusterFacts, checkList, chosenChecks } from "../../verify/checkList.ts";
-import { probePodManifest, probePodsOf, probeService } from "../../verify/manifests.ts";
 import { nodeGroups } from "../../verify/nodes.ts";
+import { probePodManifest, probePodsOf, probeService } from "../../verify/probePods.ts";
 import { setAt } from "../support/arbitraryConfig.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 

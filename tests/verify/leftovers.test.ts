@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { FoundObject } from "../../cli/uninstall/leftovers.ts";
-import { leftovers } from "../../cli/uninstall/leftovers.ts";
+import { type FoundObject, leftovers } from "../../cli/uninstall.ts";
 
 function found(kind: string, name: string, more: Partial<FoundObject["metadata"]> = {}): FoundObject {
   return {

@@ -1,5 +1,4 @@
-import type { ExecResult } from "../../verify/exec.ts";
-import type { ProbeStart } from "../../verify/probe.ts";
+import type { ExecResult, ProbeStart } from "../../verify/probe.ts";
 
 /** A start whose commands end as the list says, the last for ever; keeps what was run. */
 export function fakeStart(results: readonly (ExecResult | Error)[]): ProbeStart & { readonly commands: string[] } {

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import type { V1Status } from "@kubernetes/client-node";
 import { metadataTargets } from "../../verify/checks/outside.ts";
 import { serviceNames, unknownNameProblem } from "../../verify/checks/services.ts";
-import { exitCode } from "../../verify/exec.ts";
-import { reaches, staysSilent } from "../../verify/probe.ts";
+import { exitCode, reaches, staysSilent } from "../../verify/probe.ts";
 import { ended, fakeStart } from "./network.ts";
 
 const url = "http://10.244.1.5:8080/hostname";

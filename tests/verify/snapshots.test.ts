@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { lateSnapshotHours } from "../../components/model/timings.ts";
-import { snapshotFindings } from "../../verify/checks/snapshots.ts";
+import { snapshotFindings } from "../../verify/checks/parts.ts";
 import { readDocument } from "../docs/documents.ts";
 
 describe("the age of etcd's snapshots", () => {

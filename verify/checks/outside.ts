@@ -1,10 +1,10 @@
 import { CheckFailure, expect } from "../../checks/check.ts";
 import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import type { VerifyCheck } from "../check.ts";
-import { probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
-import { answeredBy, from, hostname } from "./paths.ts";
+import { probePort } from "../probePods.ts";
+import { answeredBy, from, hostname } from "./pods.ts";
 
 /** A site that is asked by its address when another one does not answer by its name: the address stays with the resolver that it is. */
 const byAddress = "https://1.1.1.1/";

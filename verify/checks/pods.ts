@@ -1,10 +1,65 @@
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
+import { ports } from "../../checks/facts.ts";
+import { NotYet, until } from "../../checks/poll.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import type { PodNetwork } from "../../components/model/podNetwork.ts";
 import type { VerifyCheck, VerifyContext } from "../check.ts";
-import { type ProbePod, probePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
-import { type ProbeStart, reaches } from "../probe.ts";
-import { answeredBy, from, hostname, probeAll, routes } from "./paths.ts";
+import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
+import { closedPort, type ProbePod, probePort } from "../probePods.ts";
+
+/** A probe pod as the start of a probe. */
+export function from({ probePods }: VerifyContext, probePod: ProbePod): ProbeStart {
+  return {
+    name: `${probePod.host ? "node" : "pod"} ${probePod.host ? probePod.node : probePod.pod}`,
+    os: probePod.os,
+    run: (command) => probePods.run(probePod, command),
+  };
+}
+
+/** The pod that an answer names. Windows may shorten a host name to its NetBIOS length of 15. */
+export function answering<Pod extends { readonly pod: string }>(pods: readonly Pod[], answer: string): Pod | undefined {
+  const short = (name: string): string => name.toLowerCase().slice(0, 15);
+  return pods.find(({ pod }) => short(pod) === short(answer));
+}
+
+/** Judges the name in the answer of a probe pod. */
+export function answeredBy(pods: readonly { readonly pod: string }[]): (answer: string) => string | undefined {
+  return (answer) =>
+    answering(pods, answer) === undefined
+      ? `the answer was "${answer.slice(0, 200)}", wanted the name of ${pods.map(({ pod }) => pod).join(" or ")}`
+      : undefined;
+}
+
+/** URL at which a probe pod answers its name. */
+export const hostname = (address: string, port: number): string => `http://${address}:${port}/hostname`;
+
+/** What to look at when two nodes of these systems do not reach each other's pods. */
+function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork): string {
+  return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
+}
+
+/** Larger than the frames of any network: such a request is lost where the pods' network believes in larger ones than there are. */
+const padding = "x".repeat(16_384);
+
+/** Asks each of the pods by its address, also at length, and a port of it on which nothing listens. */
+async function probeAll(
+  { signal }: VerifyContext,
+  start: ProbeStart,
+  targets: readonly (ProbePod & { readonly ip: string })[],
+  lookAt: string,
+): Promise<void> {
+  for (const target of targets) {
+    const url = hostname(target.ip, probePort);
+    await reaches(start, url, { signal, judge: answeredBy([target]), lookAt });
+    await reaches(start, `${url}?${padding}`, { signal, judge: answeredBy([target]), lookAt: `${lookAt}; the MTU of both nodes` });
+    await staysSilent(start, hostname(target.ip, closedPort), lookAt);
+  }
+}
+
+/** What to look at when a Service does not lead to its pods. */
+export const kubeProxy =
+  "kubectl -n kube-system get pods -o wide | grep kube-proxy, their logs; kubectl get endpointslices; on Windows: Get-HnsPolicyList";
 
 /** Nodes reach the pods of a group. */
 export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
@@ -74,6 +129,50 @@ export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: P
       const others = targets.filter(({ node }) => node !== start0.node);
       expect(others.length > 0, `all pods of ${target.id} are on the asking node`);
       await probeAll(context, from(context, start0), others, routes([start, target], network));
+    },
+  };
+}
+
+const kubelet = `kubectl get csr (the kubelet's serving certificate); and whether the control plane reaches port ${ports.kubelet} of the node`;
+
+/** `kubectl logs` works for pods of the group. */
+export function logsCheck(group: NodeGroup): VerifyCheck {
+  return {
+    id: `logs/${group.id}`,
+    title: `kubectl logs shows what a container on each node of ${group.id} that was tried has written`,
+    run: async ({ api, probePods, namespace, signal }) => {
+      for (const { pod, node } of await probePods.ready(group, signal)) {
+        await until(`the log of pod ${pod} on node ${node}`, { signal, intervalMs: 2_000, lookAt: kubelet }, async () => {
+          const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
+          // The test image says on which port it serves.
+          if (!/^.*serving on port/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
+        });
+      }
+    },
+  };
+}
+
+/** `kubectl exec` works for pods of the group, and reports how a command ended. */
+export function execCheck(group: NodeGroup): VerifyCheck {
+  const shell = (line: string): readonly string[] => (group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line]);
+  return {
+    id: `exec/${group.id}`,
+    title: `kubectl exec runs commands in containers on ${group.id} and reports their exit code`,
+    run: async ({ probePods, signal }) => {
+      for (const probePod of await probePods.ready(group, signal)) {
+        const run = async (line: string) =>
+          await probePods.run(probePod, shell(line)).catch((error: unknown) => {
+            throw new CheckFailure(`node ${probePod.node}: ${messageOf(error)}`, kubelet);
+          });
+        const said = await run("echo fenestra");
+        expect(
+          said.code === 0 && said.stdout.trim() === "fenestra",
+          `node ${probePod.node}: echo ended with ${said.code} and "${said.stdout.trim()}"`,
+          kubelet,
+        );
+        const ended = await run("exit 7");
+        expect(ended.code === 7, `node ${probePod.node}: a command that ends with 7 ended with ${ended.code}`, kubelet);
+      }
     },
   };
 }

@@ -2,11 +2,10 @@ import { get } from "node:http";
 import { CheckFailure, CheckSkipped, expect } from "../../checks/check.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { type BalancerKind, closedPort, probeService, serviceName, servicePort } from "../manifests.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { curl, reaches, staysSilent } from "../probe.ts";
-import type { ReadyProbePod } from "../probePods.ts";
-import { answeredBy, answering, from, hostname, kubeProxy } from "./paths.ts";
+import { type BalancerKind, closedPort, probeService, type ReadyProbePod, serviceName, servicePort } from "../probePods.ts";
+import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 
 /** A Service's address leads to its pods, from a pod or from a node. */
 export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {

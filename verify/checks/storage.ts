@@ -1,14 +1,13 @@
 import type { V1CSINode, V1StorageClass } from "@kubernetes/client-node";
 import { CheckFailure, expect } from "../../checks/check.ts";
-import { ifFound } from "../../checks/cluster/api.ts";
+import { checkPod, ifFound } from "../../checks/cluster/api.ts";
 import { type NodeFacts, nodeFacts } from "../../checks/cluster/nodes.ts";
-import { checkPod } from "../../checks/cluster/pods.ts";
 import { podProblem } from "../../checks/cluster/workloads.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
-import { executor } from "../exec.ts";
-import { forGroup, probeImage } from "../manifests.ts";
 import { type NodeGroup, nodeGroups } from "../nodes.ts";
+import { executor } from "../probe.ts";
+import { forGroup, probeImage } from "../probePods.ts";
 
 /** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
 const diskDrivers = {

@@ -1,10 +1,18 @@
 import { showProblem } from "../../../components/config/problem.ts";
 import type { BasePlan } from "../../diff/base.ts";
-import type { NodeChange, PlanDiff } from "../../diff/compare.ts";
-import { isEmpty } from "../../diff/compare.ts";
+import { isEmpty, type NodeChange, type PlanDiff } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
-import { changeLooks, countsInWords, fileLines, findingLines, lostLines, nodeName, nodeWords } from "../../diff/text.ts";
-import { losesMachines, verdict } from "../../diff/verdict.ts";
+import {
+  changeLooks,
+  countsInWords,
+  fileLines,
+  findingLines,
+  losesMachines,
+  lostLines,
+  nodeName,
+  nodeWords,
+  verdict,
+} from "../../diff/text.ts";
 import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
 import { code, folded, scrolling, table } from "./elements.ts";

@@ -4,9 +4,8 @@ import { type Comparison, changes, marksOf, olderPlan } from "./comparison.ts";
 import { section } from "./elements.ts";
 import { picture } from "./picture.ts";
 import { pageScript } from "./script.ts";
-import { accessTables, billedList, findingList, machine, poolTable, resourceTree } from "./sections.ts";
+import { accessTables, billedList, findingList, machine, poolTable, resourceTree, titleCard } from "./sections.ts";
 import { pageStyle } from "./style.ts";
-import { titleCard } from "./titleCard.ts";
 
 /** The plan as one page that needs no network. With an older plan it shows what is before and after. */
 export function planHtml(plan: Plan, comparison?: Comparison): string {

@@ -1,4 +1,5 @@
 import { exampleProblems } from "../../../components/config/exampleValues.ts";
+import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import { cidr, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
@@ -252,3 +253,37 @@ function imageDate(image: string): string | undefined {
   const [, year, month, day] = /^\d+\.\d+\.(\d{2})(\d{2})(\d{2})$/.exec(image) ?? [];
   return day === undefined ? undefined : `20${year}-${month}-${day}`;
 }
+
+/** Rights that end in all others: AWS's policy, and Azure's Owner, Contributor and the two that hand out roles. */
+const almighty = [
+  /:policy\/(AdministratorAccess|PowerUserAccess|IAMFullAccess)$/,
+  /^(8e3af657-a8ff-443c-a75c-2fe8c4bcb635|b24988ac-6180-42a0-ab88-20f7382dd24c|18d7d88d-d35e-4fb5-a5c3-7773c20a72d9|f58310d9-a9f6-439a-9e8d-f62e7b41a168)$/i,
+];
+
+export const identityRules: readonly Rule[] = [
+  ({ spec }) =>
+    workloadIdentityFindings(spec).map((message) => ({
+      id: "identity-tokens-by-hand",
+      level: "note",
+      path: key("access.workloadIdentity"),
+      message: `${message}.`,
+      remedy: "Choose Kubernetes 1.36 or newer, or mount the tokens as docs/operations.md says.",
+    })),
+  ({ spec: { workloadIdentity } }) =>
+    (workloadIdentity?.serviceAccounts ?? []).flatMap(({ namespace, name, policies, statements, roles }, index) => {
+      const wide = [
+        ...policies.filter((policy) => almighty.some((pattern) => pattern.test(policy))),
+        ...roles.map(({ role }) => role).filter((role) => almighty.some((pattern) => pattern.test(role))),
+        ...statements.flatMap(({ actions, resources }) =>
+          resources.includes("*") ? actions.filter((action) => action.endsWith("*")) : [],
+        ),
+      ];
+      return wide.map((right) => ({
+        id: "identity-too-wide",
+        level: "warning" as const,
+        path: key(`access.workloadIdentity.serviceAccounts[${index}]`),
+        message: `Anyone who may create a pod in ${namespace} as ${name} has ${right} on everything.`,
+        remedy: "Name the actions and the resources that the program needs.",
+      }));
+    }),
+];

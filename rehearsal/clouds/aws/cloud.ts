@@ -1,7 +1,6 @@
 import { addressAt } from "../../../components/model/cidr.ts";
-import { collectParameters, statementsOfRole } from "../../../plan/fakes/awsAccess.ts";
+import { awsObjects, collectParameters, statementsOfRole, storedObjects } from "../../../plan/fakes/awsAccess.ts";
 import { collectAwsMachines } from "../../../plan/fakes/awsMachines.ts";
-import { awsObjects, storedObjects } from "../../../plan/fakes/awsObjects.ts";
 import { allows, type PolicyStatement } from "../../../plan/fakes/iam.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";

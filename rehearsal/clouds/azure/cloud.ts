@@ -1,5 +1,4 @@
-import { decodeUserData } from "../../../plan/decode/userData.ts";
-import { startedScript } from "../../../plan/decode/windowsExtension.ts";
+import { decodeUserData, startedScript } from "../../../plan/decode/userData.ts";
 import {
   collectAccounts,
   collectOtherVaults,
@@ -10,8 +9,7 @@ import {
   rolesOf,
   same,
 } from "../../../plan/fakes/azureAccess.ts";
-import { healthPortOf } from "../../../plan/fakes/azureExtensions.ts";
-import { type AzureHost, collectAzureHosts, successorOf } from "../../../plan/fakes/azureMachines.ts";
+import { type AzureHost, collectAzureHosts, healthPortOf, successorOf } from "../../../plan/fakes/azureMachines.ts";
 import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
