@@ -27,16 +27,12 @@ export const servingCertificates: RehearsalCheck = {
     const controlPlane = cloud.machines.filter(({ group }) => group === undefined).map((machine) => cloud.identity(machine).nodeName);
     const requests = async () =>
       (await api.certificates.listCertificateSigningRequest()).items.filter(({ spec }) => spec.signerName === servingSigner);
-    await waitFor(
-      "the request of every Linux machine for a serving certificate to be answered",
-      async () => {
-        const all = await requests();
-        const asked = new Set(all.map(({ spec }) => spec.username));
-        const known = [...linuxWorkers, ...controlPlane].every((name) => asked.has(`system:node:${name}`));
-        return known && all.every(({ status }) => (status?.conditions ?? []).length > 0);
-      },
-      { timeoutMs: limitsMs.answer, intervalMs: 500 },
-    );
+    await waitFor("the request of every Linux machine for a serving certificate to be answered", limitsMs.answer, async () => {
+      const all = await requests();
+      const asked = new Set(all.map(({ spec }) => spec.username));
+      const known = [...linuxWorkers, ...controlPlane].every((name) => asked.has(`system:node:${name}`));
+      return known && all.every(({ status }) => (status?.conditions ?? []).length > 0);
+    });
     const all = await requests();
     const denied = all.flatMap(({ spec, status }) =>
       (status?.conditions ?? []).filter(({ type }) => type === "Denied").map(({ message }) => `${spec.username}: ${message}`),
@@ -61,11 +57,7 @@ export function addOnChecks(
     {
       id: "add-ons: cluster DNS",
       title: "CoreDNS knows the cluster's Services, asks the cloud's name server for other hosts, and neither knows what there is not",
-      run: async (context) =>
-        void (await waitFor("CoreDNS to answer as it should", () => askClusterDns(context), {
-          timeoutMs: limitsMs.answer,
-          intervalMs: 1_000,
-        })),
+      run: async (context) => void (await waitFor("CoreDNS to answer as it should", limitsMs.answer, () => askClusterDns(context))),
       ...(hasCoreDns(release) ? {} : { skip: `the program of CoreDNS is another version than that of ${release}` }),
     },
     ...(addons.exporters && addons.nodeProblemDetector ? [nodeReports] : []),
@@ -162,18 +154,14 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
   const measured = (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
   const ended = (): RealContainer | undefined =>
     containers.find(({ status }) => status?.lastState?.terminated !== undefined || status?.state?.terminated !== undefined);
-  await waitFor(
-    "the add-ons to be ready",
-    async () => {
-      containers = await realContainers(context);
-      // A program without a right asks again until its liveness probe ends it.
-      refused = await refusals(cluster);
-      if (ended() !== undefined || refused.length > 0) return true;
-      const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
-      return containers.length > 0 && ready.every((each) => each);
-    },
-    { timeoutMs: limitsMs.program, intervalMs: 1_000 },
-  ).catch(() => undefined);
+  await waitFor("the add-ons to be ready", limitsMs.program, async () => {
+    containers = await realContainers(context);
+    // A program without a right asks again until its liveness probe ends it.
+    refused = await refusals(cluster);
+    if (ended() !== undefined || refused.length > 0) return true;
+    const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
+    return containers.length > 0 && ready.every((each) => each);
+  }).catch(() => undefined);
   expect(refused.length === 0, refused.join("; "));
   const unready = await Promise.all(
     containers.map(async (container) => ((await isReady(cluster, container, measured)) ? [] : [container])),

@@ -65,17 +65,13 @@ async function tokenOfPod({ api, waitingImage, linuxWorkers }: CheckContext, clu
     const pod = await api.core.createNamespacedPod({ namespace, body: { metadata: { name }, spec } });
     expect(pod.spec?.volumes?.some((each) => each.name === volume) === true, "the pod got no volume with a token");
     const file = `/var/lib/kubelet/pods/${pod.metadata?.uid}/volumes/kubernetes.io~projected/${volume}/token`;
-    return await waitFor(
-      "the kubelet to write the token",
-      async () => {
-        for (const id of linuxWorkers) {
-          const found = await cluster.machines.get(id)?.run(["cat", file]);
-          if (found?.code === 0) return found.stdout;
-        }
-        return undefined;
-      },
-      { timeoutMs: limitsMs.answer, intervalMs: 1_000 },
-    );
+    return await waitFor("the kubelet to write the token", limitsMs.answer, async () => {
+      for (const id of linuxWorkers) {
+        const found = await cluster.machines.get(id)?.run(["cat", file]);
+        if (found?.code === 0) return found.stdout;
+      }
+      return undefined;
+    });
   } finally {
     await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
   }

@@ -3,9 +3,8 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
-import { logTail } from "../host/processes.ts";
+import { logTail, waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
-import { until } from "./until.ts";
 
 /** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
 const shortLife = 5;
@@ -39,7 +38,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       const late = await cluster.replaceMachine(worker);
       const machine = cluster.machines.get(late.machine.id);
       expect(machine !== undefined, "the worker does not run");
-      await until("the worker to find the expired secret", async () =>
+      await waitFor("the worker to find the expired secret", limitsMs.machine, async () =>
         /has expired/.test(await machine.readFile("/var/log/fenestra/bootstrap.log")),
       );
       const early = (await api.core.listNode()).items.some(({ metadata }) => metadata?.name === late.machine.id);
@@ -48,8 +47,9 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       const unit = "fenestra-join-secret.service";
       const published = await publisher.systemd.systemctl(["start", unit]);
       expect(published.code === 0, `${unit} failed; ${await logTail(publisher.systemd.logFile(unit))}`);
-      await until(
+      await waitFor(
         `node ${late.machine.id} to be registered`,
+        limitsMs.machine,
         async () => (await api.core.readNode({ name: late.machine.id })).metadata !== undefined,
       );
       note(`${late.machine.name} waited for a fresh secret and joined as ${late.machine.id}`);

@@ -2,8 +2,9 @@ import { expect } from "../../checks/check.ts";
 import { checkPod, waitingContainer } from "../../checks/cluster/api.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
+import { limitsMs } from "../host/limits.ts";
+import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
-import { until } from "./until.ts";
 
 /** What a notice of a machine's cloud does to its node. */
 export const maintenanceCheck = (machineOf: (cloud: CloudSimulation) => SimulatedMachine): RehearsalCheck => ({
@@ -37,7 +38,7 @@ export const maintenanceCheck = (machineOf: (cloud: CloudSimulation) => Simulate
             { app: name },
           ),
         });
-      await until("the pods to run, and their budget to be counted", async () => {
+      await waitFor("the pods to run, and their budget to be counted", limitsMs.machine, async () => {
         const { stdout: healthy } = await kubectl(["get", ...budget, "--output=jsonpath={.status.currentHealthy}"]);
         const running = (await pods()).filter(
           ({ metadata, status: is }) => is?.phase === "Running" && names.some((name) => name === metadata?.name),
@@ -45,11 +46,19 @@ export const maintenanceCheck = (machineOf: (cloud: CloudSimulation) => Simulate
         return healthy === "1" && running.length === names.length;
       });
       end = cloud.announceMaintenance(machine, new Date(Date.now() + 45_000));
-      await until("the node to be cordoned with a mark", marked);
-      await until("the pod that may move to be gone", async () => !(await pods()).some(({ metadata }) => metadata?.name === moves));
+      await waitFor("the node to be cordoned with a mark", limitsMs.machine, marked);
+      await waitFor(
+        "the pod that may move to be gone",
+        limitsMs.machine,
+        async () => !(await pods()).some(({ metadata }) => metadata?.name === moves),
+      );
       expect(await marked(), "the node takes pods before the machine is back");
       end();
-      await until("the node to take pods again", async () => (await api.core.readNode({ name: nodeName })).spec?.unschedulable !== true);
+      await waitFor(
+        "the node to take pods again",
+        limitsMs.machine,
+        async () => (await api.core.readNode({ name: nodeName })).spec?.unschedulable !== true,
+      );
       expect(
         (await pods()).some(({ metadata }) => metadata?.name === stays),
         "a pod whose budget holds it is gone",

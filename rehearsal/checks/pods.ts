@@ -86,9 +86,7 @@ export const daemonSetNodes: RehearsalCheck = {
       problems = daemonSetProblems(names, pods.items, nodes.items);
       return count > 0 && problems.length === 0;
     };
-    await waitFor("all DaemonSets", look, { timeoutMs: 60_000, intervalMs: 500 }).catch(() =>
-      expect(false, problems.join("\n") || "there are no DaemonSets"),
-    );
+    await waitFor("all DaemonSets", 60_000, look).catch(() => expect(false, problems.join("\n") || "there are no DaemonSets"));
     note(`${count} DaemonSets`);
   },
 };
@@ -137,9 +135,7 @@ export function noPodPending(pools: readonly ExpectedPool[]): RehearsalCheck {
         trouble = items.filter((each) => !isExpected(each)).flatMap((each) => podTrouble(each) ?? []);
         return all > 0 && trouble.length === 0;
       };
-      await waitFor("all pods to run", look, { timeoutMs: 60_000, intervalMs: 500 }).catch(() =>
-        expect(false, trouble.join("\n") || "there are no pods"),
-      );
+      await waitFor("all pods to run", 60_000, look).catch(() => expect(false, trouble.join("\n") || "there are no pods"));
       note(`${all} pods${waiting > 0 ? `, of which ${waiting} wait for a node of ${[...absent].join(", ")}` : ""}`);
     },
   };
@@ -200,11 +196,12 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
         let row = 0;
         await waitFor(
           "the policy to be out of force",
+          30_000,
           async () => {
             row = (await given()) === undefined ? row + 1 : 0;
             return row >= 6;
           },
-          { timeoutMs: 30_000, intervalMs: 100 },
+          100,
         );
         const passing = passGate(gate);
         // A gate that were content would ask for a pod of each build and one of none, and of several API servers in eight rounds.

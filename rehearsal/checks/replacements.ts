@@ -16,7 +16,6 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { maintenanceCheck } from "./maintenance.ts";
 import { type Follow, walk } from "./manual.ts";
 import { killLeader, machinesPage } from "./trust.ts";
-import { until } from "./until.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
 const clientUsages = ["digital signature", "client auth"];
@@ -97,7 +96,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
     const old = (await nodesByName(api)).get(cloud.identity(machine).nodeName)?.metadata?.uid;
     const { machine: successor } = await cluster.replaceMachine({ machine, payload: worker.payload }, sameName);
     const { nodeName } = cloud.identity(successor);
-    await until(`node ${nodeName} to be registered`, async () => {
+    await waitFor(`node ${nodeName} to be registered`, limitsMs.machine, async () => {
       const { uid } = (await nodesByName(api)).get(nodeName)?.metadata ?? {};
       return uid !== undefined && uid !== old;
     });
@@ -128,7 +127,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         const [isolate, end, publish, traces] = walk("A node is compromised");
         const names = { NODE: nodeName };
         for (const step of [isolate, end, publish]) await follow(step, context, names);
-        await until("the token of before to be worth nothing", async () => {
+        await waitFor("the token of before to be worth nothing", limitsMs.machine, async () => {
           const made = await ask(bootstrap, nodeName).catch(statusOf);
           if (typeof made === "string") hostile.push(made);
           return made === 401;
@@ -138,8 +137,8 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         const successor = await successorOf(context, machine).finally(() => {
           cloud.faults.zone = undefined;
         });
-        await until("lists to be refused", async () => cloud.faults.throttled === 0);
-        await until(`node ${nodeName} to be gone`, async () => !(await nodesByName(api)).has(nodeName));
+        await waitFor("lists to be refused", limitsMs.machine, async () => cloud.faults.throttled === 0);
+        await waitFor(`node ${nodeName} to be gone`, limitsMs.machine, async () => !(await nodesByName(api)).has(nodeName));
         const approved = await expectRefused(api, [...hostile, await ask(thief, nodeName)]);
         const seen = await follow(traces, context, names);
         expect(seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`), `traces of it: ${seen}`);
@@ -163,7 +162,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         await cluster.powerOffMachine(machine);
         // The cloud runs it; what there is of it never boots.
         const silent = cloud.replace(machine);
-        await until(`${silent.id} to be given up`, async () => cloud.isToGo(silent));
+        await waitFor(`${silent.id} to be given up`, limitsMs.machine, async () => cloud.isToGo(silent));
         note(`${await successorOf(context, silent)} came after ${silent.id}`);
       }),
     },
@@ -182,11 +181,15 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         const uidOf = async () => (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
         const [uid, { thief }] = [await uidOf(), await thiefOf(cloud, machine)];
         // One whose Node it has never seen is one that never joined, and of those it ends one an hour.
-        await until("the node controller to know it", async () => (await machinesPage(api)).pools[group.name]?.ready === group.desired);
+        await waitFor(
+          "the node controller to know it",
+          limitsMs.machine,
+          async () => (await machinesPage(api)).pools[group.name]?.ready === group.desired,
+        );
         if (other !== undefined) cloud.faults.hidden.add(other.id);
         try {
           await api.core.deleteNode({ name: nodeName });
-          await until(`${machine.id} to be given up`, async () => cloud.isToGo(machine));
+          await waitFor(`${machine.id} to be given up`, limitsMs.machine, async () => cloud.isToGo(machine));
           await killLeader(api, lab);
           expectEqual(await uidOf(), uid, "Node of a machine that lists leave out");
         } finally {
@@ -195,7 +198,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         const others = cloud.machines.filter((each) => cloud.isToGo(each) && each !== machine);
         expectEqual(others.length, 0, "machines that were well and were given up");
         const successor = await successorOf(context, machine, true);
-        await until("the group to have its size again", async () => cloud.sizeOf(group) === group.desired);
+        await waitFor("the group to have its size again", limitsMs.machine, async () => cloud.sizeOf(group) === group.desired);
         await expectRefused(api, [await ask(thief, nodeName)]);
         const more = workers(cloud).filter((each) => cloud.isToGo(each));
         expectEqual(more.length, 0, "machines that the next leader gave up too");
@@ -215,7 +218,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
           (timeoutMs: number) =>
           async (machine: SimulatedMachine): Promise<void> => {
             const look = () => cloud.inService(machine, (port) => listens(machine.id, port));
-            await waitFor(`${machine.id} to be in service`, look, { timeoutMs, intervalMs: 500 });
+            await waitFor(`${machine.id} to be in service`, timeoutMs, look);
           };
         /** Rolls the group to another payload, as its cloud does. */
         const roll = async (beforeJoin: string, timeoutMs: number, mayBegin: () => Promise<void>): Promise<void> => {
@@ -244,7 +247,7 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
           await cluster.powerOffMachine(machine);
           cloud.terminate(machine);
         }
-        await until("the node controller to say so", async () => {
+        await waitFor("the node controller to say so", limitsMs.machine, async () => {
           const { ready, old: older, roll: told } = (await poolOf()) ?? {};
           const says = told?.state === "Failed" && told.why?.includes("in service") === true && older === old.length;
           return ready === old.length && (says || cloud.isRolling(group));
@@ -252,9 +255,9 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         await roll("true", limitsMs.machine, async () => {
           // What the update itself began is lost.
           cloud.endRoll(group, "no capacity");
-          await until("the roll to be taken up again", async () => cloud.isRolling(group));
+          await waitFor("the roll to be taken up again", limitsMs.machine, async () => cloud.isRolling(group));
         });
-        await until("all machines to be new and well", async () => {
+        await waitFor("all machines to be new and well", limitsMs.machine, async () => {
           const { ready, old: older } = (await poolOf()) ?? {};
           return ready === old.length && older === 0;
         });

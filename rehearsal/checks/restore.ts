@@ -5,7 +5,6 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { readBack, writes } from "./availability.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-import { until } from "./until.ts";
 
 /**
  * How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they
@@ -45,7 +44,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
           [3, 0],
           "objects from before and after the snapshot",
         );
-        await until(`the nodes ${members.join(", ")} of the control plane`, async () => {
+        await waitFor(`the nodes ${members.join(", ")} of the control plane`, limitsMs.machine, async () => {
           const marked = await controlPlaneNodes(context);
           return members.every((name) => marked.includes(name));
         });
@@ -89,7 +88,7 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         for (const index of lab.indices) await lab.powerOff(index, "lost");
         await Promise.all(lab.indices.map((index) => lab.replace(index)));
         for (const index of lab.indices)
-          await until(`machine ${index} to wait for data`, async () =>
+          await waitFor(`machine ${index} to wait for data`, limitsMs.machine, async () =>
             /the volume is empty, and the cluster was initialised .*: waiting/.test(
               await lab.machine(index).readFile("/var/log/fenestra/bootstrap.log"),
             ),
@@ -122,5 +121,5 @@ async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string
 }
 
 async function answersAgain({ kubectl }: CheckContext): Promise<void> {
-  await waitFor("the API to answer", async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0, { timeoutMs: limitsMs.answer });
+  await waitFor("the API to answer", limitsMs.answer, async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0);
 }

@@ -52,12 +52,11 @@ export const secretChecks: readonly RehearsalCheck[] = [
     id: "launch hooks",
     title: "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
     run: async ({ cloud, linuxWorkers, listens }) => {
-      // The port opens a moment after its node is Ready.
-      const options = { timeoutMs: limitsMs.answer, intervalMs: 500 };
       for (const id of linuxWorkers) {
         const machine = cloud.machines.find((one) => one.id === id);
         expect(machine !== undefined, `${id} is no machine of the cloud`);
-        await waitFor(`the group to learn of ${id}`, () => cloud.inService(machine, (port) => listens(id, port)), options);
+        // The port opens a moment after its node is Ready.
+        await waitFor(`the group to learn of ${id}`, limitsMs.answer, () => cloud.inService(machine, (port) => listens(id, port)));
       }
     },
   },

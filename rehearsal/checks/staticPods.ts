@@ -61,16 +61,12 @@ export const staticPods: RehearsalCheck = {
       if (pods.length !== wanted) throw new Error(`there are ${pods.length}`);
       return pods;
     };
-    const longest = (await waitFor(`${wanted} pods`, there, { timeoutMs: limitsMs.answer })).map(startMs);
-    const pods = await waitFor(
-      "the static pods to be ready",
-      async () => {
-        const now = await list();
-        const ready = now.length === wanted && now.every(isReady);
-        return (ready || now.some((pod) => staysUnready(pod, Date.now()))) && now;
-      },
-      { timeoutMs: Math.max(...longest) + limitsMs.answer, intervalMs: 500 },
-    );
+    const longest = (await waitFor(`${wanted} pods`, limitsMs.answer, there)).map(startMs);
+    const pods = await waitFor("the static pods to be ready", Math.max(...longest) + limitsMs.answer, async () => {
+      const now = await list();
+      const ready = now.length === wanted && now.every(isReady);
+      return (ready || now.some((pod) => staysUnready(pod, Date.now()))) && now;
+    });
     const { items: events } = await api.core.listNamespacedEvent({ namespace: "kube-system" });
     const problems = pods.filter((pod) => !isReady(pod)).map((pod) => staticPodProblem(pod, events));
     expect(problems.length === 0, problems.join("; "));

@@ -116,10 +116,8 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const binding = ["clusterrolebinding", "fenestra:administrators"];
         const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
         const status = async (): Promise<number | undefined> => await peoplesApi.core.listNode().then(() => 200, statusOf);
-        const until = async (wanted: number): Promise<void> => {
-          const options = { timeoutMs: limitsMs.answer, intervalMs: 100 };
-          await waitFor(`${wanted} to the exported kubeconfig`, async () => (await status()) === wanted, options);
-        };
+        const until = (wanted: number) =>
+          waitFor(`${wanted} to the exported kubeconfig`, limitsMs.answer, async () => (await status()) === wanted);
         await peoplesApi.core.createNamespacedConfigMap({ namespace: "default", body: { metadata: { name: "leaked" } } });
         await peoplesApi.core.deleteNamespacedConfigMap({ namespace: "default", name: "leaked" });
         await follow(revoke, context);
@@ -224,10 +222,9 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         }
         const conditionsOf = async (name: string): Promise<readonly string[]> =>
           (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(({ type }) => type) ?? [];
-        await waitFor("the control plane to look at the requests", async () => (await conditionsOf(made.at(-1) ?? "")).includes("Denied"), {
-          timeoutMs: limitsMs.answer,
-          intervalMs: 250,
-        });
+        await waitFor("the control plane to look at the requests", limitsMs.answer, async () =>
+          (await conditionsOf(made.at(-1) ?? "")).includes("Denied"),
+        );
         for (const [index, name] of made.entries())
           expect(!(await conditionsOf(name)).includes("Approved"), `${wanted[index]?.[0]} was approved`);
         const requests = (await api.certificates.listCertificateSigningRequest()).items;
@@ -249,10 +246,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const { code, stderr } = await worker.run(["bash", "-ec", script]);
           expectEqual(code, 0, `exit code of ${script} (${stderr.trim()})`);
         };
-        const open = async (port: number): Promise<void> => {
-          const look = { timeoutMs: limitsMs.steps, intervalMs: 250 };
-          await waitFor(`port ${port} to be open`, async () => await context.listens(id, port), look);
-        };
+        const open = (port: number) => waitFor(`port ${port} to be open`, limitsMs.steps, () => context.listens(id, port));
         // In place of its certificate one of an authority that the API does not know.
         const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
         const make = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout - -out - -subj`;
@@ -275,24 +269,17 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
       run: async ({ api, cloud, note }) => {
         const names = cloud.machines.flatMap(({ group }) => group?.name ?? []);
         const wanted = Object.fromEntries(names.map((name) => [name, names.filter((other) => other === name).length]));
-        await waitFor(
-          "the node controller to find every machine of the pools well",
-          async () => {
-            const { pools } = await machinesPage(api);
-            return Object.entries(wanted).every(([name, count]) => pools[name]?.ready === count);
-          },
-          { timeoutMs: limitsMs.steps, intervalMs: 500 },
-        );
-        const first = await killLeader(api, lab);
-        await waitFor("another one to lead", async () => ![first, ""].includes(await leaderOf(api)), {
-          timeoutMs: limitsMs.steps,
-          intervalMs: 500,
+        await waitFor("the node controller to find every machine of the pools well", limitsMs.steps, async () => {
+          const { pools } = await machinesPage(api);
+          return Object.entries(wanted).every(([name, count]) => pools[name]?.ready === count);
         });
+        const first = await killLeader(api, lab);
+        await waitFor("another one to lead", limitsMs.steps, async () => ![first, ""].includes(await leaderOf(api)));
         const measured = async (): Promise<boolean> => {
           const texts = await inMachines(cluster, "cat /var/lib/fenestra/metrics/node-controller.prom");
           return texts.filter((text) => /^fenestra_node_controller_leads +1$/.test(text)).length === 1;
         };
-        await waitFor("the metrics to say who leads", measured, { timeoutMs: limitsMs.answer, intervalMs: 500 });
+        await waitFor("the metrics to say who leads", limitsMs.answer, measured);
         note(`${Object.keys(wanted).length} pools; after ${first} came ${await leaderOf(api)}`);
       },
     },

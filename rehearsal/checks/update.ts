@@ -117,7 +117,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
           if (!images.every((image, index) => image.endsWith(wanted[index] ?? "?"))) throw new Error(images.join(", "));
           return true;
         };
-        await waitFor(`images ${wanted.join(" and ")}`, look, { timeoutMs: 60_000 });
+        await waitFor(`images ${wanted.join(" and ")}`, 60_000, look);
       },
     },
     {
@@ -134,7 +134,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
           return true;
         };
         // The controller-manager gives a node up after 50 s without a lease, and only then the cloud controller looks for its machine.
-        await waitFor("the nodes of old machines to be gone", look, { timeoutMs: 180_000 });
+        await waitFor("the nodes of old machines to be gone", 180_000, look);
         expectEqual(cloud.machines.length, before, "machines in the cloud");
         note(`${before} nodes`);
       },
@@ -171,5 +171,5 @@ async function expectReleases({ api, cloud }: RehearsalTools, lab: ControlPlaneL
     }
     return true;
   };
-  await waitFor("the releases of the control plane", look, { timeoutMs: 30_000 });
+  await waitFor("the releases of the control plane", 30_000, look);
 }

@@ -64,7 +64,7 @@ export class UpdateWatch {
   async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
-    await waitFor("the workload to be ready", async () => (await this.#ready()) === 2, { timeoutMs: 60_000 });
+    await waitFor("the workload to be ready", 60_000, async () => (await this.#ready()) === 2);
     this.#lastWrite = performance.now();
     void this.#repeat(() => this.#write());
     void this.#repeat(() => this.#look(cloud));

@@ -93,16 +93,12 @@ function verifyPasses(pools: readonly ExpectedPool[], mutates: boolean): Rehears
       context.note(last);
       let left = "";
       // verify does not wait for the end of the pods that it deletes.
-      await waitFor(
-        "the pods of verify to be gone",
-        async () => {
-          const kinds = "pods,services,pvc";
-          const label = "app.kubernetes.io/part-of=fenestra-verify";
-          left = (await context.kubectl(["get", kinds, "-A", "-l", label, "-o", "name"])).stdout.trim();
-          return left === "";
-        },
-        { timeoutMs: limitsMs.answer, intervalMs: 500 },
-      ).catch(() => undefined);
+      await waitFor("the pods of verify to be gone", limitsMs.answer, async () => {
+        const kinds = "pods,services,pvc";
+        const label = "app.kubernetes.io/part-of=fenestra-verify";
+        left = (await context.kubectl(["get", kinds, "-A", "-l", label, "-o", "name"])).stdout.trim();
+        return left === "";
+      }).catch(() => undefined);
       expectEqual(left, "", "what verify left behind");
     },
   };

@@ -28,13 +28,9 @@ const definitions = { apiVersion: "v1", kind: "List", items: ["ServiceMonitor", 
 export async function defineServiceMonitors({ resources }: RecordedProgram, kubectl: Kubectl): Promise<void> {
   if (!resources.some(({ type }) => type === "kubernetes:monitoring.coreos.com/v1:ServiceMonitor")) return;
   // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
-  await waitFor(
-    "the fake definitions of ServiceMonitor and PrometheusRule to be taken",
-    async () => {
-      const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definitions));
-      if (code !== 0) throw new Error(stderr.trim());
-      return true;
-    },
-    { timeoutMs: 60_000, intervalMs: 500 },
-  );
+  await waitFor("the fake definitions of ServiceMonitor and PrometheusRule to be taken", 60_000, async () => {
+    const { code, stderr } = await kubectl(["apply", "--server-side", "--filename=-"], JSON.stringify(definitions));
+    if (code !== 0) throw new Error(stderr.trim());
+    return true;
+  });
 }

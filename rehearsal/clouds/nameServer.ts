@@ -1,4 +1,5 @@
 import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { isIPv4 } from "node:net";
 
 /** A look-up of a host that does not exist. */
@@ -38,10 +39,7 @@ export async function startNameServer(options: NameServerOptions): Promise<reado
   const { address, port = 53, find } = options;
   const lookUps: LookUp[] = [];
   const socket = createSocket("udp4");
-  await new Promise<void>((resolve, reject) => {
-    socket.once("error", reject);
-    socket.bind(port, address, resolve);
-  });
+  await once(socket.bind(port, address), "listening");
   socket.unref();
   socket.on("message", (query, { address: caller, port: back }) => {
     const read = answerQuery(query, (name) => find(name, caller));

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { connect } from "node:net";
@@ -70,10 +71,7 @@ export async function startProxy({ address, port, tls, routes, login, onDenied }
     else if (upstream === 403) socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     else tunnel(socket, head, upstream);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, resolve);
-  });
+  await once(server.listen(port, address), "listening");
   server.unref();
   return requests;
 }

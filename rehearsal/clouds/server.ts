@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { createServer as createHttpServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createHttpsServer } from "node:https";
 import { messageOf } from "../../components/gates/messageOf.ts";
@@ -41,10 +42,7 @@ export async function listen(address: string, port: number, handle: EndpointHand
     );
   };
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer({ ...tls }, onRequest);
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, address, resolve);
-  });
+  await once(server.listen(port, address), "listening");
   return server;
 }
 

@@ -211,7 +211,7 @@ export class Cluster {
       const lasting = await failures.lasting();
       return lasting.length > 0 ? lasting : (await look()) && [];
     };
-    const waiting = waitFor(description, lookOnce, { timeoutMs: limitsMs.machine, intervalMs: 250 });
+    const waiting = waitFor(description, limitsMs.machine, lookOnce);
     const lasting = await waiting.catch(async (error: unknown) => {
       const machines = [...this.#machines.values()];
       const logs = await Promise.all(machines.map(({ systemd }) => logTail(systemd.logFile(bootstrapUnit))));

@@ -103,27 +103,17 @@ export class ControlPlaneLab {
 
   /** Waits until all machines are voting members that answer, and their API servers are ready. */
   async untilHealthy(): Promise<void> {
-    await waitFor(
-      `${this.size} healthy voting members`,
-      async () => {
-        for (const [index] of this.#members.entries()) {
-          const lines = (await this.etcdctl(index, "member", "list")).trim().split("\n");
-          const voting = lines.filter((line) => / started, .*, false$/.test(line));
-          if (lines.length !== this.size || voting.length !== this.size) throw new Error(`members: ${lines.join(" | ")}`);
-          await this.etcdctl(index, "endpoint", "health");
-          const ready = await this.machine(index).run([
-            "curl",
-            "--silent",
-            "--fail",
-            "--insecure",
-            `https://127.0.0.1:${ports.api}/readyz`,
-          ]);
-          if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
-        }
-        return true;
-      },
-      { timeoutMs: limitsMs.machine, intervalMs: 500 },
-    );
+    await waitFor(`${this.size} healthy voting members`, limitsMs.machine, async () => {
+      for (const [index] of this.#members.entries()) {
+        const lines = (await this.etcdctl(index, "member", "list")).trim().split("\n");
+        const voting = lines.filter((line) => / started, .*, false$/.test(line));
+        if (lines.length !== this.size || voting.length !== this.size) throw new Error(`members: ${lines.join(" | ")}`);
+        await this.etcdctl(index, "endpoint", "health");
+        const ready = await this.machine(index).run(["curl", "--silent", "--fail", "--insecure", `https://127.0.0.1:${ports.api}/readyz`]);
+        if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
+      }
+      return true;
+    });
   }
 
   /**

@@ -22,9 +22,11 @@ export async function recordRegistrations(kubeconfig: string, registered: Map<st
   const config = new KubeConfig();
   config.loadFromString(kubeconfig);
   // The administrator has no rights before kubeadm has bound them, a moment after the API server is ready.
-  let version = await waitFor("the list of nodes", async () => (await apiFor(kubeconfig).core.listNode()).metadata?.resourceVersion, {
-    timeoutMs: limitsMs.answer,
-  });
+  let version = await waitFor(
+    "the list of nodes",
+    limitsMs.answer,
+    async () => (await apiFor(kubeconfig).core.listNode()).metadata?.resourceVersion,
+  );
   const follow = async (): Promise<void> => {
     for (;;) {
       await new Promise<void>((resolve) => {

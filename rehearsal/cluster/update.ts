@@ -212,7 +212,7 @@ async function untilReady(name: string, { api, refusals }: Cluster): Promise<voi
       throw new Error("it is not Ready");
     return true;
   };
-  await waitFor(`node ${name} to be Ready`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 }).catch(async (error: unknown) => {
+  await waitFor(`node ${name} to be Ready`, limitsMs.machine, look).catch(async (error: unknown) => {
     throw new Error([messageOf(error), ...(await refusals.lasting())].join("; "));
   });
 }
@@ -226,7 +226,7 @@ async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster
   if (cluster.machines.has(machine.id)) {
     const mayGo = cloud.announceEnd(machine);
     const look = async (): Promise<boolean> => mayGo();
-    await waitFor(`${machine.name} to drain`, look, { timeoutMs: limitsMs.machine, intervalMs: 500 });
+    await waitFor(`${machine.name} to drain`, limitsMs.machine, look);
   } else {
     const drain = ["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--timeout=100s"];
     const { code, stderr } = await cluster.kubectl(drain);

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { constants } from "node:os";
 
 /** What a finished program left. */
 export interface CommandResult {
@@ -29,11 +30,9 @@ export function hostPath(): string {
  */
 export const withoutBashrc: Readonly<Record<string, string>> = { SHLVL: "1" };
 
-const signalNumbers: Readonly<Record<string, number>> = { SIGHUP: 1, SIGINT: 2, SIGKILL: 9, SIGSEGV: 11, SIGTERM: 15 };
-
 /** The exit code a shell would report. */
-export function exitCodeOf(code: number | null, signal: string | null): number {
-  return code ?? 128 + (signalNumbers[signal ?? ""] ?? 0);
+export function exitCodeOf(code: number | null, signal: NodeJS.Signals | null): number {
+  return code ?? 128 + (signal === null ? 0 : constants.signals[signal]);
 }
 
 /**

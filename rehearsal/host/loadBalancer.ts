@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { request } from "node:https";
 import { connect, createServer, type Socket } from "node:net";
 
@@ -89,10 +90,7 @@ export async function startLoadBalancer(options: LoadBalancerOptions): Promise<L
     if (target === undefined) client.destroy();
     else forward(client, target);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(options.port, options.host, resolve);
-  });
+  await once(server.listen(options.port, options.host), "listening");
   const stops = targets.map((target) => watch(target, health, intervalMs, () => endConnections(targets, health)));
   const bound = server.address();
   return {

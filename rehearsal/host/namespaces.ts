@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
@@ -122,10 +123,8 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
   for (const signal of signals) process.on(signal, pass);
   try {
-    return await new Promise<number>((resolve, reject) => {
-      child.on("error", reject);
-      child.on("exit", (code, signal) => resolve(exitCodeOf(code, signal)));
-    });
+    const [code, signal] = await once(child, "exit");
+    return exitCodeOf(code, signal);
   } finally {
     clearTimeout(timer);
     for (const signal of signals) process.off(signal, pass);

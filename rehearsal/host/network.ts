@@ -130,12 +130,13 @@ export function macOf(address: string): string {
 async function untilForwarding(link: string): Promise<void> {
   await waitFor(
     `the bridge to forward from ${link}`,
+    60_000,
     async () => {
       const state = await runOrFail(["ip", "-details", "-oneline", "link", "show", link]);
       if (!/ state UP .* state forwarding /.test(state)) throw new Error(state.trim());
       return true;
     },
-    { timeoutMs: 60_000, intervalMs: 20 },
+    20,
   );
 }
 

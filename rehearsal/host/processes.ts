@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
@@ -23,15 +24,12 @@ export interface StartOptions {
 
 /** A program that runs in a machine. It is not started again when it ends. */
 export interface MachineProcess {
-  readonly pid: number;
-  readonly argv: readonly string[];
-  readonly logFile: string;
   /** The exit code, as a shell would give it, once the program has ended. */
   readonly exited: Promise<number>;
   /** The exit code when the program has ended. */
   exitCode(): number | undefined;
-  /** Sends SIGTERM, after `graceMs` (default 5,000) SIGKILL, to the `whole` group of its processes if asked; resolves with the exit code. */
-  stop(graceMs?: number, whole?: boolean): Promise<number>;
+  /** Sends SIGTERM, after `graceMs` SIGKILL, to the `whole` group of its processes if asked; resolves with the exit code. */
+  stop(graceMs: number, whole?: boolean): Promise<number>;
   /** Sends SIGKILL, as when the power fails; resolves with the exit code. */
   kill(): Promise<number>;
 }
@@ -77,25 +75,16 @@ export async function startInMachine(machine: MachineNamespaces, argv: readonly 
   // A process group of its own: Ctrl-C reaches the harness first, which ends things in order.
   const child = spawn(file, args, { env: machineEnvironment(options.env), detached: true, stdio: ["ignore", log, log] });
   closeSync(log);
+  await once(child, "spawn");
   let ended: number | undefined;
-  const exited = new Promise<number>((resolve) => {
-    child.on("exit", (code, signal) => {
-      ended = exitCodeOf(code, signal);
-      resolve(ended);
-    });
+  const exited = once(child, "exit").then(([code, signal]) => {
+    ended = exitCodeOf(code, signal);
+    return ended;
   });
-  await new Promise<void>((resolve, reject) => {
-    child.on("spawn", resolve);
-    child.on("error", reject);
-  });
-  if (child.pid === undefined) throw new Error(`${argv[0]}: no process`);
   return {
-    pid: child.pid,
-    argv,
-    logFile: options.logFile,
     exited,
     exitCode: () => ended,
-    async stop(graceMs = 5_000, whole = false) {
+    async stop(graceMs, whole = false) {
       const send = (signal: NodeJS.Signals): void => void spawnSync("kill", ["-s", signal, "--", `${whole ? "-" : ""}${child.pid}`]);
       send("SIGTERM");
       const timer = setTimeout(send, graceMs, "SIGKILL");
@@ -110,43 +99,29 @@ export async function startInMachine(machine: MachineNamespaces, argv: readonly 
   };
 }
 
-/** Settings of {@link waitFor}. */
-export interface WaitOptions {
-  readonly timeoutMs: number;
-  /** Pause between two attempts. Default: 100. */
-  readonly intervalMs?: number;
-  /** When one of them ends, waiting is pointless and ends too; the ends of their logs are part of the error. */
-  readonly processes?: readonly MachineProcess[];
-}
-
 /**
  * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that throws is tried again;
  * its message is kept as the last problem.
- * @param description what is waited for, completing "waited 30 s for ..."
- * @throws Error with the description, the last problem and the ends of the logs
+ * @param what what is waited for, completing "waited 30 s for ..."
+ * @param intervalMs pause between two attempts
+ * @throws Error with what was waited for and the last problem
  */
 export async function waitFor<T>(
-  description: string,
+  what: string,
+  limitMs: number,
   condition: () => Promise<T | undefined | false> | T | undefined | false,
-  options: WaitOptions,
+  intervalMs = 500,
 ): Promise<T> {
   const startedAt = performance.now();
-  const { timeoutMs, intervalMs = 100, processes = [] } = options;
-  const ended = (): MachineProcess | undefined => processes.find((process) => process.exitCode() !== undefined);
   const attempt = async (): Promise<T> => {
     const value = await condition();
     if (value !== undefined && value !== false) return value;
     throw new Error("the condition is not met");
   };
-  try {
-    return await poll(attempt, { limitMs: timeoutMs, intervalMs, isFinal: () => ended() !== undefined });
-  } catch (error) {
-    const program = ended();
-    const waited = `waited ${((performance.now() - startedAt) / 1000).toFixed(1)} s for ${description}`;
-    const end = program === undefined ? "" : `${program.argv[0]} ended with exit code ${program.exitCode()}; `;
-    const logs = await Promise.all(processes.map((process) => logTail(process.logFile)));
-    throw new Error([`${waited}; ${end}last problem: ${messageOf(error)}`, ...logs].join("\n"));
-  }
+  return await poll(attempt, { limitMs, intervalMs }).catch((error: unknown) => {
+    const waited = ((performance.now() - startedAt) / 1000).toFixed(1);
+    throw new Error(`waited ${waited} s for ${what}; last problem: ${messageOf(error)}`);
+  });
 }
 
 /** The last lines of a log file under a heading, for error messages. */

@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { mkdir } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import path from "node:path";
@@ -24,9 +25,6 @@ export async function serveControl(folder: string, handle: ControlHandler): Prom
     const { code, text } = await handle(command, args).catch((error: unknown) => ({ code: 1, text: `rehearsal: ${messageOf(error)}` }));
     response.end(`${code}\n${text ?? ""}`);
   });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(path.join(folder, "socket"), resolve);
-  });
+  await once(server.listen(path.join(folder, "socket")), "listening");
   return server;
 }

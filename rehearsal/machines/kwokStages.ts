@@ -35,7 +35,7 @@ async function relabel(
     return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
   };
   // Controllers write to a node, too.
-  await waitFor(`the labels of node ${name} to be written`, write, { timeoutMs: limitsMs.change });
+  await waitFor(`the labels of node ${name} to be written`, limitsMs.change, write);
 }
 
 /** A rule of KWOK: objects that match the selector get the next status, or are deleted. */

@@ -137,7 +137,7 @@ async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile
     if (!asked) throw new Error("it has not asked for a serving certificate");
     return (await api.core.readNode({ name })).metadata !== undefined;
   };
-  await waitFor(`the kubelet to register ${name}`, look, { timeoutMs: limitsMs.machine / 2, intervalMs: 500 });
+  await waitFor(`the kubelet to register ${name}`, limitsMs.machine / 2, look);
   if (kubelet.exitCode() === undefined) return;
   const log = await readFile(logFile, "utf8");
   const reason = refusal(log) ?? log.trimEnd().split("\n").at(-1) ?? "";
@@ -165,6 +165,6 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
     const own = wine === undefined && nodeInfo !== undefined ? { nodeInfo: { ...nodeInfo, ...system } } : {};
     return await api.core.replaceNodeStatus({ name, body: { ...node, status: { ...status, capacity, allocatable, ...own } } });
   };
-  await waitFor(`node ${name} to have a disk`, complete, { timeoutMs: limitsMs.change });
+  await waitFor(`node ${name} to have a disk`, limitsMs.change, complete);
   await giveToKwok(api, name, wine === undefined ? systemLabels : {});
 }

@@ -78,14 +78,8 @@ export async function joinPayload(payload: DecodedUserData, { machine, identity,
     cloud.kind === "aws"
       ? { joinSecret: cloud.joinSecret, clientId: undefined }
       : { joinSecret: `${cloud.joinVault}/secrets/${cloud.joinSecret}`, clientId: cloud.clientId };
-  const secret = await waitFor(
-    `${machine.name} to find a fresh join secret`,
-    async () => freshSecret(await readSecret(joinSecret, clientId)),
-    {
-      // The other half is for the kubelet.
-      timeoutMs: limitsMs.machine / 2,
-      intervalMs: 500,
-    },
+  const secret = await waitFor(`${machine.name} to find a fresh join secret`, limitsMs.machine / 2, async () =>
+    freshSecret(await readSecret(joinSecret, clientId)),
   );
   const values: Readonly<Record<string, string>> = {
     "@NODE_NAME@": identity.nodeName,

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -140,10 +141,8 @@ async function goBuild(options: GoBuild): Promise<void> {
   child.stderr.setEncoding("utf8").on("data", (text: string) => {
     problem = (problem + text).slice(-4_000);
   });
-  const code = await new Promise<number>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", (exitCode, signal) => resolve(exitCodeOf(exitCode, signal)));
-  });
+  const [exitCode, signal] = await once(child, "close");
+  const code = exitCodeOf(exitCode, signal);
   if (code === 0) return;
   throw new RehearsalError(`go build of ${options.names} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`, [
     'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',

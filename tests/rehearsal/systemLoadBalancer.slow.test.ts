@@ -82,19 +82,18 @@ describe("load balancer", () => {
   const health = (balancer: LoadBalancer) => balancer.backends().map(({ healthy }) => healthy);
 
   const until = (balancer: LoadBalancer, wanted: readonly boolean[]) =>
-    waitFor(`health ${wanted.join()}`, () => health(balancer).join() === wanted.join(), { timeoutMs: 5_000, intervalMs: 5 });
+    waitFor(`health ${wanted.join()}`, 5_000, () => health(balancer).join() === wanted.join(), 5);
 
   /** An open connection to a backend, by the number of the backend. */
   async function open(balancer: LoadBalancer, index: number): Promise<Socket> {
     const count = (): number => balancer.backends()[index]?.connections ?? 0;
     const before = count();
     const socket = connect(balancer.port, "127.0.0.1").on("error", () => undefined);
-    await waitFor("the connection", () => count() === before + 1, { timeoutMs: 5_000, intervalMs: 5 });
+    await waitFor("the connection", 5_000, () => count() === before + 1, 5);
     return socket;
   }
 
-  const closed = (socket: Socket): Promise<boolean> =>
-    waitFor("the end of the connection", () => socket.closed, { timeoutMs: 5_000, intervalMs: 5 });
+  const closed = (socket: Socket): Promise<boolean> => waitFor("the end of the connection", 5_000, () => socket.closed, 5);
 
   for (const [name, cloud] of Object.entries(rules)) {
     it(`skips a dead and an unready backend and takes them back: ${name}`, async () => {
@@ -122,7 +121,7 @@ describe("load balancer", () => {
         asked += Number(url === "/readyz");
         a.state = "ready";
       });
-      await waitFor("two more checks", () => asked >= 3, { timeoutMs: 5_000, intervalMs: 5 });
+      await waitFor("two more checks", 5_000, () => asked >= 3, 5);
       assert.deepEqual([health(balancer), socket.closed], [[true], false]);
       a.server.removeAllListeners("request");
       await until(balancer, [false]);

@@ -26,7 +26,7 @@ async function exit(inside: Inside): Promise<unknown> {
 /** Builds a whole machine and then never ends, not even on SIGTERM. */
 async function hang(inside: Inside): Promise<unknown> {
   const machine = await aMachine(inside);
-  const enter = await waitFor("the pid", () => inside.enterCommand(), { timeoutMs: 5_000 });
+  const enter = await waitFor("the pid", 5_000, () => inside.enterCommand());
   process.on("SIGTERM", () => undefined);
   setInterval(() => undefined, 1000);
   return { ...witness("self", machine.pid), enter };
