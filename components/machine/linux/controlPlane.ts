@@ -14,7 +14,7 @@ import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, un
 import { type Job, scheduledJobs } from "./jobs.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
-import { nodeController, nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
+import { nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
 import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 import { jobUnit, timerUnit } from "./systemdUnits.ts";
@@ -37,7 +37,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const shared = withTrust(spec, withEncryption(spec, controlPlaneStages));
   const stages = withPodNetwork(withCredentials(spec, shared), spec.kubernetes.podNetwork);
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
-  const units = [...jobs.map(({ name }) => `${name}.timer`), nodeController.unit];
+  const units = [...jobs.map(({ name }) => `${name}.timer`), nodeControllerUnit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files = withTemplates("linux", [
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
@@ -46,7 +46,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(jobService(name), jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
-    unitFile(nodeController.unit, nodeControllerUnit()),
+    rootFile(`/etc/systemd/system/${nodeControllerUnit}`),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     auditPolicy === undefined
@@ -66,7 +66,7 @@ const jobService = (name: string): string => `${name}.service`;
 /** Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any. */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
-  return [...commonUnits(spec.cloud), ...jobs, nodeController.unit];
+  return [...commonUnits(spec.cloud), ...jobs, nodeControllerUnit];
 }
 
 /**
