@@ -11,7 +11,7 @@ import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
+import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
 
 const stacks = ["aws-prod", "azure-prod"] as const;
 /** Files whose whole text matters. Of the others, bootstraps and rehearsals show that they do what they should. */
