@@ -3,7 +3,7 @@ import { targetGroupName } from "../../components/aws/loadBalancer.ts";
 import { apiHostTag } from "../../components/aws/pool.ts";
 import { machineFingerprint } from "../../components/machine/linux/controlPlane.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { exampleControlPlane } from "../machine/examples.ts";
 import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 
 const prod = await runStack("aws-prod");

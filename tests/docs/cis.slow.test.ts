@@ -7,8 +7,7 @@ import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts"
 import { patchesFolder } from "../../components/machine/linux/staticPodPatches.ts";
 import { runOrFail } from "../../rehearsal/testkit/machines.ts";
 import { obtainPrograms } from "../../rehearsal/testkit/programs.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { fileOf } from "../machine/windows/examples.ts";
+import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { specOf } from "../support/mocks.ts";
 import { obtainOrSkip } from "../support/skip.ts";
 import { suiteFolder } from "../support/temporary.ts";

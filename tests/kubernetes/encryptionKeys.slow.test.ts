@@ -4,7 +4,7 @@ import { randomBytes } from "node:crypto";
 import { writeFileSync } from "node:fs";
 import path from "node:path";
 import type { MachinePayload } from "../../components/machine/payload.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { exampleControlPlane } from "../machine/examples.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";

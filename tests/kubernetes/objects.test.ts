@@ -3,9 +3,8 @@ import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { samples } from "../../components/kubernetes/samples.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
-import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
-import { exampleAccess } from "../machine/windows/examples.ts";
+import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { argsOf, combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
@@ -14,10 +13,7 @@ const azure = exampleSpec("azure-dev");
 
 describe("networking objects", () => {
   it("give Linux the very net-conf that a Windows node finds on its disk", () => {
-    for (const [cloud, spec] of [
-      ["aws", aws],
-      ["azure", azure],
-    ] as const) {
+    for (const spec of [aws, azure]) {
       const data = manifest(manifestsOf(spec), "ConfigMap", "kube-flannel-cfg").data ?? {};
       const netConf = data["net-conf.json"];
       assert.deepEqual(JSON.parse(String(netConf)), {
@@ -25,10 +21,7 @@ describe("networking objects", () => {
         EnableNFTables: false,
         Backend: { Type: "vxlan", VNI: 4096, Port: 4789 },
       });
-      for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
-        const { files } = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
-        assert.equal(files.find(({ path }) => path === flannelPaths.netConf)?.content, netConf);
-      }
+      assert.equal(fileOf(exampleWindowsWorker(spec), flannelPaths.netConf), netConf);
     }
   });
 

@@ -4,8 +4,8 @@ import { workerPolicy } from "../../components/aws/policies.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { allows } from "../../plan/fakes/iam.ts";
 import { ofType, runSpec, specOf } from "../support/mocks.ts";
+import { fileOf } from "./examples.ts";
 import { paths, payloadOf, registry, repository, specs } from "./registryAccess.ts";
-import { fileOf } from "./windows/examples.ts";
 
 /** The kubelet's flags for images. */
 function flagsOf(payload: MachinePayload): readonly string[] {
@@ -87,7 +87,7 @@ describe("pulls from the cloud's own registries", () => {
         cloud: "AzurePublicCloud",
         tenantId: "tenant",
         useManagedIdentityExtension: true,
-        userAssignedIdentityID: "00000000-0000-0000-0000-000000000002",
+        userAssignedIdentityID: "11111111-2222-3333-4444-555555555555",
       });
     }
   });

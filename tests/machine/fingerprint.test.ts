@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import type { WorkerPayload } from "../../components/machine/payload.ts";
-import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { LinuxPool } from "../../components/model/pools.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
@@ -8,26 +7,15 @@ import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
 import { ofType, runStack, specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { exampleLinuxWorker } from "./linux/examples.ts";
-import { exampleAccess } from "./windows/examples.ts";
+import { exampleLinuxWorker, exampleWindowsWorker, linuxPool, windowsPool } from "./examples.ts";
 
 const spec = exampleSpec("aws-prod");
 /** A change of what pools of both systems have. */
 type CommonChange = Partial<Omit<LinuxPool, "os" | "release">>;
 
-const kinds: readonly (readonly [string, (pool: CommonChange, of?: ClusterSpec) => WorkerPayload])[] = [
-  [
-    "linux",
-    (change, of = spec) =>
-      exampleLinuxWorker({ ...of, pools: of.pools.map((pool) => (pool.os === "linux" ? { ...pool, ...change } : pool)) }),
-  ],
-  [
-    "windows",
-    (change, of = spec) => {
-      const pool = of.pools.find((pool) => pool.os === "windows") ?? assert.fail("no Windows pool");
-      return windowsWorkerPayload({ spec: of, pool: { ...pool, ...change }, access: exampleAccess("aws", of.name, "win") });
-    },
-  ],
+const kinds: readonly (readonly [string, (change: CommonChange, of?: ClusterSpec) => WorkerPayload])[] = [
+  ["linux", (change, of = spec) => exampleLinuxWorker(of, { ...linuxPool(of), ...change })],
+  ["windows", (change, of = spec) => exampleWindowsWorker(of, { ...windowsPool(of), ...change })],
 ];
 
 describe("the fingerprint of a payload", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { checked, flagName, kubeletFlags, refusedSettings, settableGates } from "../../components/machine/kubeletFlags.ts";
 import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
-import { exampleReleases, fileOf, onePerSystem } from "./windows/examples.ts";
+import { exampleReleases, fileOf, onePerSystem } from "./examples.ts";
 
 const args = { os: "windows", minor: "1.36", bootstrap: true, labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" } } as const;
 

@@ -3,8 +3,7 @@ import { parse } from "yaml";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { minorOf } from "../../components/model/releases.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
-import { exampleReleases, fileOf, onePerSystem, specAt } from "./windows/examples.ts";
+import { exampleControlPlane, exampleLinuxWorker, exampleReleases, fileOf, onePerSystem, specAt } from "./examples.ts";
 
 /** A cluster whose pools of one system answer queries for logs. */
 function withLogQuery(spec: ClusterSpec, family: "linux" | "windows"): ClusterSpec {

@@ -1,4 +1,4 @@
+import { exampleReleases } from "./examples.ts";
 import { readConfigs } from "./readConfigs.ts";
-import { exampleReleases } from "./windows/examples.ts";
 
 readConfigs(exampleReleases);

@@ -1,5 +1,5 @@
 import { defaultRelease, minorOf } from "../../components/model/releases.ts";
+import { exampleReleases } from "./examples.ts";
 import { readConfigs } from "./readConfigs.ts";
-import { exampleReleases } from "./windows/examples.ts";
 
 readConfigs(exampleReleases.filter((version) => minorOf(version) === minorOf(defaultRelease)));

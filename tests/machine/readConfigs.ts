@@ -11,9 +11,8 @@ import { kubeletGates, readProgramFlags } from "../../components/model/reservedF
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "./linux/examples.ts";
+import { exampleControlPlane, exampleLinuxWorker, fileOf, onePerSystem, specAt } from "./examples.ts";
 import { payloadOf, paths as registryPaths } from "./registryAccess.ts";
-import { fileOf, onePerSystem, specAt } from "./windows/examples.ts";
 
 const clouds = ["aws", "azure"] as const;
 

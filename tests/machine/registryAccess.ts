@@ -1,10 +1,9 @@
-import assert from "node:assert/strict";
 import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { specOf } from "../support/mocks.ts";
-import { exampleAccess } from "./windows/examples.ts";
+import { exampleAccess, linuxPool, windowsPool } from "./examples.ts";
 
 export const repository = "arn:aws:ecr:eu-central-1:123456789012:repository/team/*";
 export const registry =
@@ -18,9 +17,10 @@ export const specs = {
 
 /** What a worker of a system gets. */
 export function payloadOf(cloud: "aws" | "azure", os: "linux" | "windows", spec: ClusterSpec = specs[cloud]): MachinePayload {
-  const pool = spec.pools.find((each) => each.os === os) ?? assert.fail(`no pool of ${os}`);
-  const access = { ...exampleAccess(cloud, spec.name, pool.name), tenantId: "tenant" };
-  return pool.os === "linux" ? linuxWorkerPayload({ spec, pool, access }) : windowsWorkerPayload({ spec, pool, access });
+  const access = { ...exampleAccess(spec, "pool"), tenantId: "tenant" };
+  return os === "linux"
+    ? linuxWorkerPayload({ spec, pool: linuxPool(spec), access })
+    : windowsWorkerPayload({ spec, pool: windowsPool(spec), access });
 }
 
 export const paths = {

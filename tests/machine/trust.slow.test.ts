@@ -4,13 +4,11 @@ import { withFetchedScripts } from "../../components/machine/linux/cloudConfig.t
 import { noProxy } from "../../components/machine/proxy.ts";
 import { curlArguments } from "../../components/machine/windows/artifacts.ts";
 import { packWindowsAws, packWindowsAzure } from "../../components/machine/windows/userData.ts";
-import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { decodeWindows } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { specOf } from "../support/mocks.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./linux/examples.ts";
+import { exampleControlPlane, exampleLinuxWorker, exampleWindowsWorker, fileOf, scriptsBucket } from "./examples.ts";
 import { Sandbox } from "./linux/sandbox.ts";
-import { exampleAccess, fileOf } from "./windows/examples.ts";
 
 const pems = ["One", "Two"].map((name) => newAuthority(name).certificate);
 const settings = {
@@ -36,9 +34,7 @@ describe("authorities of one's own", () => {
       });
 
     it(`are trusted by a Windows machine on ${cloud} before it fetches anything`, () => {
-      const pool = spec.pools.find((pool) => pool.os === "windows");
-      assert.ok(pool?.os === "windows");
-      const payload = windowsWorkerPayload({ spec, pool, access: exampleAccess(cloud, spec.name, pool.name) });
+      const payload = exampleWindowsWorker(spec);
       const object = scriptsObject(payload);
       const packed =
         cloud === "aws" ? packWindowsAws(payload, object, scriptsBucket) : Buffer.from(packWindowsAzure(payload), "base64").toString();

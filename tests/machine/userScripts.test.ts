@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { windowsMachine } from "../../components/machine/windows/worker.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { exampleLinuxWorker } from "./linux/examples.ts";
+import { exampleAccess, exampleLinuxWorker, windowsPool } from "./examples.ts";
 import { describeOnMachine, entry, spec as example, joinSecret, machine } from "./linux/machine.ts";
-import { exampleAccess } from "./windows/examples.ts";
 
 const own = {
   timeZone: "Europe/Berlin",
@@ -35,10 +34,8 @@ describeOnMachine("the user's own steps on a machine", () => {
   });
 
   it("are stages of a Windows machine around its join", () => {
-    const pool = cluster.pools.find(({ os }) => os === "windows");
-    assert.ok(pool?.os === "windows");
-    const access = exampleAccess("aws", cluster.name, pool.name);
-    const { own: steps, waves } = windowsMachine({ spec: cluster, pool, access }, []);
+    const pool = windowsPool(cluster);
+    const { own: steps, waves } = windowsMachine({ spec: cluster, pool, access: exampleAccess(cluster, pool.name) }, []);
     assert.deepEqual(steps, {
       timeZone: "Europe/Berlin",
       before: "C:\\fenestra\\own\\before.ps1",

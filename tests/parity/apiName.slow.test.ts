@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { reveal, textOf } from "../../plan/program/values.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { fileOf } from "../machine/windows/examples.ts";
+import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { type Recorded, resource, runSpec, specOf } from "../support/mocks.ts";
 
 const name = "api.shop.example.com";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { controlPlanePolicy } from "../../components/aws/policies.ts";
 import { listOf, mapOf } from "../../plan/program/values.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { exampleControlPlane } from "../machine/examples.ts";
 import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
 
 describe("snapshots of etcd", () => {

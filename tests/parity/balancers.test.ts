@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { listOf, mapOf } from "../../plan/program/values.ts";
 import { simulateCloud } from "../../rehearsal/testkit/clouds.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
-import { fileOf } from "../machine/windows/examples.ts";
+import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 
 describe("the API's load balancers, as the rehearsal has them", () => {

@@ -10,7 +10,7 @@ import { nodePorts, type PortRange } from "../../components/model/ports.ts";
 import { type MachineGroup, machineGroups } from "../../components/model/traffic.ts";
 import { probeService } from "../../verify/probePods.ts";
 import { combinations, manifest, manifestsOf } from "../kubernetes/switches.ts";
-import { exampleControlPlane } from "../machine/linux/examples.ts";
+import { exampleControlPlane } from "../machine/examples.ts";
 import { specOf } from "../support/mocks.ts";
 
 /** Who asks: machines, or the load balancers with their health checks. */

@@ -14,7 +14,7 @@ import { existingOf } from "../../plan/fakes/existing.ts";
 import { mapOf } from "../../plan/program/values.ts";
 import { deployAzure } from "../../stacks/azure.ts";
 import { manifestsOf } from "../kubernetes/switches.ts";
-import { exampleLinuxWorker } from "../machine/linux/examples.ts";
+import { exampleLinuxWorker } from "../machine/examples.ts";
 import { describeOnMachine, machine, spec } from "../machine/linux/machine.ts";
 import { runSpec, testAccount, withMocks } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";

@@ -14,7 +14,6 @@ import {
   authenticationConfiguration,
   encryptionEnv,
   encryptionFiles,
-  nodeController,
   nodeControllerScripts,
   nodeControllerUnit,
   withEncryption,
@@ -45,7 +44,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const shared = withTrust(spec, withEncryption(spec, controlPlaneStages));
   const stages = withPodNetwork(withCredentials(spec, shared), spec.kubernetes.podNetwork);
   const jobs = scheduledJobs(args.access.snapshots === undefined ? undefined : spec.controlPlane.backup.everyHours);
-  const units = [...jobs.map(({ name }) => `${name}.timer`), nodeController.unit];
+  const units = [...jobs.map(({ name }) => `${name}.timer`), nodeControllerUnit];
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files = withTemplates("linux", [
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
@@ -54,7 +53,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       unitFile(jobService(name), jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
     ]),
-    unitFile(nodeController.unit, nodeControllerUnit()),
+    rootFile(`/etc/systemd/system/${nodeControllerUnit}`),
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "control-plane") },
     { path: "/etc/fenestra/kubeadm.yaml", content: kubeadmConfig(args) },
     auditPolicy === undefined
@@ -74,7 +73,7 @@ const jobService = (name: string): string => `${name}.service`;
 /** Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any. */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
-  return [...commonUnits(spec.cloud), ...jobs, nodeController.unit];
+  return [...commonUnits(spec.cloud), ...jobs, nodeControllerUnit];
 }
 
 /**

@@ -75,49 +75,20 @@ const podSecurity = (namespaces: readonly string[]) => ({
   },
 });
 
-/** The program that gives machines their certificates and looks after nodes, on every control-plane machine. */
-export const nodeController = {
-  unit: "fenestra-node-controller.service",
-  folder: "/opt/fenestra/node-controller",
-  /** Its user, for systemd and, by its certificate, for the API server. */
-  user: "fenestra-nodes",
-  /** Folder below `/run` with its certificate. */
-  run: "fenestra-nodes",
-  /** What node-exporter reads of it. */
-  metrics: "/var/lib/fenestra/metrics/node-controller.prom",
-} as const;
+/** Unit of the program that gives machines their certificates and looks after nodes, on every control-plane machine; a file of `rootfs`. */
+export const nodeControllerUnit = "fenestra-node-controller.service";
 
 const programFolder = new URL("../../nodeController/program/", import.meta.url);
-const identityScript = "node-controller-identity.sh";
 
 /** Its modules, and what issues its certificate. All of it is fetched on AWS, as scripts are. */
 export function nodeControllerScripts(): readonly PayloadFile[] {
   const modules = readdirSync(programFolder).filter((name) => name.endsWith(".py"));
   return [
-    script(identityScript),
+    script("node-controller-identity.sh"),
     ...modules
       .sort()
-      .map((name) => ({ path: `${nodeController.folder}/${name}`, content: readScript(new URL(name, programFolder)), mode: "0755" })),
+      .map((name) => ({ path: `/opt/fenestra/node-controller/${name}`, content: readScript(new URL(name, programFolder)), mode: "0755" })),
   ];
-}
-
-/**
- * Its unit. It runs as a user of its own without the files of the control plane: before each start, root issues a certificate for it.
- * systemd ends it when it hangs or takes too much memory, and starts it again.
- */
-export function nodeControllerUnit(): string {
-  const { folder, user, run, metrics } = nodeController;
-  return confinedUnit("gives machines their certificates, and looks after nodes", {
-    before: `/opt/fenestra/${identityScript} /run/${run} ${metrics}`,
-    command: `/usr/bin/python3 -I -S -B ${folder} /run/${run} ${metrics}`,
-    user,
-    run,
-    environment: ["/etc/fenestra/machine.env", "/var/lib/fenestra/identity.env"],
-    writable: metrics,
-    hidden: ["/etc/kubernetes", "/var/lib/kubelet", "/var/lib/etcd-data"],
-    watchdogSeconds: 300,
-    memory: "256M",
-  });
 }
 
 /*

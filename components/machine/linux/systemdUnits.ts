@@ -60,68 +60,6 @@ export function daemonUnit(description: string, command: string): string {
   });
 }
 
-/** A program that needs nothing of the machine but the network. */
-interface ConfinedProgram {
-  /** Runs as root before each start. */
-  readonly before: string;
-  readonly command: string;
-  /** Made by systemd, for as long as the program runs. */
-  readonly user: string;
-  /** Its own folder below `/run`. */
-  readonly run: string;
-  readonly environment: readonly string[];
-  /** The one file on the disk that it may write. */
-  readonly writable: string;
-  readonly hidden: readonly string[];
-  /** Seconds without a sign of life after which it is started anew. */
-  readonly watchdogSeconds: number;
-  readonly memory: string;
-}
-
-/** Unit of a program that says when it is ready and that it lives, sd_notify(3), in all of the sandbox that systemd.exec(5) has for one. */
-export function confinedUnit(description: string, program: ConfinedProgram): string {
-  return unit({
-    Unit: [`Description=Fenestra: ${description}`, "After=kubelet.service", "StartLimitIntervalSec=0"],
-    Service: [
-      "Type=notify",
-      "NotifyAccess=main",
-      "DynamicUser=yes",
-      `User=${program.user}`,
-      ...program.environment.map((file) => `EnvironmentFile=${file}`),
-      `RuntimeDirectory=${program.run}`,
-      "RuntimeDirectoryMode=0700",
-      `ExecStartPre=+${program.before}`,
-      `ExecStart=${program.command}`,
-      "Restart=always",
-      "RestartSec=5",
-      "TimeoutStartSec=60",
-      `WatchdogSec=${program.watchdogSeconds}`,
-      `MemoryMax=${program.memory}`,
-      "TasksMax=32",
-      "CapabilityBoundingSet=",
-      `ReadWritePaths=-${program.writable}`,
-      `InaccessiblePaths=${program.hidden.map((path) => `-${path}`).join(" ")}`,
-      "LockPersonality=yes",
-      "MemoryDenyWriteExecute=yes",
-      "NoNewPrivileges=yes",
-      "PrivateDevices=yes",
-      "ProtectClock=yes",
-      "ProtectControlGroups=yes",
-      "ProtectHome=yes",
-      "ProtectKernelLogs=yes",
-      "ProtectKernelModules=yes",
-      "ProtectKernelTunables=yes",
-      "ProtectProc=invisible",
-      "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX",
-      "RestrictNamespaces=yes",
-      "RestrictRealtime=yes",
-      "SystemCallArchitectures=native",
-      "SystemCallFilter=@system-service",
-    ],
-    Install: ["WantedBy=multi-user.target"],
-  });
-}
-
 export interface Job {
   readonly name: string;
   readonly does: string;

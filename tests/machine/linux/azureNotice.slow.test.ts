@@ -3,7 +3,7 @@ import { collectAzureHosts } from "../../../plan/fakes/azureMachines.ts";
 import { type ScheduledEvent, simulateAzure } from "../../../rehearsal/testkit/clouds.ts";
 import { azureCluster } from "../../rehearsal/azureCluster.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleLinuxWorker } from "./examples.ts";
+import { exampleLinuxWorker } from "../examples.ts";
 import { describeOnMachine, machine, spec } from "./machine.ts";
 import type { Run } from "./sandbox.ts";
 

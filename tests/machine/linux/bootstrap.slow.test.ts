@@ -5,7 +5,7 @@ import path from "node:path";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import { ca, describeOnMachine, entry, identity, joiningWorker, joinSecret, machine, secretPrefix, spec } from "./machine.ts";
 
 describeOnMachine("bootstrap of a Linux machine", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { gunzipSync } from "node:zlib";
-import { exampleLinuxWorker } from "./examples.ts";
+import { exampleLinuxWorker } from "../examples.ts";
 import { describeOnMachine, machine, spec } from "./machine.ts";
 
 describeOnMachine("the collection of logs on a Linux machine", () => {

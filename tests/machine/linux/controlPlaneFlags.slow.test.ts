@@ -14,8 +14,7 @@ import { type ApiServer, startApiServer, until } from "../../support/apiServer.t
 import { specOf } from "../../support/mocks.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
 import { suiteFolder } from "../../support/temporary.ts";
-import { fileOf } from "../windows/examples.ts";
-import { exampleControlPlane } from "./examples.ts";
+import { exampleControlPlane, fileOf } from "../examples.ts";
 
 /** The only block of security.md with this text. */
 function blockWith(text: string): string {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane } from "./examples.ts";
+import { exampleControlPlane } from "../examples.ts";
 import { bootedControlPlane as controlPlane, describeOnMachine, machine, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
-import { exampleLinuxWorker } from "./examples.ts";
+import { exampleLinuxWorker } from "../examples.ts";
 import { describeOnMachine, identity, machine, spec } from "./machine.ts";
 
 /** What kubectl answers, one look after the other: the status of the node's condition, or nothing where the API refuses. */

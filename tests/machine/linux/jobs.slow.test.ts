@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { newAuthority } from "../../../plan/fakes/certificates.ts";
-import { exampleLinuxWorker } from "./examples.ts";
+import { exampleLinuxWorker } from "../examples.ts";
 import {
   bootedControlPlane as controlPlane,
   describeOnMachine,

@@ -4,8 +4,7 @@ import { minorOf, minors } from "../../../components/model/releases.ts";
 import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { kubeadmProblems } from "../../../rehearsal/testkit/readers.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
-import { exampleReleases, fileOf, specAt } from "../windows/examples.ts";
-import { exampleControlPlane } from "./examples.ts";
+import { exampleControlPlane, exampleReleases, fileOf, specAt } from "../examples.ts";
 
 /** The release whose configuration the snapshots of payloads show; those of the others are deltas against it. */
 const base = "1.36.4";

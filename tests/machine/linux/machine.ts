@@ -3,7 +3,7 @@ import type { MachinePayload } from "../../../components/machine/payload.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { skipIf } from "../../support/skip.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane, exampleLinuxWorker } from "./examples.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import { fakeArtifacts, namespaces, Sandbox } from "./sandbox.ts";
 
 /** Path of what starts the bootstrap. */

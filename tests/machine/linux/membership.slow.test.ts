@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane } from "./examples.ts";
+import { exampleControlPlane } from "../examples.ts";
 import { describeOnMachine, machine, secretPrefix, spec } from "./machine.ts";
 import type { Run, Sandbox } from "./sandbox.ts";
 

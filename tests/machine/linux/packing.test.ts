@@ -7,7 +7,7 @@ import { controlPlaneScripts } from "../../../components/machine/linux/controlPl
 import type { MachinePayload, PayloadFile } from "../../../components/machine/payload.ts";
 import { decodeUserData } from "../../../plan/decode/userData.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
+import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
 
 const spec = exampleSpec("aws-prod");
 const stages = "/etc/fenestra/stages.tsv";

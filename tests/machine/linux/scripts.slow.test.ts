@@ -4,7 +4,7 @@ import { isFetched, type ScriptsObject, scriptsObject } from "../../../component
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "./examples.ts";
+import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
 import { describeOnMachine, entry, joinSecret, machine, secretPrefix, spec } from "./machine.ts";
 import type { Sandbox } from "./sandbox.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
-import { exampleControlPlane } from "./examples.ts";
+import { exampleControlPlane } from "../examples.ts";
 import { bootedControlPlane, describeOnMachine, entry, identity, joiningWorker, machine, spec } from "./machine.ts";
 import type { Run, Sandbox } from "./sandbox.ts";
 

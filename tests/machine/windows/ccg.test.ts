@@ -1,22 +1,20 @@
 import assert from "node:assert/strict";
-import { windowsMachine, windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { windowsMachine } from "../../../components/machine/windows/worker.ts";
 import { readArtifactLock, requireArtifact } from "../../../components/model/artifacts.ts";
 import { secretUri } from "../../../components/model/ccgPlugin.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleAccess } from "./examples.ts";
+import { exampleAccess, exampleWindowsWorker, windowsPool } from "../examples.ts";
 
 const archive = requireArtifact(readArtifactLock(), { name: "windows-gmsa-ccgakvplugin", version: "1.1.5", os: "windows" });
 
 /** The first Windows pool of a cloud's development stack with the plug-in. */
 function withPlugin(cloud: "aws" | "azure") {
   const base = exampleSpec(`${cloud}-dev`);
-  const found = base.pools.find((pool) => pool.os === "windows");
-  assert.ok(found !== undefined);
-  const pool = { ...found, ccgPlugin: true };
+  const pool = { ...windowsPool(base), ccgPlugin: true };
   const spec: ClusterSpec = { ...base, addons: { ...base.addons, gmsa: gmsa(cloud) } };
-  return { spec, pool, access: exampleAccess(cloud, spec.name, pool.name) };
+  return { spec, pool, access: exampleAccess(spec, pool.name) };
 }
 
 describe("the gMSA plug-in on Windows nodes", () => {
@@ -73,11 +71,10 @@ describe("the gMSA plug-in on Windows nodes", () => {
 
   it("leaves no trace on a pool that does not ask for it", () => {
     const { spec, pool, access } = withPlugin("azure");
-    const without = { spec, pool: { ...pool, ccgPlugin: false }, access };
-    assert.equal(windowsMachine(without, []).ccg, null);
-    const text = JSON.stringify(windowsWorkerPayload(without));
-    assert.doesNotMatch(text, /stage-ccg\.ps1|ccgakvplugin/);
-    assert.match(JSON.stringify(windowsWorkerPayload({ spec, pool, access })), /stage-ccg\.ps1/);
+    const without = { ...pool, ccgPlugin: false };
+    assert.equal(windowsMachine({ spec, pool: without, access }, []).ccg, null);
+    assert.doesNotMatch(JSON.stringify(exampleWindowsWorker(spec, without)), /stage-ccg\.ps1|ccgakvplugin/);
+    assert.match(JSON.stringify(exampleWindowsWorker(spec, pool)), /stage-ccg\.ps1/);
   });
 
   it("comes again when its archive changes", () => {

@@ -6,9 +6,8 @@ import { userDataBytes } from "../../../components/machine/userDataLimit.ts";
 import { packWindowsAws, packWindowsAzure, windowsExtensionCommand } from "../../../components/machine/windows/userData.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { syntaxErrors } from "../../support/powershell.ts";
-import { fileOf, windowsExamples } from "./examples.ts";
-
-const bucket = "fenestra-aws-prod-scripts-0123456789abcdef";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleWindowsWorker, fileOf, scriptsBucket, windowsExamples } from "../examples.ts";
 
 /** An archive as the format's description has it. */
 interface Archive {
@@ -23,27 +22,21 @@ function archiveOf(script: string): Archive {
   return JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8"));
 }
 
-const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), bucket);
+const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), scriptsBucket);
 const azureScript = (payload: MachinePayload): string => Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
 
 describe("a packed Windows payload", () => {
   it("stays below the limits of both clouds; bytes per pool", () => {
-    const rows: string[] = [];
-    for (const cloud of ["aws", "azure"] as const)
-      for (const { payload, pool } of windowsExamples(cloud)) {
-        const bytes = cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : userDataBytes(packWindowsAzure(payload));
-        rows.push(
-          `      ${cloud} ${pool.name}: ${bytes} of ${cloudFacts[cloud].machines.userDataBytes} bytes, ${cloudFacts[cloud].machines.userDataBytes - bytes} left`,
-        );
-        assert.ok(bytes <= cloudFacts[cloud].machines.userDataBytes * 0.8, `${pool.name}: ${bytes} bytes are more than four fifths`);
-      }
-    console.log(rows.join("\n"));
+    for (const { spec, payload, pool } of windowsExamples()) {
+      const { userDataBytes: most } = cloudFacts[spec.cloud].machines;
+      const bytes = spec.cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : userDataBytes(packWindowsAzure(payload));
+      console.log(`      ${spec.name} ${pool.name}: ${bytes} of ${most} bytes, ${most - bytes} left`);
+      assert.ok(bytes <= most * 0.8, `${pool.name}: ${bytes} bytes are more than four fifths`);
+    }
   });
 
   it("on AWS is two plain tags around a script that parses", async () => {
-    const [example] = windowsExamples("aws");
-    assert.ok(example !== undefined);
-    const text = awsScript(example.payload);
+    const text = awsScript(exampleWindowsWorker(exampleSpec("aws-prod")));
     assert.match(text, /^<powershell>\n[\s\S]+\n<\/powershell>\n$/);
     assert.equal(text.match(/<\/?powershell>/g)?.length, 2);
     assert.deepEqual(await syntaxErrors(text.replace(/<\/?powershell>\n/g, "")), []);
@@ -61,10 +54,8 @@ describe("a packed Windows payload", () => {
   });
 
   it("writes its files while no run is at work, and lets the run go on before it starts the entry", () => {
-    const [aws] = windowsExamples("aws");
-    const [azure] = windowsExamples("azure");
-    assert.ok(aws !== undefined && azure !== undefined);
-    for (const script of [awsScript(aws.payload), azureScript(azure.payload)]) {
+    const aws = exampleWindowsWorker(exampleSpec("aws-prod"));
+    for (const script of [awsScript(aws), azureScript(exampleWindowsWorker(exampleSpec("azure-prod")))]) {
       const steps = [/Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/, /WriteAllText/, /ReleaseMutex/, /-File \$a\.entry/];
       const places = steps.map((step) => script.search(step));
       assert.ok(places[0] !== -1, "the loader takes no lock");
@@ -72,8 +63,8 @@ describe("a packed Windows payload", () => {
       assert.deepEqual(places, wanted);
     }
     // The same lock as the run's own.
-    assert.match(fileOf(aws.payload, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);
-    assert.match(fileOf(aws.payload, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' -1 /);
+    assert.match(fileOf(aws, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);
+    assert.match(fileOf(aws, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' -1 /);
   });
 
   it("on AWS ends before anything is fetched, since EC2Launch starts the SSM agent only after it", () => {
@@ -120,13 +111,12 @@ describe("a packed Windows payload", () => {
   });
 
   it("keeps data files as they are but for spaces", () => {
-    const [example] = windowsExamples("azure");
-    assert.ok(example !== undefined);
-    const { files } = archiveOf(azureScript(example.payload));
+    const payload = exampleWindowsWorker(exampleSpec("azure-prod"));
+    const { files } = archiveOf(azureScript(payload));
     const machine = "C:\\fenestra\\machine.json";
-    assert.deepEqual(JSON.parse(files[machine] ?? ""), JSON.parse(fileOf(example.payload, machine)));
+    assert.deepEqual(JSON.parse(files[machine] ?? ""), JSON.parse(fileOf(payload, machine)));
     const config = "C:\\fenestra\\containerd\\config.toml";
-    assert.equal(files[config], fileOf(example.payload, config));
+    assert.equal(files[config], fileOf(payload, config));
   });
 
   it("the command of Azure's extension is short and passes through cmd unchanged", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { networkRepairs } from "../../../components/machine/windows/repairs.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
-import { fileOf, windowsExamples } from "./examples.ts";
+import { fileOf, windowsExamples } from "../examples.ts";
 
 const below = (os: string, end: string): Readonly<Record<string, number | string>> =>
   networkRepairs[os]?.find(({ path }) => path.endsWith(end))?.values ?? {};

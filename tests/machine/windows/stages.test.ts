@@ -15,7 +15,8 @@ import {
 } from "../../../components/machine/windows/stages.ts";
 import { pauseSeconds, readWindowsScript, stageWaves, windowsMachine } from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { exampleAccess, windowsExamples } from "./examples.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleAccess, windowsExamples, windowsPool } from "../examples.ts";
 
 const plain = { credentials: { proxy: false, registries: [] } };
 const names = windowsStages.map(({ name }) => name);
@@ -23,8 +24,9 @@ const names = windowsStages.map(({ name }) => name);
 /** Fingerprints where one stage's input or one script has changed. */
 function hashes(change?: WindowsStageName, script = (name: string) => name): ReadonlyMap<WindowsStageName, string> {
   const stages = windowsStages.map((stage) => ({ ...stage, inputs: () => [stage.name, stage.name === change] }));
-  const { spec, pool } = windowsExamples("aws")[0] ?? assert.fail("no example");
-  const access = exampleAccess("aws", spec.name, pool.name);
+  const spec = exampleSpec("aws-prod");
+  const pool = windowsPool(spec);
+  const access = exampleAccess(spec, pool.name);
   const source = { spec, pool, access, sections: stageSections({ spec, pool, access }, []), contents: [] };
   return new Map(hashedStages(stages, source, script).map(({ name, hash }) => [name, hash]));
 }
@@ -84,7 +86,7 @@ describe("the stages of a Windows node", () => {
 
   it("start at most 16 processes of PowerShell until the first Ready on AWS, and 9 at a later boot", () => {
     const { spec, pool, payload } = windowsExamples("aws").find((each) => !each.pool.ccgPlugin) ?? assert.fail("no example");
-    const { tasks } = windowsMachine({ spec, pool, access: exampleAccess("aws", spec.name, pool.name) }, []);
+    const { tasks } = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
     const boot = tasks.length;
     const stages = stagesOf(plain, { ccgPlugin: false, annotations: {} });
     // User data's entry and the task that it registers; the tasks of two boots; and each stage once, since none runs to say that it is

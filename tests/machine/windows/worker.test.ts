@@ -7,14 +7,13 @@ import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { curlArguments, windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { protectedFolders, windowsPaths, windowsPrograms } from "../../../components/machine/windows/paths.ts";
 import { dynamicPorts, pagefile } from "../../../components/machine/windows/system.ts";
-import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { nodePorts } from "../../../components/model/ports.ts";
 import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { compactYaml, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleAccess, exampleReleases, fileOf, onePerSystem, windowsExamples } from "./examples.ts";
+import { exampleReleases, exampleWindowsWorker, fileOf, onePerSystem, windowsExamples, windowsPool } from "../examples.ts";
 
 const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
 const machinePath = "C:\\fenestra\\machine.json";
@@ -57,7 +56,7 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("has unique absolute paths and an entry among them", () => {
-    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+    for (const { payload } of windowsExamples()) {
       const paths = payload.files.map(({ path }) => path);
       assert.equal(new Set(paths.map((path) => path.toLowerCase())).size, paths.length);
       for (const path of paths) assert.match(path, /^C:\\[^/:*?"<>|]+$/);
@@ -91,20 +90,17 @@ describe("the payload of a Windows worker", () => {
 
   it("adds a pool's own taints behind those of Windows", () => {
     const spec = exampleSpec("aws-prod");
-    const [pool] = spec.pools.filter((pool) => pool.os === "windows");
-    assert.ok(pool !== undefined);
+    const pool = windowsPool(spec);
     const own = { key: "team", value: "a", effect: "NoExecute" } as const;
     const scheduling = { ...pool.scheduling, taints: [...pool.scheduling.taints, own] };
-    const access = exampleAccess("aws", spec.name, pool.name);
-    const payload = windowsWorkerPayload({ spec, pool: { ...pool, scheduling }, access });
+    const payload = exampleWindowsWorker(spec, { ...pool, scheduling });
     const config = parse(fileOf(payload, "C:\\etc\\kubernetes\\kubelet-config.yaml"));
     assert.deepEqual(config.registerWithTaints.at(-1), own);
   });
 
   it("holds no secret: nothing that looks like a token, key or certificate", () => {
     const secret = /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
-    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")])
-      for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
+    for (const { payload } of windowsExamples()) for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
     assert.match("token: abcdef.0123456789abcdef", secret);
     assert.match("-----BEGIN EC PRIVATE KEY-----\nMHc", secret);
   });
@@ -116,7 +112,7 @@ describe("the payload of a Windows worker", () => {
       ["C:\\fenestra\\bootstrap-kubelet.conf", ["@API_SERVER@", "@CA_DATA@", "@TOKEN@"]],
       [machinePath, ["@NODE_IP@", "@NODE_NAME@", "@SOURCE_VIP@"]],
     ]);
-    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+    for (const { payload } of windowsExamples()) {
       for (const { path, content } of payload.files.filter((file) => !file.path.endsWith(".ps1")))
         assert.deepEqual([...new Set(content.match(/@[A-Z_]+@/g) ?? [])].sort(), filled.get(path) ?? [], path);
       const { stages } = JSON.parse(fileOf(payload, machinePath));
@@ -128,7 +124,7 @@ describe("the payload of a Windows worker", () => {
   it("has every script, program, configuration and secret in a folder that others may neither read nor write", () => {
     const folders = protectedFolders(podNetworks.flannel.windows.protectedFolders);
     const inside = (path: string): boolean => folders.some((folder) => path.startsWith(`${folder}\\`));
-    for (const { payload } of [...windowsExamples("aws"), ...windowsExamples("azure")]) {
+    for (const { payload } of windowsExamples()) {
       for (const { path } of payload.files) assert.ok(inside(path), path);
       const machine = JSON.parse(fileOf(payload, machinePath));
       assert.deepEqual(machine.protected, folders);
@@ -159,9 +155,8 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("names every value that the scripts read", () => {
-    const [example] = windowsExamples("aws");
-    assert.ok(example !== undefined);
-    const machine: unknown = JSON.parse(fileOf(example.payload, machinePath));
+    const payload = exampleWindowsWorker(exampleSpec("aws-prod"));
+    const machine: unknown = JSON.parse(fileOf(payload, machinePath));
     const has = (path: string): boolean => {
       let value: unknown = machine;
       for (const key of path.split(".")) {
@@ -170,7 +165,7 @@ describe("the payload of a Windows worker", () => {
       }
       return value !== undefined;
     };
-    const missing = example.payload.files
+    const missing = payload.files
       .filter(({ path }) => path.endsWith(".ps1"))
       .flatMap(({ path, content }) =>
         [...content.matchAll(/\$machine\.([A-Za-z]+(?:\.[A-Za-z]+)*)/gi)]

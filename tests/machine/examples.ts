@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { loadConfig } from "../../components/config/load.ts";
+import type { CloudAccess, ControlPlaneAccess, PoolAccess } from "../../components/machine/cloudAccess.ts";
+import { controlPlanePayload } from "../../components/machine/linux/controlPlane.ts";
+import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
+import type { MachinePayload, WorkerPayload } from "../../components/machine/payload.ts";
+import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { windowsReleases } from "../../components/model/operatingSystems.ts";
+import type { LinuxPool, WindowsPool } from "../../components/model/pools.ts";
+import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { exampleSpec, stackConfig } from "../support/stacks.ts";
+
+const selectable = selectableVersions(readArtifactLock());
+/** The release of each minor that the examples use: the newest whose programs are in the lock file. */
+export const exampleReleases = minors.flatMap(({ minor }) => selectable.filter((version) => minorOf(version) === minor).slice(-1));
+
+/** The production stack of a cloud at another release. */
+export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
+  const config = loadConfig(stackConfig(`${cloud}-prod`));
+  return clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version } });
+}
+
+/** Name of a bucket with scripts, as long as a cloud makes them. */
+export const scriptsBucket = "aws-prod-scripts-bucket-0123abc";
+
+/** Access of a machine, with names as long as a cloud makes them. */
+function exampleCloud(spec: ClusterSpec): CloudAccess {
+  return spec.cloud === "aws"
+    ? {
+        kind: "aws",
+        region: spec.region,
+        joinSecret: `/fenestra/${spec.name}/join`,
+        secretsKey: `arn:aws:kms:${spec.region}:123456789012:key/01234567-89ab-cdef-0123-456789abcdef`,
+      }
+    : {
+        kind: "azure",
+        region: spec.region,
+        subscriptionId: "01234567-89ab-cdef-0123-456789abcdef",
+        resourceGroup: `${spec.name}-rg`,
+        clientId: "11111111-2222-3333-4444-555555555555",
+        joinVault: `https://${spec.name}-join-ab12cd.vault.azure.net`,
+        joinSecret: "join",
+      };
+}
+
+/** What a pool's machine knows of its cloud. */
+export function exampleAccess(spec: ClusterSpec, pool: string): PoolAccess {
+  const lifecycle = { group: `${spec.name}-${pool}`, launchHook: "launch", terminateHook: "terminate" };
+  return { cloud: exampleCloud(spec), ...(spec.cloud === "aws" ? { lifecycle } : {}) };
+}
+
+/** Access of a control-plane machine. */
+function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
+  const aws = spec.cloud === "aws";
+  const name = (role: string): string => (aws ? `/fenestra/${spec.name}/${role}` : role);
+  return {
+    cloud: exampleCloud(spec),
+    secrets: {
+      kubernetesCa: name("kubernetes-ca"),
+      etcdCa: name("etcd-ca"),
+      frontProxyCa: name("front-proxy-ca"),
+      serviceAccount: name("service-account"),
+      encryptionKey: name("encryption-key"),
+      initialised: name("initialised"),
+    },
+    ...(aws ? {} : { caVault: `https://${spec.name}-ca-ab12cd.vault.azure.net` }),
+    etcdDevice: aws
+      ? "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0"
+      : "/dev/disk/azure/data/by-lun/0 /dev/disk/azure/scsi1/lun0",
+    snapshots: {
+      target: aws ? `${spec.name}-etcd-123456789012` : `https://${spec.name.replaceAll("-", "")}etcdab12cd.blob.core.windows.net/snapshots`,
+    },
+  };
+}
+
+/** Payload of a control-plane machine. */
+export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayload {
+  const member = spec.controlPlane.members[index] ?? assert.fail(`there is no member ${index}`);
+  const host = spec.cloud === "aws" ? `${spec.name}-api-0123456789abcdef.elb.${spec.region}.amazonaws.com` : `api.${spec.name}.internal`;
+  return controlPlanePayload({
+    spec,
+    member,
+    endpoint: { host, ...(spec.publicAccess === undefined ? {} : { publicHost: `public-${host}` }) },
+    access: exampleControlPlaneAccess(spec),
+  });
+}
+
+/** The first Linux pool of a cluster. */
+export function linuxPool(spec: ClusterSpec): LinuxPool {
+  return spec.pools.find((pool) => pool.os === "linux") ?? assert.fail("the stack has no Linux pool");
+}
+
+/** The first Windows pool of a cluster. */
+export function windowsPool(spec: ClusterSpec): WindowsPool {
+  return spec.pools.find((pool) => pool.os === "windows") ?? assert.fail("the stack has no Windows pool");
+}
+
+/** Payload of a Linux worker. */
+export function exampleLinuxWorker(spec: ClusterSpec, pool = linuxPool(spec)): WorkerPayload {
+  return linuxWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
+}
+
+/** Payload of a Windows worker. */
+export function exampleWindowsWorker(spec: ClusterSpec, pool = windowsPool(spec)): WorkerPayload {
+  return windowsWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
+}
+
+/** One Windows pool of an example stack, at one Kubernetes release. */
+interface WindowsExample {
+  readonly spec: ClusterSpec;
+  readonly pool: WindowsPool;
+  readonly payload: WorkerPayload;
+}
+
+/** Every Windows pool of the production stacks, or of one cloud's. */
+export function windowsExamples(...clouds: readonly ("aws" | "azure")[]): readonly WindowsExample[] {
+  return (clouds.length === 0 ? (["aws", "azure"] as const) : clouds).flatMap((cloud) => {
+    const spec = exampleSpec(`${cloud}-prod`);
+    return spec.pools.flatMap((pool) => (pool.os === "windows" ? [{ spec, pool, payload: exampleWindowsWorker(spec, pool) }] : []));
+  });
+}
+
+/**
+ * A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its first Windows pool with
+ * that system.
+ */
+export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
+  const config = loadConfig(stackConfig(`${cloud}-prod`));
+  const first = config.pools.find(({ os }) => os !== "linux") ?? assert.fail("no Windows pool");
+  const more = windowsReleases
+    .filter(({ name }) => !config.pools.some(({ os }) => os === name))
+    .map(({ name }) => ({ ...first, os: name, name: name.slice(-4) }));
+  const spec = clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version }, pools: [...config.pools, ...more] });
+  return windowsReleases.map(({ name }) => {
+    const pool = spec.pools.find((each) => each.os === "windows" && each.release.name === name);
+    return pool?.os === "windows" ? { spec, pool, payload: exampleWindowsWorker(spec, pool) } : assert.fail(`no pool of ${name}`);
+  });
+}
+
+/** Text of a file of a payload. Throws when it has none of that path. */
+export function fileOf(payload: MachinePayload, path: string): string {
+  const file = payload.files.find((candidate) => candidate.path === path);
+  if (file === undefined) throw new Error(`no file ${path} in the payload`);
+  return file.content;
+}
