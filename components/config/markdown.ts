@@ -19,8 +19,10 @@ interface Row {
  */
 export function configurationMarkdown(schema: JsonSchema): string {
   const entries = Object.entries(schema.properties ?? {});
-  const plain = entries.filter(([, value]) => partsOf(value) === undefined);
-  const groups = entries.filter(([, value]) => partsOf(value) !== undefined);
+  const known = new Map<string, string>();
+  const settings = entries.map(([key, value]) => ({ key, value, required: schema.required?.includes(key) ?? false }));
+  const sections = settings.map((setting) => ({ ...setting, below: rowsBelow(setting.key, setting.value, known) }));
+  const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 3;
   return [
     "# Configuration",
     "",
@@ -36,19 +38,17 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "",
     "## The stack",
     "",
-    ...table(plain.map(([key, value]) => row(key, value, schema.required?.includes(key) ?? false))),
-    ...groups.flatMap(([key, value]) => section(key, value, schema.required?.includes(key) ?? false)),
+    ...table(sections.filter(isSmall).flatMap(({ key, value, required, below }) => [row(key, value, required), ...below])),
+    ...sections
+      .filter((setting) => !isSmall(setting))
+      .flatMap(({ key, value, required, below }) => [
+        `## ${configPrefix}${key}`,
+        "",
+        `${value.description ?? ""} ${required ? "Required" : "Optional"}: ${allowedText(value)}.`.trim(),
+        "",
+        ...table(below),
+      ]),
   ].join("\n");
-}
-
-function section(key: string, schema: JsonSchema, required: boolean): readonly string[] {
-  return [
-    `## ${configPrefix}${key}`,
-    "",
-    `${schema.description ?? ""} ${required ? "Required" : "Optional"}: ${allowedText(schema)}.`.trim(),
-    "",
-    ...table(rowsBelow(key, schema)),
-  ];
 }
 
 /** The schema that describes a setting's fields; `undefined` for a setting without fields. */
@@ -57,14 +57,22 @@ function partsOf(schema: JsonSchema): JsonSchema | undefined {
   return schema.items?.properties === undefined ? undefined : schema.items;
 }
 
-function rowsBelow(path: string, schema: JsonSchema): readonly Row[] {
+/** Rows of a setting's fields. Fields that an earlier setting has in the same words are not repeated: `known` names it by them. */
+function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>): readonly Row[] {
   const parts = partsOf(schema);
   if (parts === undefined) return [];
   const stem = parts === schema ? path : `${path}[]`;
-  return Object.entries(parts.properties ?? {}).flatMap(([key, value]) => [
-    row(`${stem}.${key}`, value, parts.required?.includes(key) ?? false),
-    ...rowsBelow(`${stem}.${key}`, value),
-  ]);
+  return Object.entries(parts.properties ?? {}).flatMap(([key, value]) => {
+    const field = `${stem}.${key}`;
+    const own = row(field, value, parts.required?.includes(key) ?? false);
+    const below = partsOf(value);
+    if (below === undefined) return [own];
+    const fields = JSON.stringify([below.properties, below.required]);
+    const earlier = known.get(fields);
+    if (earlier !== undefined) return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
+    known.set(fields, field);
+    return [own, ...rowsBelow(field, value, known)];
+  });
 }
 
 function row(path: string, schema: JsonSchema, required: boolean): Row {

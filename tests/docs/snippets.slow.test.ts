@@ -85,20 +85,19 @@ describe("snippets of the documentation", () => {
     assert.throws(() => loadText((first?.text ?? "").replace("fenestra:region", "fenestra:regoin")), ConfigError);
   });
 
-  it("hold YAML and JSON that can be read", () => {
+  it("hold YAML that can be read", () => {
     for (const { at, text } of ofLanguage("yaml"))
       assert.deepEqual(
         parseAllDocuments(text).flatMap(({ errors }) => errors),
         [],
         at,
       );
-    for (const { at, text } of ofLanguage("json")) assert.doesNotThrow(() => JSON.parse(text), at);
     const others = ofLanguage("yaml").filter(({ text }) => !/^config:/m.test(text));
     for (const { at, text } of others) assert.match(text, /^apiVersion: .+\nkind: /, at);
   });
 
   it("say a language that a test knows", () => {
-    const known = ["sh", "yaml", "json", "mermaid", ""];
+    const known = ["sh", "yaml", "mermaid", ""];
     const unknown = snippets.filter(({ language }) => !known.includes(language)).map(({ at }) => at);
     assert.deepEqual(unknown, []);
   });
@@ -111,15 +110,6 @@ describe("snippets of the documentation", () => {
       assert.doesNotMatch(text, /;/, at);
       const opened = [...text.matchAll(/^ *(subgraph|loop) /gm)].length;
       assert.equal([...text.matchAll(/^ *end$/gm)].length, opened, `${at}: every subgraph and loop ends`);
-    }
-  });
-
-  it("bind every trust policy to an environment, without a wildcard", () => {
-    const trusts = ofLanguage("json").filter(({ text }) => text.includes("token.actions.githubusercontent.com"));
-    assert.equal(trusts.length, 2);
-    for (const { at, text } of trusts) {
-      assert.match(text, /"repo:OWNER@OWNER_ID\/REPOSITORY@REPOSITORY_ID:environment:preview-STACK"/, at);
-      assert.doesNotMatch(text, /\*|StringLike/, at);
     }
   });
 

@@ -1,3 +1,6 @@
+import { policies, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
+import { rolesOf } from "../../ci/azureRoles.ts";
+import { issuer, purposes, subject as subjectOf } from "../../ci/environments.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
 import {
   autoscalerPolicy,
@@ -29,12 +32,23 @@ import { groupName } from "../../components/model/pools.ts";
 import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 import type { Plan } from "../../plan/plan.ts";
-import { cisRows } from "./cis.ts";
 
 /** Rows of a Markdown table under its head. Bars in cells are escaped. */
 export function markdownTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) => `| ${cells.map((cell) => cell.replaceAll("|", "\\|")).join(" | ")} |`;
   return [line(head), line(head.map(() => "---")), ...rows.map(line), ""].join("\n");
+}
+
+/** Rows that differ in the given columns alone become one, with all values of these columns. */
+export function mergedRows(
+  rows: readonly (readonly string[])[],
+  columns: readonly number[],
+  separator = ", ",
+): readonly (readonly string[])[] {
+  const groups = Map.groupBy(rows, (row) => row.map((cell, column) => (columns.includes(column) ? "" : cell)).join("\n"));
+  return [...groups.values()].map(([first = [], ...others]) =>
+    first.map((cell, column) => (columns.includes(column) ? [cell, ...others.map((row) => row[column])].join(separator) : cell)),
+  );
 }
 
 /** Alerts, with the sections that say what to do. */
@@ -45,45 +59,36 @@ export function alertsTable(): string {
   );
 }
 
-/** The benchmark of the CIS, item by item. */
-export function cisTable(): string {
-  return markdownTable(
-    ["Item", "Asks for", "Here"],
-    cisRows.map(({ items, asks, verdict, why }) => [items, asks, why === undefined ? verdict : `${verdict}: ${why}`]),
-  );
-}
-
 /** Every rule of the security groups on AWS, for a cluster with a public endpoint. */
 export function awsPortsTable(spec: ClusterSpec): string {
-  const peer = ({ peer: other }: AwsRule) => ("group" in other ? other.group : other.cidr);
+  const cells = ({ group, direction, peer, protocol, ports, purpose }: AwsRule) => [
+    group,
+    direction === "ingress" ? "in" : "out",
+    "group" in peer ? peer.group : peer.cidr,
+    protocol,
+    ports === undefined ? "all" : [...new Set(ports)].join("-"),
+    purpose,
+  ];
   return markdownTable(
     ["Group", "Direction", "Other end", "Protocol", "Ports", "Purpose"],
-    awsRules(spec).map((rule) => [
-      rule.group,
-      rule.direction === "ingress" ? "in" : "out",
-      peer(rule),
-      rule.protocol,
-      rule.ports === undefined ? "all" : [...new Set(rule.ports)].join("-"),
-      rule.purpose,
-    ]),
+    mergedRows(mergedRows(awsRules(spec).map(cells), [2]), [0]),
   );
 }
 
 /** Every rule of the network security groups on Azure, for a cluster with a public endpoint. */
 export function azurePortsTable(spec: ClusterSpec): string {
-  const peer = ({ peer: other }: AzureRule) =>
-    "group" in other ? other.group : "cidrs" in other ? other.cidrs.join(", ") : other.tag === "*" ? "any" : other.tag;
+  const cells = ({ group, priority, access, peer, protocol, ports, purpose }: AzureRule) => [
+    group,
+    String(priority),
+    access,
+    "group" in peer ? peer.group : "cidrs" in peer ? peer.cidrs.join(", ") : peer.tag === "*" ? "any" : peer.tag,
+    protocol === "*" ? "all" : protocol.toLowerCase(),
+    ports.map((port) => (port === "*" ? "all" : port)).join(", "),
+    purpose,
+  ];
   return markdownTable(
     ["Group", "Priority", "Access", "From", "Protocol", "Ports", "Purpose"],
-    azureRules(spec).map((rule) => [
-      rule.group,
-      String(rule.priority),
-      rule.access,
-      peer(rule),
-      rule.protocol === "*" ? "all" : rule.protocol.toLowerCase(),
-      rule.ports.map((port) => (port === "*" ? "all" : port)).join(", "),
-      rule.purpose,
-    ]),
+    mergedRows(mergedRows(azureRules(spec).map(cells), [1, 3]), [0]),
   );
 }
 
@@ -110,12 +115,12 @@ export function awsRightsTable(): string {
   );
 }
 
-/** Cells of a statement: its id, actions, resources and conditions. */
-export function statementCells({ Sid, Action, Resource, Condition }: Statement): readonly string[] {
+/** Cells of a statement: its id, actions, resources, or in a trust who may take the role, and conditions. */
+function statementCells({ Sid, Principal, Action, Resource, Condition }: Statement): readonly string[] {
   return [
     Sid,
     lines(Action),
-    lines(Resource ?? []),
+    lines(Resource ?? Object.values(Principal ?? {})),
     lines(
       Object.entries(Condition ?? {}).flatMap(([operator, keys]) =>
         Object.entries(keys).map(([key, value]) => `${key} ${operator} ${[value].flat().join(" or ")}`),
@@ -201,20 +206,12 @@ export function windowsStagesTable(): string {
   );
 }
 
-/** A role on Azure as a plan records it. */
-interface RoleAssignment {
-  readonly identity: string;
-  readonly role: string;
-  readonly scope: string;
-}
-
 /** Every role that a stack gives on Azure, read off its plan; the pools, which are alike, are shown as one. */
 export function azureRightsTable(plan: Plan): string {
   const name = plan.cluster.name;
   const rows = plan.resources
     .filter(({ type }) => type === "azure-native:authorization:RoleAssignment")
-    .map(({ name: resource, inputs }) => assignment(resource.slice(name.length + 1), textFields(inputs), name))
-    .map(({ identity, role, scope: on }) => [identity, role, on]);
+    .map(({ name: resource, inputs }) => assignment(resource.slice(name.length + 1), textFields(inputs), name));
   const unique = new Map(rows.map((row) => [row.join("\n"), row]));
   return markdownTable(["Identity", "Built-in role", "On"], [...unique.values()].sort(byText));
 }
@@ -225,16 +222,18 @@ function textFields(value: unknown): Readonly<Record<string, string>> {
   return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
 }
 
-function assignment(resource: string, inputs: Readonly<Record<string, string>>, cluster: string): RoleAssignment {
+/** Identity, role and scope of a role that a plan gives. */
+function assignment(resource: string, inputs: Readonly<Record<string, string>>, cluster: string): readonly string[] {
   const id = inputs.roleDefinitionId?.split("/").at(-1);
-  const found = Object.entries(roles).find(([, known]) => known === id)?.[0];
-  if (found === undefined) throw new RangeError(`${resource} gives a role without a name`);
-  const own = /^pool-.*-identity-/.test(resource);
-  return {
-    identity: own ? "worker of a pool" : "control plane",
-    role: found.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).replace(/^./, (letter) => letter.toUpperCase()),
-    scope: scopeText(inputs.scope ?? "", cluster),
-  };
+  const role = Object.entries(roles).find(([, known]) => known === id)?.[0];
+  if (role === undefined) throw new RangeError(`${resource} gives a role without a name`);
+  const identity = /^pool-.*-identity-/.test(resource) ? "worker of a pool" : "control plane";
+  return [identity, words(role), scopeText(inputs.scope ?? "", cluster)];
+}
+
+/** A name in camel case as words with capitals. */
+function words(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => ` ${letter}`).replace(/^./, (letter) => letter.toUpperCase());
 }
 
 /** The end of a resource id: its kinds and names, random parts and pools' names left out. */
@@ -252,4 +251,50 @@ function scopeText(id: string, cluster: string): string {
 
 function byText(a: readonly string[], b: readonly string[]): number {
   return a.join("\n") < b.join("\n") ? -1 : 1;
+}
+
+const stackScope: StackScope = {
+  cluster: "CLUSTER",
+  region: "REGION",
+  accountId: "ACCOUNT",
+  rolePath: "/",
+  permissionsBoundary: "BOUNDARY",
+  bucketArn: "arn:aws:s3:::STATE_BUCKET",
+  keyArn: "arn:aws:kms:REGION:ACCOUNT:key/STATE_KEY",
+  record: { zone: "ZONE", name: "API_NAME" },
+  pods: { issuer: undefined, rights: ["POLICY_OF_PODS"] },
+  network: { id: "NETWORK", resourceGroup: "GROUP", controllerRole: "ROLE" },
+  diskKeys: ["DISK_KEY"],
+};
+
+/** What the roles of the workflows may do on AWS, as ci makes them, each statement once, and who gets them. */
+export function ciAwsRightsTable(): string {
+  const subject = subjectOf({ name: "OWNER/REPOSITORY", ids: { owner: "OWNER_ID", repository: "REPOSITORY_ID" } }, "ENVIRONMENT");
+  const provider = `arn:aws:iam::ACCOUNT:oidc-provider/${issuer.replace("https://", "")}`;
+  const { state, resources } = policies.deploy(stackScope);
+  const documents = {
+    "trust of each role": trustPolicy(provider, subject),
+    "preview, drift and deploy": policies.preview(stackScope).preview,
+    "drift and deploy": policies.drift(stackScope).drift,
+    deploy: { Statement: [...state.Statement, ...resources.Statement] },
+  };
+  const rows = Object.entries(documents).flatMap(([name, { Statement: all }]) => all.map((each) => [name, ...statementCells(each)]));
+  const first = new Map(rows.toReversed().map((row) => [row[1], row]));
+  return markdownTable(["Policy", "Statement", "Actions", "On", "Only if"], [...first.values()].toReversed());
+}
+
+/** What the identities of the workflows may do on Azure. */
+export function ciAzureRightsTable(): string {
+  const places = {
+    state: "container `STACK`",
+    key: "key `STACK`",
+    subscription: "subscription",
+    network: "network that exists already",
+    group: "group that exists already",
+  };
+  const limit = "it gives a role of the [table above](#azure), or one that the stack file names for pods, to a service's identity";
+  const rows = purposes.flatMap((purpose) =>
+    rolesOf(purpose, stackScope).map(({ role, on, condition }) => [purpose, words(role), places[on], condition === undefined ? "" : limit]),
+  );
+  return markdownTable(["Identity", "Built-in role", "On", "Only if"], mergedRows(rows, [0]));
 }

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { CorpusCluster, differences, share, shareInReadme } from "./corpusRun.ts";
+import { CorpusCluster, differences, share, shareInManual } from "./corpusRun.ts";
 
 for (const [minor, version] of [
   ["1.35", "1.35.1"],
@@ -18,6 +18,6 @@ for (const [minor, version] of [
       await cluster.guard(version);
       const outcomes = await cluster.run("night");
       assert.deepEqual(differences(outcomes, minor !== "1.35"), []);
-      assert.equal(shareInReadme(minor), share(outcomes));
+      assert.equal(shareInManual(minor), share(outcomes));
     });
   });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
 import { until } from "../support/apiServer.ts";
 import { corpus } from "./corpus.ts";
-import { CorpusCluster, differences, share, shareInReadme } from "./corpusRun.ts";
+import { CorpusCluster, differences, share, shareInManual } from "./corpusRun.ts";
 
 const win = { "kubernetes.io/os": "windows" };
 const container = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
@@ -56,7 +56,7 @@ describe("published workloads, on a real API server with its scheduler", functio
       const outcomes = await cluster.run(`r${minor.replace(".", "-")}`);
       assert.deepEqual(differences(outcomes, minor !== "1.35"), []);
       console.log(`      ${share(outcomes)} published Windows workloads run as they are`);
-      assert.equal(shareInReadme(minor), share(outcomes));
+      assert.equal(shareInManual(minor), share(outcomes));
     });
 
   describe("with the policies that change pods", () => {

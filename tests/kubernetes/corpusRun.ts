@@ -233,8 +233,8 @@ export function share(outcomes: readonly Outcome[]): string {
   return `${running.length} of ${published.length}`;
 }
 
-/** The share as README tells it for a minor. */
-export function shareInReadme(minor: string): string | undefined {
-  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
-  return new RegExp(`\\|[^|]*\\b${minor.replace(".", "[.]")}\\b[^|]*\\| (\\d+ of \\d+)`).exec(readme)?.[1];
+/** The share as the manual tells it for a minor. */
+export function shareInManual(minor: string): string | undefined {
+  const manual = readFileSync(new URL("../../docs/windows-applications.md", import.meta.url), "utf8");
+  return new RegExp(`\\|[^|]*\\b${minor.replace(".", "[.]")}\\b[^|]*\\| (\\d+ of \\d+)`).exec(manual)?.[1];
 }

@@ -9,7 +9,7 @@ import { changeLooks, decisive, losesMachines, nodeName, nodeWords } from "../..
 import { replacementRow } from "../../plan/replacement/table.ts";
 import { planJson } from "../../plan/report/files.ts";
 import { readDocument, root } from "../docs/documents.ts";
-import { fillGenerated, markdownTable } from "../docs/tables.ts";
+import { fillGenerated, markdownTable, mergedRows } from "../docs/tables.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { configTexts } from "../support/stacks.ts";
@@ -101,7 +101,8 @@ describe("a changed stack file", function () {
       aws?.[2] ?? azure?.[2] ?? "",
     ]);
     const file = "docs/changes.md";
-    matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, { changes: markdownTable(head, rows) }));
+    const changes = markdownTable(head, mergedRows(rows, [0], "<br>"));
+    matchSnapshot(path.join(root, file), fillGenerated(readDocument(file).text, { changes }));
   });
 
   it("has a row for every type that the program makes", () => {

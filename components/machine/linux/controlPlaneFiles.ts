@@ -13,7 +13,6 @@ import type { MachineEnv } from "./machineEnv.ts";
 import { tsvFile } from "./shell.ts";
 import type { Stage } from "./stage.ts";
 import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
-import { confinedUnit } from "./systemdUnits.ts";
 
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
 
