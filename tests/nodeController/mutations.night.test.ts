@@ -50,7 +50,7 @@ const mutations: readonly (readonly [module: string, tests: string, from: string
   ["controller", "controller", 'records["repairs"].append({', "[].append({"],
   ["requests", "requests", 'owner not in ("", machine.id):', "False:"],
   ["azure", "controller", 'if pool.wanted >= debt["size"] or name in leaving:', "if True:"],
-  ["azure", "controller", '"InstanceIdsListInstanceIdNotActiveVM" not in str(error)', "True"],
+  ["azure", "clouds", '"InstanceIdsListInstanceIdNotActiveVM" not in str(error)', "True"],
   ["azure", "clouds", '{"If-Match": pool.etag} if pool.etag else {}', "{}"],
   ["lease", "controller", "self.clock.own() - self.renewed < SAFE", "True"],
   ["lease", "controller", "now - self.changed < DURATION", "False"],

@@ -435,6 +435,14 @@ class Whole(unittest.TestCase):
         settle(world, [again, first], 6)
         self.assertTrue(again.lease.fresh() and not first.lease.fresh(), "the same machine need not wait for itself")
 
+    def test_one_whose_lease_is_over_begins_no_answer(self):
+        world = World(9, False)
+        lead = controller(world, "cp-0_1")
+        settle(world, [lead], 30)
+        world.clock.at += 20
+        lead.answer = lambda *_: self.fail("it leads no more")
+        lead.write([(None, "approve", "", None)])
+
     def test_a_bad_payload_costs_a_batch_and_no_old_machine_and_a_good_one_after_it_rolls_without_help(self):
         world = World(8, False)
         lead = controller(world, "cp-0_1")
