@@ -106,7 +106,13 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
   const lack = await lackOfIds();
   if (lack !== undefined) throw idsProblem(lack);
   const programs = await obtainPrograms({ progress, wanted });
-  if (updateTo !== undefined) await obtainPrograms({ progress, wanted: updateTo });
+  if (updateTo !== undefined) {
+    // Where nothing can be downloaded, two patch releases of a minor are the one that was built.
+    const next = await obtainPrograms({ progress, wanted: updateTo });
+    const version = next["kube-apiserver"].version;
+    if (version === programs["kube-apiserver"].version)
+      throw new RehearsalError(`--update-to: the programs at hand for it are those of ${version}, which the stack runs; name another minor`);
+  }
   await obtainContainerRuntime(progress);
   const hasWine = typeof (await findWine()) !== "string" && (effortFor(settings) === "build" || (await windowsProgramsAtHand(wanted)));
   progress.line(overridesText(hasWine));

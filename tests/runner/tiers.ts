@@ -99,7 +99,7 @@ export const tiers = {
     [release("azure-dev", "1.37.1")],
     [changed("azure-dev", "five members", "fenestra:controlPlane: { replicas: 5 }", "--only", "serving certificates")],
     [stack("aws-prod", "--update-to", "1.37")],
-    [stack("azure-prod", "--update-to", "1.36.3")],
+    [stack("azure-prod", "--update-to", "1.37")],
     [stack("aws-dev", "--every-add-on", "--real-add-ons")],
     [stack("azure-dev", "--every-add-on", "--real-add-ons")],
     ...globSync(nightFiles, { cwd: fileURLToPath(new URL("../../", import.meta.url)) })
