@@ -111,7 +111,9 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
     const next = await obtainPrograms({ progress, wanted: updateTo });
     const version = next["kube-apiserver"].version;
     if (version === programs["kube-apiserver"].version)
-      throw new RehearsalError(`--update-to: the programs at hand for it are those of ${version}, which the stack runs; name another minor`);
+      throw new RehearsalError(
+        `--update-to: the programs at hand for it are those of ${version}, which the stack runs; name another minor`,
+      );
   }
   await obtainContainerRuntime(progress);
   const hasWine = typeof (await findWine()) !== "string" && (effortFor(settings) === "build" || (await windowsProgramsAtHand(wanted)));
