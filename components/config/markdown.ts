@@ -22,7 +22,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
   const known = new Map<string, string>();
   const settings = entries.map(([key, value]) => ({ key, value, required: schema.required?.includes(key) ?? false }));
   const sections = settings.map((setting) => ({ ...setting, below: rowsBelow(setting.key, setting.value, known) }));
-  const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 3;
+  const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 5;
   return [
     "# Configuration",
     "",

@@ -5,7 +5,7 @@ import type { Change, Operation } from "./operations.ts";
 
 /**
  * Minutes from the start of a machine to its Ready node, with the drain of the one before it: rough, as the first boot is described in
- * docs/aws.md and docs/azure.md. Windows pulls its base image and restarts once.
+ * docs/web-server.md. Windows pulls its base image and restarts once.
  */
 const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 

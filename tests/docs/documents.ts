@@ -54,24 +54,15 @@ export function anchors({ prose }: Document): ReadonlySet<string> {
   return found;
 }
 
+/** Blocks of a text, and what is left without them. */
 function split(text: string): Pick<Document, "blocks" | "prose"> {
-  const blocks: Block[] = [];
-  const prose: string[] = [];
-  let open: { language: string; line: number; lines: string[] } | undefined;
-  for (const [index, line] of text.split("\n").entries()) {
-    const fence = /^```(\w*)/.exec(line);
-    if (fence === null) (open?.lines ?? prose).push(line);
-    if (fence === null && open === undefined) continue;
-    if (fence === null || open !== undefined) prose.push("");
-    if (fence === null) continue;
-    if (open === undefined) {
-      open = { language: fence[1] ?? "", line: index + 1, lines: [] };
-      prose.push("");
-    } else {
-      blocks.push({ language: open.language, line: open.line, text: `${open.lines.join("\n")}\n` });
-      open = undefined;
-    }
-  }
-  if (open !== undefined) throw new RangeError(`the block of line ${open.line} does not end`);
-  return { blocks, prose: prose.join("\n") };
+  const fenced = /^```(\w*).*\n([\s\S]*?)^```$/gm;
+  const blocks = [...text.matchAll(fenced)].map(({ index, 1: language = "", 2: inner = "" }) => ({
+    language,
+    line: text.slice(0, index).split("\n").length,
+    text: inner,
+  }));
+  const prose = text.replaceAll(fenced, (block) => block.replaceAll(/.+/g, ""));
+  if (/^```/m.test(prose)) throw new RangeError("a block does not end");
+  return { blocks, prose };
 }

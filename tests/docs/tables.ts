@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { policies, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
 import { rolesOf } from "../../ci/azureRoles.ts";
 import { issuer, purposes, subject as subjectOf } from "../../ci/environments.ts";
@@ -155,7 +156,11 @@ export function fillGenerated(document: string, parts: Readonly<Record<string, s
 export function reservedFlagsTable(): string {
   return markdownTable(
     ["Program", "Flags", "Why"],
-    reservedFlagRows().map(([program, flags, reason]) => [program, lines(flags.split(" ")), reason]),
+    mergedRows(mergedRows(reservedFlagRows(), [1], " "), [0]).map(([program = "", flags = "", reason = ""]) => [
+      program,
+      lines(flags.split(" ")),
+      reason,
+    ]),
   );
 }
 
@@ -211,24 +216,19 @@ export function azureRightsTable(plan: Plan): string {
   const name = plan.cluster.name;
   const rows = plan.resources
     .filter(({ type }) => type === "azure-native:authorization:RoleAssignment")
-    .map(({ name: resource, inputs }) => assignment(resource.slice(name.length + 1), textFields(inputs), name));
+    .map(({ name: resource, inputs }) => assignment(resource.slice(name.length + 1), inputs, name));
   const unique = new Map(rows.map((row) => [row.join("\n"), row]));
   return markdownTable(["Identity", "Built-in role", "On"], [...unique.values()].sort(byText));
 }
 
-/** The fields of a value that are texts. */
-function textFields(value: unknown): Readonly<Record<string, string>> {
-  if (typeof value !== "object" || value === null) return {};
-  return Object.fromEntries(Object.entries(value).filter((entry): entry is [string, string] => typeof entry[1] === "string"));
-}
-
 /** Identity, role and scope of a role that a plan gives. */
-function assignment(resource: string, inputs: Readonly<Record<string, string>>, cluster: string): readonly string[] {
-  const id = inputs.roleDefinitionId?.split("/").at(-1);
+function assignment(resource: string, inputs: unknown, cluster: string): readonly string[] {
+  const { roleDefinitionId, scope: on } = z.object({ roleDefinitionId: z.string(), scope: z.string() }).parse(inputs);
+  const id = roleDefinitionId.split("/").at(-1);
   const role = Object.entries(roles).find(([, known]) => known === id)?.[0];
   if (role === undefined) throw new RangeError(`${resource} gives a role without a name`);
   const identity = /^pool-.*-identity-/.test(resource) ? "worker of a pool" : "control plane";
-  return [identity, words(role), scopeText(inputs.scope ?? "", cluster)];
+  return [identity, words(role), scopeText(on, cluster)];
 }
 
 /** A name in camel case as words with capitals. */
