@@ -1,7 +1,6 @@
 import { Writable } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
-import { z } from "zod";
 import { CheckFailure } from "../checks/check.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 
@@ -65,8 +64,6 @@ export function executor(config: KubeConfig, namespace: string): Execute {
   };
 }
 
-const causes = z.array(z.looseObject({ reason: z.string().optional(), message: z.string().optional() }));
-
 /**
  * Exit code by the status that ends the stream (kubernetes/kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
  * @throws Error when the command was not run, for example because the container has no such program
@@ -74,8 +71,7 @@ const causes = z.array(z.looseObject({ reason: z.string().optional(), message: z
 export function exitCode({ status, message, reason, details }: V1Status): number {
   if (status === "Success") return 0;
   if (reason === "NonZeroExitCode") {
-    const found = causes.safeParse(details?.causes);
-    const code = found.success ? found.data.find((cause) => cause.reason === "ExitCode")?.message : undefined;
+    const code = details?.causes?.find((cause) => cause.reason === "ExitCode")?.message;
     if (code !== undefined && /^\d+$/.test(code)) return Number(code);
   }
   throw new Error(message ?? reason ?? "ended without a word");

@@ -1,4 +1,5 @@
 import { type Problem, showProblem } from "../../components/config/problem.ts";
+import { counted } from "../counted.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import { showChange } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
@@ -22,7 +23,7 @@ const renewed = ({ change }: NodeChange): boolean => ["replaced", "may-be-replac
 const isMember = ({ role }: NodeChange): boolean => role === "control-plane";
 export const losesMachines = ({ change, count: [before, now] }: NodeChange): boolean =>
   (change === "changed" || change === "rolled") && now < before;
-const several = (count: number): string => `${count} machine${count === 1 ? "" : "s"}`;
+const several = (count: number): string => counted(count, "machine");
 
 function members(nodes: readonly NodeChange[]): string {
   const count = nodes.filter((node) => isMember(node) && renewed(node)).length;
@@ -163,7 +164,7 @@ export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string 
   const { change, role, data, count } = node;
   const [word] = changeLooks[change];
   const fewer = count[0] - count[1];
-  const machines = `${Math.abs(fewer)} machine${Math.abs(fewer) === 1 ? "" : "s"}`;
+  const machines = several(Math.abs(fewer));
   if (losesMachines(node)) return change === "changed" ? `loses ${machines}` : `${word}, loses ${machines}`;
   if (change === "changed" && fewer < 0) return `gets ${machines}`;
   if (change !== "replaced") return word;

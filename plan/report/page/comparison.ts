@@ -15,7 +15,7 @@ import {
 } from "../../diff/text.ts";
 import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import { code, folded, scrolling, table } from "./elements.ts";
+import { code, folded, list, scrolling, table } from "./elements.ts";
 import { type Marks, picture } from "./picture.ts";
 
 export interface Comparison {
@@ -100,7 +100,7 @@ function node(row: NodeChange, all: readonly NodeChange[]): readonly string[] {
 
 function callout(title: string, lines: readonly string[]): string {
   if (lines.length === 0) return "";
-  return `<div class="callout"><h3 class="error">${title}</h3><ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul></div>`;
+  return `<div class="callout"><h3 class="error">${title}</h3>${list(lines)}</div>`;
 }
 
 function listFolded(title: string, lines: readonly string[]): string {
