@@ -8,11 +8,10 @@ import type { PoolSpec } from "../../components/model/pools.ts";
 import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { billedOf } from "../billed.ts";
-import { decodeUserData, type ObjectStore } from "../decode/userData.ts";
+import { decodeUserData } from "../decode/userData.ts";
 import { awsObjects } from "../fakes/awsAccess.ts";
 import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
-import type { SimulatedMachine } from "../fakes/machines.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
@@ -48,27 +47,10 @@ export async function makePlan({ stack, config, entry, asOf, account }: PlanRequ
   return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config });
 }
 
-/** The plan of a run with simulated outputs. */
-export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }: Omit<PlanInput, "machines" | "objects">): Plan {
-  return buildPlan({
-    stack,
-    spec,
-    program,
-    machines: collectMachines(program, ({ desired }) => Math.max(desired, 1)),
-    objects: ({ role }) => awsObjects(program, role),
-    asOf,
-    encrypted,
-    ...(config === undefined ? {} : { config }),
-  });
-}
-
 interface PlanInput {
   readonly stack: string;
   readonly spec: ClusterSpec;
   readonly program: RecordedProgram;
-  readonly machines: readonly SimulatedMachine[];
-  /** Objects that a machine fetches with the rights of its role. */
-  readonly objects: (machine: SimulatedMachine) => ObjectStore;
   /** Day to judge support by, ISO date. */
   readonly asOf: string | undefined;
   /** Keys of the stack file whose values are encrypted, and so fakes here. Default: none. */
@@ -80,9 +62,9 @@ interface PlanInput {
 /** Names under which user data, and the objects that belong to it, go to a cloud. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
-/** The plan of a recorded program. Pure: the same program gives the same plan. */
-function buildPlan({ stack, spec, program, machines, objects, asOf, encrypted = [], config }: PlanInput): Plan {
-  const kinds = machineKinds(machines, spec, objects);
+/** The plan of a run with simulated outputs. Pure: the same program gives the same plan. */
+export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }: PlanInput): Plan {
+  const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
   const choices = choicesInWords(spec);
   return {
@@ -172,12 +154,14 @@ function planPool(pool: PoolSpec): PlanPool {
 }
 
 /** One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot. */
-function machineKinds(machines: readonly SimulatedMachine[], spec: ClusterSpec, objects: PlanInput["objects"]): readonly PlanMachine[] {
+function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly PlanMachine[] {
+  const machines = collectMachines(program, ({ desired }) => Math.max(desired, 1));
   const groups = Map.groupBy(machines, ({ urn }) => urn);
   return [...groups.values()].flatMap((members) => {
     const [first] = members;
     if (first === undefined) return [];
-    const decoded = decodeUserData(first.userData, objects(first));
+    // It fetches with the rights of its role.
+    const decoded = decodeUserData(first.userData, awsObjects(program, first.role));
     return [
       {
         name: first.name.replace(/\[\d+\]$/, ""),
@@ -231,13 +215,11 @@ function printable(value: PropertyValue): unknown {
       .sort(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, item]) => [
         name,
-        userDataProperties.includes(name) && typeof item === "string" ? describeUserData(item) : printable(item),
+        userDataProperties.includes(name) && typeof item === "string"
+          ? `[user data, ${item.length} characters, sha256 ${sha256(item).slice(0, 16)}]`
+          : printable(item),
       ]),
   );
-}
-
-function describeUserData(text: string): string {
-  return `[user data, ${text.length} characters, sha256 ${sha256(text).slice(0, 16)}]`;
 }
 
 function sha256(data: string | Buffer): string {
