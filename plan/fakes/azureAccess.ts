@@ -52,7 +52,8 @@ function rightsInNetwork(scope: string): RoleRights | undefined {
 }
 
 function customRights({ inputs }: RecordedResource): RoleRights {
-  const all = (key: string): readonly string[] => listOf(inputs.permissions).flatMap((permission) => texts(mapOf(permission)[key]));
+  const all = (key: string): readonly string[] =>
+    listOf(inputs.permissions).flatMap((permission) => listOf(mapOf(permission)[key]).flatMap((action) => textOf(action) ?? []));
   return { actions: all("actions"), notActions: all("notActions"), dataActions: all("dataActions"), notDataActions: all("notDataActions") };
 }
 
@@ -171,10 +172,6 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
       return [url, { name: url, id, key: undefined, value }];
     }),
   );
-}
-
-function texts(value: PropertyValue | undefined): readonly string[] {
-  return listOf(value).flatMap((item) => textOf(item) ?? []);
 }
 
 /** A blob that everybody may read: account and container must both say so (Azure Storage, "Configure anonymous read access"). */
