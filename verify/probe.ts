@@ -1,4 +1,5 @@
-import { Writable } from "node:stream";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
 import { CheckFailure } from "../checks/check.ts";
@@ -20,16 +21,7 @@ const limitMs = 60_000;
 /** Commands in the probe container of pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
 export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
-    // Bytes, since a character may be cut in two between chunks.
-    const output: { readonly stdout: Buffer[]; readonly stderr: Buffer[] } = { stdout: [], stderr: [] };
-    const collect = (name: keyof typeof output): Writable =>
-      new Writable({
-        write: (chunk: Buffer, _encoding, done) => {
-          output[name].push(chunk);
-          done();
-        },
-      });
-    const textOf = (name: keyof typeof output): string => Buffer.concat(output[name]).toString("utf8");
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const end = Promise.withResolvers<V1Status>();
     // A failure before the socket is there is thrown by the call itself; this keeps the other promise from being unheard of.
     end.promise.catch(() => undefined);
@@ -38,21 +30,13 @@ export function executor(config: KubeConfig, namespace: string): Execute {
       limitMs,
     );
     try {
-      const socket = await new Exec(config).exec(
-        namespace,
-        pod,
-        "probe",
-        [...command],
-        collect("stdout"),
-        collect("stderr"),
-        null,
-        false,
-        (status) => end.resolve(status),
+      const socket = await new Exec(config).exec(namespace, pod, "probe", [...command], stdout, stderr, null, false, (status) =>
+        end.resolve(status),
       );
       socket.addEventListener("close", () => end.reject(new Error(`the connection to pod ${pod} broke off`)));
       try {
         const code = exitCode(await end.promise);
-        return { code, stdout: textOf("stdout"), stderr: textOf("stderr") };
+        return { code, stdout: await text(stdout.end()), stderr: await text(stderr.end()) };
       } finally {
         socket.close();
       }
