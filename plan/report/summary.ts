@@ -30,16 +30,24 @@ export function planSummary(plan: Plan): string {
 
 function poolTable({ pools }: Plan): readonly string[] {
   const rows = pools.map((pool) => [
-    ...[pool.name, pool.os, pool.size, countInWords(pool), pool.zones.join(" ")],
-    ...[pool.taints.join(" ") || "-", pool.runtimeClass ?? "-"],
+    pool.name,
+    pool.os,
+    pool.size,
+    countInWords(pool),
+    pool.zones.join(" "),
+    pool.taints.join(" ") || "-",
+    pool.runtimeClass ?? "-",
   ]);
   return table([["Pool", "System", "Size", "Count", "Zones", "Taints", "RuntimeClass"], ...rows], true);
 }
 
 function machineTable({ machines }: Plan): readonly string[] {
   const rows = machines.map(({ name, count, files, userData }) => [
-    ...[count === 1 ? name : `${name} (${count})`, String(files.length)],
-    ...[`${userData.bytes} B`, `${userData.limit} B`, usedPercent(userData)],
+    count === 1 ? name : `${name} (${count})`,
+    String(files.length),
+    `${userData.bytes} B`,
+    `${userData.limit} B`,
+    usedPercent(userData),
   ]);
   return table([["Machine", "Files", "User data", "Limit", "Used"], ...rows], true);
 }
