@@ -17,14 +17,13 @@ export function setUpAws(spec: CiSpec): CiOutputs {
     ...(accountId === undefined ? {} : { allowedAccountIds: [accountId] }),
   });
   const providers = { aws: provider };
-  const oidc = spec.oidcProviderArn ?? oidcProvider(provider).arn;
+  const github = { url: issuer, clientIdLists: [audience] };
+  const oidc =
+    spec.oidcProviderArn ??
+    // Without thumbprints AWS trusts GitHub's certificate by its own list of authorities (IAM User Guide, "Obtain the thumbprint").
+    new aws.iam.OpenIdConnectProvider("fenestra-ci-github", github, { provider, protect: true }).arn;
   const stacks = spec.stacks.map((stack) => new AwsStack(stack, { spec, oidc }, { providers }));
   return { environments: Object.assign({}, ...stacks.map(({ environments }) => environments)) };
-}
-
-function oidcProvider(provider: aws.Provider): aws.iam.OpenIdConnectProvider {
-  // Without thumbprints AWS trusts GitHub's certificate by its own list of authorities (IAM User Guide, "Obtain the thumbprint").
-  return new aws.iam.OpenIdConnectProvider("fenestra-ci-github", { url: issuer, clientIdLists: [audience] }, { provider, protect: true });
 }
 
 interface AwsStackArgs {

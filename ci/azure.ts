@@ -37,10 +37,11 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
   );
   // Names of accounts and vaults are unique in the whole of Azure.
   const suffix = new random.RandomString("fenestra-state-suffix", { length: 8, upper: false, special: false }).result;
-  const account = stateAccount(group.name, location, suffix, opts);
+  const place = { resourceGroupName: group.name, location };
+  const account = stateAccount(place, suffix, opts);
   // Any identity has the tenant id that a vault needs; this one has no rights.
-  const tenant = new managedidentity.UserAssignedIdentity("fenestra-ci-tenant", { resourceGroupName: group.name, location }, opts);
-  const vault = stateVault(group.name, location, suffix, tenant.tenantId, opts);
+  const tenant = new managedidentity.UserAssignedIdentity("fenestra-ci-tenant", place, opts);
+  const vault = stateVault(place, suffix, tenant.tenantId, opts);
   const shared: Shared = {
     repository,
     location,
@@ -55,17 +56,17 @@ export function setUpAzure({ region: location, accountId, repository, stacks }: 
   return { environments: Object.assign({}, ...made.map(({ environments }) => environments)) };
 }
 
-function stateAccount(
-  resourceGroupName: pulumi.Output<string>,
-  location: string,
-  suffix: pulumi.Output<string>,
-  opts: pulumi.CustomResourceOptions,
-): storage.StorageAccount {
+/** Where the states are. */
+interface Place {
+  readonly resourceGroupName: pulumi.Output<string>;
+  readonly location: string;
+}
+
+function stateAccount(place: Place, suffix: pulumi.Output<string>, opts: pulumi.CustomResourceOptions): storage.StorageAccount {
   const account = new storage.StorageAccount(
     "fenestra-state-account",
     {
-      resourceGroupName,
-      location,
+      ...place,
       accountName: pulumi.interpolate`fenestrastate${suffix}`,
       kind: "StorageV2",
       sku: { name: "Standard_ZRS" },
@@ -81,7 +82,7 @@ function stateAccount(
   new storage.BlobServiceProperties(
     "fenestra-state-versions",
     {
-      resourceGroupName,
+      resourceGroupName: place.resourceGroupName,
       accountName: account.name,
       // The only name that Azure takes.
       blobServicesName: "default",
@@ -95,8 +96,7 @@ function stateAccount(
 }
 
 function stateVault(
-  resourceGroupName: pulumi.Output<string>,
-  location: string,
+  place: Place,
   suffix: pulumi.Output<string>,
   tenantId: pulumi.Output<string>,
   opts: pulumi.CustomResourceOptions,
@@ -104,8 +104,7 @@ function stateVault(
   return new keyvault.Vault(
     "fenestra-state-vault",
     {
-      resourceGroupName,
-      location,
+      ...place,
       vaultName: pulumi.interpolate`fenestra-state-${suffix}`,
       properties: {
         tenantId,

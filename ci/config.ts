@@ -137,15 +137,11 @@ export function ciStackOf(stack: string, { name: cluster, iam, access, network: 
     cluster,
     rolePath: iam.rolePath,
     permissionsBoundary: iam.permissionsBoundary,
-    record: recordOf(access),
+    record: access.dns?.zone === undefined ? undefined : { zone: access.dns.zone, name: access.dns.name },
     pods: grantsOf(access),
     network: existing && { id: existing.id, resourceGroup: existing.resourceGroup, controllerRole: existing.controllerRole },
     diskKeys: [...new Set(keys)].flatMap((key) => key ?? []).sort(),
   };
-}
-
-function recordOf({ dns }: StackConfig["access"]): DnsRecord | undefined {
-  return dns?.zone === undefined ? undefined : { zone: dns.zone, name: dns.name };
 }
 
 function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | undefined {

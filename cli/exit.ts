@@ -51,11 +51,7 @@ export function withUserFile<T>(named: string, allowed: string, use: () => T): T
   try {
     return use();
   } catch (error) {
-    if (!isSystemError(error)) throw error;
+    if (!(error instanceof Error && "syscall" in error)) throw error;
     throw new UsageError(`${named}: ${error.message}; allowed: ${allowed}`);
   }
-}
-
-function isSystemError(error: unknown): error is Error {
-  return error instanceof Error && "syscall" in error;
 }

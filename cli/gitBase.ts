@@ -87,7 +87,7 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
       throw new UsageError(
         `${named}: package-lock.json differs there, and the installed packages fit only one of both; make its plan in a separate clone (npm ci, fenestra plan --json) and give that file`,
       );
-    const known = stacksIn(folderOfStacks);
+    const known = existsSync(folderOfStacks) ? stackNames(pathToFileURL(`${folderOfStacks}/`)) : undefined;
     return {
       program: then.program,
       stacks: known ?? [],
@@ -120,10 +120,6 @@ function addPinned(
     throw new UsageError(`${named}: it pins the version ${id}, which is not here and could not be fetched: ${retry}`);
   }
   git(program, ["worktree", "add", "--detach", "--quiet", folder, id]);
-}
-
-function stacksIn(folder: string): readonly string[] | undefined {
-  return existsSync(folder) ? stackNames(pathToFileURL(`${folder}/`)) : undefined;
 }
 
 function commitOf(ref: string, option: string, repository: string): string {

@@ -10,18 +10,17 @@ import { UsageError } from "./exit.ts";
  */
 export function clusterOf(file: string): ClusterApi {
   const config = new KubeConfig();
+  const wrong = (why: string) =>
+    new UsageError(
+      `--kubeconfig ${file} ${why}; allowed: a kubeconfig with current-context, for example from \`pulumi stack output kubeconfig --show-secrets\``,
+    );
   try {
     readFileSync(file);
     config.loadFromFile(file);
   } catch (error) {
-    throw new UsageError(
-      `--kubeconfig ${file} cannot be read: ${messageOf(error)}; allowed: a kubeconfig, for example from \`pulumi stack output kubeconfig --show-secrets\``,
-    );
+    throw wrong(`cannot be read: ${messageOf(error)}`);
   }
   const server = config.getCurrentCluster()?.server;
-  if (server === undefined)
-    throw new UsageError(
-      `--kubeconfig ${file} names no cluster; allowed: a kubeconfig with current-context, for example from \`pulumi stack output kubeconfig --show-secrets\``,
-    );
+  if (server === undefined) throw wrong("names no cluster");
   return clusterApi(config, server);
 }

@@ -6,8 +6,19 @@ import { moreArtifacts } from "../components/config/projectFile.ts";
 import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
 import { defaultRelease, namedVersions, type VersionTable } from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
-import { judge, nameOf, type PinResult, renderLock, withNamed, withRelease } from "./pin/lock.ts";
-import { findNewer, kubernetesName, newerStack, newerVersions, takeable } from "./pin/patches.ts";
+import {
+  findNewer,
+  judge,
+  kubernetesName,
+  nameOf,
+  newerStack,
+  newerVersions,
+  type PinResult,
+  renderLock,
+  takeable,
+  withNamed,
+  withRelease,
+} from "./pin/lock.ts";
 import { isProgram, Publishers } from "./pin/publishers.ts";
 import { findProject, programFolder } from "./project.ts";
 

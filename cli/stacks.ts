@@ -4,6 +4,7 @@ import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { clusterSpec } from "../components/spec/clusterSpec.ts";
+import { table } from "../plan/report/summary.ts";
 import { type Command, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
 
@@ -30,13 +31,7 @@ export function deployableStacks(folder: URL): { readonly names: readonly string
 /** One line per stack of a folder. A file with mistakes is listed as such and does not hide the others. */
 export function stackLines(folder: URL): readonly string[] {
   const rows = [["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"], ...stackNames(folder).map((name) => row(name, folder))];
-  const widths = rows.reduce<number[]>((most, cells) => cells.map((cell, i) => Math.max(most[i] ?? 0, cell.length)), []);
-  return rows.map((cells) =>
-    cells
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
+  return table(rows);
 }
 
 function row(name: string, folder: URL): string[] {

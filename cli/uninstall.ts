@@ -167,23 +167,9 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
             : `it holds the volume ${claim.volume}, whose disk stays in the cloud`,
         fix: `${deleteCommand(claim)}, after its pods`,
       })),
-    ...userVolumes.map((volume) => ({
-      object: nameOf(volume),
-      problem:
-        volume.reclaimPolicy === "Delete"
-          ? `its disk${inCloud(volume)} stays in the cloud unless its claim${inClaim(volume)} is deleted while the storage driver runs`
-          : goesWithGroup(volume)
-            ? `its reclaim policy is ${volume.reclaimPolicy}, but its disk${inCloud(volume)} is in the cluster's resource group and is deleted with that`
-            : `its reclaim policy is ${volume.reclaimPolicy}: its disk${inCloud(volume)} stays in the cloud in any case`,
-      fix:
-        volume.reclaimPolicy === "Delete"
-          ? `delete the claim; the volume goes with it`
-          : goesWithGroup(volume)
-            ? `copy the disk if you want to keep it: az snapshot create --resource-group ANOTHER --name ${volume.metadata.name} --source ${volume.handle}`
-            : `keep the disk on purpose, or kubectl patch pv ${volume.metadata.name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
-    })),
+    ...userVolumes.map((volume) => ({ object: nameOf(volume), ...volumeLeftover(volume) })),
     ...[...services, ...claims, ...volumes, ...namespaces]
-      .filter(isStuck)
+      .filter(({ metadata }) => metadata.deleting)
       .map((object) => ({
         object: nameOf(object),
         problem: `it is being deleted and does not go: finalizers ${object.metadata.finalizers.join(", ") || "of what is in it"}`,
@@ -192,8 +178,23 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
 }
 
+function volumeLeftover({ metadata: { name }, reclaimPolicy, handle, claim }: FoundVolume): Pick<Leftover, "problem" | "fix"> {
+  const disk = `its disk${handle === undefined ? "" : ` (${handle})`}`;
+  if (reclaimPolicy === "Delete")
+    return {
+      problem: `${disk} stays in the cloud unless its claim${claim === undefined ? "" : ` ${claim}`} is deleted while the storage driver runs`,
+      fix: `delete the claim; the volume goes with it`,
+    };
+  if (inOwnGroup.test(handle ?? ""))
+    return {
+      problem: `its reclaim policy is ${reclaimPolicy}, but ${disk} is in the cluster's resource group and is deleted with that`,
+      fix: `copy the disk if you want to keep it: az snapshot create --resource-group ANOTHER --name ${name} --source ${handle}`,
+    };
+  return {
+    problem: `its reclaim policy is ${reclaimPolicy}: ${disk} stays in the cloud in any case`,
+    fix: `keep the disk on purpose, or kubectl patch pv ${name} -p '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}' and delete its claim`,
+  };
+}
+
 /** Azure's disk driver makes disks in the cluster's own resource group, and a group takes all that is in it along when it is deleted. */
-const goesWithGroup = ({ handle }: FoundVolume): boolean => /\/resourceGroups\/fenestra-[^/]+\//i.test(handle ?? "");
-const isStuck = ({ metadata }: FoundObject): boolean => metadata.deleting;
-const inCloud = ({ handle }: FoundVolume): string => (handle === undefined ? "" : ` (${handle})`);
-const inClaim = ({ claim }: FoundVolume): string => (claim === undefined ? "" : ` ${claim}`);
+const inOwnGroup = /\/resourceGroups\/fenestra-[^/]+\//i;

@@ -2,8 +2,8 @@ import { accessSync, closeSync, constants, existsSync, openSync } from "node:fs"
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { checkList, chosenChecks } from "../verify/checkList.ts";
-import { type BalancerKind, balancerKinds } from "../verify/probePods.ts";
-import { clusterFacts, greet, type VerifyOptions, verify } from "../verify/verify.ts";
+import { balancerKinds } from "../verify/probePods.ts";
+import { clusterFacts, greet, verify } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 
@@ -55,16 +55,7 @@ export const command: Command = {
   },
 };
 
-interface Options extends VerifyOptions {
-  readonly kubeconfig: string;
-  readonly only: readonly string[];
-  readonly skip: readonly string[];
-  readonly loadBalancer: BalancerKind;
-  readonly sources: readonly string[];
-  readonly outbound: string | undefined;
-}
-
-function parseArguments(args: readonly string[]): Options {
+function parseArguments(args: readonly string[]) {
   const { values } = parseArgs({
     args: [...args],
     options: {

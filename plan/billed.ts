@@ -1,6 +1,6 @@
 import { counted } from "./counted.ts";
 import type { Billed, PlanMachine } from "./plan.ts";
-import type { RecordedProgram, RecordedResource } from "./program/recorded.ts";
+import type { RecordedProgram } from "./program/recorded.ts";
 import { isPropertyList, listOf, mapOf, type PropertyMap, type PropertyValue } from "./program/values.ts";
 
 const flat: Readonly<Record<string, string>> = {
@@ -32,7 +32,7 @@ export function billedOf(
     if (what !== undefined) add(what, 1);
     // A balancer that is open to the internet has an address in each of its subnets.
     if (resource.inputs.internal === false) add("public address", listOf(resource.inputs.subnets).length);
-    if (resource.inputs.vpcEndpointType === "Interface") add("interface endpoint", endpointZones(resource));
+    if (resource.inputs.vpcEndpointType === "Interface") add("interface endpoint", Math.max(1, listOf(resource.inputs.subnetIds).length));
   }
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -44,10 +44,6 @@ function isSpot({ capacityRebalance, virtualMachineProfile }: PropertyMap): bool
 function licence(inputs: readonly PropertyMap[]): string {
   const owned = inputs.some(({ virtualMachineProfile }) => mapOf(virtualMachineProfile).licenseType === "Windows_Server");
   return owned ? "your Windows licence" : "with a Windows licence";
-}
-
-function endpointZones({ inputs }: RecordedResource): number {
-  return Math.max(1, listOf(inputs.subnetIds).length);
 }
 
 /** Every disk that these inputs ask for, in words: its size, kind, and what it was given beyond. */

@@ -21,12 +21,8 @@ const releases: ReadonlyMap<string, WindowsFacts> = new Map(
 
 /** The workers by system and Windows build: Linux first, then the builds, oldest first. */
 export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
-  const byId = new Map<string, NodeFacts[]>();
-  for (const node of nodes.filter(({ controlPlane }) => !controlPlane)) {
-    const id = groupId(node);
-    byId.set(id, [...(byId.get(id) ?? []), node]);
-  }
-  return [...byId.entries()]
+  const workers = nodes.filter(({ controlPlane }) => !controlPlane);
+  return [...Map.groupBy(workers, groupId)]
     .map(([id, members]) => groupOf(id, id === "linux" ? "linux" : "windows", members))
     .toSorted((a, b) => (a.id < b.id ? -1 : 1));
 }

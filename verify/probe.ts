@@ -1,7 +1,7 @@
-import { Writable } from "node:stream";
+import { PassThrough } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Exec, type KubeConfig, type V1Status } from "@kubernetes/client-node";
-import { z } from "zod";
 import { CheckFailure } from "../checks/check.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 
@@ -21,16 +21,7 @@ const limitMs = 60_000;
 /** Commands in the probe container of pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
 export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
-    // Bytes, since a character may be cut in two between chunks.
-    const output: { readonly stdout: Buffer[]; readonly stderr: Buffer[] } = { stdout: [], stderr: [] };
-    const collect = (name: keyof typeof output): Writable =>
-      new Writable({
-        write: (chunk: Buffer, _encoding, done) => {
-          output[name].push(chunk);
-          done();
-        },
-      });
-    const textOf = (name: keyof typeof output): string => Buffer.concat(output[name]).toString("utf8");
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const end = Promise.withResolvers<V1Status>();
     // A failure before the socket is there is thrown by the call itself; this keeps the other promise from being unheard of.
     end.promise.catch(() => undefined);
@@ -39,21 +30,13 @@ export function executor(config: KubeConfig, namespace: string): Execute {
       limitMs,
     );
     try {
-      const socket = await new Exec(config).exec(
-        namespace,
-        pod,
-        "probe",
-        [...command],
-        collect("stdout"),
-        collect("stderr"),
-        null,
-        false,
-        (status) => end.resolve(status),
+      const socket = await new Exec(config).exec(namespace, pod, "probe", [...command], stdout, stderr, null, false, (status) =>
+        end.resolve(status),
       );
       socket.addEventListener("close", () => end.reject(new Error(`the connection to pod ${pod} broke off`)));
       try {
         const code = exitCode(await end.promise);
-        return { code, stdout: textOf("stdout"), stderr: textOf("stderr") };
+        return { code, stdout: await text(stdout.end()), stderr: await text(stderr.end()) };
       } finally {
         socket.close();
       }
@@ -65,8 +48,6 @@ export function executor(config: KubeConfig, namespace: string): Execute {
   };
 }
 
-const causes = z.array(z.looseObject({ reason: z.string().optional(), message: z.string().optional() }));
-
 /**
  * Exit code by the status that ends the stream (kubernetes/kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
  * @throws Error when the command was not run, for example because the container has no such program
@@ -74,8 +55,7 @@ const causes = z.array(z.looseObject({ reason: z.string().optional(), message: z
 export function exitCode({ status, message, reason, details }: V1Status): number {
   if (status === "Success") return 0;
   if (reason === "NonZeroExitCode") {
-    const found = causes.safeParse(details?.causes);
-    const code = found.success ? found.data.find((cause) => cause.reason === "ExitCode")?.message : undefined;
+    const code = details?.causes?.find((cause) => cause.reason === "ExitCode")?.message;
     if (code !== undefined && /^\d+$/.test(code)) return Number(code);
   }
   throw new Error(message ?? reason ?? "ended without a word");

@@ -123,7 +123,7 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
 }
 
 /** Settings of {@link verify}. */
-export interface VerifyOptions {
+interface VerifyOptions {
   /** File for the results as JUnit XML. */
   readonly junit: string | undefined;
   /** Time limit of each check. */

@@ -97,47 +97,44 @@ export function workloadProblems(
   { deployments, statefulSets, daemonSets, pods }: Workloads,
   excused: (pod: V1Pod) => boolean = () => false,
 ): readonly WorkloadProblem[] {
-  const seen = (generation: number | undefined, observed: number | undefined): string | undefined =>
-    (observed ?? 0) < (generation ?? 0) ? "was changed, and its controller has not looked at it since" : undefined;
-  const late = (owned: Owned): number => pods.filter((pod) => selects(owned, pod) && excused(pod)).length;
+  const of = (
+    kind: string,
+    { metadata, spec, status }: V1Deployment | V1StatefulSet | V1DaemonSet,
+    wanted: number,
+    running: number | undefined,
+    rolledOut: (late: number) => string | undefined = () => undefined,
+  ): readonly WorkloadProblem[] => {
+    const owned: Owned = { kind, metadata, selector: spec?.selector ?? {} };
+    const late = pods.filter((pod) => selects(owned, pod) && excused(pod)).length;
+    const has = (running ?? 0) + late;
+    const state =
+      (status?.observedGeneration ?? 0) < (metadata?.generation ?? 0)
+        ? "was changed, and its controller has not looked at it since"
+        : has < wanted
+          ? `has ${has} of ${wanted} pods ${kind === "StatefulSet" ? "Ready" : "available"}`
+          : rolledOut(late);
+    return problem(owned, state, pods);
+  };
   return [
-    ...deployments.flatMap(({ metadata, spec, status }) => {
-      const owned: Owned = { kind: "Deployment", metadata, selector: spec?.selector ?? {} };
-      const wanted = spec?.replicas ?? 1;
-      const [updated, available] = [status?.updatedReplicas ?? 0, (status?.availableReplicas ?? 0) + late(owned)];
-      const state =
-        seen(metadata?.generation, status?.observedGeneration) ??
-        (available < wanted ? `has ${available} of ${wanted} pods available` : undefined) ??
-        (updated < wanted || (status?.replicas ?? 0) > updated
-          ? `is not rolled out: ${(status?.replicas ?? 0) - updated} old pods, ${updated} of ${wanted} at the new version`
-          : unavailable((status?.unavailableReplicas ?? 0) - late(owned)));
-      return problem(owned, state, pods);
+    ...deployments.flatMap((deployment) => {
+      const { replicas = 0, updatedReplicas: updated = 0, availableReplicas, unavailableReplicas = 0 } = deployment.status ?? {};
+      const wanted = deployment.spec?.replicas ?? 1;
+      return of("Deployment", deployment, wanted, availableReplicas, (late) => {
+        if (updated < wanted || replicas > updated)
+          return `is not rolled out: ${replicas - updated} old pods, ${updated} of ${wanted} at the new version`;
+        return unavailableReplicas > late ? `has ${unavailableReplicas - late} pods that are not available` : undefined;
+      });
     }),
-    ...statefulSets.flatMap(({ metadata, spec, status }) => {
-      const owned: Owned = { kind: "StatefulSet", metadata, selector: spec?.selector ?? {} };
-      const wanted = spec?.replicas ?? 1;
-      const ready = (status?.readyReplicas ?? 0) + late(owned);
-      const state =
-        seen(metadata?.generation, status?.observedGeneration) ?? (ready < wanted ? `has ${ready} of ${wanted} pods Ready` : undefined);
-      return problem(owned, state, pods);
-    }),
-    ...daemonSets.flatMap(({ metadata, spec, status }) => {
-      const owned: Owned = { kind: "DaemonSet", metadata, selector: spec?.selector ?? {} };
-      const wanted = status?.desiredNumberScheduled ?? 0;
-      const [updated, available] = [status?.updatedNumberScheduled ?? 0, (status?.numberAvailable ?? 0) + late(owned)];
-      const state =
-        seen(metadata?.generation, status?.observedGeneration) ??
-        (available < wanted ? `has ${available} of ${wanted} pods available` : undefined) ??
-        (updated < wanted && spec?.updateStrategy?.type !== "OnDelete"
+    ...statefulSets.flatMap((set) => of("StatefulSet", set, set.spec?.replicas ?? 1, set.status?.readyReplicas)),
+    ...daemonSets.flatMap((set) => {
+      const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled: updated = 0, numberAvailable } = set.status ?? {};
+      return of("DaemonSet", set, wanted, numberAvailable, () =>
+        updated < wanted && set.spec?.updateStrategy?.type !== "OnDelete"
           ? `is not rolled out: ${updated} of ${wanted} pods at the new version`
-          : undefined);
-      return problem(owned, state, pods);
+          : undefined,
+      );
     }),
   ];
-}
-
-function unavailable(count: number): string | undefined {
-  return count > 0 ? `has ${count} pods that are not available` : undefined;
 }
 
 async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {

@@ -76,32 +76,16 @@ function parseChange(value: unknown): StackChange {
   const stack = textOf(value.stack);
   const status = statuses.find((known) => known === value.status);
   if (!stackName.test(stack) || status === undefined) throw new TypeError("a stack has no name or no status");
-  return {
-    ...bareChange(stack, status, textOf(value.reason)),
-    overview: value.overview === null ? null : parseOverview(value.overview),
-    nodes: textOf(value.nodes),
-    values: textOf(value.values),
-    findings: textOf(value.findings),
-    files: textOf(value.files),
-    summary: textOf(value.summary),
-  };
+  const texts = { ...bareChange(stack, status) };
+  for (const name of textNames) texts[name] = textOf(value[name]);
+  return { ...texts, overview: value.overview === null ? null : parseOverview(value.overview) };
 }
 
 function parseOverview(value: unknown): Overview {
   if (!isRecord(value)) throw new TypeError("a row of the table is not an object");
-  const number = (name: (typeof numbers)[number]): number => numberOf(value[name]);
-  return {
-    added: number("added"),
-    removed: number("removed"),
-    changed: number("changed"),
-    replaced: number("replaced"),
-    refused: number("refused"),
-    lost: number("lost"),
-    newFindings: number("newFindings"),
-    goneFindings: number("goneFindings"),
-    controlPlane: nodesOf(value.controlPlane),
-    pools: nodesOf(value.pools),
-  };
+  const counts = { added: 0, removed: 0, changed: 0, replaced: 0, refused: 0, lost: 0, newFindings: 0, goneFindings: 0 };
+  for (const name of numbers) counts[name] = numberOf(value[name]);
+  return { ...counts, controlPlane: nodesOf(value.controlPlane), pools: nodesOf(value.pools) };
 }
 
 function nodesOf(value: unknown): readonly NodeRow[] {

@@ -49,7 +49,7 @@ export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ sta
   const allow = await get(given.allow, allowQuestion);
   const workloadIdentity = await decide(given.workloadIdentity, workloadIdentityQuestion);
   const accountId = await get(given.account, accountQuestion);
-  const names = { cloud, name: stack, region, zones: zonesOf(cloud, region, zones) };
+  const names = { cloud, name: stack, region, zones: cloudFacts[cloud].zones.first(region).slice(0, zones) };
   if (names.zones.length < zones)
     throw new UsageError(`--zones ${zones}: ${region} has ${names.zones.length} for an account; allowed: --zones ${names.zones.length}`);
   const account = { accountId: accountId === "" ? undefined : accountId };
@@ -167,11 +167,6 @@ export interface NewStack {
   readonly accountId: string | undefined;
 }
 
-/** The first zones of a region: `eu-central-1a` on AWS, `1` on Azure. */
-function zonesOf(cloud: Cloud, region: string, count: number): readonly string[] {
-  return cloudFacts[cloud].zones.first(region).slice(0, count);
-}
-
 /**
  * Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is
  * written.
@@ -195,7 +190,7 @@ export function newStackText(stack: NewStack, program = ".."): string {
     `  fenestra:region: ${scalar(stack.region)}`,
     ...(stack.accountId === undefined
       ? [`  # The ${account} that this stack may touch, nothing else:`, '  # fenestra:accountId: "..."']
-      : [`  # The ${account} that this stack may touch, nothing else.`, `  fenestra:accountId: ${text(stack.accountId)}`]),
+      : [`  # The ${account} that this stack may touch, nothing else.`, `  fenestra:accountId: ${JSON.stringify(stack.accountId)}`]),
     ...(production
       ? ["  # Protects the etcd disks and the keys from deletion, leaves the samples out.", "  fenestra:environment: production"]
       : []),
@@ -240,9 +235,4 @@ function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[]
 /** A value as YAML, in quotes only where it needs them. */
 function scalar(value: string): string {
   return stringify(value, { lineWidth: 0 }).trimEnd();
-}
-
-/** A value in quotes, since its digits would be read as a number. */
-function text(value: string): string {
-  return JSON.stringify(value);
 }

@@ -146,7 +146,7 @@ export function awsCalls(
   const actions = (calls ?? []).map((action) => (action.includes(":") ? action : `${services[area] ?? area}:${action}`));
   const disks = operation === "create" ? diskKeys(program, resource) : [];
   return [
-    ...actions.flatMap((action) => callsOf(new Scene(program, place, resource), action)),
+    ...actions.flatMap((action) => callsOf(program, place, resource, action)),
     ...disks.flatMap((key) => ofDiskKey.map((action) => ({ action, resource: key, context: { "kms:GrantIsForAWSResource": "true" } }))),
   ];
 }
@@ -163,52 +163,32 @@ const byId = (program: RecordedProgram, id: PropertyValue | undefined) =>
   program.resources.find((each) => each.id !== undefined && each.id === textOf(id));
 
 /** What a call is about, for its ARN and its conditions. */
-class Scene {
-  readonly program: RecordedProgram;
-  readonly place: SimulatedPlace;
-  readonly resource: RecordedResource;
+function sceneOf(program: RecordedProgram, resource: RecordedResource) {
+  const { type, inputs, outputs } = resource;
+  const of = (kind: string, output: string, value: PropertyValue | undefined): RecordedResource | undefined =>
+    resourcesOfType(program, `aws:${kind}`).find((each) => textOf(each.outputs[output]) === textOf(value));
+  const mixed = mapOf(mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification).launchTemplateId;
+  const template = byId(program, mapOf(inputs.launchTemplate).id ?? mixed);
+  const profile = of("iam/instanceProfile:InstanceProfile", "arn", mapOf(template?.inputs.iamInstanceProfile).arn);
+  return {
+    own: textOf(outputs.arn) ?? "",
+    /** The role that the resource is, belongs to, or gives to machines. */
+    role:
+      type === "aws:iam/role:Role" ? resource : of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role),
+    /** The key that the resource is, names or encrypts with. */
+    key: type === "aws:kms/key:Key" ? resource : (of("kms/key:Key", "keyId", inputs.targetKeyId) ?? of("kms/key:Key", "arn", inputs.keyId)),
+  };
+}
 
-  constructor(program: RecordedProgram, place: SimulatedPlace, resource: RecordedResource) {
-    this.program = program;
-    this.place = place;
-    this.resource = resource;
-  }
-
-  get own(): string {
-    return textOf(this.resource.outputs.arn) ?? "";
-  }
-
-  of(type: string, output: string, value: PropertyValue | undefined): RecordedResource | undefined {
-    return resourcesOfType(this.program, `aws:${type}`).find(({ outputs }) => textOf(outputs[output]) === textOf(value));
-  }
-
-  /** The role that the resource is, belongs to, or gives to machines. */
-  get role(): RecordedResource | undefined {
-    const { type, inputs } = this.resource;
-    if (type === "aws:iam/role:Role") return this.resource;
-    const mixed = mapOf(mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification).launchTemplateId;
-    const template = byId(this.program, mapOf(inputs.launchTemplate).id ?? mixed);
-    const profile = this.of("iam/instanceProfile:InstanceProfile", "arn", mapOf(template?.inputs.iamInstanceProfile).arn);
-    return this.of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role);
-  }
-
-  /** The key that the resource is, names or encrypts with. */
-  get key(): RecordedResource | undefined {
-    const { type, inputs } = this.resource;
-    if (type === "aws:kms/key:Key") return this.resource;
-    return this.of("kms/key:Key", "keyId", inputs.targetKeyId) ?? this.of("kms/key:Key", "arn", inputs.keyId);
-  }
-
-  /** What the provider says of every resource, which IAM sees as the tags of a key. */
-  get tags(): Readonly<Record<string, string>> {
-    const provider = this.program.resources.find(({ type }) => type === "pulumi:providers:aws");
-    return z.object({ tags: z.record(z.string(), z.string()) }).parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
-  }
+/** What the provider says of every resource, which IAM sees as the tags of a key. */
+function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
+  const provider = program.resources.find(({ type }) => type === "pulumi:providers:aws");
+  return z.object({ tags: z.record(z.string(), z.string()) }).parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
 /** How IAM sees one action on a resource. */
-function callsOf(scene: Scene, action: string): readonly Call[] {
-  const { resource, place, role } = scene;
+function callsOf(program: RecordedProgram, place: SimulatedPlace, resource: RecordedResource, action: string): readonly Call[] {
+  const { own, role, key: ownKey } = sceneOf(program, resource);
   const { inputs, outputs, type } = resource;
   const [service = "", name = ""] = action.split(":");
   const all = `arn:${partition(place.region)}`;
@@ -229,16 +209,17 @@ function callsOf(scene: Scene, action: string): readonly Call[] {
         return name === "PutRolePermissionsBoundary" && boundary["iam:PermissionsBoundary"] === ""
           ? []
           : [{ action, resource: roleArn, context: { ...boundary, "iam:PolicyARN": textOf(inputs.policyArn) ?? "" } }];
-      return [{ action, resource: scene.own }];
+      return [{ action, resource: own }];
     case "kms": {
-      const key = textOf(scene.key?.outputs.arn) ?? "";
+      const key = textOf(ownKey?.outputs.arn) ?? "";
       const tag = "fenestra:cluster";
+      const cluster = tagsIn(program)[tag] ?? "";
       const ofKey = {
-        [`aws:ResourceTag/${tag}`]: scene.tags[tag] ?? "",
-        "kms:ResourceAliases": `alias/fenestra-${scene.tags[tag]}`,
-        ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": scene.own } : {}),
+        [`aws:ResourceTag/${tag}`]: cluster,
+        "kms:ResourceAliases": `alias/fenestra-${cluster}`,
+        ...(type === "aws:ssm/parameter:Parameter" ? { "kms:EncryptionContext:PARAMETER_ARN": own } : {}),
       };
-      const made = { ...inRegion, [`aws:RequestTag/${tag}`]: scene.tags[tag] ?? "" };
+      const made = { ...inRegion, [`aws:RequestTag/${tag}`]: cluster };
       if (name === "ListAliases") return [{ action, resource: "*" }];
       if (name === "CreateKey")
         return [
@@ -247,14 +228,14 @@ function callsOf(scene: Scene, action: string): readonly Call[] {
         ];
       if (name.endsWith("Alias"))
         return [
-          { action, resource: scene.own },
+          { action, resource: own },
           { action, resource: key, context: ofKey },
         ];
       return [{ action, resource: key, context: { ...ofKey, ...made } }];
     }
     case "ssm":
       if (name === "GetParameters") return [{ action, resource: `${all}:ssm:${place.region}::parameter/aws/service/x` }];
-      return [{ action, resource: name === "DescribeParameters" ? "*" : scene.own }];
+      return [{ action, resource: name === "DescribeParameters" ? "*" : own }];
     case "s3": {
       const bucket = `${all}:s3:::${textOf(inputs.bucket) ?? textOf(outputs.bucket)}`;
       const object = /Object(Tagging|Version)?$/.test(name);

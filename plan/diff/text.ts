@@ -1,4 +1,5 @@
-import { type Problem, showProblem } from "../../components/config/problem.ts";
+import { showProblem } from "../../components/config/problem.ts";
+import { counted } from "../counted.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import { showChange } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
@@ -22,7 +23,7 @@ const renewed = ({ change }: NodeChange): boolean => ["replaced", "may-be-replac
 const isMember = ({ role }: NodeChange): boolean => role === "control-plane";
 export const losesMachines = ({ change, count: [before, now] }: NodeChange): boolean =>
   (change === "changed" || change === "rolled") && now < before;
-const several = (count: number): string => `${count} machine${count === 1 ? "" : "s"}`;
+const several = (count: number): string => counted(count, "machine");
 
 function members(nodes: readonly NodeChange[]): string {
   const count = nodes.filter((node) => isMember(node) && renewed(node)).length;
@@ -91,38 +92,36 @@ export function diffText(diff: PlanDiff, paint: Paint = plain): string {
     .join("\n\n")}\n`;
 }
 
+/** Lines below their title; nothing where there are none. */
+function titled(title: string, lines: readonly string[]): readonly string[] {
+  return lines.length === 0 ? [] : [title, ...lines];
+}
+
 /** What a reviewer decides by, as paragraphs: what somebody changed first, then what comes of it. */
 export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readonly string[])[] {
+  const { refused, settings, lost, nodes, billed } = diff;
   const red = (line: string): string => paint("red", line);
   return [
-    verdictLines(diff),
-    settingLines(diff),
-    refusedLines(diff.refused).map(red),
-    lostLines(diff).map(red),
-    nodeLines(diff.nodes, paint),
-    billedChangeLines(diff),
+    // A refusal says it already.
+    refused.length > 0 ? [] : [verdict(diff)],
+    titled(
+      "Stack file",
+      settings.map((leaf) => `~ ${showChange(leaf)}`),
+    ),
+    titled(
+      "REFUSED: this update will not run",
+      refused.map((problem) => `- ${showProblem(problem)}`),
+    ).map(red),
+    titled(
+      "DATA IS LOST",
+      lost.map(({ name, what }) => `- ${name}: ${what}`),
+    ).map(red),
+    nodeLines(nodes, paint),
+    titled(
+      "Billed by time",
+      billed.map(({ what, before, now }) => `~ ${what}: ${before} -> ${now}`),
+    ),
   ];
-}
-
-/** The verdict, where the refusal does not say it already. */
-function verdictLines(diff: PlanDiff): readonly string[] {
-  return diff.refused.length > 0 ? [] : [verdict(diff)];
-}
-
-/** What is refused, each with what to do. */
-function refusedLines(refused: readonly Problem[]): readonly string[] {
-  if (refused.length === 0) return [];
-  return ["REFUSED: this update will not run", ...refused.map((problem) => `- ${showProblem(problem)}`)];
-}
-
-/** What is gone for good. */
-export function lostLines({ lost }: Pick<PlanDiff, "lost">): readonly string[] {
-  return lost.length === 0 ? [] : ["DATA IS LOST", ...lost.map(({ name, what }) => `- ${name}: ${what}`)];
-}
-
-/** What somebody changed in the stack file. */
-function settingLines({ settings }: Pick<PlanDiff, "settings">): readonly string[] {
-  return settings.length === 0 ? [] : ["Stack file", ...settings.map((leaf) => `~ ${showChange(leaf)}`)];
 }
 
 /** `win2022` of `aws-dev-pool-win2022-group`: machines go by the names of their pools. */
@@ -163,7 +162,7 @@ export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string 
   const { change, role, data, count } = node;
   const [word] = changeLooks[change];
   const fewer = count[0] - count[1];
-  const machines = `${Math.abs(fewer)} machine${Math.abs(fewer) === 1 ? "" : "s"}`;
+  const machines = several(Math.abs(fewer));
   if (losesMachines(node)) return change === "changed" ? `loses ${machines}` : `${word}, loses ${machines}`;
   if (change === "changed" && fewer < 0) return `gets ${machines}`;
   if (change !== "replaced") return word;
@@ -202,21 +201,13 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
   ];
 }
 
-/** What is billed in another number. */
-function billedChangeLines({ billed }: PlanDiff): readonly string[] {
-  if (billed.length === 0) return [];
-  return ["Billed by time", ...billed.map(({ what, before, now }) => `~ ${what}: ${before} -> ${now}`)];
-}
-
 /** Findings that are new, and those that are gone. */
 export function findingLines({ findings }: PlanDiff): readonly string[] {
   const { new: added, gone } = findings;
-  if (added.length + gone.length === 0) return [];
-  return [
-    "Findings",
+  return titled("Findings", [
     ...added.map(({ level, id, path, message }) => `+ ${level} ${id} at ${path}: ${message}`),
     ...gone.map(({ level, id, path }) => `- ${level} ${id} at ${path}`),
-  ];
+  ]);
 }
 
 /** What differs in a file of a machine. */

@@ -88,8 +88,9 @@ const makers: Readonly<Record<string, Maker>> = {
     };
   },
   "lb/targetGroup:TargetGroup": ({ urn }, { place }, _, name) => {
-    const own = arn("elasticloadbalancing", place, `targetgroup/${name}/${hex(16, urn)}`);
-    return { id: own, outputs: { arn: own, name, arnSuffix: `targetgroup/${name}/${hex(16, urn)}` } };
+    const arnSuffix = `targetgroup/${name}/${hex(16, urn)}`;
+    const own = arn("elasticloadbalancing", place, arnSuffix);
+    return { id: own, outputs: { arn: own, name, arnSuffix } };
   },
   "lb/listener:Listener": ({ urn, inputs }, { place }) => {
     const balancer = (textOf(inputs.loadBalancerArn) ?? "").split(":loadbalancer/")[1] ?? "";
@@ -97,14 +98,10 @@ const makers: Readonly<Record<string, Maker>> = {
     return { id: own, outputs: { arn: own } };
   },
   "lb/targetGroupAttachment:TargetGroupAttachment": ({ urn, inputs }) => ({ id: `${textOf(inputs.targetGroupArn) ?? ""}-${hex(26, urn)}` }),
-  "iam/role:Role": ({ urn, inputs }, { place }, _, name) => ({
-    outputs: { arn: globalArn("iam", place, `role${pathOf(inputs)}${name}`), name, uniqueId: identity("AROA", urn) },
-  }),
-  "iam/instanceProfile:InstanceProfile": ({ urn, inputs }, { place }, _, name) => ({
-    outputs: { arn: globalArn("iam", place, `instance-profile${pathOf(inputs)}${name}`), name, uniqueId: identity("AIPA", urn) },
-  }),
+  "iam/role:Role": iamIdentity("role", "AROA"),
+  "iam/instanceProfile:InstanceProfile": iamIdentity("instance-profile", "AIPA"),
   "iam/policy:Policy": ({ urn, inputs }, { place }, _, name) => {
-    const own = globalArn("iam", place, `policy${pathOf(inputs)}${name}`);
+    const own = globalArn("iam", place, `policy${textOf(inputs.path) ?? "/"}${name}`);
     return { id: own, outputs: { arn: own, name, policyId: identity("ANPA", urn) } };
   },
   "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({ id: `${textOf(inputs.role) ?? ""}:${name}`, outputs: { name } }),
@@ -141,8 +138,15 @@ const makers: Readonly<Record<string, Maker>> = {
   "autoscaling/group:Group": ({ urn }, { place }, _, name) => ({
     outputs: { arn: arn("autoscaling", place, `autoScalingGroup:${uuid(urn)}:autoScalingGroupName/${name}`), name },
   }),
-  "s3/bucket:Bucket": bucket,
-  "s3/bucketObjectv2:BucketObjectv2": bucketObject,
+  "s3/bucket:Bucket": ({ inputs }, { place: { region } }, _, fallback) => {
+    const name = textOf(inputs.bucket) ?? fallback.toLowerCase();
+    const domains = { bucketDomainName: `${name}.s3.amazonaws.com`, bucketRegionalDomainName: `${name}.s3.${region}.amazonaws.com` };
+    return { id: name, outputs: { arn: `arn:${partition(region)}:s3:::${name}`, bucket: name, ...domains, region } };
+  },
+  "s3/bucketObjectv2:BucketObjectv2": ({ inputs }, { place }) => {
+    const id = `${textOf(inputs.bucket) ?? ""}/${textOf(inputs.key) ?? ""}`;
+    return { id, outputs: { arn: `arn:${partition(place.region)}:s3:::${id}` } };
+  },
   "route53/record:Record": ({ inputs }, _, __, name) => ({
     id: `${textOf(inputs.zoneId) ?? ""}_${name}_${textOf(inputs.type) ?? ""}`,
     outputs: { name, fqdn: name },
@@ -154,24 +158,11 @@ const makers: Readonly<Record<string, Maker>> = {
   },
 };
 
-function bucket(request: ResourceRequest, context: SimulatedContext, _: string, fallback: string): SimulatedResource {
-  const name = textOf(request.inputs.bucket) ?? fallback.toLowerCase();
-  return {
-    id: name,
-    outputs: {
-      arn: `arn:${partition(context.place.region)}:s3:::${name}`,
-      bucket: name,
-      bucketDomainName: `${name}.s3.amazonaws.com`,
-      bucketRegionalDomainName: `${name}.s3.${context.place.region}.amazonaws.com`,
-      region: context.place.region,
-    },
-  };
-}
-
-function bucketObject({ inputs }: ResourceRequest, { place }: SimulatedContext): SimulatedResource {
-  const bucketName = textOf(inputs.bucket) ?? "";
-  const key = textOf(inputs.key) ?? "";
-  return { id: `${bucketName}/${key}`, outputs: { arn: `arn:${partition(place.region)}:s3:::${bucketName}/${key}` } };
+/** What machines and services act as; its path is part of its ARN (IAM User Guide, "IAM identifiers"). */
+function iamIdentity(kind: string, prefix: string): Maker {
+  return ({ urn, inputs }, { place }, _, name) => ({
+    outputs: { arn: globalArn("iam", place, `${kind}${textOf(inputs.path) ?? "/"}${name}`), name, uniqueId: identity(prefix, urn) },
+  });
 }
 
 /** The provider `aws`: ids, ARNs, names and addresses of the form and length that AWS gives. */
@@ -196,11 +187,6 @@ function arn(service: string, { region, accountId }: SimulatedContext["place"], 
 
 function globalArn(service: string, { region, accountId }: SimulatedContext["place"], resource: string): string {
   return `arn:${partition(region)}:${service}::${accountId}:${resource}`;
-}
-
-/** Path of an identity in IAM, which is part of its ARN (IAM User Guide, "IAM identifiers"). */
-function pathOf(inputs: PropertyMap): string {
-  return textOf(inputs.path) ?? "/";
 }
 
 /** Unique ids of IAM: a prefix for the kind and 17 characters (IAM User Guide, IAM identifiers). */

@@ -75,15 +75,10 @@ function azurePath(
   return at(`${subscription}/resourceGroups/${input("resourceGroupName") ?? ""}/providers/${inside}`, own(last));
 }
 
-interface Named {
-  readonly id: string;
-  readonly name: string;
-}
-
 /** When machines were made: the same in every run. */
 const created = "2026-01-01T00:00:00+00:00";
 
-type Outputs = (request: ResourceRequest, context: SimulatedContext, named: Named) => PropertyMap;
+type Outputs = (request: ResourceRequest, context: SimulatedContext, named: ReturnType<typeof azurePath>) => PropertyMap;
 
 /** Outputs beyond name and location, of resources that have some that a program may read. */
 const outputs: Readonly<Record<string, Outputs>> = {

@@ -52,7 +52,8 @@ function rightsInNetwork(scope: string): RoleRights | undefined {
 }
 
 function customRights({ inputs }: RecordedResource): RoleRights {
-  const all = (key: string): readonly string[] => listOf(inputs.permissions).flatMap((permission) => texts(mapOf(permission)[key]));
+  const all = (key: string): readonly string[] =>
+    listOf(inputs.permissions).flatMap((permission) => listOf(mapOf(permission)[key]).flatMap((action) => textOf(action) ?? []));
   return { actions: all("actions"), notActions: all("notActions"), dataActions: all("dataActions"), notDataActions: all("notDataActions") };
 }
 
@@ -87,8 +88,7 @@ export interface SimulatedVault {
   readonly name: string;
   /** Name of the server of its data. */
   readonly host: string;
-  /** Whether a machine of a subnet gets past the vault's firewall. */
-  readonly admits: (subnet: RecordedResource | undefined) => boolean;
+  readonly admits: Firewall;
 }
 
 /**
@@ -105,10 +105,7 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
       id: vault.id ?? "",
       name: textOf(vault.outputs.name) ?? "",
       host: new URL(textOf(mapOf(vault.outputs.properties).vaultUri) ?? "").hostname,
-      admits: (subnet) => {
-        const { networkAcls: rules, publicNetworkAccess } = properties;
-        return admits({ rules, publicNetworkAccess, service: "Microsoft.KeyVault" }, subnet);
-      },
+      admits: firewall("Microsoft.KeyVault", properties.networkAcls, properties.publicNetworkAccess),
     };
   });
 }
@@ -133,8 +130,7 @@ export interface SimulatedAccount {
   /** Name of the server of its blobs. */
   readonly host: string;
   readonly containers: readonly string[];
-  /** Whether a machine of a subnet gets past the account's firewall. */
-  readonly admits: (subnet: RecordedResource | undefined) => boolean;
+  readonly admits: Firewall;
 }
 
 /** Every storage account of the program. */
@@ -146,31 +142,24 @@ export function collectAccounts(program: RecordedProgram): readonly SimulatedAcc
     containers: containers
       .filter(({ inputs }) => same(textOf(inputs.accountName), textOf(account.outputs.name)))
       .flatMap(({ outputs }) => textOf(outputs.name) ?? []),
-    admits: (subnet) => {
-      const { networkRuleSet, publicNetworkAccess } = account.inputs;
-      return admits({ rules: networkRuleSet, publicNetworkAccess, service: "Microsoft.Storage" }, subnet);
-    },
+    admits: firewall("Microsoft.Storage", account.inputs.networkRuleSet, account.inputs.publicNetworkAccess),
   }));
 }
 
-/** A firewall as a vault or a storage account has it. */
-interface Firewall {
-  readonly rules: PropertyValue | undefined;
-  readonly publicNetworkAccess: PropertyValue | undefined;
-  /** Service endpoint by which it knows a subnet. */
-  readonly service: string;
-}
+/** Whether a machine of a subnet gets past the firewall of a vault or a storage account. */
+type Firewall = (subnet: RecordedResource | undefined) => boolean;
 
-/** A firewall lets in everybody, or subnets with a service endpoint. */
-function admits(firewall: Firewall, subnet: RecordedResource | undefined): boolean {
-  if (same(textOf(firewall.publicNetworkAccess), "Disabled")) return false;
-  const rules = mapOf(firewall.rules);
-  if (!same(textOf(rules.defaultAction), "Deny")) return true;
-  const named = listOf(rules.virtualNetworkRules)
+/** A firewall lets in everybody, or subnets with the endpoint of its service. */
+function firewall(service: string, rules: PropertyValue | undefined, publicNetworkAccess: PropertyValue | undefined): Firewall {
+  const { defaultAction, virtualNetworkRules } = mapOf(rules);
+  if (same(textOf(publicNetworkAccess), "Disabled")) return () => false;
+  if (!same(textOf(defaultAction), "Deny")) return () => true;
+  const ids = listOf(virtualNetworkRules)
     .map(mapOf)
-    .some(({ id, virtualNetworkResourceId }) => same(textOf(id) ?? textOf(virtualNetworkResourceId), subnet?.id));
-  const endpoint = listOf(subnet?.outputs.serviceEndpoints).some((service) => same(textOf(mapOf(service).service), firewall.service));
-  return named && endpoint;
+    .map(({ id, virtualNetworkResourceId }) => textOf(id) ?? textOf(virtualNetworkResourceId));
+  return (subnet) =>
+    ids.some((id) => same(id, subnet?.id)) &&
+    listOf(subnet?.outputs.serviceEndpoints).some((endpoint) => same(textOf(mapOf(endpoint).service), service));
 }
 
 /** Every secret that the program writes to a vault, by its URL. The values go to the simulated store and nowhere else. */
@@ -183,10 +172,6 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
       return [url, { name: url, id, key: undefined, value }];
     }),
   );
-}
-
-function texts(value: PropertyValue | undefined): readonly string[] {
-  return listOf(value).flatMap((item) => textOf(item) ?? []);
 }
 
 /** A blob that everybody may read: account and container must both say so (Azure Storage, "Configure anonymous read access"). */

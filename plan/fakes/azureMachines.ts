@@ -1,5 +1,5 @@
 import type { RecordedResource } from "../program/recorded.ts";
-import { isPropertyMap, listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import { isPropertyMap, listOf, mapOf, type PropertyMap, textOf } from "../program/values.ts";
 import {
   groupNumbers,
   type ProgramIndex,
@@ -35,7 +35,7 @@ const suffixLength = 6;
 
 /**
  * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many instances as its
- * capacity says. Only what was registered is read. Sorted by name.
+ * capacity says. Only what was registered is read. Sorted by name. Parameters as `programIndex` has them.
  *
  * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
  */
@@ -141,7 +141,7 @@ function common(resource: RecordedResource, storage: PropertyMap, osProfile: Pro
   const { inputs, outputs, urn, name } = resource;
   const os = isPropertyMap(osProfile.windowsConfiguration) ? ("windows" as const) : ("linux" as const);
   const image = mapOf(storage.imageReference);
-  const identities = identitiesOf(mapOf(inputs.identity).userAssignedIdentities);
+  const identities = listOf(mapOf(inputs.identity).userAssignedIdentities).flatMap((id) => textOf(id) ?? []);
   return {
     host: { os, image, identities, extensions, resourceGroup: textOf(inputs.resourceGroupName) ?? "" },
     machine: {
@@ -156,11 +156,6 @@ function common(resource: RecordedResource, storage: PropertyMap, osProfile: Pro
       volumes: volumes(storage),
     },
   };
-}
-
-/** The program gives a list of ids; Azure's own form is a mapping of ids to nothing. */
-function identitiesOf(value: PropertyValue | undefined): readonly string[] {
-  return [...listOf(value).flatMap((item) => textOf(item) ?? []), ...Object.keys(mapOf(value))];
 }
 
 function customData(text: string | undefined, name: string): Buffer {

@@ -22,12 +22,6 @@ export function placeOf(
   return { region, accountId, existing: existingOf(config["fenestra:network"], region, accountId) };
 }
 
-/** `apiVersion` and `kind` of a Kubernetes resource's type token: `kubernetes:apps/v1:Deployment`; the core group is `core`. */
-function kindOfToken(type: string): { readonly apiVersion: string; readonly kind: string } {
-  const [, group = "", kind = ""] = type.split(":");
-  return { apiVersion: group.startsWith("core/") ? group.slice("core/".length) : group, kind };
-}
-
 /**
  * The provider `kubernetes`: what server-side apply adds that a program could read. The id is `<namespace>/<name>`, or the name alone for
  * objects of the cluster (pulumi-kubernetes, provider.go, `fqObjName`).
@@ -36,11 +30,12 @@ const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
   const metadata: PropertyMap = mapOf(inputs.metadata);
   const objectName = textOf(metadata.name) ?? autoName(name, urn);
   const namespace = textOf(metadata.namespace);
-  const { apiVersion, kind } = kindOfToken(type);
+  // `kubernetes:apps/v1:Deployment`; the core group is `core`.
+  const [, group = "", kind = ""] = type.split(":");
   return {
     id: namespace === undefined ? objectName : `${namespace}/${objectName}`,
     outputs: {
-      apiVersion: inputs.apiVersion ?? apiVersion,
+      apiVersion: inputs.apiVersion ?? group.replace(/^core\//, ""),
       kind: inputs.kind ?? kind,
       metadata: { ...metadata, name: objectName, uid: uuid(urn), resourceVersion: "1", generation: 1 },
     },

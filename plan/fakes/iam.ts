@@ -21,7 +21,9 @@ export interface Call {
  * logic"). It knows the operators that our policies use; another one is an error, so that no condition is ignored.
  */
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
-  return decide(policies.flatMap(({ Statement }) => Statement).filter((statement) => applies(statement, call)));
+  const { action, resource, context = {} } = call;
+  const onIt = ({ Resource = [] }: PolicyStatement): boolean => Resource.some((pattern) => matches(pattern, resource));
+  return decide(policies.flatMap(({ Statement }) => Statement).filter((each) => takes(each, action, context) && onIt(each)));
 }
 
 /** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
@@ -46,22 +48,15 @@ function decide(matching: readonly PolicyStatement[]): boolean {
   return matching.length > 0 && matching.every(({ Effect }) => Effect === "Allow");
 }
 
-function applies(statement: PolicyStatement, { action, resource, context = {} }: Call): boolean {
-  return takes(statement, action, context) && (statement.Resource ?? []).some((pattern) => matches(pattern, resource));
-}
-
 function takes(statement: PolicyStatement, action: string, context: Readonly<Record<string, string>>): boolean {
+  const found = new Map(Object.entries(context).map(([key, value]) => [key.toLowerCase(), value]));
   return (
     // Actions and condition keys are compared without regard to case, resources with it.
     statement.Action.some((pattern) => matches(pattern.toLowerCase(), action.toLowerCase())) &&
     Object.entries(statement.Condition ?? {}).every(([operator, keys]) =>
-      Object.entries(keys).every(([key, wanted]) => holds(operator, [wanted].flat(), contextValue(context, key))),
+      Object.entries(keys).every(([key, wanted]) => holds(operator, [wanted].flat(), found.get(key.toLowerCase()))),
     )
   );
-}
-
-function contextValue(context: Readonly<Record<string, string>>, key: string): string | undefined {
-  return Object.entries(context).find(([name]) => name.toLowerCase() === key.toLowerCase())?.[1];
 }
 
 function holds(operator: string, wanted: readonly string[], found: string | undefined): boolean {

@@ -71,19 +71,24 @@ export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): S
 
 function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
   const algorithm = textOf(inputs.algorithm) ?? "";
-  if (algorithm === "ED25519") return edwardsKey(urn, certificates);
-  const key =
-    algorithm === "ECDSA" ? ellipticKey(urn, textOf(inputs.ecdsaCurve), certificates) : rsaKey(urn, algorithm, inputs, certificates);
+  const forSsh = algorithm === "ED25519";
+  const key = forSsh
+    ? edwardsKey(urn, certificates)
+    : algorithm === "ECDSA"
+      ? ellipticKey(urn, textOf(inputs.ecdsaCurve), certificates)
+      : rsaKey(urn, algorithm, inputs, certificates);
   const publicKey = createPublicKey(key);
-  const publicDer = publicKey.export({ type: "spki", format: "der" });
-  const pkcs8 = key.export({ type: "pkcs8", format: "pem" }).toString();
+  const der = publicKey.export({ type: "spki", format: "der" });
+  const pem = (type: "pkcs8" | "pkcs1" | "sec1") => new Secret(key.export({ type, format: "pem" }).toString());
   return {
-    id: createHash("sha1").update(publicDer).digest("hex"),
+    id: createHash("sha1").update(der).digest("hex"),
     outputs: {
-      privateKeyPem: new Secret(key.export({ type: algorithm === "RSA" ? "pkcs1" : "sec1", format: "pem" }).toString()),
-      privateKeyPemPkcs8: new Secret(pkcs8),
+      privateKeyPem: pem(forSsh ? "pkcs8" : algorithm === "RSA" ? "pkcs1" : "sec1"),
+      privateKeyPemPkcs8: pem("pkcs8"),
       publicKeyPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
-      publicKeyFingerprintSha256: `SHA256:${createHash("sha256").update(publicDer).digest("base64").replace(/=+$/, "")}`,
+      ...(forSsh
+        ? { publicKeyOpenssh: opensshKey(der) }
+        : { publicKeyFingerprintSha256: `SHA256:${createHash("sha256").update(der).digest("base64").replace(/=+$/, "")}` }),
     },
   };
 }
@@ -92,23 +97,16 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
 const edwardsPrefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /** A key for logging in by SSH; it signs nothing here. */
-function edwardsKey(urn: string, mode: CertificateMode) {
-  const seed = mode === "real" ? randomBytes(32) : digest(urn, "key").subarray(0, 32);
-  const key = createPrivateKey({ key: Buffer.concat([edwardsPrefix, seed]), format: "der", type: "pkcs8" });
-  const publicDer = createPublicKey(key).export({ type: "spki", format: "der" });
-  const text = new Secret(key.export({ type: "pkcs8", format: "pem" }).toString());
-  // RFC 8709: two strings, each after its length.
+function edwardsKey(urn: string, mode: CertificateMode): KeyObject {
+  const seed = mode === "real" ? randomBytes(32) : digest(urn, "key");
+  return createPrivateKey({ key: Buffer.concat([edwardsPrefix, seed]), format: "der", type: "pkcs8" });
+}
+
+/** RFC 8709: two strings, each after its length. */
+function opensshKey(der: Buffer): string {
   const name = Buffer.from("ssh-ed25519");
-  const wire = [name, publicDer.subarray(-32)].flatMap((part) => [Buffer.from([0, 0, 0, part.length]), part]);
-  return {
-    id: createHash("sha1").update(publicDer).digest("hex"),
-    outputs: {
-      privateKeyPem: text,
-      privateKeyPemPkcs8: text,
-      publicKeyPem: createPublicKey(key).export({ type: "spki", format: "pem" }).toString(),
-      publicKeyOpenssh: `${name} ${Buffer.concat(wire).toString("base64")}\n`,
-    },
-  };
+  const wire = [name, der.subarray(-32)].flatMap((part) => [Buffer.from([0, 0, 0, part.length]), part]);
+  return `${name} ${Buffer.concat(wire).toString("base64")}\n`;
 }
 
 function ellipticKey(urn: string, name: string | undefined, mode: CertificateMode): KeyObject {

@@ -20,15 +20,17 @@ export interface DeclaredResource {
   readonly outputs: Properties;
 }
 
-const texts = new Map<string, string>();
-const resources = new Map<string, DeclaredResource>();
-const objects = new Map<string, ReadonlyMap<string, Properties>>();
-
-function textOfFile(specifier: string): string {
-  const known = texts.get(specifier) ?? readFileSync(fileURLToPath(import.meta.resolve(specifier)), "utf8");
-  texts.set(specifier, known);
-  return known;
+/** The result for each text is made once. */
+function memo<T>(make: (text: string) => T): (text: string) => T {
+  const made = new Map<string, T>();
+  return (text) => {
+    const found = made.get(text) ?? make(text);
+    made.set(text, found);
+    return found;
+  };
 }
+
+const textOfFile = memo((specifier) => readFileSync(fileURLToPath(import.meta.resolve(specifier)), "utf8"));
 
 /** Properties in the text of an interface or a class whose members have that indent. */
 function propertiesIn(body: string, indent: string, prefix = ""): Properties {
@@ -55,19 +57,15 @@ function parts(type: string): { readonly packageName: string; readonly module: s
 }
 
 /** The declarations of a resource's type in the package of its SDK. Throws where the package has no such resource. */
-export function declaredResource(type: string): DeclaredResource {
-  const known = resources.get(type);
-  if (known !== undefined) return known;
+export const declaredResource = memo((type): DeclaredResource => {
   const { packageName, module, name } = parts(type);
   const text = textOfFile(`@pulumi/${packageName}/${module}.d.ts`);
   const own = text.slice(text.indexOf(`export declare class ${name} `), text.indexOf("constructor(name"));
-  const found = {
+  return {
     inputs: propertiesIn(bodyAt(text, `export interface ${name}Args {`, ""), "    "),
     outputs: propertiesIn(own, "    ", "readonly "),
   };
-  resources.set(type, found);
-  return found;
-}
+});
 
 function bodyAt(text: string, head: string, indent: string): string {
   const start = text.indexOf(head);
@@ -75,9 +73,7 @@ function bodyAt(text: string, head: string, indent: string): string {
 }
 
 /** The types of objects among the inputs of a package, by namespace and name. */
-function declaredObjects(packageName: string): ReadonlyMap<string, Properties> {
-  const known = objects.get(packageName);
-  if (known !== undefined) return known;
+const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
   const text = textOfFile(`@pulumi/${packageName}/types/input.d.ts`);
   const found = new Map<string, Properties>();
   let namespace = "";
@@ -89,9 +85,8 @@ function declaredObjects(packageName: string): ReadonlyMap<string, Properties> {
       found.set(indent === "" ? name : namespace + name, propertiesIn(body, `${indent}    `));
     }
   }
-  objects.set(packageName, found);
   return found;
-}
+});
 
 export interface InputFailure {
   /** `metadataOptions.httpToken`. */

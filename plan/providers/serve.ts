@@ -92,7 +92,11 @@ function methods(packageName: string, cloud: ServedCloud) {
     getSchema: unary((_: messages.GetSchemaRequest) =>
       new messages.GetSchemaResponse().setSchema(JSON.stringify({ name: packageName, version: versionOf(packageName) })),
     ),
-    checkConfig: unary((request: messages.CheckRequest) => checked(request, withoutVersion(read(request.getNews())))),
+    checkConfig: unary((request: messages.CheckRequest) => {
+      // The engine adds the version of the plug-in to the inputs of a provider.
+      const { version: _, ...inputs } = read(request.getNews());
+      return checked(request, inputs);
+    }),
     diffConfig: unary((request: messages.DiffRequest) => {
       const { changes } = difference({ ...questionOf(request), type: request.getType() });
       return different(changes, false);
@@ -155,11 +159,6 @@ const packageShape = z.object({ version: z.string() });
 function versionOf(packageName: string): string {
   const file = fileURLToPath(import.meta.resolve(`@pulumi/${packageName}/package.json`));
   return packageShape.parse(JSON.parse(readFileSync(file, "utf8"))).version;
-}
-
-/** The engine adds the version of the plug-in to the inputs of a provider. */
-function withoutVersion({ version: _, ...inputs }: PropertyMap): PropertyMap {
-  return inputs;
 }
 
 function checked(request: messages.CheckRequest, inputs: PropertyMap): messages.CheckResponse {

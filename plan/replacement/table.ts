@@ -70,16 +70,12 @@ function kubernetesRow(type: string): ReplacementRow | undefined {
   return row(source, [...named, ...(kinds[kind] ?? [])], lost === undefined ? {} : { data: lost });
 }
 
-/** Its objects are another cluster's when the cluster is another one. */
-const kubernetesProvider: Readonly<Record<string, ReplacementRow>> = {
-  "pulumi:providers:kubernetes": row("provider/pkg/provider/provider.go", ["clusterIdentifier"]),
-};
-
 const rows: Readonly<Record<string, ReplacementRow>> = {
   ...awsRows,
   ...azureRows,
   ...otherRows,
-  ...kubernetesProvider,
+  // Its objects are another cluster's when the cluster is another one.
+  "pulumi:providers:kubernetes": row("provider/pkg/provider/provider.go", ["clusterIdentifier"]),
   // Kept by the engine itself (pulumi/pulumi: pkg/resource/deploy/builtins.go).
   "pulumi:index:Stash": row("pkg/resource/deploy/builtins.go", []),
 };

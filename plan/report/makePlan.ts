@@ -1,12 +1,23 @@
+import { createHash } from "node:crypto";
 import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
+import { configPrefix, hidesValue } from "../../components/config/problem.ts";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { fromJson } from "../../components/model/json.ts";
+import type { PoolSpec } from "../../components/model/pools.ts";
+import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { billedOf } from "../billed.ts";
+import { decodeUserData } from "../decode/userData.ts";
 import { awsObjects } from "../fakes/awsAccess.ts";
 import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
-import type { Plan } from "../plan.ts";
+import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
+import { secretsInUserData } from "../program/leaks.ts";
+import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { requireSameResources, runProgram } from "../program/runProgram.ts";
-import { buildPlan, type PlanInput } from "./build.ts";
+import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
+import { findings } from "./findings.ts";
 
 export interface PlanRequest {
   readonly stack: string;
@@ -36,16 +47,225 @@ export async function makePlan({ stack, config, entry, asOf, account }: PlanRequ
   return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config });
 }
 
-/** The plan of a run with simulated outputs. */
-export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }: Omit<PlanInput, "machines" | "objects">): Plan {
-  return buildPlan({
+interface PlanInput {
+  readonly stack: string;
+  readonly spec: ClusterSpec;
+  readonly program: RecordedProgram;
+  /** Day to judge support by, ISO date. */
+  readonly asOf: string | undefined;
+  /** Keys of the stack file whose values are encrypted, and so fakes here. Default: none. */
+  readonly encrypted?: readonly string[];
+  /** The stack file, as Pulumi hands it to a program. */
+  readonly config?: Readonly<Record<string, string>>;
+}
+
+/** Names under which user data, and the objects that belong to it, go to a cloud. */
+const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
+
+/** The plan of a run with simulated outputs. Pure: the same program gives the same plan. */
+export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }: PlanInput): Plan {
+  const kinds = machineKinds(program, spec);
+  const controlPlane = spec.controlPlane;
+  const choices = choicesInWords(spec);
+  return {
+    version: planVersion,
     stack,
-    spec,
-    program,
-    machines: collectMachines(program, ({ desired }) => Math.max(desired, 1)),
-    objects: ({ role }) => awsObjects(program, role),
-    asOf,
-    encrypted,
-    ...(config === undefined ? {} : { config }),
+    cluster: {
+      name: spec.name,
+      cloud: spec.cloud,
+      region: spec.region,
+      environment: spec.environment,
+      accountId: spec.accountId ?? null,
+      kubernetes: spec.kubernetes.version,
+    },
+    network: {
+      cidr: spec.network.cidr,
+      ...planExisting(spec.network),
+      nat: spec.network.nat,
+      podCidr: spec.kubernetes.podCidr,
+      serviceCidr: spec.kubernetes.serviceCidr,
+      zones: spec.network.zones.map((zone) => ({
+        zone: zone.zone,
+        private: zone.private,
+        public: zone.public ?? null,
+        controlPlane: zone.controlPlane,
+      })),
+      ...(spec.privateAccess === undefined ? {} : { privateAccess: spec.privateAccess }),
+      publicAccess: spec.publicAccess ?? null,
+    },
+    ...(config === undefined ? {} : { settings: settingsOf(config) }),
+    ...(choices.length === 0 ? {} : { choices }),
+    controlPlane: {
+      size: controlPlane.size.name,
+      vcpus: controlPlane.size.vcpus,
+      memoryGib: controlPlane.size.memoryGib,
+      image: controlPlane.image,
+      etcdDiskGb: controlPlane.etcdDiskGb,
+      members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
+    },
+    pools: spec.pools.map(planPool),
+    machines: kinds,
+    resources: program.resources.toSorted((a, b) => (a.urn < b.urn ? -1 : 1)).map(planResource),
+    outputs: Object.keys(program.outputs).sort(),
+    messages: program.messages.map(({ severity, text }) => ({ severity, text })),
+    billed: billedOf(program, kinds),
+    findings: findings({ spec, program, machines: kinds, leaks: secretsInUserData(program), asOf, encrypted }),
+  };
+}
+
+function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial<Plan["network"]> {
+  return {
+    ...(existing === undefined
+      ? {}
+      : {
+          existing: {
+            id: existing.id,
+            cidrs,
+            resourceGroup: existing.resourceGroup ?? null,
+            subnets: Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
+              { zone, role: "private", id: workers.id },
+              { zone, role: "controlPlane", id: controlPlane.id },
+            ]),
+          },
+        }),
+    ...(dns === undefined ? {} : { dns: { servers: dns.servers, searchDomain: dns.searchDomain ?? null } }),
+  };
+}
+
+function planPool(pool: PoolSpec): PlanPool {
+  return {
+    name: pool.name,
+    path: pool.path,
+    os: pool.release.name,
+    build: pool.os === "windows" ? pool.release.build : null,
+    size: pool.size.name,
+    vcpus: pool.size.vcpus,
+    memoryGib: pool.size.memoryGib,
+    zones: pool.zones,
+    count: pool.count,
+    autoscale: pool.autoscale === undefined ? null : { min: pool.autoscale.min, max: pool.autoscale.max },
+    image: pool.image,
+    diskGb: pool.diskGb,
+    spot: pool.spot,
+    labels: { ...pool.scheduling.ownLabels, ...pool.scheduling.kubeletLabels },
+    taints: pool.scheduling.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
+    runtimeClass: pool.scheduling.runtimeClass?.name ?? null,
+  };
+}
+
+/** One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot. */
+function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly PlanMachine[] {
+  const machines = collectMachines(program, ({ desired }) => Math.max(desired, 1));
+  const groups = Map.groupBy(machines, ({ urn }) => urn);
+  return [...groups.values()].flatMap((members) => {
+    const [first] = members;
+    if (first === undefined) return [];
+    // It fetches with the rights of its role.
+    const decoded = decodeUserData(first.userData, awsObjects(program, first.role));
+    return [
+      {
+        name: first.name.replace(/\[\d+\]$/, ""),
+        role: first.group === undefined ? "control-plane" : decoded.system,
+        count: first.group?.desired ?? 1,
+        size: first.size,
+        image: first.image,
+        zones: [...new Set(members.map(({ zone }) => zone))].sort(),
+        userData: { bytes: first.userData.length, limit: spec.facts.machines.userDataBytes, sha256: sha256(first.userData) },
+        entry: decoded.entry,
+        files: decoded.files.map(({ path, content, mode }) => ({
+          path,
+          mode: mode ?? null,
+          bytes: Buffer.byteLength(content),
+          sha256: sha256(content),
+          content,
+        })),
+      },
+    ];
   });
+}
+
+function planResource(resource: RecordedResource): PlanResource {
+  const { options } = resource;
+  const given = Object.entries(options).filter(
+    ([, value]) => value !== undefined && !(typeof value === "object" && value !== null && Object.keys(value).length === 0),
+  );
+  return {
+    urn: resource.urn,
+    type: resource.type,
+    name: resource.name,
+    parent: resource.parent ?? null,
+    custom: resource.custom,
+    ...(resource.read === undefined ? {} : { existing: true }),
+    inputs: printable(resource.inputs),
+    dependencies: resource.dependencies,
+    propertyDependencies: resource.propertyDependencies,
+    provider: resource.provider ?? null,
+    options: Object.fromEntries(
+      given.map(([name, value]) => [name, name === "replacementTrigger" ? printable(options.replacementTrigger ?? null) : value]),
+    ),
+  };
+}
+
+/** A value as it may be shown: secrets as their mark, user data as its size and digest, keys in order. */
+function printable(value: PropertyValue): unknown {
+  if (isPropertyList(value)) return value.map(printable);
+  if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, item]) => [
+        name,
+        userDataProperties.includes(name) && typeof item === "string"
+          ? `[user data, ${item.length} characters, sha256 ${sha256(item).slice(0, 16)}]`
+          : printable(item),
+      ]),
+  );
+}
+
+function sha256(data: string | Buffer): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+/** The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a secret. */
+function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
+  const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
+  return Object.fromEntries(own.map(([key, text]) => [key.slice(configPrefix.length), shown(opened(text), `config.${key}`)]));
+}
+
+function opened(text: string): unknown {
+  return (/^\s*[[{]/.test(text) ? fromJson(text) : undefined) ?? text;
+}
+
+function shown(value: unknown, path: string): unknown {
+  if (Array.isArray(value)) return value.map((item, index) => shown(item, `${path}[${index}]`));
+  if (typeof value === "object" && value !== null)
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shown(item, `${path}.${key}`)]));
+  if (hidesValue(path)) return "not shown";
+  return typeof value === "string" ? value.replaceAll(/\/\/[^/]*@/g, "//…@") : value;
+}
+
+/** What a stack file chooses beyond nodes and network, a line each; what it leaves at its default is left out. Pure. */
+export function choicesInWords(spec: ClusterSpec): readonly string[] {
+  const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
+  const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;
+  const flags = Object.entries(extraArgs).flatMap(([program, own]) => Object.keys(own ?? {}).map((flag) => `${program} --${flag}`));
+  const own = (of: readonly unknown[]): boolean => of.some((value) => Object.keys(value ?? {}).length > 0);
+  const named = (choose: (pool: ClusterSpec["pools"][number]) => readonly unknown[]): readonly string[] =>
+    pools.filter((pool) => own(choose(pool))).map(({ name }) => name);
+  const lines: readonly (readonly [string, readonly string[]])[] = [
+    ["the API is known as", [...(apiDns === undefined ? [] : [apiDns.name]), ...apiNames]],
+    ["its record is made in", apiDns?.zone === undefined ? [] : [apiDns.zone]],
+    ["people sign in by", signIn.map(({ name, issuer }) => `${name} (${issuer})`)],
+    ["rights in the cloud for pods of", (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`)],
+    ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : spec.secretsEncryption.keys],
+    ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
+    ["machines trust", certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`]],
+    ["downloads by", httpProxy === undefined ? [] : [httpProxy]],
+    ["flags of yours", flags],
+    ["files of yours", [...(auditPolicy === undefined ? [] : ["audit policy"]), ...admission.map(({ name }) => name)]],
+    ["disks of yours for", [...(own([osDisk, etcdDisk]) ? ["control plane"] : []), ...named(({ disk }) => [disk])]],
+    ["settings of yours for the kubelets of", named(({ kubelet }) => [kubelet])],
+    ["scripts of yours on", named(({ beforeJoin, afterJoin }) => [beforeJoin, afterJoin])],
+  ];
+  return lines.filter(([, of]) => of.length > 0).map(([what, of]) => `${what} ${of.join(", ")}`);
 }

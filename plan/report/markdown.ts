@@ -2,7 +2,7 @@ import { ports } from "../../components/model/ports.ts";
 import { billedLines } from "../billed.ts";
 import { groupFindings } from "../finding.ts";
 import type { Plan, PlanMachine } from "../plan.ts";
-import { apiAccess, countByProvider, madeResources } from "./summary.ts";
+import { apiAccess, countInWords, madeResources, resourcesInWords, usedPercent } from "./summary.ts";
 
 /** The plan as Markdown for a pull request: GitHub renders the tables and the Mermaid picture. */
 export function planMarkdown(plan: Plan): string {
@@ -32,7 +32,7 @@ export function planMarkdown(plan: Plan): string {
         pool.name,
         pool.os,
         `${pool.size} (${pool.vcpus} vCPU, ${pool.memoryGib} GiB)`,
-        pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min} to ${pool.autoscale.max})`,
+        countInWords(pool),
         pool.zones.join(", "),
         code(pool.image),
         `${pool.diskGb} GiB`,
@@ -55,7 +55,7 @@ export function planMarkdown(plan: Plan): string {
         String(machine.count),
         code(machine.image),
         String(machine.files.length),
-        `${machine.userData.bytes} bytes (${percent(machine)})`,
+        `${machine.userData.bytes} bytes (${usedPercent(machine.userData)})`,
         `${machine.userData.limit} bytes`,
       ]),
     ),
@@ -116,10 +116,6 @@ function quoted(text: string): string {
   return `"${text.replaceAll('"', "#quot;")}"`;
 }
 
-function percent({ userData }: PlanMachine): string {
-  return `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`;
-}
-
 function fileList({ name, files, entry }: PlanMachine): readonly string[] {
   return [
     `<details><summary>Files of ${escapeHtml(name)}</summary>`,
@@ -143,9 +139,7 @@ function resourceTable(plan: Plan): readonly string[] {
   const custom = madeResources(plan);
   const types = [...Map.groupBy(custom, ({ type }) => type)].sort(([a], [b]) => (a < b ? -1 : 1));
   return [
-    `${custom.length} resources: ${countByProvider(plan)
-      .map(([provider, count]) => `${count} ${provider}`)
-      .join(", ")}.`,
+    `${resourcesInWords(plan)}.`,
     "",
     ...table(
       ["Type", "Number", "Names"],

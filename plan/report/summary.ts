@@ -7,16 +7,18 @@ const marks = { error: "✗", warning: "!", note: "·" } as const;
 
 /** The plan as the terminal shows it: short enough to read in one go. */
 export function planSummary(plan: Plan): string {
+  const { cluster } = plan;
+  const read = plan.resources.filter(({ existing }) => existing === true).length;
   return [
-    heading(plan),
+    `${plan.stack}: Kubernetes ${cluster.kubernetes} on ${cluster.cloud}, ${cluster.region}, ${cluster.environment}`,
     "",
-    ...topology(plan),
+    ...nodeTree(plan),
     "",
     ...poolTable(plan),
     "",
     ...machineTable(plan),
     "",
-    ...resourceCounts(plan),
+    `${resourcesInWords(plan)}${read === 0 ? "" : `; ${counted(read, "existing resource")} read`}`,
     "Billed by time:",
     ...billedLines(plan.billed).map((line) => `  ${line}`),
     ...(plan.messages.length === 0 ? [] : ["", ...plan.messages.map(({ severity, text }) => `${severity}: ${text}`)]),
@@ -26,43 +28,28 @@ export function planSummary(plan: Plan): string {
   ].join("\n");
 }
 
-function heading({ cluster, stack }: Plan): string {
-  return `${stack}: Kubernetes ${cluster.kubernetes} on ${cluster.cloud}, ${cluster.region}, ${cluster.environment}`;
-}
-
-function topology(plan: Plan): readonly string[] {
-  return nodeTree(plan).flatMap(({ title, children }) => [
-    title,
-    ...children.map((child, index) => `  ${index === children.length - 1 ? "└─" : "├─"} ${child}`),
-  ]);
-}
-
 function poolTable({ pools }: Plan): readonly string[] {
-  return table(
-    ["Pool", "System", "Size", "Count", "Zones", "Taints", "RuntimeClass"],
-    pools.map((pool) => [
-      pool.name,
-      pool.os,
-      pool.size,
-      pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min}-${pool.autoscale.max})`,
-      pool.zones.join(" "),
-      pool.taints.join(" ") || "-",
-      pool.runtimeClass ?? "-",
-    ]),
-  );
+  const rows = pools.map((pool) => [
+    pool.name,
+    pool.os,
+    pool.size,
+    countInWords(pool),
+    pool.zones.join(" "),
+    pool.taints.join(" ") || "-",
+    pool.runtimeClass ?? "-",
+  ]);
+  return table([["Pool", "System", "Size", "Count", "Zones", "Taints", "RuntimeClass"], ...rows], true);
 }
 
 function machineTable({ machines }: Plan): readonly string[] {
-  return table(
-    ["Machine", "Files", "User data", "Limit", "Used"],
-    machines.map(({ name, count, files, userData }) => [
-      count === 1 ? name : `${name} (${count})`,
-      String(files.length),
-      `${userData.bytes} B`,
-      `${userData.limit} B`,
-      `${((100 * userData.bytes) / userData.limit).toFixed(1)} %`,
-    ]),
-  );
+  const rows = machines.map(({ name, count, files, userData }) => [
+    count === 1 ? name : `${name} (${count})`,
+    String(files.length),
+    `${userData.bytes} B`,
+    `${userData.limit} B`,
+    usedPercent(userData),
+  ]);
+  return table([["Machine", "Files", "User data", "Limit", "Used"], ...rows], true);
 }
 
 /** Resources that the program makes: neither components nor what exists already. */
@@ -70,23 +57,31 @@ export function madeResources({ resources }: Plan): Plan["resources"] {
   return resources.filter(({ custom, existing }) => custom && existing !== true);
 }
 
-/** How many resources each provider makes. */
-export function countByProvider(plan: Plan): readonly (readonly [provider: string, count: number])[] {
-  const groups = Map.groupBy(madeResources(plan), ({ type }) => type.split(":")[0] ?? "");
-  return [...groups].map(([provider, members]) => [provider, members.length] as const).sort((a, b) => b[1] - a[1]);
+/** How many resources the program makes, in all and of each provider. */
+export function resourcesInWords(plan: Plan): string {
+  const made = madeResources(plan);
+  const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(([, a], [, b]) => b.length - a.length);
+  return `${counted(made.length, "resource")}: ${providers.map(([provider, members]) => `${members.length} ${provider}`).join(", ")}`;
 }
 
-function resourceCounts(plan: Plan): readonly string[] {
-  const counts = countByProvider(plan);
-  const total = counts.reduce((sum, [, count]) => sum + count, 0);
-  const read = plan.resources.filter(({ existing }) => existing === true).length;
-  const existing = read === 0 ? "" : `; ${counted(read, "existing resource")} read`;
-  return [`${counted(total, "resource")}: ${counts.map(([provider, count]) => `${count} ${provider}`).join(", ")}${existing}`];
+/** Machines of a pool, with the bounds of the autoscaler. */
+export function countInWords({ count, autoscale }: Pick<Plan["pools"][number], "count" | "autoscale">): string {
+  return autoscale === null ? String(count) : `${count} (${autoscale.min} to ${autoscale.max})`;
 }
 
-function findingLines({ findings }: Plan): readonly string[] {
-  const open = findings.filter(({ acknowledged }) => acknowledged === null);
-  const accepted = findings.filter(({ acknowledged }) => acknowledged !== null);
+/** How much of the cloud's limit user data fills. */
+export function usedPercent({ bytes, limit }: Plan["machines"][number]["userData"]): string {
+  return `${((100 * bytes) / limit).toFixed(1)} %`;
+}
+
+/** Findings that nobody has accepted, and those that somebody has. */
+export function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", Plan["findings"]>> {
+  const { open = [], accepted = [] } = Object.groupBy(findings, ({ acknowledged }) => (acknowledged === null ? "open" : "accepted"));
+  return { open, accepted };
+}
+
+function findingLines(plan: Plan): readonly string[] {
+  const { open, accepted } = byAcceptance(plan);
   const count = (level: Level): number => open.filter((finding) => finding.level === level).length;
   return [
     open.length === 0
@@ -100,38 +95,34 @@ function findingLines({ findings }: Plan): readonly string[] {
   ];
 }
 
-/** A table in plain text; columns as wide as they must be. */
-function table(head: readonly string[], rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = head.map((title, column) => Math.max(title.length, ...rows.map((row) => (row[column] ?? "").length)));
-  const line = (cells: readonly string[]) =>
-    cells
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
-  return [line(head), line(widths.map((width) => "─".repeat(width))), ...rows.map(line)];
-}
-
-interface TopologyGroup {
-  readonly title: string;
-  readonly children: readonly string[];
+/** Rows in plain text, columns as wide as they must be; with a line below the first where that is their head. */
+export function table(rows: readonly (readonly string[])[], underlined = false): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+  const lines = rows.map((cells) => line(cells).trimEnd());
+  return underlined ? [...lines.slice(0, 1), line(widths.map((width) => "─".repeat(width))), ...lines.slice(1)] : lines;
 }
 
 /** The topology as groups of lines: the network, the API, the control plane, the choices. */
-function nodeTree(plan: Plan): readonly TopologyGroup[] {
+function nodeTree(plan: Plan): readonly string[] {
   const { network, controlPlane, choices = [] } = plan;
+  const group = (title: string, children: readonly string[]): readonly string[] => [
+    title,
+    ...children.map((child, index) => `  ${index === children.length - 1 ? "└─" : "├─"} ${child}`),
+  ];
   return [
-    {
-      title: `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
-      children: network.zones.map(
+    ...group(
+      `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
+      network.zones.map(
         (zone) => `${zone.zone}  private ${zone.private}  public ${zone.public ?? "none"}  control plane ${zone.controlPlane}`,
       ),
-    },
-    { title: `API  ${apiAccess(plan)}`, children: [] },
-    {
-      title: `control plane, ${controlPlane.size}, etcd disk ${controlPlane.etcdDiskGb} GiB`,
-      children: controlPlane.members.map(({ etcdName, zone, address }) => `${etcdName}  ${zone}  ${address}`),
-    },
-    ...(choices.length === 0 ? [] : [{ title: "chosen", children: choices }]),
+    ),
+    `API  ${apiAccess(plan)}`,
+    ...group(
+      `control plane, ${controlPlane.size}, etcd disk ${controlPlane.etcdDiskGb} GiB`,
+      controlPlane.members.map(({ etcdName, zone, address }) => `${etcdName}  ${zone}  ${address}`),
+    ),
+    ...(choices.length === 0 ? [] : group("chosen", choices)),
   ];
 }
 

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { choicesInWords } from "../../plan/report/build.ts";
+import { choicesInWords } from "../../plan/report/makePlan.ts";
 import { specOf } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 

@@ -2,20 +2,10 @@ import { showProblem } from "../../../components/config/problem.ts";
 import type { BasePlan } from "../../diff/base.ts";
 import { isEmpty, type NodeChange, type PlanDiff } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
-import {
-  changeLooks,
-  countsInWords,
-  fileLines,
-  findingLines,
-  losesMachines,
-  lostLines,
-  nodeName,
-  nodeWords,
-  verdict,
-} from "../../diff/text.ts";
+import { changeLooks, countsInWords, fileLines, findingLines, losesMachines, nodeName, nodeWords, verdict } from "../../diff/text.ts";
 import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import { code, folded, scrolling, table } from "./elements.ts";
+import { code, folded, list, scrolling, table } from "./elements.ts";
 import { type Marks, picture } from "./picture.ts";
 
 export interface Comparison {
@@ -50,9 +40,7 @@ export function changes(comparison: Comparison): string {
     callout("This update is refused", diff.refused.map(showProblem)),
     callout(
       "Data is lost",
-      lostLines(diff)
-        .slice(1)
-        .map((line) => line.slice(2)),
+      diff.lost.map(({ name, what }) => `${name}: ${what}`),
     ),
     table(
       "What happens to the machines",
@@ -100,7 +88,7 @@ function node(row: NodeChange, all: readonly NodeChange[]): readonly string[] {
 
 function callout(title: string, lines: readonly string[]): string {
   if (lines.length === 0) return "";
-  return `<div class="callout"><h3 class="error">${title}</h3><ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul></div>`;
+  return `<div class="callout"><h3 class="error">${title}</h3>${list(lines)}</div>`;
 }
 
 function listFolded(title: string, lines: readonly string[]): string {

@@ -43,3 +43,8 @@ export function codes(texts: readonly string[]): string {
 export function scrolling(html: string): string {
   return `<pre tabindex="0">${html}</pre>`;
 }
+
+/** A list of texts. */
+export function list(lines: readonly string[]): string {
+  return `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`;
+}

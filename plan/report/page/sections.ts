@@ -4,9 +4,9 @@ import { counted } from "../../counted.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../../finding.ts";
 import type { Plan, PlanMachine, PlanPool, PlanResource } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import { apiAccess, countByProvider, networkInWords } from "../summary.ts";
+import { apiAccess, byAcceptance, countInWords, networkInWords, resourcesInWords } from "../summary.ts";
 import { holdersInWords, reaches, shortZone, stores } from "./access.ts";
-import { code, codes, folded, scrolling, table } from "./elements.ts";
+import { code, codes, folded, list, scrolling, table } from "./elements.ts";
 
 /** The picture's content in words: subnets, who may reach what, who may read and write what. */
 export function accessTables(plan: Plan): string {
@@ -30,14 +30,7 @@ export function accessTables(plan: Plan): string {
       `Addresses: ${escapeHtml(networkInWords(plan))}, pods ${escapeHtml(plan.network.podCidr)}, Services ${escapeHtml(plan.network.serviceCidr)}`,
       table("Subnets", ["Zone", "Private", "Public", "Control plane"], subnets),
     ),
-    ...(plan.choices === undefined
-      ? []
-      : [
-          folded(
-            `Chosen: ${counted(plan.choices.length, "setting")}`,
-            `<ul>${plan.choices.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`,
-          ),
-        ]),
+    ...(plan.choices === undefined ? [] : [folded(`Chosen: ${counted(plan.choices.length, "setting")}`, list(plan.choices))]),
   ].join("\n");
 }
 
@@ -49,7 +42,7 @@ export function poolTable({ pools }: Plan): string {
     ["Pool", "Machines", "Size", "Zones", "Image", "Scheduling"],
     pools.map((pool) => [
       `${escapeHtml(pool.name)}<span class="detail">${escapeHtml(pool.os)}${pool.spot ? ", spot" : ""}</span>`,
-      pool.autoscale === null ? String(pool.count) : `${pool.count} (${pool.autoscale.min} to ${pool.autoscale.max})`,
+      countInWords(pool),
       `${escapeHtml(pool.size)}<span class="detail">${pool.vcpus} vCPU, ${pool.memoryGib} GiB, ${pool.diskGb} GiB disk</span>`,
       pool.zones.map(escapeHtml).join("<br>"),
       code(pool.image),
@@ -59,29 +52,26 @@ export function poolTable({ pools }: Plan): string {
 }
 
 function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
-  const list = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
+  const texts = Object.entries(labels).map(([key, value]) => `${key}=${value}`);
   return [
     ...(taints.length === 0 ? [] : [`taint ${taints.map(code).join(" ")}`]),
     ...(runtimeClass === null ? [] : [`class ${code(runtimeClass)}`]),
-    folded(`${counted(list.length, "label")}<span class="aloud"> of ${escapeHtml(name)}</span>`, codes(list)),
+    folded(`${counted(texts.length, "label")}<span class="aloud"> of ${escapeHtml(name)}</span>`, codes(texts)),
   ].join("<br>");
 }
 
 /** What is billed by time. */
 export function billedList({ billed }: Plan): string {
   return `<p>At first, without traffic, snapshots, and what Services and claims create.</p>
-<ul>${billedLines(billed)
-    .map((line) => `<li>${escapeHtml(line)}</li>`)
-    .join("")}</ul>`;
+${list(billedLines(billed))}`;
 }
 
 const headings: Readonly<Record<Level, string>> = { error: "Errors", warning: "Warnings", note: "Notes" };
 
 /** Findings by level and kind, each with its places; the accepted ones last. */
-export function findingList({ findings }: Plan): string {
-  if (findings.length === 0) return "<p>None.</p>";
-  const open = findings.filter(({ acknowledged }) => acknowledged === null);
-  const accepted = findings.filter(({ acknowledged }) => acknowledged !== null);
+export function findingList(plan: Plan): string {
+  if (plan.findings.length === 0) return "<p>None.</p>";
+  const { open, accepted } = byAcceptance(plan);
   return [
     ...levels.map((level) =>
       findingGroup(
@@ -140,9 +130,7 @@ export function resourceTree(plan: Plan): string {
       `${properties(resource)}${branch(resource.urn)}`,
       ` data-text="${escapeHtml(`${resource.type} ${resource.name}`.toLowerCase())}"${resource.parent === null ? " open" : ""}`,
     );
-  const counts = countByProvider(plan);
-  const total = counts.reduce((sum, [, count]) => sum + count, 0);
-  return `<p>${total} resources: ${counts.map(([provider, count]) => `${count} ${escapeHtml(provider)}`).join(", ")}. The components that group them are shown too.</p>
+  return `<p>${escapeHtml(resourcesInWords(plan))}. The components that group them are shown too.</p>
 <p class="search"><label for="search">Search by type and name (press /)</label><br><input id="search" type="search" autocomplete="off"> <span id="hits" role="status"></span></p>
 ${branch("")}`;
 }
@@ -169,16 +157,14 @@ interface Figure {
 
 /** What a plan comes to, in five figures. */
 export function figures(plan: Plan): readonly Figure[] {
-  const { controlPlane, pools, network, findings } = plan;
+  const { controlPlane, pools, network } = plan;
   const members = controlPlane.members.length;
   const total = (each: (pool: Plan["pools"][number]) => number): number => pools.reduce((sum, pool) => sum + each(pool), 0);
   const windows = total(({ build, count }) => (build === null ? 0 : count));
   const workers = total(({ count }) => count);
   const most = total(({ count, autoscale }) => Math.max(count, autoscale?.max ?? 0));
-  const open = findings.filter(({ acknowledged }) => acknowledged === null);
-  const [errors, warnings, notes] = (["error", "warning", "note"] as const).map(
-    (level) => open.filter((finding) => finding.level === level).length,
-  );
+  const { open } = byAcceptance(plan);
+  const [errors, warnings, notes] = levels.map((level) => open.filter((finding) => finding.level === level).length);
   return [
     {
       name: "Machines",

@@ -23,8 +23,8 @@ code, pre { font: .8125rem/1.5 ui-monospace, SFMono-Regular, Menlo, monospace; }
 section { padding: 2.5rem 0; border-top: 1px solid var(--line); }
 section > * + * { margin-top: 1rem; }
 .kicker { font-size: .8125rem; font-weight: 600; letter-spacing: .08em; text-transform: uppercase; color: var(--quiet); }
-.subtitle, .lead, .source { color: var(--quiet); max-width: 48rem; }
-.subtitle { margin-top: .5rem; font-size: 1.0625rem; } .lead { margin-top: 0; } .source { font-size: .875rem; }
+.subtitle, .lead { color: var(--quiet); max-width: 48rem; }
+.subtitle { margin-top: .5rem; font-size: 1.0625rem; } .lead { margin-top: 0; }
 .detail { display: block; color: var(--quiet); font-size: .8125rem; font-weight: 400; line-height: 1.4; }
 .aloud { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 .error { color: var(--error); } .warning { color: var(--warning); } .note { color: var(--ink); }
@@ -53,7 +53,6 @@ pre { margin: .25rem 0 .75rem; padding: .75rem 1rem; overflow: auto; max-height:
 .places code { padding: 0 .4rem; background: var(--soft); border-radius: 4px; } .count { margin-left: .25rem; font-weight: 400; color: var(--quiet); }
 .gauge { display: block; height: 4px; margin-top: .25rem; max-width: 18rem; border-radius: 2px; background: var(--line); } .gauge span { display: block; height: 100%; border-radius: 2px; background: var(--accent); }
 input { display: block; font: inherit; width: 100%; max-width: 30rem; padding: .5rem .75rem; color: inherit; background: var(--card); border: 1px solid var(--quiet); border-radius: 8px; }
-.track { position: relative; height: 1.6rem; margin-top: .625rem; } .track.unknown { border: 1px dashed var(--quiet); border-radius: 4px; height: 1.25rem; }
 .picture { display: grid; grid-template-columns: 3fr 1fr; gap: 1rem; } .picture > div, .network, .zone { display: flex; flex-direction: column; gap: .75rem; }
 .network, .zone, .box { padding: .75rem; border: 1px solid var(--line); border-radius: 8px; } .network { background: var(--card); } .zone { background: var(--soft); }
 .row { display: grid; grid-template-columns: repeat(auto-fit, minmax(12rem, 1fr)); gap: .75rem; } .box { background: var(--card); } .balancer { background: var(--soft); }

@@ -1,6 +1,6 @@
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
-import { type ClusterSpec, clientLimits } from "../../../components/model/clusterSpec.ts";
+import { clientLimits } from "../../../components/model/clusterSpec.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
@@ -8,11 +8,6 @@ import { key, production, type Rule } from "./rule.ts";
 
 /** Nodes up to which each size tier is meant, as the setting's description has it. */
 const tierNodes = { small: 50, medium: 250, large: 1000 } as const;
-
-/** Most nodes that the stack file lets the cluster have. */
-function mostNodes({ pools, controlPlane }: ClusterSpec): number {
-  return pools.reduce((sum, { autoscale, count }) => sum + (autoscale?.max ?? count), controlPlane.members.length);
-}
 
 /** Half of the default, from the OpenShift guide for Windows machine sets: below it a few images of Windows fill the disk. */
 const leastWindowsDisk = 60;
@@ -22,7 +17,8 @@ const leastWindowsMemory = 8;
 
 export const sizeRules: readonly Rule[] = [
   ({ spec }) => {
-    const nodes = mostNodes(spec);
+    const { pools, controlPlane } = spec;
+    const nodes = pools.reduce((sum, { autoscale, count }) => sum + (autoscale?.max ?? count), controlPlane.members.length);
     const tiers = (["small", "medium", "large"] as const).filter((name) => tierNodes[name] >= nodes);
     const own = (["small", "medium", "large"] as const).find((name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps);
     if (own === undefined || nodes <= tierNodes[own]) return [];
@@ -99,9 +95,7 @@ export const contentRules: readonly Rule[] = [
         remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
       })),
   ({ spec, program, machines }) => {
-    const images = new Set(
-      program.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs)),
-    );
+    const images = new Set(imagesOf(program));
     const files = machines.flatMap((machine) => machine.files.map(({ content }) => content));
     const inUse = (artifact: Artifact): boolean =>
       isImage(artifact) ? images.has(artifact.url) : files.some((text) => text.includes(downloadUrl(artifact.url, spec.mirror.artifacts)));
@@ -137,8 +131,7 @@ export const contentRules: readonly Rule[] = [
       })),
   ({ spec, program }) => {
     if (spec.network.nat !== "none" || spec.httpProxy !== undefined) return [];
-    const images = program.resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));
-    const registries = new Set(images.map((image) => image.split("/")[0] ?? ""));
+    const registries = new Set(imagesOf(program).map((image) => image.split("/")[0] ?? ""));
     return [...registries]
       .filter((registry) => mirrorOf(spec.mirror.registries, registry) === undefined)
       .sort()
@@ -151,6 +144,10 @@ export const contentRules: readonly Rule[] = [
       }));
   },
 ];
+
+function imagesOf({ resources }: RecordedProgram): readonly string[] {
+  return resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));
+}
 
 function hasAutoscaler(program: RecordedProgram): boolean {
   return program.resources.some(
