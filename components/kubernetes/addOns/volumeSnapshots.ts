@@ -11,7 +11,7 @@ const group = "snapshot.storage.k8s.io";
 
 /**
  * Snapshots of volumes: the definitions, and the controller that binds a snapshot to what the driver of the disks has made. The driver's
- * sidecar is beside its controller (csiPods.ts), and waits for no definition, so this comes first.
+ * sidecar is beside its controller (csi.ts), and waits for no definition, so this comes first.
  */
 export const volumeSnapshots: AddOnEntry = {
   name: "volume-snapshots",
