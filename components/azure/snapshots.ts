@@ -62,7 +62,7 @@ export class Snapshots extends pulumi.ComponentResource {
     const { spec, resourceGroup, controlPlane } = args;
     const firewall = {
       bypass: "None",
-      defaultAction: "Deny",
+      defaultAction: "Deny" as const,
       virtualNetworkRules: args.subnetIds.map((virtualNetworkResourceId) => ({ virtualNetworkResourceId })),
     };
     // No access by account keys: roles only.
