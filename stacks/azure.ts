@@ -2,10 +2,8 @@ import { Provider } from "@pulumi/azure-native/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
-import { InCluster } from "../components/kubernetes/inCluster.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
-import { podNetworkManifests } from "../components/podNetworks/podNetworks.ts";
-import { type ClusterOutputs, clusterOutputs } from "./outputs.ts";
+import { type ClusterOutputs, withInside } from "./outputs.ts";
 
 export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<string>): ClusterOutputs {
   const guard = stackGuard(spec);
@@ -16,18 +14,5 @@ export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<strin
     { dependsOn: [guard] },
   );
   const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { "azure-native": provider } });
-  new InCluster(`${spec.name}-in`, {
-    spec,
-    kubeconfig: cluster.ownKubeconfig,
-    api: cluster.api,
-    clusterIdentifier: cluster.identifier,
-    apiGate: cluster.apiGate,
-    pools: cluster.pools,
-    nodeEndpoint: cluster.host,
-    podNetworkManifests,
-    workloadIdentity: cluster.workloadIdentity,
-    azureCloudConfig: cluster.cloudConfig,
-    gmsaObjectId: cluster.gmsaObjectId,
-  });
-  return clusterOutputs(spec, cluster);
+  return withInside(spec, cluster, { azureCloudConfig: cluster.cloudConfig, gmsaObjectId: cluster.gmsaObjectId });
 }

@@ -1,14 +1,15 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { Attachment as AwsAttachment } from "../components/aws/attachment.ts";
 import type { Attachment as AzureAttachment } from "../components/azure/attachment.ts";
-import { withoutLogins } from "../components/config/encrypted.ts";
 import type { IssuerConfig, StackConfig } from "../components/config/schema.ts";
 import { apiUrl } from "../components/gates/adminClient.ts";
+import { InCluster, type InClusterArgs } from "../components/kubernetes/inCluster.ts";
 import type { ClusterResources } from "../components/model/clusterResources.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
-import type { PoolSpec } from "../components/model/pools.ts";
 import { discoveryDocument, keySet } from "../components/model/serviceAccountKeys.ts";
 import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
+import type { Pki } from "../components/pki/pki.ts";
+import { podNetworkManifests } from "../components/podNetworks/podNetworks.ts";
 
 interface PoolOutput {
   /** Name of the pool, which is also the value of its nodes' label `fenestra.dev/pool`. */
@@ -60,22 +61,21 @@ export interface StackOutputs extends ClusterOutputs {
   readonly config: pulumi.Input<StackConfig>;
 }
 
-/** What the outputs need from a cluster, on either cloud. */
-export interface BuiltCluster {
+/** A cluster on either cloud. */
+interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
   readonly host: pulumi.Input<string>;
   readonly publicHost: pulumi.Output<string> | undefined;
-  readonly kubeconfig: pulumi.Output<string>;
-  readonly caCertificate: pulumi.Output<string>;
-  readonly pools: readonly { readonly spec: PoolSpec; readonly groupName: pulumi.Output<string> }[];
+  readonly pki: Pki;
+  readonly pools: readonly (InClusterArgs["pools"][number] & { readonly groupName: pulumi.Output<string> })[];
   readonly attachment: AwsAttachment | AzureAttachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
-  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
-  readonly workloadIdentity: Pick<WorkloadIdentityOutput, "issuer" | "identities"> | undefined;
+  readonly workloadIdentity: (InClusterArgs["workloadIdentity"] & Pick<WorkloadIdentityOutput, "issuer" | "identities">) | undefined;
 }
 
-function workloadIdentityOutput({ workloadIdentity, serviceAccountPublicKeys: keys }: BuiltCluster): WorkloadIdentityOutput | undefined {
+function workloadIdentityOutput({ workloadIdentity, pki }: BuiltCluster): WorkloadIdentityOutput | undefined {
   if (workloadIdentity === undefined) return undefined;
   const { issuer, identities } = workloadIdentity;
+  const keys = pki.serviceAccountPublicKeys;
   const discovery = pulumi.all([issuer, keys]).apply(([url, known]) => discoveryDocument(url, known));
   return { issuer, discovery, keySet: keys.apply(keySet), identities };
 }
@@ -83,15 +83,37 @@ function workloadIdentityOutput({ workloadIdentity, serviceAccountPublicKeys: ke
 function signInOutput(
   { name: cluster, apiDns }: Pick<ClusterSpec, "name" | "apiDns">,
   issuer: IssuerConfig,
-  { host, publicHost, caCertificate }: BuiltCluster,
+  { host, publicHost, pki }: BuiltCluster,
 ): pulumi.Output<string> {
   return pulumi
-    .all([apiUrl(apiDns?.name ?? publicHost ?? host), caCertificate])
+    .all([apiUrl(apiDns?.name ?? publicHost ?? host), pki.kubernetesCa.certificate])
     .apply(([server, ca]) => signInKubeconfig({ cluster, server, caCertificate: ca, issuer }));
 }
 
-export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): ClusterOutputs {
-  const { host, publicHost, kubeconfig, pools, attachment, resources } = cluster;
+/**
+ * Makes what runs inside a cluster, and its outputs.
+ *
+ * @param values what only this cloud has
+ */
+export function withInside(
+  spec: ClusterSpec,
+  cluster: BuiltCluster,
+  values: Pick<InClusterArgs, "azureCloudConfig" | "gmsaObjectId"> = {},
+): ClusterOutputs {
+  const { host, publicHost, pki, api, apiGate, pools, attachment, resources } = cluster;
+  const server = apiUrl(publicHost ?? host);
+  new InCluster(`${spec.name}-in`, {
+    spec,
+    kubeconfig: pki.kubeconfig("admin", server),
+    api,
+    clusterIdentifier: pki.identifier,
+    apiGate,
+    pools,
+    nodeEndpoint: host,
+    podNetworkManifests,
+    workloadIdentity: cluster.workloadIdentity,
+    ...values,
+  });
   const signIn = spec.signIn.map((issuer) => [issuer.name, signInOutput(spec, issuer, cluster)] as const);
   const workloadIdentity = workloadIdentityOutput(cluster);
   return {
@@ -100,21 +122,11 @@ export function clusterOutputs(spec: ClusterSpec, cluster: BuiltCluster): Cluste
     apiEndpoint: apiUrl(host),
     ...(publicHost === undefined ? {} : { publicEndpoint: apiUrl(publicHost) }),
     ...(spec.apiDns === undefined ? {} : { namedEndpoint: apiUrl(spec.apiDns.name) }),
-    kubeconfig,
+    kubeconfig: pki.kubeconfig("people", server),
     ...(signIn.length === 0 ? {} : { signInKubeconfigs: Object.fromEntries(signIn) }),
     ...(workloadIdentity === undefined ? {} : { workloadIdentity }),
     pools: pools.map((pool) => ({ name: pool.spec.name, os: pool.spec.release.name, group: pool.groupName })),
     attachment,
     resources,
   };
-}
-
-/** A password in an address: `https://user:password@host`. */
-const password = /\/\/[^/\s"]*@/;
-
-/** The output `config` of a stack. Of logins it says that they are there. */
-export function configOutput(whole: StackConfig): StackOutputs["config"] {
-  const config = withoutLogins(whole);
-  // Tags are on every resource for all to read, whatever they look like.
-  return password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
 }

@@ -1,5 +1,6 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
+import { withoutLogins } from "../components/config/encrypted.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { ConfigError } from "../components/config/problem.ts";
 import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
@@ -8,7 +9,7 @@ import { artifactsVariable } from "../components/model/artifacts.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
 import { clusterSpec } from "../components/spec/clusterSpec.ts";
-import { type ClusterOutputs, configOutput, type StackOutputs } from "./outputs.ts";
+import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
 type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined) => ClusterOutputs;
@@ -64,4 +65,14 @@ function readConfig(): StackConfig {
     shown.cause = error;
     throw shown;
   }
+}
+
+/** A password in an address: `https://user:password@host`. */
+const password = /\/\/[^/\s"]*@/;
+
+/** The output `config` of a stack. Of logins it says that they are there. */
+function configOutput(whole: StackConfig): StackOutputs["config"] {
+  const config = withoutLogins(whole);
+  // Tags are on every resource for all to read, whatever they look like.
+  return password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
 }

@@ -28,7 +28,6 @@ import { Snapshots } from "./snapshots.ts";
 import { Logs, WorkloadIdentity } from "./workloadIdentity.ts";
 
 export interface ClusterArgs {
-  /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;
@@ -66,26 +65,15 @@ export class Cluster extends pulumi.ComponentResource {
   readonly host: pulumi.Output<string>;
   /** Host of the API for people and for the deployer, when there is a public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
-  /** Kubeconfig of the administrators, which can be taken back. Secret. */
-  readonly kubeconfig: pulumi.Output<string>;
-  /** The program's own. Secret. */
-  readonly ownKubeconfig: pulumi.Output<string>;
-  /** Certificate of the cluster's authority, PEM. */
-  readonly caCertificate: pulumi.Output<string>;
-  /** Identifies this cluster: a new certificate authority means a new cluster. */
-  readonly identifier: pulumi.Output<string>;
+  readonly pki: Pki;
   /** The API for gates, as the administrator. Secret. */
   readonly api: pulumi.Output<ApiClient>;
   readonly apiGate: pulumi.Resource;
   /** What pools need of the cluster's resources, including pools of other programs. */
   readonly attachment: Attachment;
-  /** What other programs build on. */
   readonly resources: ClusterResources<pulumi.Output<string>>;
-  /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
 
-  /** Public keys of service accounts, PEM, the signing one first. */
-  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
   /** Rights in the cloud for pods; none where the stack file names none. */
   readonly workloadIdentity: WorkloadIdentity | undefined;
 
@@ -97,24 +85,19 @@ export class Cluster extends pulumi.ComponentResource {
     this.#name = name;
     this.#spec = args.spec;
     const pki = clusterPki(`${name}-pki`, args.spec, this);
+    this.pki = pki;
     const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
     const secrets = new Secrets(`${name}-secrets`, { spec: args.spec, pki, credentials: args.credentials }, { parent: this });
     const balancer = this.#makeLoadBalancer(network, security);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
-    const server = apiUrl(this.publicHost ?? this.host);
-    this.kubeconfig = pki.kubeconfig("people", server);
-    this.ownKubeconfig = pki.kubeconfig("admin", server);
-    this.caCertificate = pki.kubernetesCa.certificate;
-    this.identifier = pki.identifier;
-    this.api = adminClient(server, pki);
+    this.api = adminClient(apiUrl(this.publicHost ?? this.host), pki);
 
     // The key is always the cluster's own; the owner of an existing VPC may be another account.
     const accountId = network.accountId ?? secrets.keyArn.apply(accountOf);
     const scope = this.#policyScope(accountId, secrets);
     const scripts = this.#makeScripts();
-    this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
     this.workloadIdentity = this.#makeWorkloadIdentity(pki);
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
     const snapshots = new Snapshots(`${name}-snapshots`, { spec: args.spec }, { parent: this });

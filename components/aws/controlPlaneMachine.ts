@@ -26,7 +26,6 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly profileArn: pulumi.Input<string>;
   /** ARN of the key of the cluster's parameters: the machine writes two of them and must name it. */
   readonly secretsKeyArn: pulumi.Input<string>;
-  /** Bucket for etcd snapshots. */
   readonly snapshotBucket: pulumi.Input<string>;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;

@@ -56,11 +56,10 @@ export class LoadBalancer extends pulumi.ComponentResource {
   /** Both names as the certificates and the machines need them. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;
   /** What must exist before the API can be reached. */
-  readonly ready: readonly pulumi.Resource[];
+  readonly ready: pulumi.Resource[] = [];
 
   readonly #name: string;
   readonly #args: LoadBalancerArgs;
-  readonly #ready: pulumi.Resource[] = [];
   /** What the API's own name leads to: the last one made. */
   #outermost: AwsLoadBalancer | undefined;
 
@@ -78,7 +77,6 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ? this.host.apply((host) => ({ host }))
         : pulumi.all([this.host, this.publicHost]).apply(([host, publicHost]) => ({ host, publicHost }));
     this.#makeRecord(args.spec.apiDns);
-    this.ready = this.#ready;
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -121,7 +119,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
           { parent: this },
         ),
     );
-    this.#ready.push(listener, ...members);
+    this.ready.push(listener, ...members);
     this.#outermost = balancer;
     return balancer;
   }

@@ -9,7 +9,6 @@ export interface MachineTemplateArgs {
   readonly os: OperatingSystem;
   /** `latest` or an AMI id. */
   readonly image: string;
-  /** Instance type. */
   readonly size: string;
   readonly diskGb: number;
   /** Kind, speed and key of the system disk, where the stack file names them. */

@@ -12,12 +12,10 @@ export function credentialsParameter(cluster: string): string {
   return `/fenestra/${cluster}/credentials`;
 }
 
-/** Names of the parameters that workers read. */
 export function workerParameters({ name, credentials }: Pick<NodeSettings, "name" | "credentials">): WorkerSecrets {
   return { joinSecret: joinParameter(name), ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}) };
 }
 
-/** Names of the parameters of the control plane. */
 export function controlPlaneParameters(cluster: string): ControlPlaneSecrets {
   const at = (name: string): string => `/fenestra/${cluster}/control-plane/${name}`;
   return {

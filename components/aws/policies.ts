@@ -47,26 +47,17 @@ function forParameters(scope: PolicyScope, names: readonly string[]): Condition 
   };
 }
 
-function readParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
+/** Reading or writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses KMS). */
+function parameterRights(scope: PolicyScope, names: readonly string[], write = false): readonly Statement[] {
+  const arns = names.map((name) => parameterArn(scope, name));
   return [
+    allow(write ? "WriteParameters" : "ReadParameters", { ssm: write ? "PutParameter" : "GetParameter" }, arns),
     allow(
-      "ReadParameters",
-      { ssm: "GetParameter" },
-      names.map((name) => parameterArn(scope, name)),
+      write ? "EncryptParameters" : "DecryptParameters",
+      { kms: write ? "Encrypt" : "Decrypt" },
+      [scope.keyArn],
+      forParameters(scope, names),
     ),
-    allow("DecryptParameters", { kms: "Decrypt" }, [scope.keyArn], forParameters(scope, names)),
-  ];
-}
-
-/** Writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses KMS). */
-function writeParameters(scope: PolicyScope, names: readonly string[]): readonly Statement[] {
-  return [
-    allow(
-      "WriteParameters",
-      { ssm: "PutParameter" },
-      names.map((name) => parameterArn(scope, name)),
-    ),
-    allow("EncryptParameters", { kms: "Encrypt" }, [scope.keyArn], forParameters(scope, names)),
   ];
 }
 
@@ -94,7 +85,6 @@ function readGmsaSecrets(scope: PolicyScope, { secrets, keys }: GmsaSecrets): re
   ];
 }
 
-/** ARN of the scripts of one system in their bucket. */
 export function scriptsArn(bucketArn: string, system: keyof typeof scriptsFolders): string {
   return `${bucketArn}/${scriptsFolders[system]}/*`;
 }
@@ -129,7 +119,7 @@ export function workerPolicy(
   repositories: readonly string[] = [],
 ): PolicyDocument {
   return policy(
-    ...readParameters(scope, secrets),
+    ...parameterRights(scope, secrets),
     ...readGmsaSecrets(scope, gmsa),
     ...pullImages(repositories),
     fetchScripts(scripts),
@@ -148,15 +138,14 @@ interface ControlPlaneParameters {
 /** ARNs in S3 that a control-plane machine uses. */
 interface ControlPlaneBuckets {
   readonly snapshots: string;
-  /** Its scripts: `scriptsArn`. */
   readonly scripts: string;
 }
 
 /** What the machines of the control plane do themselves. */
 export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneParameters, buckets: ControlPlaneBuckets): PolicyDocument {
   return policy(
-    ...readParameters(scope, [...parameters.read, ...parameters.write]),
-    ...writeParameters(scope, parameters.write),
+    ...parameterRights(scope, [...parameters.read, ...parameters.write]),
+    ...parameterRights(scope, parameters.write, true),
     fetchScripts(buckets.scripts),
     // The bucket expires old ones; a compromised machine must not be able to delete them.
     allow("EtcdSnapshots", { s3: "GetObject PutObject" }, [`${buckets.snapshots}/*`]),

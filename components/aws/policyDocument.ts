@@ -14,7 +14,6 @@ export interface Statement {
 /** Actions by service, apart by white space: `{ s3: "GetObject PutObject" }`. */
 type Actions = Readonly<Record<string, string>>;
 
-/** The actions as a policy names them. */
 function actionNames(actions: Actions): readonly string[] {
   return Object.entries(actions).flatMap(([service, names]) => names.split(/\s+/).map((name) => `${service}:${name}`));
 }
@@ -29,7 +28,6 @@ export interface PolicyDocument {
   readonly Statement: readonly Statement[];
 }
 
-/** A policy document of these statements. */
 export function policy(...statements: readonly Statement[]): PolicyDocument {
   return { Version: "2012-10-17", Statement: statements };
 }
@@ -62,7 +60,6 @@ export function clusterTag(cluster: string): string {
   return `kubernetes.io/cluster/${cluster}`;
 }
 
-/** Condition: the resource belongs to the cluster. */
 export function ownedResource(cluster: string): Condition {
   return { StringEquals: { [`aws:ResourceTag/${clusterTag(cluster)}`]: "owned" } };
 }

@@ -9,7 +9,6 @@ import { controlPlaneParameters, credentialsParameter, joinParameter } from "./p
 
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
-  /** Authorities and keys to store. */
   readonly pki: Pki;
   /** Logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;

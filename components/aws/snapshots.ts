@@ -8,7 +8,6 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { policy } from "./policyDocument.ts";
 
-/** Settings of `privateBucket`. */
 interface PrivateBucketOptions {
   /** Whether destroying the stack also removes what is in it. */
   readonly forceDestroy: boolean;

@@ -31,7 +31,6 @@ interface GmsaIdentity {
 }
 
 export interface ClusterArgs {
-  /** Everything that decides the shape of the cluster. */
   readonly spec: ClusterSpec;
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;
@@ -53,20 +52,11 @@ export class Cluster extends pulumi.ComponentResource {
   readonly host: string;
   /** Host of the API for people and for the deployer, when there is a public load balancer. */
   readonly publicHost: pulumi.Output<string> | undefined;
-  /** Kubeconfig of the administrators, which can be taken back. Secret. */
-  readonly kubeconfig: pulumi.Output<string>;
-  /** The program's own. Secret. */
-  readonly ownKubeconfig: pulumi.Output<string>;
-  /** Certificate of the cluster's authority, PEM. */
-  readonly caCertificate: pulumi.Output<string>;
-  /** Identifies this cluster: a new certificate authority means a new cluster. */
-  readonly identifier: pulumi.Output<string>;
+  readonly pki: Pki;
   /** The API for gates, as the administrator. Secret. */
   readonly api: pulumi.Output<ApiClient>;
   readonly apiGate: pulumi.Resource;
-  /** What other programs build on. */
   readonly resources: ClusterResources<pulumi.Output<string>>;
-  /** The pools, in the order of the spec. */
   readonly pools: readonly Pool[];
   /** Azure settings of the controllers in the cluster: `azure.json`. */
   readonly cloudConfig: pulumi.Output<string>;
@@ -75,8 +65,6 @@ export class Cluster extends pulumi.ComponentResource {
   /** Object id of the identity that reads the secrets of gMSA accounts; none where no pool has the plug-in for them. */
   readonly gmsaObjectId: pulumi.Output<string> | undefined;
 
-  /** Public keys of service accounts, PEM, the signing one first. */
-  readonly serviceAccountPublicKeys: pulumi.Output<readonly string[]>;
   /** Rights in the cloud for pods; none where the stack file names none. */
   readonly workloadIdentity: WorkloadIdentity | undefined;
 
@@ -88,6 +76,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.#name = name;
     this.#spec = args.spec;
     const pki = clusterPki(`${name}-pki`, args.spec, this);
+    this.pki = pki;
     const sshKey = this.#makeSshKey();
     const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, resourceGroup: network.resourceGroup }, { parent: this });
@@ -97,14 +86,8 @@ export class Cluster extends pulumi.ComponentResource {
     const balancer = this.#makeLoadBalancer(network);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
-    const server = apiUrl(this.publicHost ?? this.host);
-    this.kubeconfig = pki.kubeconfig("people", server);
-    this.ownKubeconfig = pki.kubeconfig("admin", server);
-    this.caCertificate = pki.kubernetesCa.certificate;
-    this.identifier = pki.identifier;
     this.cloudConfig = this.#makeCloudConfig(network, identity);
-    this.api = adminClient(server, pki);
-    this.serviceAccountPublicKeys = pki.serviceAccountPublicKeys;
+    this.api = adminClient(apiUrl(this.publicHost ?? this.host), pki);
     this.workloadIdentity = this.#makeWorkloadIdentity(pki, network, identity);
     const tokens = pki.tokens(this.workloadIdentity?.issuer);
     const controlPlane = this.#makeControlPlane({ network, security, identity, secrets, balancer, sshKey, tokens });

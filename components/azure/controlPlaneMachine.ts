@@ -43,7 +43,6 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly group: MachineGroup;
   /** Backend pools of the API's load balancers. */
   readonly poolIds: readonly pulumi.Input<string>[];
-  /** Resource id of the identity. */
   readonly identityId: pulumi.Input<string>;
   readonly access: MachineAccess;
   /** Public half of the key that Azure requires on every Linux machine. */
@@ -192,6 +191,15 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
 
   #makeCard(before: pulumi.Resource): NetworkInterface {
     const { spec, resourceGroup, member, subnetId, group, poolIds, after } = this.#args;
+    const address = (name: string, primary: boolean, privateIPAddress: string) => ({
+      name,
+      primary,
+      subnet: { id: subnetId },
+      privateIPAllocationMethod: "Static",
+      privateIPAddress,
+      privateIPAddressVersion: "IPv4",
+      applicationSecurityGroups: [{ id: group.applicationGroupId }],
+    });
     return new NetworkInterface(
       `${this.#name}-address`,
       {
@@ -200,25 +208,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         enableAcceleratedNetworking: acceleratedNetworking(spec.controlPlane.size),
         networkSecurityGroup: { id: group.securityGroupId },
         ipConfigurations: [
-          {
-            name: "address",
-            primary: true,
-            subnet: { id: subnetId },
-            privateIPAllocationMethod: "Static",
-            privateIPAddress: member.address,
-            privateIPAddressVersion: "IPv4",
-            applicationSecurityGroups: [{ id: group.applicationGroupId }],
-            loadBalancerBackendAddressPools: poolIds.map((id) => ({ id })),
-          },
-          ...this.#podAddresses().map((privateIPAddress, index) => ({
-            name: podAddressNames(index + 1)[index] ?? "",
-            primary: false,
-            subnet: { id: subnetId },
-            privateIPAllocationMethod: "Static",
-            privateIPAddress,
-            privateIPAddressVersion: "IPv4",
-            applicationSecurityGroups: [{ id: group.applicationGroupId }],
-          })),
+          { ...address("address", true, member.address), loadBalancerBackendAddressPools: poolIds.map((id) => ({ id })) },
+          ...this.#podAddresses().map((own, index) => address(podAddressNames(index + 1)[index] ?? "", false, own)),
         ],
       },
       {

@@ -54,14 +54,12 @@ export class LoadBalancer extends pulumi.ComponentResource {
   /** Both names as the certificates and the machines need them. */
   readonly endpoint: pulumi.Output<ApiEndpoint>;
   /** Backend pools that the control plane's network interfaces join. */
-  readonly poolIds: readonly pulumi.Output<string>[];
+  readonly poolIds: pulumi.Output<string>[] = [];
   /** What must exist before the API can be reached. */
-  readonly ready: readonly pulumi.Resource[];
+  readonly ready: pulumi.Resource[] = [];
 
   readonly #name: string;
   readonly #args: LoadBalancerArgs;
-  readonly #poolIds: pulumi.Output<string>[] = [];
-  readonly #ready: pulumi.Resource[] = [];
 
   constructor(name: string, args: LoadBalancerArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:LoadBalancer", name, {}, opts);
@@ -77,8 +75,6 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ? pulumi.output({ host: this.host })
         : this.publicHost.apply((publicHost) => ({ host: this.host, publicHost }));
     this.#makeRecord(args.spec.apiDns);
-    this.poolIds = this.#poolIds;
-    this.ready = this.#ready;
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
@@ -194,8 +190,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
         ignoreChanges: ["backendAddressPools[*].loadBalancerBackendAddresses"],
       },
     );
-    this.#poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);
-    this.#ready.push(balancer);
+    this.poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);
+    this.ready.push(balancer);
     return balancer.id;
   }
 
@@ -230,7 +226,7 @@ export class LoadBalancer extends pulumi.ComponentResource {
       },
       { parent: this },
     );
-    this.#ready.push(link, entry);
+    this.ready.push(link, entry);
     return `${record}.${privateZone(spec.name)}`;
   }
 }

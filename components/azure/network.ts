@@ -173,14 +173,12 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   }
 }
 
-/** The resource group that is created for a cluster. */
 export function makeGroup(name: string, spec: NetworkArgs["spec"], opts: pulumi.CustomResourceOptions): ClusterResourceGroup {
   const { region: location, tags } = spec;
   const args = { resourceGroupName: resourceGroupName(spec), location, tags: { ...tags } };
   return groupContext(new ResourceGroup(name, args, opts), spec);
 }
 
-/** What the resources of a cluster have from their group. */
 export function groupContext(group: ResourceGroup, { region: location, tags }: Pick<ClusterSpec, "region" | "tags">): ClusterResourceGroup {
   return {
     name: group.name,

@@ -40,7 +40,6 @@ function roleDefinitionId(subscriptionId: string, role: Grant["role"]): string {
   return `/subscriptions/${subscriptionId}/providers/Microsoft.Authorization/roleDefinitions/${id}`;
 }
 
-/** Assigns a role to an identity. */
 export function assignRole(
   name: string,
   { principalId, subscriptionId }: Grantee,

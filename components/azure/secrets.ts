@@ -13,9 +13,7 @@ import { controlPlaneSecrets, credentialsSecret, joinSecret, suffixLength, vault
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly resourceGroup: ResourceGroupContext;
-  /** Authorities and keys to store. */
   readonly pki: Pki;
-  /** Identity of the control-plane machines. */
   readonly controlPlane: Identity;
   /** Subnets of the control plane, which reach both vaults. */
   readonly controlPlaneSubnetIds: readonly pulumi.Input<string>[];

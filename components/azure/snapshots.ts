@@ -1,7 +1,7 @@
 import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
 import { BlobServiceProperties } from "@pulumi/azure-native/storage/blobServiceProperties.js";
 import { ManagementPolicy } from "@pulumi/azure-native/storage/managementPolicy.js";
-import { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
+import { StorageAccount, type StorageAccountArgs } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
@@ -21,6 +21,33 @@ export interface SnapshotsArgs {
 
 const containerName = "etcd";
 
+/** A storage account that is reached by HTTPS only, with a name that is unique in the whole of Azure. */
+export function storageAccount(
+  name: string,
+  { spec, resourceGroup }: Pick<SnapshotsArgs, "resourceGroup"> & { readonly spec: Pick<ClusterSpec, "name" | "environment"> },
+  purpose: "etcd" | "oidc",
+  access: Pick<StorageAccountArgs, "allowBlobPublicAccess" | "allowSharedKeyAccess">,
+  firewall: Pick<StorageAccountArgs, "networkRuleSet">,
+  parent: pulumi.Resource,
+): StorageAccount {
+  const suffix = new random.RandomString(`${name}-suffix`, { length: suffixLength, upper: false, special: false }, { parent });
+  return new StorageAccount(
+    `${name}-account`,
+    {
+      ...inResourceGroup(resourceGroup),
+      accountName: suffix.result.apply((known) => storageAccountName(spec.name, purpose, known)),
+      kind: "StorageV2",
+      sku: { name: "Standard_ZRS" },
+      ...access,
+      enableHttpsTrafficOnly: true,
+      minimumTlsVersion: "TLS1_2",
+      publicNetworkAccess: "Enabled",
+      ...firewall,
+    },
+    { parent, protect: spec.environment === "production" },
+  );
+}
+
 /**
  * Container for etcd snapshots: encrypted, private, HTTPS and roles only, old ones expire. What a machine writes over or deletes stays for
  * as long again: its role has no right to versions (`deleteBlobVersion`), nor to the account.
@@ -33,7 +60,14 @@ export class Snapshots extends pulumi.ComponentResource {
   constructor(name: string, args: SnapshotsArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Snapshots", name, {}, opts);
     const { spec, resourceGroup, controlPlane } = args;
-    const account = this.#makeAccount(name, args);
+    const firewall = {
+      bypass: "None",
+      defaultAction: "Deny" as const,
+      virtualNetworkRules: args.subnetIds.map((virtualNetworkResourceId) => ({ virtualNetworkResourceId })),
+    };
+    // No access by account keys: roles only.
+    const access = { allowBlobPublicAccess: false, allowSharedKeyAccess: false };
+    const account = storageAccount(name, args, "etcd", access, { networkRuleSet: firewall }, this);
     const container = new BlobContainer(
       `${name}-container`,
       { resourceGroupName: resourceGroup.name, accountName: account.name, containerName, publicAccess: "None" },
@@ -65,31 +99,6 @@ export class Snapshots extends pulumi.ComponentResource {
     this.containerUrl = pulumi.interpolate`https://${account.name}.blob.core.windows.net/${containerName}`;
     this.ready = [container, role];
     this.registerOutputs({ containerUrl: this.containerUrl });
-  }
-
-  #makeAccount(name: string, { spec, resourceGroup, subnetIds }: SnapshotsArgs): StorageAccount {
-    const suffix = new random.RandomString(`${name}-suffix`, { length: suffixLength, upper: false, special: false }, { parent: this });
-    return new StorageAccount(
-      `${name}-account`,
-      {
-        ...inResourceGroup(resourceGroup),
-        accountName: suffix.result.apply((known) => storageAccountName(spec.name, "etcd", known)),
-        kind: "StorageV2",
-        sku: { name: "Standard_ZRS" },
-        allowBlobPublicAccess: false,
-        // No access by account keys: roles only.
-        allowSharedKeyAccess: false,
-        enableHttpsTrafficOnly: true,
-        minimumTlsVersion: "TLS1_2",
-        publicNetworkAccess: "Enabled",
-        networkRuleSet: {
-          bypass: "None",
-          defaultAction: "Deny",
-          virtualNetworkRules: subnetIds.map((virtualNetworkResourceId) => ({ virtualNetworkResourceId })),
-        },
-      },
-      { parent: this, protect: spec.environment === "production" },
-    );
   }
 
   #expire(name: string, resourceGroup: ResourceGroupContext, account: StorageAccount, days: number): void {

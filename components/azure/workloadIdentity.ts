@@ -2,9 +2,8 @@ import { createHash } from "node:crypto";
 import { FederatedIdentityCredential } from "@pulumi/azure-native/managedidentity/federatedIdentityCredential.js";
 import { Blob } from "@pulumi/azure-native/storage/blob.js";
 import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
-import { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
+import type { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
-import * as random from "@pulumi/random";
 import { type LogSettings, logsAccount } from "../model/addOns.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/serviceAccountKeys.ts";
@@ -20,9 +19,9 @@ import {
   tokenFacts,
 } from "../model/workloadIdentity.ts";
 import { Identity } from "./identity.ts";
-import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
+import type { ResourceGroupContext } from "./resourceGroup.ts";
 import type { Grant } from "./roles.ts";
-import { storageAccountName, suffixLength } from "./secretNames.ts";
+import { storageAccount } from "./snapshots.ts";
 
 interface IssuerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
@@ -55,7 +54,9 @@ class Issuer extends pulumi.ComponentResource {
     super("fenestra:azure:Issuer", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    const account = this.#makeAccount();
+    // azure-native writes blobs by the account's key.
+    const access = { allowBlobPublicAccess: true, allowSharedKeyAccess: true };
+    const account = storageAccount(name, args, "oidc", access, {}, this);
     const host = pulumi.interpolate`https://${account.name}.blob.core.windows.net`;
     this.url = pulumi.interpolate`${host}/${containers.public}`;
     const documents = this.#makeContainer(account, "public");
@@ -71,31 +72,6 @@ class Issuer extends pulumi.ComponentResource {
       this.sample = { scope: own.id, url: pulumi.interpolate`${host}/${containers.private}/${sampleObjectName}` };
     }
     this.registerOutputs({ url: this.url });
-  }
-
-  #makeAccount(): StorageAccount {
-    const { spec, resourceGroup } = this.#args;
-    const suffix = new random.RandomString(
-      `${this.#name}-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
-    return new StorageAccount(
-      `${this.#name}-account`,
-      {
-        ...inResourceGroup(resourceGroup),
-        accountName: suffix.result.apply((known) => storageAccountName(spec.name, "oidc", known)),
-        kind: "StorageV2",
-        sku: { name: "Standard_ZRS" },
-        allowBlobPublicAccess: true,
-        // azure-native writes blobs by the account's key.
-        allowSharedKeyAccess: true,
-        enableHttpsTrafficOnly: true,
-        minimumTlsVersion: "TLS1_2",
-        publicNetworkAccess: "Enabled",
-      },
-      { parent: this, protect: spec.environment === "production" },
-    );
   }
 
   #makeContainer(account: StorageAccount, access: keyof typeof containers): BlobContainer {
@@ -141,7 +117,6 @@ interface WorkloadIdentityArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
   readonly settings: NonNullable<ClusterSpec["workloadIdentity"]>;
   readonly resourceGroup: ResourceGroupContext;
-  /** Tenant of the subscription. */
   readonly tenantId: pulumi.Output<string>;
   /** Public keys of service accounts, PEM. */
   readonly publicKeys: pulumi.Input<readonly string[]>;

@@ -60,7 +60,6 @@ const serviceAccountSchema = z.strictObject({
   ),
 });
 
-/** Rights in the cloud for pods, by their service accounts. */
 const workloadIdentitySchema = section("Rights in the cloud for pods, by their service accounts.", {
   issuer: described(
     z
@@ -115,7 +114,6 @@ export const issuerSchema = z.strictObject({
   ),
 });
 
-/** Who can reach the Kubernetes API from outside. */
 export const accessSchema = section("Who reaches the Kubernetes API from outside, and what pods may do in the cloud.", {
   public: section("A second, public load balancer for the API. Without it the API is reachable from the private network only.", {
     allow: described(z.array(cidr).min(1), "Networks that may connect. There is no default on purpose."),

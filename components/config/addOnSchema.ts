@@ -83,7 +83,6 @@ const logsSchema = section(
   },
 );
 
-/** A group Managed Service Account that pods may use. */
 const credentialSpecSchema = section("A group Managed Service Account that pods may use.", {
   name: described(lowerCaseName(), "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.", nameForm),
   account: described(z.string().min(1).max(15), "Name of the account in Active Directory, without domain and without $."),

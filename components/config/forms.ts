@@ -34,7 +34,6 @@ export const cidr = matching(ipv4Cidr, "is not an IPv4 network in CIDR notation"
   examples: ["10.0.0.0/16"],
 });
 
-/** Certificates in PEM. */
 export const certificate = (): z.ZodString =>
   matching(/^-----BEGIN CERTIFICATE-----\r?\n[\s\S]+-----END CERTIFICATE-----\s*$/, "is not a certificate in PEM");
 

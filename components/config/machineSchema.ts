@@ -56,7 +56,6 @@ const diskFields = {
   ),
 };
 
-/** Disks of control-plane machines beyond their sizes. */
 export const controlPlaneDiskFields = {
   osDisk: described(z.strictObject(diskFields).optional(), "System disk, beyond its size in osDiskGb."),
   etcdDisk: described(

@@ -251,11 +251,8 @@ export const stackSchema = z.strictObject({
   ),
 });
 
-/** A stack's config after defaults. */
 export type StackConfig = z.output<typeof stackSchema>;
 export type StackConfigInput = z.input<typeof stackSchema>;
-/** One pool after defaults. */
 export type PoolConfig = z.output<typeof poolSchema>;
-/** An issuer whose users may sign in, after defaults. */
 export type IssuerConfig = z.output<typeof issuerSchema>;
 export type Cloud = StackConfig["cloud"];

@@ -8,7 +8,6 @@ import { ConfigError, childPath, didYouMean, type Problem } from "./problem.ts";
 /** Folder of the program's own stack files, which are the user's in a clone. */
 export const stacksFolder = new URL("../../stacks/", import.meta.url);
 
-/** Names of the stacks that have a file. */
 export function stackNames(folder: URL): readonly string[] {
   return readdirSync(folder)
     .map((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1])

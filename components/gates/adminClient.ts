@@ -4,7 +4,6 @@ import { ports } from "../model/ports.ts";
 import type { Pki } from "../pki/pki.ts";
 import { type ApiClient, field, list, text } from "./apiProbe.ts";
 
-/** URL of the API on a host. */
 export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
   return pulumi.interpolate`https://${host}:${ports.api}`;
 }

@@ -12,7 +12,6 @@ import {
   stateOf,
 } from "../model/upgrade.ts";
 
-/** The guard that everything in a stack waits for. */
 export function stackGuard(spec: ClusterSpec): pulumi.Stash {
   // Its name in older states.
   const aliases = [{ name: `${spec.name}-guard` }];

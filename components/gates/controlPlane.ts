@@ -37,11 +37,9 @@ async function controlPlaneProblem(api: ApiClient, members: readonly MemberNode[
   return problems.filter((each) => each !== undefined).join("; ") || undefined;
 }
 
-/** What `memberGate` is made from. */
 interface MemberGateArgs {
   /** Changes when, and only when, the machine was replaced: its id. */
   readonly machine: pulumi.Input<string>;
-  /** Its node. */
   readonly node: pulumi.Input<MemberNode>;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
@@ -80,7 +78,6 @@ export interface MemberArgs {
   readonly gate: GateBefore;
 }
 
-/** What `ControlPlane` is made from. */
 interface ControlPlaneArgs {
   readonly spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption">;
   /** API client of the deployer, for health checks. */

@@ -24,7 +24,6 @@ const state = z.object({
   input: z.array(z.object({ path: z.string(), what: z.string(), wanted: z.string(), found: z.unknown(), remedy: z.string().optional() })),
 });
 
-/** What `networkCheck` compares. */
 export interface NetworkCheckArgs {
   /** Facts that stay as they are: they are kept, so a change on either part is compared again. */
   readonly facts: readonly NetworkFact[];

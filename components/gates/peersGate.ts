@@ -8,13 +8,10 @@ import { type ApiClient, addressProblem, askApi, type ControlPlaneNode, controlP
 import { messageOf } from "./messageOf.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
-/** What `peersGate` is made from. */
 export interface PeersGateArgs {
   /** Changes when, and only when, the machine is going to be replaced. */
   readonly fingerprint: pulumi.Input<string>;
-  /** The machine. */
   readonly member: ControlPlaneMember;
-  /** All machines of the control plane. */
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release that the machine is going to run. */
   readonly version: string;

@@ -8,7 +8,6 @@ export interface Clock {
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Settings of {@link poll}. */
 interface PollOptions {
   /** Pause between two attempts, in milliseconds. */
   readonly intervalMs: number;

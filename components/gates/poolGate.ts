@@ -95,7 +95,6 @@ export interface PoolRoll {
   readonly oldHelp: (nodes: readonly PoolNode[]) => string;
 }
 
-/** What `poolGate` is made from. */
 interface PoolGateArgs {
   /** Kubernetes release of the pool's kubelets: `1.36.4`. */
   readonly release: string;

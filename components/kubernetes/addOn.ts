@@ -160,7 +160,6 @@ const classes: Classes = {
   VolumeSnapshotClass: CustomObject,
 };
 
-/** Makes the resource of a manifest's kind. */
 function createObject<Kind extends Manifest["kind"]>(
   name: string,
   kind: Kind,

@@ -21,8 +21,8 @@ import { guardRails } from "./guardRails.ts";
 import type { Manifest } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
 import { samples } from "./samples.ts";
+import { configMap } from "./workload.ts";
 
-/** Every add-on in the order of creation. */
 export const addOnList = inOrder([
   runtimeClasses,
   signIn,
@@ -78,12 +78,7 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
 /** What there must be, a line for each object: `fenestra verify` knows nothing of the stack, and sees what somebody has deleted. */
 function inventory(made: readonly Manifest[]): RenderedAddOn {
   const objects = made.map(({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`);
-  const manifest: Manifest = {
-    apiVersion: "v1",
-    kind: "ConfigMap",
-    metadata: { name: "fenestra-objects", namespace: "kube-system" },
-    data: { objects: objects.join("\n") },
-  };
+  const manifest = configMap({ name: "fenestra-objects", namespace: "kube-system" }, { objects: objects.join("\n") });
   const entry: AddOnEntry = { name: "inventory", after: [], manifests: () => [manifest] };
   return { name: entry.name, entry, manifests: [manifest] };
 }

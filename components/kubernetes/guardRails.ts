@@ -1,8 +1,8 @@
 import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { requireMinorFacts } from "../model/releases.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 import { networking } from "./addOns/networking.ts";
+import { changesPods, withoutMutation } from "./guardRails/policy.ts";
 import { runtimeClassPolicy, runtimeClassPolicyName, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
@@ -17,22 +17,15 @@ export const guardRails: AddOnEntry = {
   manifests: guardRailManifests,
 };
 
-/** Whether the cluster's API server can set the RuntimeClass of a Windows pod by itself. */
-function setsRuntimeClass(spec: Pick<ClusterSpec, "kubernetes">): boolean {
-  return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
-}
-
 /** What a reader of the plan should know about the guard rails: what this version cannot do. */
 export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "windows">): readonly string[] {
-  if (!spec.addons.guardRails || spec.windows.length === 0 || setsRuntimeClass(spec)) return [];
-  return [
-    `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): Windows pods must name their RuntimeClass themselves`,
-  ];
+  if (!spec.addons.guardRails || spec.windows.length === 0) return [];
+  return withoutMutation(spec, "Windows pods must name their RuntimeClass themselves");
 }
 
 /** Admission policies inside the API server; no webhook that could be down. */
 export function guardRailManifests(spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">): readonly Manifest[] {
-  return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, setsRuntimeClass(spec))];
+  return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, changesPods(spec))];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
@@ -42,5 +35,5 @@ function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "win
 }
 
 function placesPods(spec: Pick<ClusterSpec, "kubernetes" | "windows">): boolean {
-  return spec.windows.length > 0 && setsRuntimeClass(spec);
+  return spec.windows.length > 0 && changesPods(spec);
 }

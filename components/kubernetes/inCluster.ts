@@ -9,7 +9,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { PoolSpec } from "../model/pools.ts";
 import { accountKey, environmentNames } from "../model/workloadIdentity.ts";
 import { AddOn } from "./addOn.ts";
-import type { AddOnEntry, InClusterValues, PodNetworkManifests, ServerCertificate } from "./addOnEntry.ts";
+import type { AddOnEntry, InClusterValues, ServerCertificate } from "./addOnEntry.ts";
 import { addOnOrder, type RenderedAddOn } from "./addOnList.ts";
 import { cloudController } from "./addOns/cloudController.ts";
 import { gmsaWebhookHost } from "./addOns/gmsa.ts";
@@ -28,12 +28,11 @@ interface WorkerPool {
 /** Add-ons without which no node gets Ready. */
 const joiningAddOns = [networking, cloudController];
 
-interface InClusterArgs {
+export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifests"> {
   /** The cluster; its `addons` say which add-ons are made. */
   readonly spec: ClusterSpec;
   /** Kubeconfig of an administrator. It is marked as secret here in any case. */
   readonly kubeconfig: pulumi.Input<string>;
-  /** API client of the gates. */
   readonly api: pulumi.Input<ApiClient>;
   /** Identifier of the cluster, such as a hash of its CA. Only a change of it replaces the provider and all objects. */
   readonly clusterIdentifier: pulumi.Input<string>;
@@ -43,8 +42,6 @@ interface InClusterArgs {
   readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
-  /** What the pod network runs in the cluster. */
-  readonly podNetworkManifests: PodNetworkManifests;
   /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
   readonly azureCloudConfig?: pulumi.Input<string>;
   /** Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused elsewhere. */

@@ -83,6 +83,8 @@ export type PodSpec = Plain<kubernetes.types.input.core.v1.PodSpec>;
 export type Container = Plain<kubernetes.types.input.core.v1.Container>;
 export type Volume = Plain<kubernetes.types.input.core.v1.Volume>;
 export type Toleration = Plain<kubernetes.types.input.core.v1.Toleration>;
+export type Subject = Plain<kubernetes.types.input.rbac.v1.Subject>;
+export type Schema = Plain<kubernetes.types.input.apiextensions.v1.JSONSchemaProps>;
 export type PolicyRule = Plain<kubernetes.types.input.rbac.v1.PolicyRule>;
 
 type Kinds = typeof kinds;

@@ -1,11 +1,10 @@
-import type { Manifest, PolicyRule } from "./manifest.ts";
+import type { Manifest, PolicyRule, Subject } from "./manifest.ts";
 
 export interface Account {
   readonly name: string;
   readonly namespace: string;
 }
 
-/** A service account. */
 export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
@@ -19,14 +18,13 @@ export function clusterRights(account: Account, name: string, rules: PolicyRule[
 }
 
 /** Binds an existing ClusterRole to an account. */
-export function boundClusterRole(account: Account, name: string, role: string): Manifest {
-  return {
-    apiVersion: "rbac.authorization.k8s.io/v1",
-    kind: "ClusterRoleBinding",
-    metadata: { name },
-    roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
-    subjects: [{ kind: "ServiceAccount", name: account.name, namespace: account.namespace }],
-  };
+export function boundClusterRole({ name: account, namespace }: Account, name: string, role: string): Manifest {
+  return clusterBinding(name, role, [{ kind: "ServiceAccount", name: account, namespace }]);
+}
+
+export function clusterBinding(name: string, role: string, subjects: Subject[]): Manifest {
+  const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role };
+  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", metadata: { name }, roleRef, subjects };
 }
 
 /** A Role of the account's own in a namespace, bound to it. */

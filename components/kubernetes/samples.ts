@@ -30,28 +30,11 @@ export const samples: AddOnEntry = {
   manifests: (spec, values) => sampleManifests(spec, values.workloadIdentity?.sampleUrl),
 };
 
-type SampleSpec = Pick<
-  ClusterSpec,
-  | "addons"
-  | "artifacts"
-  | "cloud"
-  | "facts"
-  | "credentials"
-  | "httpProxy"
-  | "kubernetes"
-  | "noProxy"
-  | "mirror"
-  | "network"
-  | "pools"
-  | "windows"
->;
-
 /** What stands for `"@NAME@"` in a file: a text, a whole part, or nothing, which leaves the field out. */
 type Values = Readonly<Record<string, unknown>>;
 
 const own = (file: string): URL => new URL(`samples/${file}`, import.meta.url);
 
-/** Documents of a file of `samples/`, as JSON. */
 const documents = (name: string): readonly string[] =>
   parseAllDocuments(readFileSync(own(`${name}.yaml`), "utf8")).map((document) => JSON.stringify(document));
 
@@ -69,7 +52,7 @@ function filled(document: string, values: Values): Manifest {
 }
 
 /** The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without Windows nodes. */
-function sampleManifests(spec: SampleSpec, objectUrl: Text | undefined): readonly Manifest[] {
+function sampleManifests(spec: ClusterSpec, objectUrl: Text | undefined): readonly Manifest[] {
   const { addons, windows } = spec;
   if (windows.length === 0) return [];
   const common = { ...clusterValues(spec), OBJECT_URL: objectUrl };
@@ -96,12 +79,12 @@ function sampleManifests(spec: SampleSpec, objectUrl: Text | undefined): readonl
 }
 
 /** Builds whose nodes can act in the domain: with an account that the plug-in fetches, those of a pool that has it. */
-function domainBuilds({ addons, pools, windows }: SampleSpec): readonly WindowsFacts[] {
+function domainBuilds({ addons, pools, windows }: ClusterSpec): readonly WindowsFacts[] {
   if (addons.gmsa?.credentialSpecs[0]?.secret === undefined) return windows;
   return windows.filter(({ name }) => pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name));
 }
 
-function buildValues(spec: SampleSpec, os: WindowsFacts): Values {
+function buildValues(spec: ClusterSpec, os: WindowsFacts): Values {
   // From outside the container, or within it where the kubelet cannot reach pods by their addresses.
   const answers = spec.kubernetes.podNetwork.windows.hostReachesOwnPods(os)
     ? { httpGet: { path: "/", port: "http" } }
@@ -116,7 +99,7 @@ function buildValues(spec: SampleSpec, os: WindowsFacts): Values {
   };
 }
 
-function clusterValues(spec: SampleSpec) {
+function clusterValues(spec: ClusterSpec) {
   const { addons, artifacts, cloud, facts } = spec;
   const name = "registry.k8s.io/e2e-test-images/agnhost";
   const agnhost = { name, version: otherReleases[name].recent, os: "linux" } as const;
@@ -141,7 +124,7 @@ function clusterValues(spec: SampleSpec) {
 }
 
 /** Where the init container finds LogMonitor.exe, and the digest it must have. */
-function logMonitorValues(spec: SampleSpec): Values {
+function logMonitorValues(spec: ClusterSpec): Values {
   const artifact = requireArtifact(spec.artifacts, { name: "LogMonitor.exe", version: otherReleases["LogMonitor.exe"], os: "windows" });
   const unknown = artifact.digest === null && artifact.checksumUrl !== undefined;
   return {

@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import type { Manifest, PodSpec, Toleration, Volume } from "./manifest.ts";
+import type { Container, Manifest, PodSpec, Schema, Toleration, Volume } from "./manifest.ts";
 import type { Account } from "./rights.ts";
 
 /** Labels of a system workload, by which its Service and its selector find the pods. */
@@ -39,7 +39,6 @@ export const onAnyLinux = {
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
-/** Affinity to nodes for which all of the expressions hold. */
 export function onNodesThat(...matchExpressions: { key: string; operator: string; values?: string[] }[]) {
   return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } } };
 }
@@ -59,12 +58,10 @@ export function small(cpu: string, memory: string, memoryLimit: string) {
   return { requests: { cpu, memory }, limits: { memory: memoryLimit } };
 }
 
-/** A folder or file of the node. */
 export function hostPath(name: string, path: string, type: string): Volume {
   return { name, hostPath: { path, type } };
 }
 
-/** A namespace with its Pod Security level. */
 export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
   return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } } };
 }
@@ -97,12 +94,22 @@ export function unprivileged(runAsUser: number) {
   };
 }
 
+/** A pod's spec; `container` is the only one, with the name of the workload, whose service account has it too. */
+type Pod = PodSpec | (Omit<PodSpec, "containers"> & { readonly container: Omit<Container, "name"> });
+
+function specOf({ name }: Account, pod: Pod): PodSpec {
+  if (!("container" in pod)) return pod;
+  const { container, ...others } = pod;
+  return { ...others, serviceAccountName: name, containers: [{ name, ...container }] };
+}
+
 /**
  * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since a percentage is
  * rounded up (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not available:
  * of an agent of the pod network that does not work, nine nodes in ten keep the old one.
  */
-export function daemonSet({ name, namespace: home }: Account, spec: PodSpec): Manifest {
+export function daemonSet(account: Account, pod: Pod): Manifest {
+  const { name, namespace: home } = account;
   const labels = systemLabels(name);
   return {
     apiVersion: "apps/v1",
@@ -111,7 +118,7 @@ export function daemonSet({ name, namespace: home }: Account, spec: PodSpec): Ma
     spec: {
       selector: { matchLabels: labels },
       updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: "10%" } },
-      template: { metadata: { labels }, spec },
+      template: { metadata: { labels }, spec: specOf(account, pod) },
     },
   };
 }
@@ -120,7 +127,9 @@ export function daemonSet({ name, namespace: home }: Account, spec: PodSpec): Ma
  * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are spread over machines
  * where that is possible.
  */
-export function deployment({ name, namespace: home }: Account, replicas: number, spec: PodSpec): Manifest {
+export function deployment(account: Account, replicas: number, pod: Pod): Manifest {
+  const { name, namespace: home } = account;
+  const spec = specOf(account, pod);
   const labels = systemLabels(name);
   const spread: Pick<PodSpec, "topologySpreadConstraints"> = {
     topologySpreadConstraints: [
@@ -141,7 +150,7 @@ export function deployment({ name, namespace: home }: Account, replicas: number,
 }
 
 /** A Deployment of several pods, of which drains of nodes leave all but one at work. A single pod needs no disruption budget. */
-export function replicated(account: Account, replicas: number, spec: PodSpec): readonly Manifest[] {
+export function replicated(account: Account, replicas: number, pod: Pod): readonly Manifest[] {
   const { name, namespace: home } = account;
   const labels = systemLabels(name);
   const budget: Manifest = {
@@ -150,7 +159,7 @@ export function replicated(account: Account, replicas: number, spec: PodSpec): r
     metadata: { name, namespace: home, labels },
     spec: { maxUnavailable: 1, selector: { matchLabels: labels } },
   };
-  return [deployment(account, replicas, spec), ...(replicas > 1 ? [budget] : [])];
+  return [deployment(account, replicas, pod), ...(replicas > 1 ? [budget] : [])];
 }
 
 /** Machines that run a controller: one control-plane machine one pod, three machines two. */
@@ -159,3 +168,24 @@ export function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): num
 }
 
 export const nodeName = { name: "NODE_NAME", valueFrom: { fieldRef: { fieldPath: "spec.nodeName" } } };
+
+/** A kind of custom objects of version v1. */
+interface CustomKind {
+  readonly group: string;
+  readonly kind: string;
+  readonly plural: string;
+  readonly scope: "Cluster" | "Namespaced";
+  /** The API server takes no definition in a group of Kubernetes' own without a reference to its approval. */
+  readonly approval: string;
+}
+
+export function customResource({ group, kind, plural, scope, approval }: CustomKind, schema: Schema): Manifest {
+  const subresources = schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {};
+  const version = { name: "v1", served: true, storage: true, ...subresources, schema: { openAPIV3Schema: { type: "object", ...schema } } };
+  return {
+    apiVersion: "apiextensions.k8s.io/v1",
+    kind: "CustomResourceDefinition",
+    metadata: { name: `${plural}.${group}`, annotations: { "api-approved.kubernetes.io": approval } },
+    spec: { group, scope, names: { kind, plural, singular: kind.toLowerCase() }, versions: [version] },
+  };
+}

@@ -38,7 +38,6 @@ export type LogCollector = (typeof logCollectors)[number];
 
 export type LogSettings = NonNullable<StackConfig["addons"]["logs"]>;
 
-/** Log group of a cluster in CloudWatch. */
 export function logGroupName(cluster: string): string {
   return `/fenestra/${cluster}`;
 }

@@ -51,12 +51,10 @@ export interface ClusterSpec extends NodeSettings {
   readonly publicAccess: readonly string[] | undefined;
   /** Networks besides the cluster's own that may reach the API inside; `undefined` when the stack file names none. */
   readonly privateAccess: readonly string[] | undefined;
-  /** More names and addresses in the API's certificate. */
   readonly apiNames: readonly string[];
   /** The API's own name, and the zone in which its record is made. */
   readonly apiDns: { readonly name: string; readonly zone: string | undefined } | undefined;
   readonly signIn: readonly IssuerConfig[];
-  /** Generation of the administrators' kubeconfig. */
   readonly kubeconfigGeneration: number;
   /** Keys of service accounts by name; the first one signs. */
   readonly serviceAccountKeys: readonly string[];

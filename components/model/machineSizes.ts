@@ -1,6 +1,5 @@
 export interface Capacity {
   readonly vcpus: number;
-  /** Memory in GiB. */
   readonly memoryGib: number;
 }
 

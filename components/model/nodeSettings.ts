@@ -29,7 +29,6 @@ export interface DownloadSettings {
   readonly artifacts: readonly Artifact[];
   readonly mirror: StackConfig["mirror"];
   readonly httpProxy: string | undefined;
-  /** The logins for all of this. */
   readonly credentials: Credentials;
   /** What is reached without the proxy, besides the cluster's own networks. */
   readonly noProxy: readonly string[];

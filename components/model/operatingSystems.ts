@@ -85,7 +85,6 @@ export const operatingSystems = {
 /** Every Windows release that a pool can run, oldest first, whether or not a cluster has it. */
 export const windowsReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter((os) => os.family === "windows");
 
-/** The facts of one operating system. */
 export function operatingSystem(name: OperatingSystemName): OperatingSystem {
   return operatingSystems[name];
 }

@@ -18,7 +18,6 @@ export interface MinorFacts {
   readonly mutatingAdmissionPolicy: boolean;
 }
 
-/** The default release of a stack file. */
 export const { defaultRelease } = versions;
 
 /** Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni, SPEC.md). */
@@ -104,8 +103,15 @@ export function requireMinorFacts(version: string): MinorFacts {
 
 /** Kubernetes programs that machines run, per operating system; a release is supported only when the lock file has them all. */
 export const releasePrograms = {
-  linux: ["kubelet", "kubeadm", "kubectl"],
+  linux: ["kubelet", "kubectl", "kubeadm"],
   windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe"],
+} as const;
+
+/** In the order of the machines' tables of artifacts, which is a part of what they are made of. */
+const machineComponents = {
+  "control-plane": ["etcd", "containerd", "runc", "crictl", "cni-plugins"],
+  linux: ["containerd", "runc", "crictl", "cni-plugins"],
+  windows: ["containerd", "crictl", "cni-plugins"],
 } as const;
 
 /** Supported releases: those whose programs for both systems are all in the lock file, oldest first. */
@@ -138,32 +144,16 @@ export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
 /** Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported. */
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
-  const { components: parts } = requireMinorFacts(version);
+  const { components } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
-  const get = (name: string, of: string): Artifact => requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery);
-  if (role === "windows") {
-    return {
-      "kubelet.exe": get("kubelet.exe", version),
-      "kubectl.exe": get("kubectl.exe", version),
-      "kube-proxy.exe": get("kube-proxy.exe", version),
-      "kube-log-runner.exe": get("kube-log-runner.exe", version),
-      containerd: get("containerd", parts.containerd),
-      crictl: get("crictl", parts.crictl),
-      "cni-plugins": get("cni-plugins", parts["cni-plugins"]),
-    };
-  }
-  return {
-    kubelet: get("kubelet", version),
-    kubectl: get("kubectl", version),
-    ...(role === "control-plane" ? { kubeadm: get("kubeadm", version), etcd: get("etcd", parts.etcd) } : {}),
-    containerd: get("containerd", parts.containerd),
-    runc: get("runc", parts.runc),
-    crictl: get("crictl", parts.crictl),
-    "cni-plugins": get("cni-plugins", parts["cni-plugins"]),
-  };
+  const programs = releasePrograms[os].filter((name) => name !== "kubeadm" || role === "control-plane");
+  const get = (name: string, of: string) => [name, requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery)] as const;
+  return Object.fromEntries([
+    ...programs.map((name) => get(name, version)),
+    ...machineComponents[role].map((name) => get(name, components[name])),
+  ]);
 }
 
-/** Reference of the pause image with its digest. */
 export function pauseImage(lock: readonly Artifact[], version: string): string {
   return requireArtifact(lock, {
     name: "registry.k8s.io/pause",

@@ -15,7 +15,6 @@ export const discoveryPath = ".well-known/openid-configuration";
 /** Path of the key set below an issuer, as the API server has it (kubernetes/kubernetes: pkg/serviceaccount/openidmetadata.go). */
 export const keySetPath = "openid/v1/jwks";
 
-/** URL of an issuer's key set. */
 export function keySetUrl(issuer: string): string {
   return `${issuer.replace(/\/$/, "")}/${keySetPath}`;
 }
@@ -30,7 +29,6 @@ export function keySet(publicKeys: readonly string[]): string {
   return JSON.stringify({ keys: publicKeys.map(webKey) });
 }
 
-/** The discovery document of an issuer with these keys. */
 export function discoveryDocument(issuer: string, publicKeys: readonly string[]): string {
   return JSON.stringify({
     issuer,

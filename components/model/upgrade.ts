@@ -15,9 +15,7 @@ import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
  * cloud cannot see the old values otherwise. All but `version` and `replicas` are missing in older states.
  */
 const clusterState = z.object({
-  /** Kubernetes release, `1.36.4`. */
   version: z.string(),
-  /** Control-plane machines. */
   replicas: z.number(),
   region: z.string().optional(),
   cidr: z.string().optional(),
@@ -58,7 +56,6 @@ export type ClusterState = z.infer<typeof clusterState>;
  */
 export const stackGuardName = "fenestra-guard";
 
-/** The state of a cluster of this description. */
 export function stateOf(
   spec: Pick<ClusterSpec, "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "workloadIdentity" | "accountId"> &
     KeySettings,

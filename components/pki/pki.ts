@@ -8,7 +8,6 @@ import { administratorsGroup } from "../model/signIn.ts";
 import { kubeconfig } from "./kubeconfig.ts";
 
 export interface PkiArgs {
-  /** Name of the cluster. */
   readonly cluster: string;
   /** Refuse to delete the authorities, the service-account key and the encryption key. True in production. */
   readonly protect: boolean;
@@ -16,7 +15,6 @@ export interface PkiArgs {
   readonly serviceAccountKeys: readonly string[];
   /** Names of the keys of the encryption of Secrets; the first one encrypts. */
   readonly encryptionKeys: readonly string[];
-  /** Generation of the kubeconfig for people. */
   readonly kubeconfigGeneration: number;
 }
 

@@ -1,4 +1,3 @@
-import { userDataBytes } from "../../components/machine/userDataLimit.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
@@ -28,7 +27,7 @@ const unlike = (value: PropertyValue | undefined, least: number, most: number): 
 function hasBadCustomData({ customData }: PropertyMap): boolean {
   const text = textOf(customData) ?? "";
   const isBase64 = text !== "" && Buffer.from(text, "base64").toString("base64") === text;
-  return !isBase64 || userDataBytes(text) > cloudFacts.azure.machines.userDataBytes;
+  return !isBase64 || Buffer.from(text, "base64").length > cloudFacts.azure.machines.userDataBytes;
 }
 
 /** Every rule, by kind and title, with where it is written. A program that breaks none can still be refused; one that breaks one is. */

@@ -16,7 +16,6 @@ import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../c
 import { roles } from "../../components/azure/roles.ts";
 import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
 import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
-import type { Stage } from "../../components/machine/linux/stage.ts";
 import {
   controlPlaneStages,
   credentialsStage,
@@ -29,6 +28,7 @@ import {
 } from "../../components/machine/linux/stages.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { Stage } from "../../components/model/machineParts.ts";
 import { groupName } from "../../components/model/pools.ts";
 import { reservedFlagRows } from "../../components/model/reservedFlags.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";

@@ -3,7 +3,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { registryFacts } from "../../model/registryAccess.ts";
 import { type Problem, problem, refuse } from "../problem.ts";
-import { elsewhere, poolRule, type Rules, rule } from "./rule.ts";
+import { elsewhere, poolRule, type Rules, repeated, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
 const diskClassNames: readonly string[] = ["linux", "windows"];
@@ -38,9 +38,7 @@ export const addOnRules: Rules = {
   ),
   accountNames: rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
     const names = gmsa?.credentialSpecs.map(({ name }) => name) ?? [];
-    return names.flatMap((name, index) =>
-      names.indexOf(name) === index ? [] : refuse(`${gmsaPath}.credentialSpecs[${index}].name`, name, "is listed twice", "each name once"),
-    );
+    return repeated(names, (index) => `${gmsaPath}.credentialSpecs[${index}].name`, "each name once");
   }),
   secrets: rule(["cloud", "addons.gmsa"], ({ cloud, "addons.gmsa": gmsa }) =>
     (gmsa?.credentialSpecs ?? []).flatMap(({ secret, kmsKey }, index) => {

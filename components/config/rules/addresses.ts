@@ -6,9 +6,7 @@ import { type Problem, problem, refuse } from "../problem.ts";
 import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
-import { type Rule, type Rules, rule } from "./rule.ts";
-
-const key = (path: string): string => `config.fenestra:${path}`;
+import { key, type Rule, type Rules, rule } from "./rule.ts";
 
 /** Ranges that a cluster's networks must not overlap, with the reason. */
 const reservedRanges = [

@@ -1,9 +1,7 @@
 import { credentialsDocument } from "../../model/credentials.ts";
 import { encryptedText } from "../encrypted.ts";
 import { childPath, type Problem, problem, refuse } from "../problem.ts";
-import { type Rules, rule } from "./rule.ts";
-
-const key = (path: string): string => `config.fenestra:${path}`;
+import { key, type Rules, rule } from "./rule.ts";
 
 /** Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); a Key Vault secret may have 25 kB. */
 const largestSecret = 4096;

@@ -11,9 +11,7 @@ import {
   reservedFlagReason,
 } from "../../model/reservedFlags.ts";
 import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
-import { poolRule, type Rules, rule } from "./rule.ts";
-
-const key = (path: string): string => `config.fenestra:${path}`;
+import { key, poolRule, type Rules, rule } from "./rule.ts";
 
 /** What is wrong with one flag: nothing, or one sentence and what is allowed. */
 type Wrong = Omit<Problem, "path" | "value"> | undefined;

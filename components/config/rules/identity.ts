@@ -2,7 +2,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
 import { type Problem, refuse } from "../problem.ts";
-import { elsewhere, only, type Rules, rule } from "./rule.ts";
+import { elsewhere, only, type Rules, repeated, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
 
@@ -52,9 +52,7 @@ export const identityRules: Rules = {
     }),
   ),
   serviceAccountKeys: rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
-    names.flatMap((name, index): readonly Problem[] =>
-      names.indexOf(name) === index ? [] : refuse(key(`serviceAccountKeys[${index}]`), name, "is listed twice", "each key once"),
-    ),
+    repeated(names, (index) => key(`serviceAccountKeys[${index}]`), "each key once"),
   ),
   serviceAccounts: rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
     const all = workloadIdentity?.serviceAccounts ?? [];

@@ -5,9 +5,7 @@ import { childPath, type Problem, refuse } from "../problem.ts";
 import { notANetwork } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
-import { type Rule, type Rules, rule } from "./rule.ts";
-
-const key = (path: string): string => `config.fenestra:${path}`;
+import { key, type Rule, type Rules, rule } from "./rule.ts";
 
 /** Nodes take each address of these ranges for a pod or a Service, so nothing else there is ever reached, or gets an answer. */
 const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>

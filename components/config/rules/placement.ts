@@ -11,7 +11,6 @@ const arn = (service: string, resource: string): RegExp => new RegExp(`^arn:aws[
 const azureId = (type: string): RegExp =>
   new RegExp(`^/subscriptions/[0-9a-f-]{36}/resourceGroups/[^/]+/providers/${type.replace(".", "\\.")}/[^/]+$`, "i");
 
-/** Pattern of a name, and what it looks like in words. */
 type Form = readonly [pattern: RegExp, words: string];
 
 /** How the user names things that exist already, per cloud. */

@@ -20,7 +20,6 @@ const path = (...fields: readonly string[]): string => fields.reduce<string>(chi
 
 const subnetPath = (zone: string, role: string): string => path("existing", "subnets", zone, role, "cidr");
 
-/** The schema's default. */
 const unsetRange = "10.244.0.0/16";
 
 interface Subnet {

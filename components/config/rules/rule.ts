@@ -20,7 +20,6 @@ export type Settings = StackConfig &
 
 /** What the schema accepts of a config, with defaults. Refused values are missing, and so are the values that contain them. */
 interface AcceptedSettings {
-  /** Some of `Settings`. */
   readonly settings: object;
   /** Accepted fields of each pool, in the order of the stack file. */
   readonly pools: readonly object[];
@@ -95,6 +94,9 @@ export function rule<K extends keyof Settings>(
   return ({ settings }, lock) => (hasSettings(settings, reads) ? check(settings, lock) : []);
 }
 
+/** Path of a setting in the stack file. */
+export const key = (path: string): string => `config.fenestra:${path}`;
+
 /** A setting that only the named cloud has: refused where it is given in a stack of another one, never ignored. */
 export function elsewhere(
   owner: Cloud,
@@ -106,6 +108,11 @@ export function elsewhere(
   return owner === cloud || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
     ? []
     : refuse(path, value, `is a setting of ${cloudFacts[owner].words.title}`, allowed);
+}
+
+/** Values that are there before, each refused at its place. */
+export function repeated(values: readonly string[], path: (index: number) => string, allowed: string): readonly Problem[] {
+  return values.flatMap((value, index) => (values.indexOf(value) === index ? [] : refuse(path(index), value, "is listed twice", allowed)));
 }
 
 /** A rule on something that only the named cloud has. */

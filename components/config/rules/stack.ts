@@ -4,9 +4,7 @@ import { selectableVersions } from "../../model/releases.ts";
 import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
-import { elsewhere, only, type Rules, rule } from "./rule.ts";
-
-const key = (path: string): string => `config.fenestra:${path}`;
+import { elsewhere, key, only, type Rules, repeated, rule } from "./rule.ts";
 
 /** Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add theirs. */
 const mostTags = 40;
@@ -181,10 +179,6 @@ export const stackRules: Rules = {
     }),
   ),
   encryptionKeys: rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
-    keys.flatMap((value, index): readonly Problem[] =>
-      keys.indexOf(value) === index
-        ? []
-        : refuse(`config.fenestra:secretsEncryption.keys[${index}]`, value, "is listed twice", "each key once"),
-    ),
+    repeated(keys, (index) => key(`secretsEncryption.keys[${index}]`), "each key once"),
   ),
 };

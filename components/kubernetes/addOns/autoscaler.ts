@@ -103,24 +103,20 @@ function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "c
       // With the host's network the cluster's names would not resolve otherwise.
       dnsPolicy: "ClusterFirstWithHostNet",
       priorityClassName: "system-cluster-critical",
-      serviceAccountName: account.name,
-      containers: [
-        {
-          name: account.name,
-          image: image(spec, "registry.k8s.io/autoscaling/cluster-autoscaler"),
-          command: ["./cluster-autoscaler"],
-          args: [
-            ...args,
-            ...limitFlags(spec.addons),
-            ...commonFlags,
-            ...[...groupLabels, spec.facts.zones.label].map((label) => `--balancing-ignore-label=${label}`),
-          ],
-          env,
-          livenessProbe: { httpGet: { path: "/health-check", port: 8085 }, initialDelaySeconds: 30 },
-          resources: small("100m", "300Mi", "1Gi"),
-          ...(secret ? { volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }] } : {}),
-        },
-      ],
+      container: {
+        image: image(spec, "registry.k8s.io/autoscaling/cluster-autoscaler"),
+        command: ["./cluster-autoscaler"],
+        args: [
+          ...args,
+          ...limitFlags(spec.addons),
+          ...commonFlags,
+          ...[...groupLabels, spec.facts.zones.label].map((label) => `--balancing-ignore-label=${label}`),
+        ],
+        env,
+        livenessProbe: { httpGet: { path: "/health-check", port: 8085 }, initialDelaySeconds: 30 },
+        resources: small("100m", "300Mi", "1Gi"),
+        ...(secret ? { volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }] } : {}),
+      },
       ...(secret ? { volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }] } : {}),
     }),
   ];

@@ -26,8 +26,6 @@ interface CloudValues {
 }
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
-const nodeManager: Account = { name: "cloud-node-manager", namespace: "kube-system" };
-const windowsNodeManager: Account = { name: "cloud-node-manager-windows", namespace: "kube-system" };
 
 /** Secret with the file that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
 export const cloudConfigSecret = "azure-cloud-provider";
@@ -73,115 +71,8 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
   });
 }
 
-/** Azure's controllers: one for load balancers and node life cycle, and one per node that initialises it from the metadata service. */
-function azureCloudControllerManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name" | "windows">,
-  values: CloudValues,
-): readonly Manifest[] {
-  if (values.azureCloudConfig === undefined) throw new RangeError("the cloud controller on Azure needs a cloud configuration");
-  const windows = spec.windows.length > 0;
-  return [
-    {
-      apiVersion: "v1",
-      kind: "Secret",
-      metadata: { name: cloudConfigSecret, namespace: "kube-system" },
-      stringData: { "cloud-config": values.azureCloudConfig },
-    },
-    serviceAccount(controller),
-    ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
-    readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
-    controllerDaemonSet(spec, values.nodeEndpoint),
-    serviceAccount(nodeManager),
-    ...clusterRights(nodeManager, "fenestra:cloud-node-manager", nodeManagerRules),
-    linuxNodeManager(spec, values.nodeEndpoint),
-    ...(windows
-      ? [
-          serviceAccount(windowsNodeManager),
-          ...clusterRights(windowsNodeManager, "fenestra:cloud-node-manager-windows", nodeManagerRules),
-          windowsNodeManagerDaemonSet(spec, values.nodeEndpoint),
-        ]
-      : []),
-  ];
-}
-
-const nodeManagerRules = [rule("", ["nodes"], ["get", "list", "watch", "update", "patch"]), rule("", ["nodes/status"], ["patch"])];
-
-function controllerDaemonSet(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">, nodeEndpoint: Text): Manifest {
-  return daemonSet(controller, {
-    ...onControlPlane,
-    hostNetwork: true,
-    dnsPolicy: "Default",
-    priorityClassName: "system-cluster-critical",
-    serviceAccountName: controller.name,
-    containers: [
-      {
-        name: controller.name,
-        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager"),
-        command: ["cloud-controller-manager"],
-        args: [
-          "--cloud-provider=azure",
-          // As a file, since the watcher of a Secret lists those of all namespaces (cmd/cloud-controller-manager/app/dynamic).
-          "--cloud-config=/etc/azure/cloud-config",
-          "--enable-dynamic-reloading=true",
-          `--cluster-name=${spec.name}`,
-          `--cluster-cidr=${spec.kubernetes.podCidr}`,
-          "--allocate-node-cidrs=false",
-          "--configure-cloud-routes=false",
-          // Nodes are initialised by the node managers, which need no rights in Azure.
-          "--controllers=*,-cloud-node",
-          "--leader-elect=true",
-          "--secure-port=10268",
-          "--v=2",
-        ],
-        env: apiByName(nodeEndpoint),
-        volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }],
-        livenessProbe: { httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" }, initialDelaySeconds: 20, timeoutSeconds: 5 },
-        resources: small("100m", "128Mi", "2Gi"),
-      },
-    ],
-    volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }],
-  });
-}
-
-function linuxNodeManager(spec: ImageSource, nodeEndpoint: Text): Manifest {
-  return daemonSet(nodeManager, {
-    nodeSelector: linuxOnly,
-    tolerations: everyTaint,
-    hostNetwork: true,
-    priorityClassName: "system-node-critical",
-    serviceAccountName: nodeManager.name,
-    containers: [
-      {
-        name: nodeManager.name,
-        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager"),
-        command: ["cloud-node-manager"],
-        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2"],
-        env: [nodeName, ...apiByName(nodeEndpoint)],
-        resources: small("50m", "50Mi", "512Mi"),
-      },
-    ],
-  });
-}
-
-/** As HostProcess pod, since an ordinary Windows pod cannot reach the metadata service (kubernetes-sigs/cloud-provider-azure PR#3283). */
-function windowsNodeManagerDaemonSet(spec: ImageSource, nodeEndpoint: Text): Manifest {
-  return daemonSet(windowsNodeManager, {
-    ...hostProcessPod,
-    serviceAccountName: windowsNodeManager.name,
-    containers: [
-      {
-        name: windowsNodeManager.name,
-        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager", "windows"),
-        command: ["cloud-node-manager.exe"],
-        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2"],
-        env: [nodeName, ...apiByName(nodeEndpoint)],
-        resources: small("50m", "50Mi", "512Mi"),
-      },
-    ],
-  });
-}
-
-const account: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
+/** What the controller of either cloud has, whatever its program. */
+const onMachine = { ...onControlPlane, hostNetwork: true, dnsPolicy: "Default", priorityClassName: "system-cluster-critical" };
 
 export const cloudController: AddOnEntry = {
   name: "cloud-controller",
@@ -191,44 +82,107 @@ export const cloudController: AddOnEntry = {
   manifests: cloudControllerManifests,
 };
 
-/** The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for Services. */
+/**
+ * The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for Services. It is on the host's
+ * network, because it runs before the pod network and because the machines of AWS answer metadata requests at one hop only.
+ */
 function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
-  values: CloudValues,
+  { nodeEndpoint, azureCloudConfig: configuration }: CloudValues,
 ): readonly Manifest[] {
-  if (spec.cloud === "azure") return azureCloudControllerManifests(spec, values);
+  const azure = spec.cloud === "azure";
+  if (azure && configuration === undefined) throw new RangeError("the cloud controller on Azure needs a cloud configuration");
   return [
-    serviceAccount(account),
-    ...clusterRights(account, "system:cloud-controller-manager", cloudControllerRules),
+    ...(configuration === undefined ? [] : [cloudConfigManifest(configuration)]),
+    serviceAccount(controller),
+    ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
     // Without it the program prints its usage and exits, while the rollout already counts as done.
-    readsAuthentication(account, "cloud-controller-manager:apiserver-authentication-reader"),
-    awsCloudController(spec, values.nodeEndpoint),
+    readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
+    azure ? azureController(spec, nodeEndpoint) : awsController(spec, nodeEndpoint),
+    ...(azure ? nodeManager(spec, "linux", nodeEndpoint) : []),
+    ...(azure && spec.windows.length > 0 ? nodeManager(spec, "windows", nodeEndpoint) : []),
   ];
 }
 
-/** Host network, because it runs before the pod network and because the machines answer metadata requests at one hop only. */
-function awsCloudController(spec: Pick<ClusterSpec, "artifacts" | "name">, nodeEndpoint: Text): Manifest {
-  return daemonSet(account, {
-    ...onControlPlane,
-    hostNetwork: true,
-    dnsPolicy: "Default",
-    priorityClassName: "system-cluster-critical",
-    serviceAccountName: account.name,
-    containers: [
-      {
-        name: account.name,
-        image: image(spec, "registry.k8s.io/provider-aws/cloud-controller-manager"),
-        args: [
-          "--cloud-provider=aws",
-          `--cluster-name=${spec.name}`,
-          "--leader-elect=true",
-          "--allocate-node-cidrs=false",
-          "--configure-cloud-routes=false",
-          "--v=2",
-        ],
-        env: apiByName(nodeEndpoint),
-        resources: small("100m", "64Mi", "512Mi"),
-      },
-    ],
+function awsController(spec: Pick<ClusterSpec, "artifacts" | "name">, nodeEndpoint: Text): Manifest {
+  return daemonSet(controller, {
+    ...onMachine,
+    container: {
+      image: image(spec, "registry.k8s.io/provider-aws/cloud-controller-manager"),
+      args: [
+        "--cloud-provider=aws",
+        `--cluster-name=${spec.name}`,
+        "--leader-elect=true",
+        "--allocate-node-cidrs=false",
+        "--configure-cloud-routes=false",
+        "--v=2",
+      ],
+      env: apiByName(nodeEndpoint),
+      resources: small("100m", "64Mi", "512Mi"),
+    },
   });
+}
+
+const cloudConfigManifest = (configuration: Text): Manifest => ({
+  apiVersion: "v1",
+  kind: "Secret",
+  metadata: { name: cloudConfigSecret, namespace: "kube-system" },
+  stringData: { "cloud-config": configuration },
+});
+
+function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">, nodeEndpoint: Text): Manifest {
+  return daemonSet(controller, {
+    ...onMachine,
+    container: {
+      image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-controller-manager"),
+      command: ["cloud-controller-manager"],
+      args: [
+        "--cloud-provider=azure",
+        // As a file, since the watcher of a Secret lists those of all namespaces (cmd/cloud-controller-manager/app/dynamic).
+        "--cloud-config=/etc/azure/cloud-config",
+        "--enable-dynamic-reloading=true",
+        `--cluster-name=${spec.name}`,
+        `--cluster-cidr=${spec.kubernetes.podCidr}`,
+        "--allocate-node-cidrs=false",
+        "--configure-cloud-routes=false",
+        // Nodes are initialised by the node managers, which need no rights in Azure.
+        "--controllers=*,-cloud-node",
+        "--leader-elect=true",
+        "--secure-port=10268",
+        "--v=2",
+      ],
+      env: apiByName(nodeEndpoint),
+      volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }],
+      livenessProbe: { httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" }, initialDelaySeconds: 20, timeoutSeconds: 5 },
+      resources: small("100m", "128Mi", "2Gi"),
+    },
+    volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }],
+  });
+}
+
+/**
+ * Initialises the nodes of a system from the metadata service, one pod on each. On Windows as HostProcess pod, since an ordinary one cannot
+ * reach that service (kubernetes-sigs/cloud-provider-azure PR#3283).
+ */
+function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: Text): readonly Manifest[] {
+  const linux = os === "linux";
+  const account: Account = { name: linux ? "cloud-node-manager" : "cloud-node-manager-windows", namespace: "kube-system" };
+  const onLinux = { nodeSelector: linuxOnly, tolerations: everyTaint, hostNetwork: true, priorityClassName: "system-node-critical" };
+  return [
+    serviceAccount(account),
+    ...clusterRights(account, `fenestra:${account.name}`, [
+      rule("", ["nodes"], ["get", "list", "watch", "update", "patch"]),
+      rule("", ["nodes/status"], ["patch"]),
+    ]),
+    daemonSet(account, {
+      ...(linux ? onLinux : hostProcessPod),
+      container: {
+        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager", os),
+        command: [linux ? "cloud-node-manager" : "cloud-node-manager.exe"],
+        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2"],
+        env: [nodeName, ...apiByName(nodeEndpoint)],
+        resources: small("50m", "50Mi", "512Mi"),
+      },
+    }),
+  ];
 }

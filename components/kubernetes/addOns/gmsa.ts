@@ -6,7 +6,7 @@ import { usesAccount } from "../guardRails/cel.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { type Account, clusterRights, rule, serviceAccount } from "../rights.ts";
-import { httpsService, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
+import { customResource, httpsService, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
 
@@ -64,43 +64,26 @@ function gmsaManifests(
   ];
 }
 
-const definition: Manifest = {
-  apiVersion: "apiextensions.k8s.io/v1",
-  kind: "CustomResourceDefinition",
-  metadata: {
-    name: "gmsacredentialspecs.windows.k8s.io",
-    // The API server takes no definition in a group of Kubernetes' own without a reference to its approval.
-    annotations: {
-      "api-approved.kubernetes.io": "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa",
+const definition = customResource(
+  {
+    group: "windows.k8s.io",
+    kind: "GMSACredentialSpec",
+    plural: "gmsacredentialspecs",
+    scope: "Cluster",
+    approval: "https://github.com/kubernetes/enhancements/tree/master/keps/sig-windows/689-windows-gmsa",
+  },
+  {
+    required: ["credspec"],
+    properties: {
+      credspec: {
+        type: "object",
+        description: "Content of a credential specification file.",
+        // The SDK's spelling; the provider sends it with hyphens.
+        x_kubernetes_preserve_unknown_fields: true,
+      },
     },
   },
-  spec: {
-    group: "windows.k8s.io",
-    scope: "Cluster",
-    names: { kind: "GMSACredentialSpec", plural: "gmsacredentialspecs", singular: "gmsacredentialspec" },
-    versions: [
-      {
-        name: "v1",
-        served: true,
-        storage: true,
-        schema: {
-          openAPIV3Schema: {
-            type: "object",
-            required: ["credspec"],
-            properties: {
-              credspec: {
-                type: "object",
-                description: "Content of a credential specification file.",
-                // The SDK's spelling; the provider sends it with hyphens.
-                x_kubernetes_preserve_unknown_fields: true,
-              },
-            },
-          },
-        },
-      },
-    ],
-  },
-};
+);
 
 /** How a node that has not joined the domain fetches an account. */
 export interface PluginHost {
@@ -175,24 +158,20 @@ function webhook(spec: ImageSource): readonly Manifest[] {
   return replicated(account, 2, {
     ...onControlPlane,
     priorityClassName: "system-cluster-critical",
-    serviceAccountName: account.name,
-    containers: [
-      {
-        name: account.name,
-        image: image(spec, "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook"),
-        args: ["--cert-reload=true"],
-        env: [
-          { name: "TLS_KEY", value: "/tls/tls.key" },
-          { name: "TLS_CRT", value: "/tls/tls.crt" },
-          { name: "HTTPS_PORT", value: "8443" },
-        ],
-        ports: [{ name: "https", containerPort: 8443 }],
-        readinessProbe: { httpGet: { path: "/health", port: "https", scheme: "HTTPS" } },
-        securityContext: unprivileged(65532),
-        volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
-        resources: small("10m", "32Mi", "128Mi"),
-      },
-    ],
+    container: {
+      image: image(spec, "registry.k8s.io/gmsa-webhook/k8s-gmsa-webhook"),
+      args: ["--cert-reload=true"],
+      env: [
+        { name: "TLS_KEY", value: "/tls/tls.key" },
+        { name: "TLS_CRT", value: "/tls/tls.crt" },
+        { name: "HTTPS_PORT", value: "8443" },
+      ],
+      ports: [{ name: "https", containerPort: 8443 }],
+      readinessProbe: { httpGet: { path: "/health", port: "https", scheme: "HTTPS" } },
+      securityContext: unprivileged(65532),
+      volumeMounts: [{ name: "tls", mountPath: "/tls", readOnly: true }],
+      resources: small("10m", "32Mi", "128Mi"),
+    },
     volumes: [{ name: "tls", secret: { secretName: certificateSecret } }],
   });
 }

@@ -7,12 +7,10 @@ import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { tokenFacts } from "../../model/workloadIdentity.ts";
 
-/** Variable with the value of a header. */
 export function headerVariable(index: number): string {
   return `HEADER_${index}`;
 }
 
-/** The value of a variable. */
 function variable(name: string): string {
   return `\${env:${name}}`;
 }
@@ -26,7 +24,6 @@ interface Destination {
   /** How requests are signed; none with headers alone. */
   readonly extension?: { readonly name: string; readonly settings: object };
   readonly exporter: object;
-  /** Bytes of a request. */
   readonly batch: { readonly min_size: number; readonly max_size: number };
   /** What the destination needs done to a record, by the processors' names. */
   readonly processors?: Readonly<Record<string, object>>;

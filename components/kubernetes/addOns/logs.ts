@@ -88,6 +88,7 @@ function containerParts(
   identity: LogIdentity | undefined,
 ): ContainerParts {
   const headers = otlp?.headers ?? [];
+  const token = { audience: tokenFacts[spec.cloud].audience, expirationSeconds: identityTokenSeconds, path: "token" };
   const limit = collectorMebibytes.container[collector === "windows" ? "windows" : "linux"];
   return {
     env: [
@@ -96,23 +97,7 @@ function containerParts(
       ...headers.map(({ secret, key }, index) => ({ name: headerVariable(index), valueFrom: { secretKeyRef: { name: secret, key } } })),
       ...Object.entries(identity ?? {}).map(([name, value]) => ({ name, value })),
     ],
-    token:
-      identity === undefined
-        ? undefined
-        : {
-            name: "identity",
-            projected: {
-              sources: [
-                {
-                  serviceAccountToken: {
-                    audience: tokenFacts[spec.cloud].audience,
-                    expirationSeconds: identityTokenSeconds,
-                    path: "token",
-                  },
-                },
-              ],
-            },
-          },
+    token: identity === undefined ? undefined : { name: "identity", projected: { sources: [{ serviceAccountToken: token }] } },
     resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: `${limit}Mi` } },
   };
 }

@@ -64,27 +64,23 @@ function workload(spec: ImageSource): Manifest {
   return deployment(account, 1, {
     ...onAnyLinux,
     priorityClassName: "system-cluster-critical",
-    serviceAccountName: account.name,
-    containers: [
-      {
-        name: account.name,
-        image: image(spec, "registry.k8s.io/metrics-server/metrics-server"),
-        args: [
-          "--secure-port=10250",
-          "--cert-dir=/tmp",
-          "--kubelet-certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
-          "--kubelet-preferred-address-types=InternalIP",
-          "--kubelet-use-node-status-port",
-          "--metric-resolution=15s",
-        ],
-        ports: [{ name: "https", containerPort: 10250 }],
-        livenessProbe: { httpGet: { path: "/livez", port: "https", scheme: "HTTPS" }, periodSeconds: 10 },
-        readinessProbe: { httpGet: { path: "/readyz", port: "https", scheme: "HTTPS" }, periodSeconds: 10, initialDelaySeconds: 20 },
-        securityContext: unprivileged(1000),
-        volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
-        resources: small("100m", "200Mi", "512Mi"),
-      },
-    ],
+    container: {
+      image: image(spec, "registry.k8s.io/metrics-server/metrics-server"),
+      args: [
+        "--secure-port=10250",
+        "--cert-dir=/tmp",
+        "--kubelet-certificate-authority=/var/run/secrets/kubernetes.io/serviceaccount/ca.crt",
+        "--kubelet-preferred-address-types=InternalIP",
+        "--kubelet-use-node-status-port",
+        "--metric-resolution=15s",
+      ],
+      ports: [{ name: "https", containerPort: 10250 }],
+      livenessProbe: { httpGet: { path: "/livez", port: "https", scheme: "HTTPS" }, periodSeconds: 10 },
+      readinessProbe: { httpGet: { path: "/readyz", port: "https", scheme: "HTTPS" }, periodSeconds: 10, initialDelaySeconds: 20 },
+      securityContext: unprivileged(1000),
+      volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
+      resources: small("100m", "200Mi", "512Mi"),
+    },
     volumes: [{ name: "tmp", emptyDir: {} }],
   });
 }

@@ -26,24 +26,20 @@ function manifests(spec: ImageSource): readonly Manifest[] {
       tolerations: everyTaint,
       hostNetwork: true,
       priorityClassName: "system-node-critical",
-      serviceAccountName: account.name,
-      containers: [
-        {
-          name: account.name,
-          image: image(spec, "registry.k8s.io/networking/kube-network-policies"),
-          command: ["/bin/netpol"],
-          // Its metrics would be open on every address of the node.
-          args: ["--hostname-override=$(NODE_NAME)", "--metrics-bind-address=127.0.0.1:10263", "--v=1"],
-          env: [nodeName],
-          resources: small("100m", "50Mi", "512Mi"),
-          securityContext: { privileged: true },
-          // The runtime tells the address of a pod before its containers start, the API only afterwards.
-          volumeMounts: [
-            { name: "nri", mountPath: "/var/run/nri" },
-            { name: "netns", mountPath: "/var/run/netns", mountPropagation: "HostToContainer" },
-          ],
-        },
-      ],
+      container: {
+        image: image(spec, "registry.k8s.io/networking/kube-network-policies"),
+        command: ["/bin/netpol"],
+        // Its metrics would be open on every address of the node.
+        args: ["--hostname-override=$(NODE_NAME)", "--metrics-bind-address=127.0.0.1:10263", "--v=1"],
+        env: [nodeName],
+        resources: small("100m", "50Mi", "512Mi"),
+        securityContext: { privileged: true },
+        // The runtime tells the address of a pod before its containers start, the API only afterwards.
+        volumeMounts: [
+          { name: "nri", mountPath: "/var/run/nri" },
+          { name: "netns", mountPath: "/var/run/netns", mountPropagation: "HostToContainer" },
+        ],
+      },
       volumes: [hostPath("nri", "/var/run/nri", "DirectoryOrCreate"), hostPath("netns", "/var/run/netns", "DirectoryOrCreate")],
     }),
   ];

@@ -62,25 +62,21 @@ function linuxDetector(spec: ImageSource): Manifest {
   return daemonSet(linux, {
     nodeSelector: linuxOnly,
     tolerations: everyTaint,
-    serviceAccountName: linux.name,
-    containers: [
-      {
-        name: linux.name,
-        image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector"),
-        command: [
-          "/node-problem-detector",
-          "--logtostderr",
-          "--config.system-log-monitor=/config/kernel-monitor.json,/config/readonly-monitor.json",
-        ],
-        env: [nodeName],
-        securityContext: { privileged: true },
-        volumeMounts: [
-          { name: "log", mountPath: "/var/log", readOnly: true },
-          { name: "kmsg", mountPath: "/dev/kmsg", readOnly: true },
-        ],
-        resources: small("10m", "80Mi", "160Mi"),
-      },
-    ],
+    container: {
+      image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector"),
+      command: [
+        "/node-problem-detector",
+        "--logtostderr",
+        "--config.system-log-monitor=/config/kernel-monitor.json,/config/readonly-monitor.json",
+      ],
+      env: [nodeName],
+      securityContext: { privileged: true },
+      volumeMounts: [
+        { name: "log", mountPath: "/var/log", readOnly: true },
+        { name: "kmsg", mountPath: "/dev/kmsg", readOnly: true },
+      ],
+      resources: small("10m", "80Mi", "160Mi"),
+    },
     volumes: [hostPath("log", "/var/log", "Directory"), hostPath("kmsg", "/dev/kmsg", "CharDevice")],
   });
 }
@@ -118,8 +114,7 @@ function windowsConfiguration(): Manifest {
 
 function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
   const folder = "C:\\config";
-  const container: Container = {
-    name: windows.name,
+  const container: Omit<Container, "name"> = {
     image: image(spec, "registry.k8s.io/node-problem-detector/node-problem-detector-windows", "windows"),
     command: ["node-problem-detector.exe"],
     args: [
@@ -133,8 +128,7 @@ function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
   return daemonSet(windows, {
     ...hostProcessPod,
     affinity: onNodesThat({ key: buildLabel, operator: "NotIn", values: [withoutDetector.build] }),
-    serviceAccountName: windows.name,
-    containers: [container],
+    container,
     volumes: [{ name: "config", configMap: { name: "node-problem-detector-windows" } }],
   });
 }

@@ -3,6 +3,7 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { administratorsGroup, signInPrefix } from "../../model/signIn.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import type { Manifest } from "../manifest.ts";
+import { clusterBinding } from "../rights.ts";
 
 export const signIn: AddOnEntry = { name: "sign-in", after: [], manifests: signInManifests };
 
@@ -15,26 +16,20 @@ export function signInManifests({
   kubeconfigGeneration,
 }: Pick<ClusterSpec, "signIn" | "kubeconfigGeneration">): readonly Manifest[] {
   return [
-    bound("fenestra:administrators", "cluster-admin", [administratorsGroup(kubeconfigGeneration)]),
+    clusterBinding("fenestra:administrators", "cluster-admin", [member(administratorsGroup(kubeconfigGeneration))]),
     ...signIn.flatMap((issuer) =>
       Object.entries(issuer.roles).map(([role, groups]) =>
-        bound(
+        clusterBinding(
           `fenestra:sign-in:${issuer.name}:${nameOf(role)}`,
           role,
-          groups.map((group) => `${signInPrefix(issuer)}${group}`),
+          groups.map((group) => member(`${signInPrefix(issuer)}${group}`)),
         ),
       ),
     ),
   ];
 }
 
-const bound = (name: string, role: string, groups: readonly string[]): Manifest => ({
-  apiVersion: "rbac.authorization.k8s.io/v1",
-  kind: "ClusterRoleBinding",
-  metadata: { name },
-  roleRef: { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role },
-  subjects: groups.map((group) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group })),
-});
+const member = (group: string) => ({ apiGroup: "rbac.authorization.k8s.io", kind: "Group", name: group });
 
 /** A role as a part of a name; one that a path segment cannot hold, by its digest (kubernetes/kubernetes, path.ValidatePathSegmentName). */
 function nameOf(role: string): string {

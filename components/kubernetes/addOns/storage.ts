@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { type ImageSource, image } from "../images.ts";
+import { image } from "../images.ts";
 import { rule } from "../rights.ts";
 import { nodeName, small } from "../workload.ts";
 import { cloudController } from "./cloudController.ts";
@@ -17,13 +17,16 @@ export const storage: AddOnEntry = {
   manifests: (spec, { nodeEndpoint }) => csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint),
 };
 
-const driverImage = (spec: ImageSource, os: "linux" | "windows"): string =>
-  image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", os);
 const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
 const nodeEnvironment = { ...nodeName, name: "CSI_NODE_NAME" };
 
 function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "region" | "tags">): CsiDriver {
+  const plugin = {
+    name: "ebs-plugin",
+    image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver"),
+    resources: small("10m", "40Mi", "256Mi"),
+  };
   return {
     name: driverName,
     prefix: "ebs-csi",
@@ -32,8 +35,7 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
     object: { ...diskDriver, nodeAllocatableUpdatePeriodSeconds: 10 },
     controller: {
       plugin: {
-        name: "ebs-plugin",
-        image: driverImage(spec, "linux"),
+        ...plugin,
         args: [
           "controller",
           "--endpoint=unix:///csi/csi.sock",
@@ -45,7 +47,6 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
           ...logging,
         ],
         env: [{ name: "AWS_REGION", value: spec.region }, nodeEnvironment],
-        resources: small("10m", "40Mi", "256Mi"),
       },
       healthPort: 9808,
     },
@@ -53,8 +54,7 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
       // It takes its facts from the Node: a pod cannot reach the metadata service. That source knows of no disk but the pods', so the
       // system disk is reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
       plugin: {
-        name: "ebs-plugin",
-        image: driverImage(spec, "linux"),
+        ...plugin,
         args: [
           "node",
           "--endpoint=unix:///csi/csi.sock",
@@ -64,19 +64,17 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
           ...logging,
         ],
         env: [nodeEnvironment],
-        resources: small("10m", "40Mi", "256Mi"),
       },
       hostNetwork: false,
       healthPort: 9808,
     },
     windows: {
       plugin: (endpoint) => ({
-        name: "ebs-plugin",
-        image: driverImage(spec, "windows"),
+        ...plugin,
+        image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", "windows"),
         command: ["aws-ebs-csi-driver.exe"],
         args: ["node", `--endpoint=${endpoint}`, "--windows-host-process=true", ...logging],
         env: [nodeEnvironment],
-        resources: small("10m", "40Mi", "256Mi"),
       }),
     },
     nodeRules: diskNodeRules,
@@ -96,6 +94,7 @@ const nodeFromLabels = "--get-node-info-from-labels=true";
 
 /** The Azure Disk driver of a cluster. The cloud controller's Secret names the subscription. */
 function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDriver {
+  const plugin = { name: "azuredisk", image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi") };
   return {
     name: azureDriverName,
     prefix: "csi-azuredisk",
@@ -103,8 +102,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
     object: diskDriver,
     controller: {
       plugin: {
-        name: "azuredisk",
-        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
+        ...plugin,
         args: [
           "--v=5",
           "--endpoint=unix:///csi/csi.sock",
@@ -123,8 +121,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
     },
     linux: {
       plugin: {
-        name: "azuredisk",
-        image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi"),
+        ...plugin,
         args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--allow-empty-cloud-config=true", nodeFromLabels],
         env: [azureNodeEnvironment],
         // mkfs and fsck of large disks.
@@ -135,7 +132,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
     },
     windows: {
       plugin: (endpoint) => ({
-        name: "azuredisk",
+        ...plugin,
         image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", "windows"),
         command: ["azurediskplugin.exe"],
         args: [

@@ -1,10 +1,9 @@
-import type * as kubernetes from "@pulumi/kubernetes";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
-import type { Manifest, Plain, PolicyRule } from "../manifest.ts";
+import type { Manifest, PolicyRule, Schema } from "../manifest.ts";
 import { type Account, clusterRights, leaseRules, namespaceRights, rule, serviceAccount } from "../rights.ts";
-import { controllerReplicas, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
+import { controllerReplicas, customResource, onControlPlane, replicated, small, unprivileged } from "../workload.ts";
 import { networking } from "./networking.ts";
 
 const account: Account = { name: "snapshot-controller", namespace: "kube-system" };
@@ -12,7 +11,7 @@ const group = "snapshot.storage.k8s.io";
 
 /**
  * Snapshots of volumes: the definitions, and the controller that binds a snapshot to what the driver of the disks has made. The driver's
- * sidecar is beside its controller (csiPods.ts), and waits for no definition, so this comes first.
+ * sidecar is beside its controller (csi.ts), and waits for no definition, so this comes first.
  */
 export const volumeSnapshots: AddOnEntry = {
   name: "volume-snapshots",
@@ -26,8 +25,6 @@ export const volumeSnapshots: AddOnEntry = {
     ...controller(spec),
   ],
 };
-
-type Schema = Plain<kubernetes.types.input.apiextensions.v1.JSONSchemaProps>;
 
 const text: Schema = { type: "string" };
 const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({ type: "object", properties, required });
@@ -97,30 +94,8 @@ const definitions: readonly Manifest[] = [
 ];
 
 function definition(kind: string, ending: string, scope: "Cluster" | "Namespaced", schema: Schema): Manifest {
-  const plural = `${kind.toLowerCase()}${ending}`;
-  return {
-    apiVersion: "apiextensions.k8s.io/v1",
-    kind: "CustomResourceDefinition",
-    metadata: {
-      name: `${plural}.${group}`,
-      // The API server takes no definition in a group of Kubernetes' own without a reference to its approval.
-      annotations: { "api-approved.kubernetes.io": "https://github.com/kubernetes-csi/external-snapshotter/pull/814" },
-    },
-    spec: {
-      group,
-      scope,
-      names: { kind, plural, singular: kind.toLowerCase() },
-      versions: [
-        {
-          name: "v1",
-          served: true,
-          storage: true,
-          ...(schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {}),
-          schema: { openAPIV3Schema: { type: "object", ...schema } },
-        },
-      ],
-    },
-  };
+  const approval = "https://github.com/kubernetes-csi/external-snapshotter/pull/814";
+  return customResource({ group, kind, plural: `${kind.toLowerCase()}${ending}`, scope, approval }, schema);
 }
 
 /** kubernetes-csi/external-snapshotter: deploy/kubernetes/snapshot-controller. */
@@ -145,15 +120,11 @@ function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane">): read
   return replicated(account, controllerReplicas(spec), {
     ...onControlPlane,
     priorityClassName: "system-cluster-critical",
-    serviceAccountName: account.name,
-    containers: [
-      {
-        name: account.name,
-        image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
-        args: ["--leader-election=true", "--v=2"],
-        securityContext: unprivileged(65534),
-        resources: small("10m", "20Mi", "256Mi"),
-      },
-    ],
+    container: {
+      image: image(spec, "registry.k8s.io/sig-storage/snapshot-controller"),
+      args: ["--leader-election=true", "--v=2"],
+      securityContext: unprivileged(65534),
+      resources: small("10m", "20Mi", "256Mi"),
+    },
   });
 }

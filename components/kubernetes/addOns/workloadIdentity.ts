@@ -1,9 +1,8 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { requireMinorFacts } from "../../model/releases.ts";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { meansWindows, text } from "../guardRails/cel.ts";
-import { mutationManifests } from "../guardRails/policy.ts";
+import { changesPods, mutationManifests, withoutMutation } from "../guardRails/policy.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
 /** Variables of the pods of service accounts, by `namespace/name`. */
@@ -26,11 +25,6 @@ function accounts({ serviceAccounts, sample }: NonNullable<ClusterSpec["workload
   return [...serviceAccounts, ...(sample ? [sampleAccount] : [])];
 }
 
-/** Whether the cluster's API server can give pods their tokens by itself. */
-function givesTokens(spec: Pick<ClusterSpec, "kubernetes">): boolean {
-  return requireMinorFacts(spec.kubernetes.version).mutatingAdmissionPolicy;
-}
-
 export const workloadIdentity: AddOnEntry = {
   name: "workload-identity",
   after: [],
@@ -50,7 +44,7 @@ export function workloadIdentityManifests(
   environments: Text,
 ): readonly Manifest[] {
   const { workloadIdentity: settings, cloud } = spec;
-  if (settings === undefined || !givesTokens(spec)) return [];
+  if (settings === undefined || !changesPods(spec)) return [];
   const named = accounts(settings);
   if (named.length === 0) return [];
   const { audience, fileVariable } = tokenFacts[cloud];
@@ -105,8 +99,6 @@ export function environmentsExpression(environments: PodEnvironments): string {
 
 /** What a reader of the plan should know: what this version cannot do. */
 export function workloadIdentityFindings(spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">): readonly string[] {
-  if (spec.workloadIdentity === undefined || givesTokens(spec)) return [];
-  return [
-    `Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): pods must mount their tokens for the cloud themselves`,
-  ];
+  if (spec.workloadIdentity === undefined) return [];
+  return withoutMutation(spec, "pods must mount their tokens for the cloud themselves");
 }

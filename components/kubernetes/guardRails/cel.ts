@@ -10,12 +10,10 @@ export function text(value: string): string {
   return JSON.stringify(value);
 }
 
-/** A CEL list of texts. */
 export function texts(values: readonly string[]): string {
   return `[${values.map(text).join(", ")}]`;
 }
 
-/** Says that it is a Windows pod. */
 export function saysWindows(pod: string): string {
   return `has(${pod}.os) && ${pod}.os.name == "windows"`;
 }

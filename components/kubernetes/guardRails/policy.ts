@@ -1,5 +1,6 @@
 import { systemNamespaces } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { requireMinorFacts } from "../../model/releases.ts";
 import type { Manifest, Text } from "../manifest.ts";
 import { text } from "./cel.ts";
 
@@ -52,6 +53,17 @@ export interface Requirement {
 /** Expressions with their names, as the API server takes them. */
 const expressions = (of: Variables) => Object.entries(of).map(([name, expression]) => ({ name, expression }));
 
+/** Whether the cluster's API server can change pods by itself. */
+export function changesPods({ kubernetes }: Pick<ClusterSpec, "kubernetes">): boolean {
+  return requireMinorFacts(kubernetes.version).mutatingAdmissionPolicy;
+}
+
+/** What a reader of the plan should know where it cannot. */
+export function withoutMutation(spec: Pick<ClusterSpec, "kubernetes">, instead: string): readonly string[] {
+  if (changesPods(spec)) return [];
+  return [`Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): ${instead}`];
+}
+
 /** A MutatingAdmissionPolicy on pods, and where it acts. */
 interface Mutation {
   readonly name: string;
@@ -61,7 +73,6 @@ interface Mutation {
   readonly variables: Variables;
   /** Whether it runs again after others that change the pod. */
   readonly reinvocationPolicy: "Never" | "IfNeeded";
-  /** CEL of the patches. */
   readonly patches: string;
   /** Namespaces in which it acts. Default: all. */
   readonly namespaces?: string[];
@@ -93,7 +104,6 @@ export function mutationManifests({ name, namespaces, ...policy }: Mutation): re
   ];
 }
 
-/** The objects of a policy. */
 export function policyManifests(policy: Policy): readonly Manifest[] {
   return [
     {
@@ -123,7 +133,6 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
   ];
 }
 
-/** One check of a policy. */
 interface Check {
   /** CEL that is true when all is well. */
   readonly expression: string;

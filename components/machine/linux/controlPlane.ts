@@ -29,7 +29,6 @@ import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 /** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
 export interface ControlPlanePayloadArgs {
   readonly spec: ControlPlaneSettings;
-  /** Which of the machines this is. */
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
   readonly access: ControlPlaneAccess;

@@ -4,6 +4,7 @@ import type { AuditPolicy } from "../../config/flagSchema.ts";
 import type { IssuerConfig } from "../../config/schema.ts";
 import { systemNamespaces } from "../../model/addOns.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
+import type { Stage } from "../../model/machineParts.ts";
 import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/secretsEncryption.ts";
 import { signInPrefix } from "../../model/signIn.ts";
 import type { PayloadFile } from "../payload.ts";
@@ -11,7 +12,6 @@ import { readScript } from "../script.ts";
 import { rootFile, script } from "./files.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { tsvFile } from "./shell.ts";
-import type { Stage } from "./stage.ts";
 import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
 
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
@@ -51,7 +51,6 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
 
 const healthPaths = ["/healthz", "/livez", "/readyz"] as const;
 
-/** An audit policy of the stack file. */
 export function auditPolicyFile(policy: AuditPolicy): string {
   return yaml({ apiVersion: "audit.k8s.io/v1", kind: "Policy", ...policy });
 }

@@ -1,6 +1,7 @@
 import { stringify } from "yaml";
 import type { Cloud } from "../../config/schema.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import type { Stage } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PoolSpec } from "../../model/pools.ts";
 import { pauseImage } from "../../model/releases.ts";
@@ -15,7 +16,6 @@ import { readScript, secretPatterns, withoutComments } from "../script.ts";
 import { trustFiles } from "../trust.ts";
 import type { MachineEnv } from "./machineEnv.ts";
 import { envFile, shellQuote } from "./shell.ts";
-import type { Stage } from "./stage.ts";
 import { logindDelay, sharedStages, stageScript } from "./stages.ts";
 
 /** Folder of curl's configuration with the login of the mirror. */
@@ -53,7 +53,6 @@ function kubeletUnit(unit: PayloadFile, requiresMount: string | undefined): Payl
   return { ...unit, content: unit.content.replace(line, own) };
 }
 
-/** A systemd unit at its path. */
 export function unitFile(name: string, content: string): PayloadFile {
   return { path: `/etc/systemd/system/${name}`, content };
 }
@@ -66,7 +65,6 @@ export type LinuxFilesArgs = KubeletArgs & {
   readonly requiresMount?: string;
 };
 
-/** The script of a stage at its path. */
 export function stageFile({ name }: Stage): PayloadFile {
   return script(`stages/${name}.sh`, stageScript(name));
 }

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { hasCredentials } from "../../model/credentials.ts";
+import type { Stage } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import type { LinuxPool } from "../../model/pools.ts";
@@ -7,7 +8,6 @@ import type { PayloadFile } from "../payload.ts";
 import { trustFiles } from "../trust.ts";
 import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { tsvFile } from "./shell.ts";
-import type { Stage } from "./stage.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 
 const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({ name, exitCode, reads, mode: "once" });
@@ -84,7 +84,7 @@ export const controlPlaneStages: readonly Stage[] = [
 ];
 
 /** The user's own scripts on a Linux machine, and the annotations that it gives its node. */
-export const userFiles = {
+export const userPaths = {
   before: "/opt/fenestra/own/before.sh",
   after: "/opt/fenestra/own/after.sh",
   patch: "/etc/fenestra/node-patch.json",
@@ -106,8 +106,8 @@ export const linuxWorkerStages: readonly Stage[] = [
 /** The stages of a pool's machines: those of the user's own steps read what there is of them. */
 export function workerStages(pool: LinuxPool): readonly Stage[] {
   const own = {
-    before: pool.beforeJoin === undefined ? [] : [userFiles.before],
-    after: [...(pool.afterJoin === undefined ? [] : [userFiles.after]), ...(annotationPatch(pool) === undefined ? [] : [userFiles.patch])],
+    before: pool.beforeJoin === undefined ? [] : [userPaths.before],
+    after: [...(pool.afterJoin === undefined ? [] : [userPaths.after]), ...(annotationPatch(pool) === undefined ? [] : [userPaths.patch])],
   };
   return linuxWorkerStages.flatMap((stage) => {
     const { name } = stage;

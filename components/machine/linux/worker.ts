@@ -5,13 +5,13 @@ import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timi
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { withTemplates } from "../loginFiles.ts";
-import { fingerprinted, type PayloadFile, type WorkerPayload } from "../payload.ts";
+import { fingerprinted, type WorkerPayload } from "../payload.ts";
 import { bootstrapKubeconfig } from "../placeholders.ts";
-import { annotationPatch } from "../userScripts.ts";
+import { userFiles } from "../userScripts.ts";
 import { artifactTable } from "./artifacts.ts";
 import { commonUnits, linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { stageTable, stageTablePath, userFiles, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
+import { stageTable, stageTablePath, userPaths, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 export interface LinuxWorkerPayloadArgs {
@@ -27,12 +27,10 @@ const daemons = {
 } as const;
 const daemonUnits = Object.keys(daemons);
 
-/** Services of a Linux pool's machines, as systemd names them. */
 export function workerUnits({ cloud }: Pick<NodeSettings, "cloud">): readonly string[] {
   return [...commonUnits(cloud), ...daemonUnits];
 }
 
-/** Payload of a Linux pool's machines. */
 export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArgs): WorkerPayload {
   const env: MachineEnv = {
     ...commonEnv(spec, access.cloud, daemonUnits),
@@ -54,7 +52,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     { path: "/etc/fenestra/artifacts.tsv", content: artifactTable(spec, "linux") },
     ...credentialFiles(spec, "linux", access),
     { path: "/etc/fenestra/bootstrap-kubelet.conf", content: bootstrapKubeconfig() },
-    ...ownStepFiles(pool),
+    ...userFiles(pool, userPaths),
   ]);
   const table = { path: stageTablePath, content: stageTable(stages, files) };
   return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, pool);
@@ -75,14 +73,6 @@ function drainTimes({ facts: { timings } }: Pick<NodeSettings, "facts">, { spot 
     DRAIN_HEARTBEAT: timings.heartbeats && !spot ? heartbeatSeconds : 0,
     NOTICE_PAUSE: noticeSeconds,
   };
-}
-
-function ownStepFiles(pool: LinuxPool): readonly PayloadFile[] {
-  const contents = { before: pool.beforeJoin, after: pool.afterJoin, patch: annotationPatch(pool) };
-  return (["before", "after", "patch"] as const).flatMap((name): PayloadFile[] => {
-    const content = contents[name];
-    return content === undefined ? [] : [{ path: userFiles[name], content }];
-  });
 }
 
 function lifecycleEnv({ lifecycle }: PoolAccess): MachineEnv {

@@ -24,14 +24,8 @@ export function loginData({ credentials }: CloudAccess, configs: readonly Payloa
   return { credentials: { secret: credentials, files: loginFiles("windows", configs), environment: windowsPaths.containerdEnvironment } };
 }
 
-/** Files of the user's own steps. */
-export function userFiles(pool: WindowsPool): readonly PayloadFile[] {
-  const contents = { beforeJoin: pool.beforeJoin, afterJoin: pool.afterJoin, nodePatch: annotationPatch(pool) };
-  return (["beforeJoin", "afterJoin", "nodePatch"] as const).flatMap((name): PayloadFile[] => {
-    const content = contents[name];
-    return content === undefined ? [] : [{ path: windowsPaths[name], content }];
-  });
-}
+/** Where the files of the user's own steps are. */
+export const userPaths = { before: windowsPaths.beforeJoin, after: windowsPaths.afterJoin, patch: windowsPaths.nodePatch } as const;
 
 /** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
 export function userScriptData(pool: WindowsPool) {
@@ -40,9 +34,9 @@ export function userScriptData(pool: WindowsPool) {
   return {
     own: {
       timeZone: pool.timeZone ?? null,
-      before: path(pool.beforeJoin, windowsPaths.beforeJoin),
-      after: path(pool.afterJoin, windowsPaths.afterJoin),
-      patch: path(annotationPatch(pool), windowsPaths.nodePatch),
+      before: path(pool.beforeJoin, userPaths.before),
+      after: path(pool.afterJoin, userPaths.after),
+      patch: path(annotationPatch(pool), userPaths.patch),
     },
   };
 }

@@ -27,7 +27,6 @@ export const serviceLogs = {
 /** What decides whether containerd uses a proxy. */
 type ProxySettings = Pick<NodeSettings, "httpProxy" | "credentials" | "noProxy" | "network" | "kubernetes">;
 
-/** containerd's service. */
 export function containerdService(spec: ProxySettings) {
   return {
     program: windowsPrograms.containerd,

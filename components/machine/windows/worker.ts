@@ -14,7 +14,8 @@ import { bootstrapKubeconfig } from "../placeholders.ts";
 import { registryConfigDir, registryMirrorFiles } from "../registryMirrors.ts";
 import { readScript, secretPatterns } from "../script.ts";
 import { trustFiles } from "../trust.ts";
-import { loginSettings, userFiles } from "./logins.ts";
+import { userFiles } from "../userScripts.ts";
+import { loginSettings, userPaths } from "./logins.ts";
 import { protectedFolders, windowsPaths, windowsPrograms, windowsScript } from "./paths.ts";
 import { networkRepairs } from "./repairs.ts";
 import { kubeProxyProgram, serviceLogs } from "./services.ts";
@@ -131,7 +132,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   return fingerprinted(
     {
       kind: "windows",
-      files: [machine, repairs, secrets, ...withTemplates("windows", configs), ...scripts, ...userFiles(pool)],
+      files: [machine, repairs, secrets, ...withTemplates("windows", configs), ...scripts, ...userFiles(pool, userPaths)],
       entry: windowsPaths.entry,
     },
     pool,

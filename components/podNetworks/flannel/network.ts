@@ -27,7 +27,6 @@ const overlay = {
   networkName: "flannel.4096",
 } as const;
 
-/** Reference of an image of flannel. */
 export function flannelImage(lock: readonly Artifact[], name: keyof typeof releases): string {
   return requireArtifact(lock, { name, version: releases[name], os: "linux" }).url;
 }
