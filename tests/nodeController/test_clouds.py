@@ -61,12 +61,6 @@ class Amazon(unittest.TestCase):
         self.assertEqual((control.id, control.pool), (CONTROL, ""))
         self.assertEqual(listing.pools["c-linux"], Pool("c-linux", 2, "lt-1:2", ("100", "134"), frozenset({WORKER})))
 
-    def test_five_members(self):
-        members = [instance(f"i-{number:017x}", f"10.0.9.{number}") for number in range(1, 7)]
-        empty = "<DescribeAutoScalingGroupsResponse/>"
-        cloud, _ = amazon(lambda form: (200, empty if form["Action"] == "DescribeAutoScalingGroups" else described(*members)))
-        self.assertEqual([each.id[-1] for each in cloud.list(0.0).machines], ["1", "2", "3", "4", "5"])
-
     def test_states(self):
         for ec2, phase, expected in [
             ("pending", "Pending", "starting"),
