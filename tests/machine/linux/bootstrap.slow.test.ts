@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
 import path from "node:path";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
@@ -75,54 +74,29 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const { output, calls } = here.runOrFail(entry);
     const kubelet = calls.filter((call) => /^systemctl .*\bkubelet\.service$/.test(call));
     assert.equal(kubelet[0], "systemctl stop kubelet.service");
+    assert.ok(calls.includes("systemctl enable --now fenestra-drain.service"));
     assert.match(output, /this disk was that of aws:\/\/\/eu-central-1a\/i-0another/);
     assert.doesNotMatch(output, /already done/);
     assert.equal(here.has("/var/lib/kubelet/pki/kubelet-client-current.pem"), false);
     assert.equal(here.read("/var/lib/fenestra/identity.env"), identity);
   });
 
-  it("believes no page instead of the machine's id, and keeps what belongs to the machine", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.write("/var/lib/fenestra/identity.env", identity);
-    here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "this machine's");
-    here.write("/store/page", "<html>busy</html>");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 10, output);
-    assert.match(output, /'<html>busy<\/html>' is not an answer/);
-    const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
-    assert.deepEqual(kept, ["this machine's", identity]);
-  });
-
-  it("throws nothing away for one answer that names another machine", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/var/lib/fenestra/identity.env", identity);
-    here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "this machine's");
-    here.write("/store/address", "10.20.0.9");
-    here.write("/store/page", "i-0fedcba9876543210");
-    here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
-    const { code, output } = here.run(entry);
-    assert.deepEqual([code, /names one machine and then another/.test(output)], [10, true], output);
-    const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
-    assert.deepEqual(kept, ["this machine's", identity]);
-  });
-
-  it("goes on without room for its log, over torn marks, and past a step of the user that leaves a program behind", () => {
-    const here = joiningWorker();
-    // A folder in its place refuses each line, as a full disk does.
-    here.write("/var/log/fenestra/bootstrap.log/x", "");
-    here.write("/var/lib/fenestra/done/os", "\0\0\0\0");
-    here.write("/var/lib/fenestra/done/kubelet/x", "");
-    here.write("/opt/fenestra/own/after.sh", "echo agent; /bin/sleep 300 &");
-    here.write("/etc/fenestra/stages.tsv", here.read("/etc/fenestra/stages.tsv").replace("end\n", "after\t43\t0\tonce\nend\n"));
-    here.writeScript(
-      "/opt/fenestra/stages/after.sh",
-      readFileSync(new URL("../../../components/machine/linux/scripts/stages/after.sh", import.meta.url), "utf8"),
-    );
-    const { output } = here.runOrFail(entry);
-    assert.match(output, /all stages are done/);
-    assert.equal(here.read("/var/log/fenestra/own-after.log"), "agent\n");
-  });
+  for (const [what, page, isFleeting, says] of [
+    ["a page instead of the machine's id", "<html>busy</html>", false, /'<html>busy<\/html>' is not an answer/],
+    ["one answer that names another machine", "i-0fedcba9876543210", true, /names one machine and then another/],
+  ] as const)
+    it(`throws nothing away for ${what}`, () => {
+      const here = joiningWorker();
+      here.write("/var/lib/fenestra/identity.env", identity);
+      here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "this machine's");
+      here.write("/store/page", page);
+      if (isFleeting) here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
+      const { code, output } = here.run(entry);
+      assert.equal(code, 10, output);
+      assert.match(output, says);
+      const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
+      assert.deepEqual(kept, ["this machine's", identity]);
+    });
 
   it("is not done by a table of stages that was cut at the end of a line", () => {
     const here = machine(exampleLinuxWorker(spec));
@@ -162,25 +136,19 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     assert.equal(here.has("/usr/local/bin/kubelet"), false);
   });
 
-  it("leaves a volume alone that holds something else", () => {
-    const here = machine(exampleControlPlane(spec));
-    here.write(`${diskFolder}/formatted`, "xfs\n");
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 20, output);
-    assert.match(output, /holds 'xfs', neither nothing nor ext4/);
-    const formatted = calls.filter((call) => call.startsWith("mkfs"));
-    assert.deepEqual(formatted, []);
-  });
-
-  it("formats nothing that has been written to", () => {
-    const here = machine(exampleControlPlane(spec));
-    here.write(`${diskFolder}/dirty`, "");
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 20, output);
-    assert.match(output, /holds no file system that is known, but it is not empty; it is left alone/);
-    const formatted = calls.filter((call) => call.startsWith("mkfs"));
-    assert.deepEqual(formatted, []);
-  });
+  for (const [what, file, content, says] of [
+    ["holds something else", "formatted", "xfs\n", /holds 'xfs', neither nothing nor ext4/],
+    ["has been written to", "dirty", "", /holds no file system that is known, but it is not empty; it is left alone/],
+  ] as const)
+    it(`formats no volume that ${what}`, () => {
+      const here = machine(exampleControlPlane(spec));
+      here.write(`${diskFolder}/${file}`, content);
+      const { code, output, calls } = here.run(entry);
+      assert.equal(code, 20, output);
+      assert.match(output, says);
+      const formatted = calls.filter((call) => call.startsWith("mkfs"));
+      assert.deepEqual(formatted, []);
+    });
 
   it("grows the file system, starts the kubelet and publishes a join secret that has run out at each boot", () => {
     const here = machine(exampleControlPlane(spec));
@@ -221,13 +189,17 @@ describeOnMachine("bootstrap of a Linux machine", () => {
   });
 
   it("joins with a fresh secret only", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(30));
-    const stale = here.run(entry);
-    assert.equal(stale.code, 40, stale.output);
-    assert.match(stale.output, /the join secret has expired at/);
-    assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
+    const here = joiningWorker();
+    for (const [secret, says] of [
+      ["placeholder", /no join secret has been published yet/],
+      [joinSecret(30), /the join secret has expired at/],
+    ] as const) {
+      here.secret(`${secretPrefix}/join`, secret);
+      const stale = here.run(entry);
+      assert.equal(stale.code, 40, stale.output);
+      assert.match(stale.output, says);
+      assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
+    }
     // The control plane publishes while the worker waits.
     here.write("/store/fresh", joinSecret(3600));
     here.writeScript("/store/on-sleep", `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`);
@@ -262,15 +234,6 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const last = here.runOrFail(entry);
     assert.match(last.output, /bootstrap join: already done/);
     assert.match(here.read("/etc/kubernetes/bootstrap-kubelet.conf"), /"token": "fedcba\.0123456789abcdef"/);
-  });
-
-  it("waits when no secret has been published", () => {
-    const here = machine(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, "placeholder");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 40);
-    assert.match(output, /no join secret has been published yet/);
   });
 
   it("places the keys of Secrets in their order, and refuses to go on where etcd has another one", () => {

@@ -3,8 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
-import { bootedControlPlane as controlPlane, describeOnMachine, machine, spec } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { bootedControlPlane as controlPlane, describeOnMachine, machine, type Sandbox, spec } from "./machine.ts";
 
 describeOnMachine("snapshots of etcd", () => {
   const snapshot = "/opt/fenestra/etcd-snapshot.sh";

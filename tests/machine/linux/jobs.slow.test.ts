@@ -5,15 +5,13 @@ import { exampleLinuxWorker } from "../examples.ts";
 import {
   bootedControlPlane as controlPlane,
   describeOnMachine,
-  entry,
   identity,
-  joiningWorker,
   joinSecret,
   machine,
+  type Sandbox,
   secretPrefix,
   spec,
 } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
 
 function worker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
@@ -307,11 +305,5 @@ cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
         assert.deepEqual(patched, patches, output);
         assert.equal(calls.filter((call) => /CompleteLifecycleAction| delete /.test(call)).length, 0, output);
       });
-  });
-
-  it("runs the bootstrap of a worker before any of this", () => {
-    const here = joiningWorker();
-    const { calls } = here.runOrFail(entry);
-    assert.equal(calls.includes("systemctl enable --now fenestra-drain.service"), true);
   });
 });

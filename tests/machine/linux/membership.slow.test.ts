@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
-import { describeOnMachine, machine, secretPrefix, spec } from "./machine.ts";
-import type { Run, Sandbox } from "./sandbox.ts";
+import { describeOnMachine, machine, type Run, type Sandbox, secretPrefix, spec } from "./machine.ts";
 
 const [cp0, cp1, cp2] = spec.controlPlane.members.map(({ address }) => address);
 const all = `cp-0=https://${cp0}:2380,cp-1=https://${cp1}:2380,cp-2=https://${cp2}:2380`;
