@@ -1,9 +1,8 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { isFetched, scriptsObject } from "../../../components/machine/bundle.ts";
+import { scriptsObject } from "../../../components/machine/bundle.ts";
 import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
-import { controlPlaneScripts } from "../../../components/machine/linux/controlPlane.ts";
 import { controlPlaneStages, linuxWorkerStages, scriptsStage, stageTable } from "../../../components/machine/linux/stages.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { userDataBytes } from "../../../components/machine/userDataLimit.ts";
@@ -51,14 +50,6 @@ describe("payloads of Linux machines", () => {
         assert.ok(bytes <= cloudFacts[spec.cloud].machines.userDataBytes * 0.8, `${bytes} bytes are more than four fifths`);
       });
     }
-
-  it("of the control plane fetch what the bucket has: on AWS the two are made apart", () => {
-    const spec = exampleSpec("aws-prod");
-    const paths = (files: MachinePayload["files"]) => files.filter(isFetched).map(({ path: file }) => file);
-    const fetched = paths(controlPlaneScripts(spec).files);
-    const unfetched = paths(exampleControlPlane(spec).files).filter((file) => !fetched.includes(file));
-    assert.deepEqual(unfetched, []);
-  });
 
   it("hold no secret", () => {
     for (const [, of] of kinds)
