@@ -254,7 +254,3 @@ class Microsoft(unittest.TestCase):
         self.assertEqual(settle(1, wall=2801.0), ({}, []))
         for status in (409, 412, 429):
             self.assertEqual(settle(1, status=status), (owed, [patch]))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -515,7 +515,3 @@ class Whole(unittest.TestCase):
         self.assertEqual(version(), before)
         settle(world, [lead], 300)
         self.assertNotEqual(version(), before, "its age says that somebody leads")
-
-
-if __name__ == "__main__":
-    unittest.main()
