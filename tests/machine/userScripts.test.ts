@@ -18,9 +18,7 @@ describeOnMachine("the user's own steps on a machine", () => {
     const here = machine(exampleLinuxWorker(cluster));
     here.secret(`/fenestra/${cluster.name}/join`, joinSecret(3600));
     here.write("/var/log/refuse", "");
-    const refused = here.run(entry);
-    assert.equal(refused.code, 42, refused.output);
-    assert.match(refused.output, /beforeJoin of the pool ended with 1/);
+    const refused = here.fails(42, /beforeJoin of the pool ended with 1/, entry);
     assert.ok(refused.calls.includes("timedatectl set-timezone Europe/Berlin"));
     assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
     here.runOrFail("rm", "/var/log/refuse");

@@ -91,9 +91,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", "this machine's");
       here.write("/store/page", page);
       if (isFleeting) here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
-      const { code, output } = here.run(entry);
-      assert.equal(code, 10, output);
-      assert.match(output, says);
+      here.fails(10, says, entry);
       const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
       assert.deepEqual(kept, ["this machine's", identity]);
     });
@@ -130,9 +128,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
   it("installs nothing whose digest is wrong", () => {
     const here = machine(exampleControlPlane(spec));
     here.artifact("kubelet", Buffer.from("something else"));
-    const { code, output } = here.run(entry);
-    assert.equal(code, 12, output);
-    assert.match(output, /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/);
+    here.fails(12, /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/, entry);
     assert.equal(here.has("/usr/local/bin/kubelet"), false);
   });
 
@@ -143,9 +139,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     it(`formats no volume that ${what}`, () => {
       const here = machine(exampleControlPlane(spec));
       here.write(`${diskFolder}/${file}`, content);
-      const { code, output, calls } = here.run(entry);
-      assert.equal(code, 20, output);
-      assert.match(output, says);
+      const { calls } = here.fails(20, says, entry);
       const formatted = calls.filter((call) => call.startsWith("mkfs"));
       assert.deepEqual(formatted, []);
     });
@@ -167,13 +161,10 @@ describeOnMachine("bootstrap of a Linux machine", () => {
   it("waits with the add-ons for an API server that is older, and for no other", () => {
     const here = machine(exampleControlPlane(spec));
     here.write("/store/version", JSON.stringify({ gitVersion: "v1.35.9" }));
-    const { code, output } = here.run(entry);
-    assert.equal(code, 30, output);
-    assert.match(output, /an API server is older than 1\.36\.4; the add-ons wait/);
+    here.fails(30, /an API server is older than 1\.36\.4; the add-ons wait/, entry);
     here.write("/store/version", JSON.stringify({ gitVersion: "v1.36.10" }));
     here.write("/store/fail", "^kubectl.*10\\.20\\.228\\.10.*/version\n");
-    const { code: later, output: last } = here.run(entry);
-    assert.equal(later, 0, last);
+    here.runOrFail(entry);
   });
 
   it("names no secret on a command line or in the log", () => {
@@ -195,9 +186,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       [joinSecret(30), /the join secret has expired at/],
     ] as const) {
       here.secret(`${secretPrefix}/join`, secret);
-      const stale = here.run(entry);
-      assert.equal(stale.code, 40, stale.output);
-      assert.match(stale.output, says);
+      here.fails(40, says, entry);
       assert.equal(here.has("/etc/kubernetes/bootstrap-kubelet.conf"), false);
     }
     // The control plane publishes while the worker waits.
@@ -267,9 +256,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     here.secret(`${secretPrefix}/encryption-key-key2`, Buffer.alloc(32, 9).toString("base64"));
     here.write("/store/etcd", "/registry/secrets/a/b\nk8s:enc:secretbox:v1:key0:x\n");
     here.write("/store/fail", "/readyz\n");
-    const refused = here.run(entry);
-    assert.equal(refused.code, 33, refused.output);
-    assert.match(refused.output, /Number and key: +1 secretbox:v1:key0$/m);
+    here.fails(33, /Number and key: +1 secretbox:v1:key0$/m, entry);
     here.write("/store/fail", "get up\n");
     const silent = here.run(entry);
     assert.deepEqual([silent.code, /etcd does not answer/.test(silent.output)], [33, true], silent.output);
@@ -310,8 +297,7 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     );
     for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"]) here.secret(name, ca);
     here.secret("encryption-key", Buffer.alloc(32, 7).toString("base64"));
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { output, calls } = here.runOrFail(entry);
     assert.equal(
       here.read("/var/lib/fenestra/identity.env"),
       [

@@ -151,6 +151,14 @@ export class Sandbox {
     return run;
   }
 
+  /** Runs a command that must end with this code and these words. */
+  fails(code: number, says: RegExp, ...command: readonly string[]): Run {
+    const run = this.run(...command);
+    assert.equal(run.code, code, run.output);
+    assert.match(run.output, says);
+    return run;
+  }
+
   /** Runs one stage by itself. */
   stage(name: string): Run {
     return this.run("bash", `/opt/fenestra/stages/${name}.sh`);

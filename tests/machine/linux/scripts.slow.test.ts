@@ -29,8 +29,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("brings a control-plane machine up from its user data alone, and is done once", () => {
     const here = fetching();
     assert.equal(here.has(identityStage), false);
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { output, calls } = here.runOrFail(entry);
     assert.match(output, /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/);
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
     const left = here.list("/opt/fenestra").filter((name) => name.endsWith(".new"));
@@ -68,9 +67,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("says when the role may not read, and waits for rights that come late", () => {
     const here = fetching();
     here.write("/store/denied", "");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 16, output);
-    assert.match(output, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`));
+    here.fails(16, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`), entry);
     assert.equal(here.has(identityStage), false);
     here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/denied"\n`);
     const granted = here.runOrFail(entry);
@@ -80,9 +77,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("says when nobody answers", () => {
     const here = fetching();
     here.write("/store/fail", "^curl.*s3.*\\.json$\n");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 16, output);
-    assert.match(output, /error: the scripts could not be fetched\n/);
+    here.fails(16, /error: the scripts could not be fetched\n/, entry);
   });
 
   it("survives being cut off while it fetches and while it unpacks", () => {
@@ -111,8 +106,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     const other = scriptsObject(changed);
     here.install(withFetchedScripts(changed, other, scriptsBucket));
     store(here, other);
-    const { code, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    here.runOrFail(entry);
     assert.match(here.read("/opt/fenestra/renew-certificates.sh"), /\ntrue\n$/);
     here.writeScript(`${commandFolder}/python3`, "#!/bin/bash\nexit 1\n");
     here.remove("/var/lib/fenestra/done/scripts");
