@@ -179,11 +179,6 @@ describe("gates", () => {
     await assert.rejects(sick, /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/);
   });
 
-  it("of the API opens when it answers", async () => {
-    const make = (api: ApiClient) => apiGate("gate", { machines: ["i-1"], members: [], api, patience }, {});
-    await passing(make, () => "ok");
-  });
-
   it("of the API waits for every member, those that were added too", async () => {
     const members = [{ node: "i-1" }, { node: "i-2" }];
     const make = (api: ApiClient) => apiGate("gate", { machines: ["a", "b"], members, api, patience }, {});

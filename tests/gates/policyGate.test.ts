@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { classesProblem, inARow, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
-import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { withMocks } from "../support/mocks.ts";
 import { type Answer, serving } from "./serving.ts";
 
@@ -110,17 +109,6 @@ describe("the gate behind an admission policy", () => {
           await classesProblem(api, proof.probes),
           "a Windows pod with image x:latest in namespace default gets RuntimeClass windows-2022, wanted none",
         ),
-    );
-  });
-
-  it("trusts the cluster's own authority alone, and says what is wrong with the certificate", async () => {
-    const other = newAuthority("kubernetes").certificate;
-    await assert.rejects(
-      serving(
-        (_, sent) => placed(sent),
-        (api) => pass({ ...api, caCertificate: other }, 1, 0.01),
-      ),
-      /is not ready after 0\.01 seconds; last answer: .*(certificate|signature)/i,
     );
   });
 

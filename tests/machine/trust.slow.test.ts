@@ -8,7 +8,7 @@ import { decodeWindows } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleControlPlane, exampleLinuxWorker, exampleWindowsWorker, fileOf, scriptsBucket } from "./examples.ts";
-import { Sandbox } from "./linux/sandbox.ts";
+import { Sandbox } from "./linux/machine.ts";
 
 const pems = ["One", "Two"].map((name) => newAuthority(name).certificate);
 const settings = {

@@ -326,17 +326,24 @@ class Microsoft:
         return 202, {}
 
 
-def amazon(fleet, changing, log=print):
-    # The controller's own module before that fake; `changing` is told of each call that changes something, and of which machine.
-    cloud, fake = aws.Aws(SETTINGS, log), Amazon(fleet, changing)
+def amazon(web):
+    # The controller's own module before a fake.
+    cloud = aws.Aws(SETTINGS, print)
     cloud.credentials = lambda now: ("key", "secret", "token")
-    cloud.webs = {"ec2": fake, "autoscaling": fake}
+    cloud.webs = {"ec2": web, "autoscaling": web}
     return cloud
 
 
-def microsoft(fleet, changing, log=print):
-    cloud = azure.Azure(SETTINGS, log)
-    azure.time = types.SimpleNamespace(monotonic=fleet.clock.own, time=fleet.clock.wall)
+def microsoft(web):
+    cloud = azure.Azure(SETTINGS, print)
     cloud.bearer = lambda: "token"
-    cloud.arm = Microsoft(fleet, changing)
+    cloud.arm = web
     return cloud
+
+
+def cloud_of(fleet, changing):
+    # `changing` is told of each call that changes something, and of which machine.
+    if not fleet.reuse:
+        return amazon(Amazon(fleet, changing))
+    azure.time = types.SimpleNamespace(monotonic=fleet.clock.own, time=fleet.clock.wall)
+    return microsoft(Microsoft(fleet, changing))

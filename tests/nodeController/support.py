@@ -2,6 +2,7 @@
 import base64
 import os
 import sys
+import time
 
 PROGRAM = os.environ.get("PROGRAM") or os.path.join(os.path.dirname(__file__), "../../components/nodeController/program")
 sys.path.insert(0, PROGRAM)
@@ -48,8 +49,6 @@ def pem(data):
 
 
 def stamp(at):
-    import time
-
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 

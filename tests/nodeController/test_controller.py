@@ -232,7 +232,7 @@ class Feed:
 def controller(world, identity):
     one = Controller.__new__(Controller)
     api = Api(world, one)
-    cloud = (clouds.microsoft if world.reuse else clouds.amazon)(world, lambda *call: changing(world, one, *call))
+    cloud = clouds.cloud_of(world, lambda *call: changing(world, one, *call))
     lease = Lease(api, identity, world.clock)
     board = Board(api, world.clock, identity)
     one.__init__(api, cloud, Feed(world), lease, board, world.clock, lambda text: world.done.append(("log", text)))
@@ -523,7 +523,3 @@ class Whole(unittest.TestCase):
         self.assertEqual(version(), before)
         settle(world, [lead], 300)
         self.assertNotEqual(version(), before, "its age says that somebody leads")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -188,7 +188,3 @@ class Rolls(unittest.TestCase):
         self.assertTrue(starts(late=[machine(2, version="lt:1")]))
         for state in ("Pending", "InProgress", "Cancelling", "Baking"):
             self.assertFalse(starts(pool=pool._replace(roll={"state": state})))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -162,7 +162,3 @@ class Deciding(unittest.TestCase):
         own = OWN._replace(addresses=frozenset({"10.0.0.1", "fd00::1"}))
         request = requests.reduce(item("serving", OWN.name, NOW, **MINE))._replace(addresses=("fd00:0:0:0:0:0:0:1",))
         self.assertEqual(requests.decide(request, NOW, own, False, False)[0], "approve")
-
-
-if __name__ == "__main__":
-    unittest.main()

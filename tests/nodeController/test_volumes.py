@@ -42,7 +42,3 @@ class Volumes(unittest.TestCase):
     def test_leaves_it_alone_before_and_afterwards(self):
         self.assertIsNone(released(Api([], None), NOW))
         self.assertIsNone(released(Api([], finalizers=("a.b/c",)), NOW))
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { Pki } from "../../components/pki/pki.ts";
+import { expiryWarning, Pki } from "../../components/pki/pki.ts";
 import { Secret, textOf } from "../../plan/program/values.ts";
 import { inventory, ofType, type Recorded, resource, withMocks } from "../support/mocks.ts";
 
@@ -119,5 +119,19 @@ describe("keys and certificates", () => {
       ["serviceAccountKey", true],
     ]);
     assert.match(textOf(outputs.kubeconfig) ?? "", /server: https:\/\/api:6443/);
+  });
+});
+
+describe("the warning of an authority's end", () => {
+  const end = "2036-01-01T00:00:00Z";
+  const warning = (days: number) => expiryWarning("etcd-ca", end, Date.parse(end) - days * 86_400_000);
+
+  it("begins 90 days before, with the authority, the day and the time that is left, and does not end with it", () => {
+    assert.deepEqual([warning(3650), warning(90)], [undefined, undefined]);
+    assert.equal(
+      warning(89),
+      "The certificate authority etcd-ca runs out on 2036-01-01T00:00:00Z, in 89 days; it is not renewed automatically. docs/operations.md says how to replace it.",
+    );
+    assert.match(warning(-1) ?? "", /has run out on 2036-01-01T00:00:00Z;/);
   });
 });

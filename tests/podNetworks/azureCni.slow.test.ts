@@ -6,7 +6,6 @@ import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts"
 import { linuxWorkerStages, withPodNetwork } from "../../components/machine/linux/stages.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import { readWindowsScript } from "../../components/machine/windows/worker.ts";
-import { changeProblems, stateOf } from "../../components/model/upgrade.ts";
 import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
@@ -195,17 +194,6 @@ describe("Azure CNI", () => {
     const steps = ["Clear-State $Machine", "New-FirstNetwork $Machine", "Repair-Routes", "Write-Text $network.conflist"];
     const places = steps.map((step) => script.indexOf(step));
     assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
-  });
-
-  it("stays for a cluster's life", () => {
-    const now = stateOf(specOf());
-    const before = stateOf(specOf({ pods: "flannel", azureCni: undefined }));
-    assert.ok(!("pods" in before));
-    for (const [from, to] of [
-      [before, now],
-      [now, before],
-    ] as const)
-      assert.ok(changeProblems(from, to).some(({ path }) => path === "config.fenestra:network.pods"));
   });
 });
 

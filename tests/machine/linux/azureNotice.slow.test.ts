@@ -4,8 +4,7 @@ import { type ScheduledEvent, simulateAzure } from "../../../rehearsal/testkit/c
 import { azureCluster } from "../../rehearsal/azureCluster.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleLinuxWorker } from "../examples.ts";
-import { describeOnMachine, machine, spec } from "./machine.ts";
-import type { Run } from "./sandbox.ts";
+import { describeOnMachine, machine, type Run, spec } from "./machine.ts";
 
 const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
 /** The two machines of the scale set `azure-dev-linux`. */

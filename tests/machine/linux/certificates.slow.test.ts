@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
-import { bootedControlPlane as controlPlane, describeOnMachine } from "./machine.ts";
+import { bootedControlPlane as controlPlane, describeOnMachine, runningControlPlane as running, type Sandbox } from "./machine.ts";
 import { realEtcd, withEtcd } from "./realEtcd.ts";
-import type { Sandbox } from "./sandbox.ts";
 
 /** Starts one of three members. */
 const loneEtcd = `${withEtcd}
@@ -25,17 +24,6 @@ zj0EAwIDSQAwRgIhAJU7VwiB7k0ddA6OJMXJ8J0UyIi2GXBG0PL66JC2Z0ztAiEA
 
 describeOnMachine("renewal of certificates", () => {
   const renew = "/opt/fenestra/renew-certificates.sh";
-  // The certificates of the tests are valid for two days.
-  const ready = (): Sandbox => {
-    const here = controlPlane();
-    const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-    for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
-      here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
-    for (const name of ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"])
-      here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
-    here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
-    return here;
-  };
   /** Its waits for a turn, kubeadm and restarts, while no member has a quorum. */
   const alone = (here: Sandbox): readonly string[] => {
     here.write("/store/fail", "get health\n");
@@ -52,7 +40,7 @@ describeOnMachine("renewal of certificates", () => {
   };
 
   it("happens in time, and restarts each component", () => {
-    const here = ready();
+    const here = running();
     const { calls } = here.runOrFail(renew);
     const renewals = calls.filter((call) => call.startsWith("kubeadm"));
     assert.deepEqual(renewals, ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"]);
@@ -66,18 +54,16 @@ describeOnMachine("renewal of certificates", () => {
   });
 
   it("touches nothing while a member of etcd is not well", () => {
-    const here = ready();
+    const here = running();
     here.write("/store/fail", "get health\n");
-    const { code, output, calls } = here.run(renew);
-    assert.equal(code, 1, output);
-    assert.match(output, /a member of etcd is not well/);
+    const { calls } = here.fails(1, /a member of etcd is not well/, renew);
     const renewals = calls.filter((call) => call.startsWith("kubeadm"));
     assert.deepEqual(renewals, []);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
   });
 
   it("waits for no other member when the certificates end soon, but for its turn", () => {
-    const here = ready();
+    const here = running();
     here.set({ URGENT_DAYS: 14 });
     const asked = alone(here);
     assert.match(asked[0] ?? "", /^sleep \d+$/);
@@ -85,7 +71,7 @@ describeOnMachine("renewal of certificates", () => {
   });
 
   it("waits for nobody where a certificate has expired", () => {
-    const here = ready();
+    const here = running();
     here.write("/etc/kubernetes/pki/etcd/server.crt", expired);
     assert.deepEqual(alone(here), []);
   });
@@ -98,21 +84,20 @@ describeOnMachine("renewal of certificates", () => {
   });
 
   it("waits for no turn, nor for health, where there is one member", () => {
-    const here = ready();
+    const here = running();
     here.set({ MEMBER_ADDRESSES: "10.20.224.10" });
     assert.match(alone(here)[0] ?? "", / get health$/);
   });
 
   it("does nothing before its time", () => {
-    const here = ready();
+    const here = running();
     here.set({ RENEW_DAYS: 1 });
-    const { code, calls } = here.run(renew);
-    assert.equal(code, 0);
+    const { calls } = here.runOrFail(renew);
     assert.deepEqual(calls, []);
   });
 
   it("gives a kubelet whose certificate has ended another one, also after it was cut off", () => {
-    const here = ready();
+    const here = running();
     const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
     here.set({ RENEW_DAYS: 1 });
     here.write(own, expired);
@@ -126,7 +111,7 @@ describeOnMachine("renewal of certificates", () => {
   });
 
   it("goes on where it was cut off, and takes no manifest away meanwhile", () => {
-    const here = ready();
+    const here = running();
     here.write("/store/cut", "crictl stop\n");
     assert.equal(here.run(renew).code, 137);
     assert.equal(here.list("/etc/kubernetes/manifests").length, 4);
@@ -136,10 +121,8 @@ describeOnMachine("renewal of certificates", () => {
   });
 
   it("fails, and says so, when an authority runs out soon", () => {
-    const here = ready();
+    const here = running();
     here.set({ RENEW_DAYS: 1, CA_WARNING_DAYS: 90 });
-    const { code, output } = here.run(renew);
-    assert.equal(code, 1);
-    assert.match(output, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /);
+    here.fails(1, /warning: the authority in \/etc\/kubernetes\/pki\/ca\.crt runs out on /, renew);
   });
 });

@@ -3,8 +3,7 @@ import { gunzipSync } from "node:zlib";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
-import { bootedControlPlane as controlPlane, describeOnMachine, machine, spec } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { bootedControlPlane as controlPlane, describeOnMachine, machine, type Sandbox, spec } from "./machine.ts";
 
 describeOnMachine("snapshots of etcd", () => {
   const snapshot = "/opt/fenestra/etcd-snapshot.sh";
@@ -64,9 +63,7 @@ describeOnMachine("snapshots of etcd", () => {
     const here = controlPlane();
     here.write(database, "data");
     here.write("/store/free", `${2 ** 30}\n`);
-    const { code, output, calls } = here.run(snapshot);
-    assert.equal(code, 1);
-    assert.match(output, /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free ones/);
+    const { calls } = here.fails(1, /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free/, snapshot);
     const asks = calls.filter((call) => call.startsWith("etcdctl"));
     assert.deepEqual(asks, []);
   });
@@ -198,9 +195,7 @@ describeOnMachine("restoring a snapshot", () => {
       // A page may be empty and yet not the last (Blob service REST API, "List Blobs").
       here.write("/store/list", pages[cloud](first ?? "", marker));
       here.write("/store/list1a+b_c==", pages[cloud]("", "2"));
-      const broken = here.run(restore);
-      assert.equal(broken.code, 1);
-      assert.match(broken.output, new RegExp(`error: listing ${of.name}/ was answered with 400`));
+      here.fails(1, new RegExp(`error: listing ${of.name}/ was answered with 400`), restore);
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
       here.write("/store/list2", pages[cloud](others.join("")));
       assert.equal(here.run(restore, "--list").output, names.map((name) => `${name}\n`).join(""));
@@ -215,8 +210,7 @@ describeOnMachine("restoring a snapshot", () => {
     here.runOrFail(restore, "--stop");
     // A copy of the file itself has no hash behind its pages.
     here.write("/store/snapshot", "x".repeat(512));
-    const { code, output, calls } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
-    assert.equal(code, 0, output);
+    const { output, calls } = here.runOrFail(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
     assert.match(output, /restored aws-prod\/cp-1\/2026-01-03T\.db\.gz; this machine has waited for data/);
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
     assert.match(calls.find((made) => made.startsWith("etcdutl")) ?? "", / --skip-hash-check /);
@@ -231,9 +225,7 @@ describeOnMachine("restoring a snapshot", () => {
     const here = controlPlane();
     here.write("/var/lib/etcd-data/etcd/member/wal/0.wal", "old");
     here.write("/store/free", "1000\n");
-    const { code, output } = here.run(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
-    assert.equal(code, 1);
-    assert.match(output, /has 1000 free bytes for 9; remove before-restore\.\*/);
+    here.fails(1, /has 1000 free bytes for 9; remove before-restore\.\*/, restore, "aws-prod/cp-1/2026-01-03T.db.gz");
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "old");
   });
 
@@ -241,9 +233,7 @@ describeOnMachine("restoring a snapshot", () => {
     const here = controlPlane();
     here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
     here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
-    const { code, output } = here.run(restore);
-    assert.equal(code, 1);
-    assert.match(output, /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/);
+    here.fails(1, /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/, restore);
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
   });
 });

@@ -1,22 +1,16 @@
 import assert from "node:assert/strict";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
-import { bootedControlPlane, describeOnMachine, disposeMachine } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { components, describeOnMachine, disposeMachine, runningControlPlane, type Sandbox } from "./machine.ts";
 
-const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
-
-/** A control-plane machine whose etcd has data, with certificates that are valid for two days. */
+/** A control-plane machine whose etcd has data. */
 function ready(): Sandbox {
-  const here = bootedControlPlane();
-  const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"]) here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
-  for (const name of components) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+  const here = runningControlPlane();
   here.write(`${diskFolder}/formatted`, "");
   here.write(`${diskFolder}/content/etcd/member/wal/0.wal`, "old");
   here.write(`${diskFolder}/content/etcd/member/snap/db`, "database");
   here.write("/store/list", "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>");
   here.write("/store/status", '[{"Status":{"header":{"revision":7},"dbSize":900000000,"dbSizeInUse":100}}]');
-  here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1, TURN_SECONDS: 1 });
+  here.set({ TURN_SECONDS: 1 });
   return here;
 }
 

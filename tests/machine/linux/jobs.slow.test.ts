@@ -5,15 +5,13 @@ import { exampleLinuxWorker } from "../examples.ts";
 import {
   bootedControlPlane as controlPlane,
   describeOnMachine,
-  entry,
   identity,
-  joiningWorker,
   joinSecret,
   machine,
+  type Sandbox,
   secretPrefix,
   spec,
 } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
 
 function worker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
@@ -22,14 +20,9 @@ function worker(): Sandbox {
   return here;
 }
 
-/** Two rounds of a drain, each of so many seconds of real time; then its pods are gone. */
-const twoRounds = (seconds: number): string => `#!/bin/bash
-store=\${0%/*}
-[ -e "$store/pods" ] || exit 0
-/bin/sleep ${seconds}
-echo >>"$store/rounds"
-[ "$(wc -l <"$store/rounds")" -lt 2 ] || rm "$store/pods"
-`;
+/** Between two looks of a drain: two rounds, each of so many seconds of real time; then its pods are gone. */
+const twoRounds = (seconds: number): string =>
+  `[ -e pods ] || exit 0; /bin/sleep ${seconds}; echo >>rounds; [ "$(wc -l <rounds)" -lt 2 ] || rm pods`;
 
 const one = "shop\tweb-1\tRunning\tReplicaSet\t\n";
 const budget = "Error from server (TooManyRequests): Cannot evict pod as it would violate the pod's disruption budget.";
@@ -86,8 +79,7 @@ describeOnMachine("jobs of Linux machines", () => {
     it("leaves a secret alone that another machine has just published", () => {
       const here = controlPlane();
       here.secret(`${secretPrefix}/join`, joinSecret(7000));
-      const { code, calls } = here.run(publish);
-      assert.equal(code, 0);
+      const { calls } = here.runOrFail(publish);
       const asks = calls.filter((call) => call.startsWith("kubectl") && !/ get secret bootstrap-token-abcdef | annotate node /.test(call));
       assert.deepEqual(asks, []);
       // A snapshot of etcd from before the token was put back.
@@ -101,9 +93,7 @@ describeOnMachine("jobs of Linux machines", () => {
       const here = controlPlane();
       // The second request of each attempt writes: only it carries the secret.
       here.write("/store/fail", "^curl.*PutParameter\n");
-      const { code, output, calls } = here.run(publish);
-      assert.equal(code, 1);
-      assert.match(output, /the join secret cannot be published/);
+      const { calls } = here.fails(1, /the join secret cannot be published/, publish);
       assert.equal(calls.filter((call) => / delete secret bootstrap-token-/.test(call)).length, 1);
     });
 
@@ -118,6 +108,13 @@ describeOnMachine("jobs of Linux machines", () => {
   });
 
   describe("a drain", () => {
+    /** Drains a machine that is to end: with these settings, files of the fakes, and what happens between two looks. */
+    const drained = (set: Readonly<Record<string, number>>, store: Readonly<Record<string, string>>, between: string, here = worker()) => {
+      here.set(set);
+      for (const [name, content] of Object.entries({ notice: "Terminated", ...store })) here.write(`/store/${name}`, content);
+      here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${between}\n`);
+      return { here, ...here.runOrFail("/opt/fenestra/drain.sh") };
+    };
     const unreachable = "Unable to connect";
     const cases: readonly {
       readonly title: string;
@@ -162,12 +159,8 @@ describeOnMachine("jobs of Linux machines", () => {
     ];
     for (const { title, seconds, store, says, evicts, deletes } of cases)
       it(title, () => {
-        const here = worker();
-        here.set({ DRAIN_SECONDS: seconds });
-        for (const [name, content] of Object.entries({ notice: "Terminated", ...store })) here.write(`/store/${name}`, content);
-        here.writeScript("/store/on-sleep", "#!/bin/bash\n/bin/sleep 1\n");
         const began = Date.now();
-        const { output, calls } = here.runOrFail("/opt/fenestra/drain.sh");
+        const { here, output, calls } = drained({ DRAIN_SECONDS: seconds }, store, "/bin/sleep 1");
         assert.match(output, says);
         assert.ok(Date.now() - began < (seconds + 17) * 1000, `${Date.now() - began} ms`);
         const evicted = calls.filter((call) => call.includes("/eviction"));
@@ -191,13 +184,8 @@ describeOnMachine("jobs of Linux machines", () => {
 
     it("waits until no disk is in use, since a disk of a machine that is gone is taken from it after minutes only", () => {
       const looks = (disks: string, twice: boolean): readonly [number, string] => {
-        const here = worker();
-        here.set({ DRAIN_SECONDS: 6 });
-        here.write("/store/notice", "Terminated");
-        here.write("/store/disks", disks);
         const gone = twice ? 'echo >>seen; [ "$(wc -l <seen)" -lt 2 ] || : >disks' : "/bin/sleep 1";
-        here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${gone}\n`);
-        const { output, calls } = here.runOrFail("/opt/fenestra/drain.sh");
+        const { output, calls } = drained({ DRAIN_SECONDS: 6 }, { disks }, gone);
         assert.ok(
           calls.findLastIndex((call) => /volumesInUse/.test(call)) < calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
         );
@@ -211,24 +199,16 @@ describeOnMachine("jobs of Linux machines", () => {
     for (const torn of ["", "NODE_NA", "garbage $(touch /store/executed)\n", "\0\0\0\0"])
       it(`asks the cloud where the file of its identity has ${JSON.stringify(torn)}`, () => {
         const here = worker();
-        here.set({ DRAIN_SECONDS: 2 });
         here.write("/var/lib/fenestra/identity.env", torn);
-        here.write("/store/notice", "Terminated");
-        here.writeScript("/store/on-sleep", "#!/bin/bash\nexit 0\n");
-        const { calls } = here.runOrFail("/opt/fenestra/drain.sh");
+        const { calls } = drained({ DRAIN_SECONDS: 2 }, {}, "exit 0", here);
         assert.ok(calls.some((call) => /CompleteLifecycleAction.*InstanceId=i-0123456789abcdef0/.test(call)));
         assert.equal(here.has("/store/executed"), false);
       });
 
     it("tells the group in intervals that it goes on, and only while it does", () => {
       const beats = (heartbeat: number): readonly string[] => {
-        const here = worker();
-        here.set({ DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: heartbeat });
-        here.write("/store/notice", "Terminated");
-        here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
         // The script's clock is the real one and counts whole seconds.
-        here.writeScript("/store/on-sleep", twoRounds(1.1 * heartbeat));
-        const { calls } = here.runOrFail("/opt/fenestra/drain.sh");
+        const { calls } = drained({ DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: heartbeat }, { pods: one }, twoRounds(1.1 * heartbeat));
         return calls.flatMap((call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? []);
       };
       const heartbeat = "RecordLifecycleActionHeartbeat";
@@ -239,13 +219,8 @@ describeOnMachine("jobs of Linux machines", () => {
     });
 
     it("goes on when the group does not answer", () => {
-      const here = worker();
-      here.set({ DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: 1 });
-      here.write("/store/notice", "Terminated");
-      here.write("/store/fail", "RecordLifecycleActionHeartbeat\n");
-      here.write("/store/pods", "shop\tweb-1\tRunning\tReplicaSet\t\n");
-      here.writeScript("/store/on-sleep", twoRounds(0));
-      const { output, calls } = here.runOrFail("/opt/fenestra/drain.sh");
+      const store = { pods: one, fail: "RecordLifecycleActionHeartbeat\n" };
+      const { output, calls } = drained({ DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: 1 }, store, twoRounds(0));
       assert.match(output, /the group was not told that the drain goes on/);
       assert.ok(calls.some((call) => call.includes("CompleteLifecycleAction")));
     });
@@ -307,11 +282,5 @@ cp "$next" maintenance; [ -s "$next" ] || echo maintenance >fail
         assert.deepEqual(patched, patches, output);
         assert.equal(calls.filter((call) => /CompleteLifecycleAction| delete /.test(call)).length, 0, output);
       });
-  });
-
-  it("runs the bootstrap of a worker before any of this", () => {
-    const here = joiningWorker();
-    const { calls } = here.runOrFail(entry);
-    assert.equal(calls.includes("systemctl enable --now fenestra-drain.service"), true);
   });
 });

@@ -1,10 +1,204 @@
+import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
+import type { Artifact } from "../../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import {
+  artifactFiles,
+  commandFolder,
+  diskFolder,
+  enterRoot,
+  fillRoot,
+  isRoot,
+  machineEnvironment,
+  unshareFlags,
+} from "../../../rehearsal/testkit/machines.ts";
 import { skipIf } from "../../support/skip.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
-import { fakeArtifacts, namespaces, Sandbox } from "./sandbox.ts";
+import { fakes, store } from "./fakes.ts";
+
+/** Options of `unshare` for a machine. */
+const namespaces = unshareFlags({ root: isRoot(), moreIds: false });
+
+/** What a run of a script ended with. */
+export interface Run {
+  readonly code: number | null;
+  /** Standard output and error together. */
+  readonly output: string;
+  /** Calls of the replaced commands, one per line, since the run before. */
+  readonly calls: readonly string[];
+}
+
+/** Enters the machine whose root is the folder $1, and runs the other words there, as a group of processes that a fake can kill. */
+const enter = `root=$1; shift; mount --bind "$root" "$root"; set -- "$root" "$@"; ${enterRoot} shift; setsid --wait "$@" 2>&1; exit $?`;
+
+/**
+ * A machine of the rehearsal without its network, entered anew for each command: real scripts at their real paths, with the commands of
+ * `fakes.ts`.
+ */
+export class Sandbox {
+  readonly #root: string;
+
+  /** Puts the files of a payload in place. */
+  constructor(payload: MachinePayload) {
+    this.#root = mkdtempSync(path.join(tmpdir(), "fenestra-linux-"));
+    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings below /etc/ssl. The whole folder takes long to copy.
+    const etc = ["alternatives", "ssl/openssl.cnf"];
+    const { status, stderr } = spawnSync("bash", ["-c", fillRoot, "root", this.#root, ...etc], { encoding: "utf8" });
+    if (status !== 0) throw new Error(`no root for a machine: ${stderr}`);
+    for (const folder of ["secrets", "artifacts"]) mkdirSync(this.#at(`${store}/${folder}`), { recursive: true });
+    for (const [name, script] of Object.entries(fakes)) this.writeScript(`${commandFolder}/${name}`, script);
+    this.install(payload);
+    this.write("/etc/hosts", "127.0.0.1 localhost\n");
+    this.write("/etc/fstab", "LABEL=root / ext4 defaults 0 1\n/swap none swap sw 0 0\n");
+  }
+
+  #at(file: string): string {
+    return path.join(this.#root, file.replace(/^\/usr\/local(?=\/)/, "/.local"));
+  }
+
+  /** Writes the files of a payload, as cloud-init does. */
+  install(payload: MachinePayload): void {
+    for (const { path: file, content, mode } of payload.files) {
+      this.write(file, content);
+      chmodSync(this.#at(file), Number.parseInt(mode ?? "0644", 8));
+    }
+  }
+
+  /** Writes a file of the machine, or of the fakes below `/store`. */
+  write(file: string, content: string): void {
+    mkdirSync(path.dirname(this.#at(file)), { recursive: true });
+    writeFileSync(this.#at(file), content);
+  }
+
+  /** Writes a script of the machine, or of the fakes. */
+  writeScript(file: string, content: string): void {
+    this.write(file, content);
+    chmodSync(this.#at(file), 0o755);
+  }
+
+  /** Text of a file of the machine. */
+  read(file: string): string {
+    return readFileSync(this.#at(file), "utf8");
+  }
+
+  /** Content of a file of the machine. */
+  readBytes(file: string): Buffer {
+    return readFileSync(this.#at(file));
+  }
+
+  /** Names in a folder of the machine, sorted. */
+  list(folder: string): readonly string[] {
+    return readdirSync(this.#at(folder)).sort();
+  }
+
+  /** Files below a folder of the machine, sorted. */
+  files(folder: string): readonly string[] {
+    return readdirSync(this.#at(folder), { recursive: true, encoding: "utf8" })
+      .map((name) => path.join(folder, name))
+      .filter((file) => statSync(this.#at(file)).isFile())
+      .sort();
+  }
+
+  has(file: string): boolean {
+    return existsSync(this.#at(file));
+  }
+
+  remove(file: string): void {
+    rmSync(this.#at(file), { recursive: true, force: true });
+  }
+
+  /** A secret as the store has it. */
+  secret(name: string, value: string): void {
+    this.write(`/store/secrets/${name.replaceAll("/", "_")}`, value);
+  }
+
+  /** Runs a command on the machine. */
+  run(...command: readonly string[]): Run {
+    this.write(`${store}/calls`, "");
+    // The data disk stays mounted between two runs.
+    const content = `${diskFolder}/content`;
+    const { status, stdout, stderr } = spawnSync("unshare", [...namespaces, "bash", "-c", enter, "enter", this.#root, ...command], {
+      encoding: "utf8",
+      env: machineEnvironment(),
+      timeout: 60_000,
+      input: this.has(content) ? `${this.#at(content)}\t/var/lib/etcd-data\trw\n` : "",
+    });
+    const calls = this.read(`${store}/calls`).split("\n").slice(0, -1);
+    return { code: status, output: `${stdout}${stderr}`, calls };
+  }
+
+  /** Runs a command that must end well. */
+  runOrFail(...command: readonly string[]): Run {
+    const run = this.run(...command);
+    assert.equal(run.code, 0, run.output);
+    return run;
+  }
+
+  /** Runs a command that must end with this code and these words. */
+  fails(code: number, says: RegExp, ...command: readonly string[]): Run {
+    const run = this.run(...command);
+    assert.equal(run.code, code, run.output);
+    assert.match(run.output, says);
+    return run;
+  }
+
+  /** Runs one stage by itself. */
+  stage(name: string): Run {
+    return this.run("bash", `/opt/fenestra/stages/${name}.sh`);
+  }
+
+  /** Overrides values of `machine.env`. */
+  set(variables: Readonly<Record<string, string | number>>): void {
+    const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`);
+    appendFileSync(this.#at("/etc/fenestra/machine.env"), lines.join(""));
+  }
+
+  /** Content of a download, by the last part of its URL. */
+  artifact(name: string, content: Buffer): void {
+    writeFileSync(this.#at(`/store/artifacts/${name}`), content);
+  }
+
+  /** Takes everything away. */
+  dispose(): void {
+    rmSync(this.#root, { recursive: true, force: true });
+  }
+}
+
+/** The rehearsal's downloads, by the last part of their URL, and a lock file that has their digests. */
+async function fakeArtifacts(
+  lock: readonly Artifact[],
+): Promise<{ readonly lock: readonly Artifact[]; readonly contents: ReadonlyMap<string, Buffer> }> {
+  const work = mkdtempSync(path.join(tmpdir(), "fenestra-tar-"));
+  const files = await artifactFiles(
+    lock.map(({ name, url, algorithm }) => ({ name, url, algorithm, digest: "", rest: [] })),
+    work,
+  );
+  rmSync(work, { recursive: true });
+  const contents = new Map<string, Buffer>();
+  const changed = lock.map((artifact) => {
+    const content = files.get(artifact.name) ?? Buffer.from("");
+    contents.set(path.basename(artifact.url), content);
+    return { ...artifact, digest: createHash(artifact.algorithm).update(content).digest("hex") };
+  });
+  return { lock: changed, contents };
+}
 
 /** Path of what starts the bootstrap. */
 export const entry = "/opt/fenestra/bootstrap.sh";
@@ -56,10 +250,22 @@ export function bootedControlPlane(): Sandbox {
   return here;
 }
 
-/** A Linux worker that finds an address and a join secret. */
+/** Static pods of a control-plane machine. */
+export const components = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"];
+
+/** The same where these run, with certificates that are valid for two days. */
+export function runningControlPlane(): Sandbox {
+  const here = bootedControlPlane();
+  const certificate = here.read("/etc/kubernetes/pki/ca.crt");
+  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"]) here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
+  for (const name of components) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
+  here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
+  return here;
+}
+
+/** A Linux worker that finds a join secret. */
 export function joiningWorker(): Sandbox {
   const here = machine(exampleLinuxWorker(spec));
-  here.write("/store/address", "10.20.0.9");
   here.secret(`${secretPrefix}/join`, joinSecret(3600));
   return here;
 }

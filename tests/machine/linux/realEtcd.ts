@@ -3,7 +3,7 @@ import type { Context } from "mocha";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
-import type { Sandbox } from "./sandbox.ts";
+import type { Sandbox } from "./machine.ts";
 
 /** Makes a machine's etcd a real one. */
 export async function realEtcd(test: Context, here: Sandbox): Promise<void> {

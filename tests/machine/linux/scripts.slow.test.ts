@@ -2,11 +2,9 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { isFetched, type ScriptsObject, scriptsObject } from "../../../components/machine/bundle.ts";
 import { withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
-import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
-import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
-import { describeOnMachine, entry, joinSecret, machine, secretPrefix, spec } from "./machine.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { exampleControlPlane, scriptsBucket } from "../examples.ts";
+import { describeOnMachine, entry, machine, type Sandbox, spec } from "./machine.ts";
 
 const payload = exampleControlPlane(spec);
 const object = scriptsObject(payload);
@@ -19,10 +17,9 @@ function store(here: Sandbox, { key, content: text }: ScriptsObject, content?: B
 }
 
 /** A machine that has nothing but its user data, and the bucket with its scripts. */
-function fetching(of: MachinePayload = payload, content?: Buffer): Sandbox {
-  const its = scriptsObject(of);
-  const here = machine(withFetchedScripts(of, its, scriptsBucket));
-  store(here, its, content);
+function fetching(content?: Buffer): Sandbox {
+  const here = machine(withFetchedScripts(payload, object, scriptsBucket));
+  store(here, object, content);
   return here;
 }
 
@@ -32,8 +29,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("brings a control-plane machine up from its user data alone, and is done once", () => {
     const here = fetching();
     assert.equal(here.has(identityStage), false);
-    const { code, output, calls } = here.run(entry);
-    assert.equal(code, 0, output);
+    const { output, calls } = here.runOrFail(entry);
     assert.match(output, /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/);
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
     const left = here.list("/opt/fenestra").filter((name) => name.endsWith(".new"));
@@ -51,21 +47,13 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     assert.deepEqual(requests(again.calls), []);
   });
 
-  it("brings a worker up too", () => {
-    const here = fetching(exampleLinuxWorker(spec));
-    here.write("/store/address", "10.20.0.9");
-    here.secret(`${secretPrefix}/join`, joinSecret(3600));
-    here.runOrFail(entry);
-    assert.equal(here.has("/opt/fenestra/drain.sh"), true);
-  });
-
   for (const [what, content] of [
     ["of another content", Buffer.from("something else")],
     ["that is cut off", bytes.subarray(0, bytes.length - 7)],
     ["that is empty", Buffer.alloc(0)],
   ] as const)
     it(`unpacks nothing of an object ${what}, ends with 16 after the usual attempts, and goes on when it is whole`, () => {
-      const here = fetching(payload, content);
+      const here = fetching(content);
       const { code, output, calls } = here.run(entry);
       assert.equal(code, 16, output);
       assert.match(output, new RegExp(`error: ${object.key} from ${scriptsBucket} has the SHA-256 [0-9a-f]{64}\n`));
@@ -79,9 +67,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("says when the role may not read, and waits for rights that come late", () => {
     const here = fetching();
     here.write("/store/denied", "");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 16, output);
-    assert.match(output, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`));
+    here.fails(16, new RegExp(`error: reading ${object.key} from ${scriptsBucket} was answered with 403\n`), entry);
     assert.equal(here.has(identityStage), false);
     here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/denied"\n`);
     const granted = here.runOrFail(entry);
@@ -91,9 +77,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("says when nobody answers", () => {
     const here = fetching();
     here.write("/store/fail", "^curl.*s3.*\\.json$\n");
-    const { code, output } = here.run(entry);
-    assert.equal(code, 16, output);
-    assert.match(output, /error: the scripts could not be fetched\n/);
+    here.fails(16, /error: the scripts could not be fetched\n/, entry);
   });
 
   it("survives being cut off while it fetches and while it unpacks", () => {
@@ -122,8 +106,7 @@ describeOnMachine("fetching scripts from the bucket on AWS", () => {
     const other = scriptsObject(changed);
     here.install(withFetchedScripts(changed, other, scriptsBucket));
     store(here, other);
-    const { code, output } = here.run(entry);
-    assert.equal(code, 0, output);
+    here.runOrFail(entry);
     assert.match(here.read("/opt/fenestra/renew-certificates.sh"), /\ntrue\n$/);
     here.writeScript(`${commandFolder}/python3`, "#!/bin/bash\nexit 1\n");
     here.remove("/var/lib/fenestra/done/scripts");

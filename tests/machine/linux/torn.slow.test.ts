@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
 import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleControlPlane } from "../examples.ts";
-import { bootedControlPlane, describeOnMachine, entry, identity, joiningWorker, machine, spec } from "./machine.ts";
-import type { Run, Sandbox } from "./sandbox.ts";
+import {
+  describeOnMachine,
+  entry,
+  identity,
+  joiningWorker,
+  machine,
+  type Run,
+  runningControlPlane,
+  type Sandbox,
+  spec,
+} from "./machine.ts";
 
 /** What may be in a file's place after a power failure, a full disk or somebody's slip. */
 const ways: Readonly<Record<string, (here: Sandbox, file: string, content: string) => void>> = {
@@ -15,10 +24,7 @@ const ways: Readonly<Record<string, (here: Sandbox, file: string, content: strin
 };
 
 const machines = {
-  worker: () => {
-    const here = joiningWorker();
-    return here;
-  },
+  worker: joiningWorker,
   "control plane": () => {
     const here = machine(exampleControlPlane(spec));
     // Of a member that is among the voters.
@@ -70,11 +76,9 @@ ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -ty
     );
 
   it("makes no renewal forget whose turn it is: it does not begin", () => {
-    const here = bootedControlPlane();
-    for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
-      here.write(`/etc/kubernetes/pki/${name}.crt`, here.read("/etc/kubernetes/pki/ca.crt"));
+    const here = runningControlPlane();
     here.write("/var/lib/fenestra/done/x", "");
-    here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1, TURN_SECONDS: 1 });
+    here.set({ TURN_SECONDS: 1 });
     const { code, output, calls } = full(here, "/var/lib/fenestra", "/opt/fenestra/renew-certificates.sh");
     assert.notEqual(code, 0, output);
     assert.match(output, /No space left on device/);

@@ -1,9 +1,221 @@
 import assert from "node:assert/strict";
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import { decodeUserData } from "../../../plan/decode/userData.ts";
-import { simulateCloud } from "../../../rehearsal/testkit/clouds.ts";
+import { issueServerCertificate, newAuthority } from "../../../plan/fakes/certificates.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
+import type { RecordedProgram } from "../../../plan/program/recorded.ts";
+import { artifactServer, listen, simulateCloud } from "../../../rehearsal/testkit/clouds.ts";
 import { runStack, specOf } from "../../support/mocks.ts";
-import { act, bootMachine, dataOf, forBoot, logOf, onMachine, readDrive, until, withJoinSecret, writeDrive } from "./bootedMachine.ts";
+
+const artifactSchema = z.looseObject({
+  name: z.string(),
+  urls: z.array(z.string()),
+  algorithm: z.string(),
+  digest: z.string(),
+  unpack: z.boolean(),
+});
+
+/** Data of the machine that a boot in a test changes: digests of programs, the name of one script, pauses. No script is changed. */
+const machineSchema = z.looseObject({
+  artifacts: z.array(artifactSchema),
+  tasks: z.array(z.looseObject({ name: z.string(), script: z.string() })),
+  retry: z.looseObject({ pauseSeconds: z.array(z.number()) }),
+  watch: z.looseObject({ healthSeconds: z.number(), sickRounds: z.number() }),
+  prePull: z.looseObject({ afterSeconds: z.number() }),
+});
+const archiveSchema = z.looseObject({ files: z.record(z.string(), z.string()) });
+const machinePath = "C:\\fenestra\\machine.json";
+const holder = /^\$p='([^']+)'$/m;
+
+function archiveOf(userData: string) {
+  const [, packed = ""] = holder.exec(userData) ?? [];
+  return archiveSchema.parse(JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8")));
+}
+
+/** The machine's data in user data. */
+function dataOf(userData: string) {
+  return machineSchema.parse(JSON.parse(archiveOf(userData).files[machinePath] ?? "{}"));
+}
+
+/** User data of a machine whose programs are fakes with these digests; the same otherwise. */
+function forBoot(userData: string, digest: (artifact: z.output<typeof artifactSchema>) => string): string {
+  const archive = archiveOf(userData);
+  const data = dataOf(userData);
+  const changed = {
+    ...data,
+    artifacts: data.artifacts.map((artifact) => ({ ...artifact, digest: digest(artifact) })),
+    tasks: data.tasks.map((task) => (task.name === "fenestra-run" ? { ...task, script: "C:\\fenestra-boot\\run.ps1" } : task)),
+    retry: { ...data.retry, pauseSeconds: [1, 5] },
+    watch: { ...data.watch, healthSeconds: 2, sickRounds: 3 },
+    prePull: { ...data.prePull, afterSeconds: 1 },
+  };
+  const files = { ...archive.files, [machinePath]: JSON.stringify(changed) };
+  return userData.replace(holder, () => `$p='${gzipSync(JSON.stringify({ ...archive, files })).toString("base64")}'`);
+}
+
+/** The program after a control plane has published its join secret. */
+function withJoinSecret(program: RecordedProgram, name: string, value: string): RecordedProgram {
+  const [vaultSecret] = program.resources.filter(({ type }) => type === "azure-native:keyvault:Secret");
+  const published =
+    vaultSecret === undefined
+      ? []
+      : [{ ...vaultSecret, id: `${name}#published`, inputs: { properties: { value } }, outputs: { properties: { secretUri: name } } }];
+  const resources = program.resources.map((each) => (each.id === name ? { ...each, inputs: { ...each.inputs, value } } : each));
+  return { ...program, resources: [...resources, ...published] };
+}
+
+/** What the endpoints do wrong: an answer is refused, or comes with other bytes, as often as the list says. */
+type Wrong = "refused" | "torn";
+
+const [shell = "powershell.exe", ...prefix] = (process.env.WINDOWS_POWERSHELL ?? "powershell.exe").split(" ").toReversed();
+/** The words in front of a script: the last of the setting is PowerShell, those before start it. */
+const powershell = [...prefix.toReversed(), shell, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File"];
+const drive = process.platform === "win32" ? "C:/" : `${process.env.WINEPREFIX}/drive_c/`;
+const here = fileURLToPath(new URL(".", import.meta.url));
+const tools = fileURLToPath(new URL("../../../tools/", import.meta.url));
+const secret = { server: "https://api.boot.test:6443", caCertificate: "-----BEGIN CERTIFICATE-----\n", token: "abcdef.0123456789abcdef" };
+const waitMs = 600_000;
+
+/** A file of the machine's drive; empty when there is none, or nobody may read it now. */
+function readDrive(file: string): string {
+  try {
+    return readFileSync(drive + file, "utf8");
+  } catch {
+    return "";
+  }
+}
+
+function writeDrive(file: string, content: string | Buffer): void {
+  mkdirSync(path.dirname(drive + file), { recursive: true });
+  writeFileSync(drive + file, content);
+}
+
+/** Waits until a machine has come so far, or shows its logs. */
+async function until(what: string, look: () => boolean): Promise<void> {
+  const deadline = Date.now() + waitMs;
+  while (!look()) {
+    if (Date.now() > deadline) assert.fail(`waited in vain for ${what}\n${["fetch", "run", "health"].map(logOf).join("\n")}`);
+    await setTimeout(500);
+  }
+}
+
+const logOf = (name: string): string => readDrive(`var/log/fenestra/${name}.log`);
+
+/** Runs a program of the machine to its end, while the servers in this process answer it. */
+async function onMachine(command: readonly string[]): Promise<string> {
+  const env: NodeJS.ProcessEnv = {
+    ...process.env,
+    PSModulePath: `C:\\fenestra-boot\\modules;${process.env.PSModulePath ?? ""}`,
+    Path: undefined,
+  };
+  env.PATH = `C:\\fenestra-boot\\bin;${process.env.PATH ?? ""}`;
+  const [program = "", ...args] = command;
+  const child = spawn(program, args, { env, stdio: ["ignore", "pipe", "inherit"] });
+  const chunks: Buffer[] = [];
+  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
+  const code = await new Promise((resolve, reject) => child.once("error", reject).once("close", resolve));
+  const output = Buffer.concat(chunks).toString("utf8");
+  assert.equal(code, 0, `${command.join(" ")}\n${output}`);
+  return output;
+}
+
+/** One of the actions of boot.ps1. */
+const act = (action: string, ...more: readonly string[]): Promise<string> =>
+  onMachine([...powershell, path.join(here, "scripts/boot.ps1"), action, ...more]);
+
+/** The one program that stands for all, and an archive of it for those that come in one. */
+async function fakePrograms(folder: string) {
+  const program = path.join(folder, "bin/shutdown.exe");
+  const env = { ...process.env, GOOS: "windows" };
+  const built = spawnSync("go", ["build", "-C", tools, "-o", program, "./boot-programs"], { encoding: "utf8", env });
+  assert.equal(built.status, 0, built.stderr);
+  return ({ name, unpack }: { readonly name: string; readonly unpack: boolean }): Buffer => {
+    if (!unpack) return readFileSync(program);
+    const file = name === "containerd" ? "bin/containerd.exe" : `${name}.exe`;
+    cpSync(program, path.join(folder, name, file), { recursive: true });
+    const packed = spawnSync("tar", ["-czf", `${name}.tgz`, "-C", name, file], { cwd: folder, encoding: "utf8" });
+    assert.equal(packed.status, 0, packed.stderr);
+    return readFileSync(path.join(folder, `${name}.tgz`));
+  };
+}
+
+/** A pool's machine of a test stack, on this Windows, among the rehearsal's servers. */
+async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]>>) {
+  const mirror = JSON.stringify({ artifacts: "https://mirror.boot.test/files" });
+  const { program } = await runStack(stack, { mirror });
+  const spec = specOf(stack, { mirror });
+  const [joinName = ""] = simulateCloud(program, spec).secretNames;
+  const value = JSON.stringify({ ...secret, expires: new Date(Date.now() + 86_400_000).toISOString() });
+  const cloud = simulateCloud(withJoinSecret(program, joinName, value), spec);
+  const isWindows2022 = ({ image, userData }: SimulatedMachine) => /2022/.test(image) && userData.includes("powershell");
+  const machine = cloud.machines.find(isWindows2022) ?? assert.fail("no machine with Windows Server 2022");
+  const given = machine.userData.toString("utf8");
+
+  await act("end");
+  const folder = `${drive}fenestra-boot`;
+  mkdirSync(`${folder}/bin`, { recursive: true });
+  const make = await fakePrograms(folder);
+  const files = new Map(dataOf(given).artifacts.map((artifact) => [artifact.name, make(artifact)]));
+  const lines = dataOf(given).artifacts.flatMap(({ urls, ...rest }) => urls.map((url) => ({ ...rest, url, rest: [] })));
+  const publishers = artifactServer(lines, files);
+  const digest = ({ name, algorithm }: { readonly name: string; readonly algorithm: string }) =>
+    createHash(algorithm)
+      .update(files.get(name) ?? "")
+      .digest("hex");
+  const userData = forBoot(given, digest);
+
+  const authority = newAuthority("boot of a Windows machine");
+  const hosts = [...new Set([...cloud.hosts, ...publishers.hosts])];
+  const { certificate: cert, key } = issueServerCertificate(authority, { commonName: "boot", dnsNames: hosts });
+  writeDrive("fenestra-boot/authority.pem", authority.certificate);
+  await act("prepare", hosts.join(","));
+  const caller = machine.privateIp;
+  const servers = [
+    await listen("169.254.169.254", 80, (request) => cloud.metadata({ ...request, caller })),
+    await listen(
+      "127.0.0.1",
+      443,
+      async (request) => {
+        const [, due] =
+          Object.entries(wrong).find(([part, left]) => left.length > 0 && `${request.host}${request.url}`.includes(part)) ?? [];
+        if (due?.shift() === "refused") return { status: 403 };
+        const handle = publishers.hosts.includes(request.host) ? publishers.handle : cloud.endpoints;
+        const answer = await handle({ ...request, caller });
+        return due === undefined ? answer : { ...answer, body: String(answer.body ?? "").slice(1) };
+      },
+      { cert, key },
+    ),
+  ];
+  return {
+    cloud,
+    machine,
+    secret,
+    stages: machineSchema.extend({ stages: z.array(z.looseObject({ name: z.string() })) }).parse(dataOf(userData)).stages,
+    /** Starts what the cloud's own agent would start. */
+    async start(): Promise<void> {
+      const { startCommand } = machine;
+      if (startCommand === undefined) {
+        writeDrive("fenestra-boot/user-data.ps1", userData.replace(/^<\/?powershell>\n/gm, ""));
+        await onMachine([...powershell, "C:\\fenestra-boot\\user-data.ps1"]);
+      } else {
+        writeDrive("AzureData/CustomData.bin", userData);
+        await onMachine([...prefix, "cmd.exe", "/d", "/c", startCommand]);
+      }
+    },
+    restarts: (): boolean => existsSync(`${folder}/restart`),
+    async end(): Promise<void> {
+      for (const server of servers) server.close();
+      await act("end");
+    },
+  };
+}
 
 const stateSchema = z.looseObject({ boot: z.string().default(""), finished: z.string().default("") });
 const seenSchema = z.strictObject({

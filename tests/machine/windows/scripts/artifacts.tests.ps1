@@ -5,7 +5,7 @@
 
 # The web of the fakes: address to text; an address without text does not answer.
 $fakeWeb = @{}
-$fakeDone = @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
+$fakeDone = @{}
 function Write-Log {
     param([string] $Message)
     $fakeDone.told += $Message
@@ -62,13 +62,12 @@ function Get-TextDigest {
     [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
 }
 
-# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher.
+# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher. Only addresses with a text answer.
 function New-Case {
+    param([hashtable] $Answers = @{})
     $fakeWeb.Clear()
-    $fakeDone.fetched = @()
-    $fakeDone.unpacked = @()
-    $fakeDone.ended = @()
-    $fakeDone.told = @()
+    Set-Values $fakeWeb $Answers
+    Set-Values $fakeDone @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
     $folder = "$temp/$([Guid]::NewGuid())"
     $artifacts = foreach ($name in 'a.exe', 'b') {
         @{
@@ -86,27 +85,23 @@ function New-Case {
     ConvertTo-Data @{ paths = @{ downloads = "$folder/downloads" }; curl = @('--fail'); artifacts = @($artifacts); folder = $folder }
 }
 
+$fromMirror = @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'right' }
 Test 'the mirror answers: the publisher is not asked' {
-    $machine = New-Case
-    $fakeWeb['https://mirror/a.exe'] = 'right'
-    $fakeWeb['https://mirror/b'] = 'right'
+    $machine = New-Case $fromMirror
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/a.exe', 'https://mirror/b')
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
     Assert-Equal $fakeDone.unpacked.Count 1
 }
 Test 'a transfer that was cut goes on where it was' {
-    $machine = New-Case
+    $machine = New-Case @{ 'https://publisher/a.exe' = 'right' }
     $machine.artifacts = @($machine.artifacts[0])
-    $fakeWeb['https://publisher/a.exe'] = 'right'
     $fakeDone.cut = $true
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal @($fakeDone.kept, (Get-Content -Raw "$($machine.folder)/bin/a.exe")) @($true, 'right')
 }
 Test 'the mirror is down: the publisher is asked' {
-    $machine = New-Case
-    $fakeWeb['https://publisher/a.exe'] = 'right'
-    $fakeWeb['https://publisher/b'] = 'right'
+    $machine = New-Case @{ 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'right' }
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched.Count 4
     Assert-Equal ($fakeDone.told -contains 'pause of 30 s') $false
@@ -115,11 +110,7 @@ Test 'the mirror is down: the publisher is asked' {
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' {
-    $machine = New-Case
-    foreach ($source in 'mirror', 'publisher') {
-        $fakeWeb["https://$source/a.exe"] = 'right'
-        $fakeWeb["https://$source/b"] = 'forged'
-    }
+    $machine = New-Case @{ 'https://mirror/a.exe' = 'right'; 'https://mirror/b' = 'forged'; 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'forged' }
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
     Assert-Equal @($fakeDone.told -like 'pause*') @('pause of 30 s')
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
@@ -127,8 +118,7 @@ Test 'a wrong digest: nothing is put in place or unpacked, the file is removed' 
     Assert-Equal (Test-Path "$($machine.paths.downloads)/1-b") $false
 }
 Test 'a repeat fetches only what is not right yet' {
-    $machine = New-Case
-    $fakeWeb['https://mirror/a.exe'] = 'right'
+    $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: b$'
     $fakeDone.fetched = @()
     $fakeWeb['https://mirror/b'] = 'right'
@@ -136,20 +126,17 @@ Test 'a repeat fetches only what is not right yet' {
     Assert-Equal $fakeDone.fetched @('https://mirror/b')
 }
 Test 'a download that was cut off is fetched anew' {
-    $machine = New-Case
+    $machine = New-Case $fromMirror
     New-Folder $machine.paths.downloads
     Set-Content -NoNewline -Path "$($machine.paths.downloads)/1-a.exe" -Value 'rig'
-    $fakeWeb['https://mirror/a.exe'] = 'right'
-    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'without a digest the checksum file decides, of the mirror or of the publisher' {
-    $machine = New-Case
+    $machine = New-Case $fromMirror
     $machine.artifacts = @($machine.artifacts[0])
     $machine.artifacts[0].digest = ''
     $machine.artifacts[0].checksumUrls = @('https://mirror/a.exe.sha256', 'https://publisher/a.exe.sha256')
-    $fakeWeb['https://mirror/a.exe'] = 'right'
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'no checksum file answers'
     $fakeWeb['https://publisher/a.exe.sha256'] = "$(Get-TextDigest 'other')  a.exe"
     Assert-Throws { & "$scripts/stage-artifacts.ps1" -Machine $machine } 'not downloaded: a.exe$'
@@ -158,10 +145,8 @@ Test 'without a digest the checksum file decides, of the mirror or of the publis
     Assert-Equal (Get-Content -Raw "$($machine.folder)/bin/a.exe") 'right'
 }
 Test 'each stage fetches and places its own artifacts only' {
-    $machine = New-Case
+    $machine = New-Case $fromMirror
     $machine.artifacts[0].stage = 'programs'
-    $fakeWeb['https://mirror/a.exe'] = 'right'
-    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.fetched @('https://mirror/b')
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe") $false
@@ -171,7 +156,7 @@ Test 'each stage fetches and places its own artifacts only' {
     Assert-Equal (Test-Path "$($machine.folder)/bin/a.exe.new") $false
 }
 Test 'a program that runs is ended before it is replaced, and left alone when it is the right one' {
-    $machine = New-Case
+    $machine = New-Case $fromMirror
     $machine.artifacts = @($machine.artifacts[0])
     $path = "$($machine.folder)/bin/a.exe"
     New-Folder "$($machine.folder)/bin"
@@ -179,7 +164,6 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     $process = New-Object PSObject -Property @{ Path = [IO.Path]::GetFullPath($path); Id = 7 }
     $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
     $processes = @($process, (New-Object PSObject -Property @{ Path = $null; Id = 8 }))
-    $fakeWeb['https://mirror/a.exe'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.ended @([IO.Path]::GetFullPath($path))
     Assert-Equal (Get-Content -Raw $path) 'right'
@@ -191,13 +175,12 @@ Test 'a program that runs is ended before it is replaced, and left alone when it
     Assert-Equal @(Get-ChildItem -File -LiteralPath $machine.paths.downloads) @()
 }
 Test 'programs of an archive that run, like the shims of pods, are ended before it is unpacked' {
-    $machine = New-Case
+    $machine = New-Case $fromMirror
     $machine.artifacts = @($machine.artifacts[1])
     $path = [IO.Path]::GetFullPath("$($machine.folder)/bin/bin/shim.exe")
     $process = New-Object PSObject -Property @{ Path = $path; Id = 7 }
     $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { return }
     $processes = @($process, (New-Object PSObject -Property @{ Path = "$path.other"; Id = 8 }))
-    $fakeWeb['https://mirror/b'] = 'right'
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal $fakeDone.ended @($path, 'unpack')
 }

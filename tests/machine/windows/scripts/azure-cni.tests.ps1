@@ -5,7 +5,7 @@ $podNetwork = 'azureCni'
 . "$scripts/start-kube-proxy.ps1"
 . "$scripts/endpoints.ps1"
 
-$fakeAzure = @{ calls = @(); hns = 100; refuse = $false; told = @() }
+$fakeAzure = @{}
 . "$PSScriptRoot/log-fake.ps1"
 . "$PSScriptRoot/wait-fake.ps1"
 [Fenestra.Hns]::Answer = {
@@ -14,10 +14,6 @@ $fakeAzure = @{ calls = @(); hns = 100; refuse = $false; told = @() }
     Get-NetworkAnswer $Method $Path $Body
 }
 function Start-Sleep { Step-Adapter }
-function Write-Notice {
-    param([string] $Message, [string] $Kind)
-    $fakeAzure.told += $Message
-}
 function Get-Process { }
 function Get-CimInstance {
     param([string] $ClassName, [string] $Filter)
@@ -35,9 +31,7 @@ function New-Case {
     Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"azure"}'
     Set-Content -Path "$folder/azure-vnet.json" -Value 'of the boot before'
     Clear-FakeHns
-    $fakeAzure.calls = @()
-    $fakeAzure.hns = 100
-    $fakeAzure.refuse = $false
+    Set-Values $fakeAzure @{ calls = @(); hns = 100; refuse = $false }
     ConvertTo-Data @{
         paths      = @{ state = "$folder/state" }
         drain      = @{ spotSeconds = 20 }

@@ -49,11 +49,7 @@ function Invoke-Program {
 function New-Plugin {
     $folder = Join-Path $temp ([Guid]::NewGuid())
     New-Item -ItemType Directory -Force -Path "$folder/CCGPlugin" | Out-Null
-    $fakeDone.log = @()
-    $fakeDone.made = @()
-    $fakeDone.written = @()
-    $fakeDone.programs = @()
-    $fakeDone.breaks = $false
+    Set-Values $fakeDone @{ log = @(); made = @(); written = @(); programs = @(); breaks = $false }
     @{
         folder = $folder
         data   = ConvertTo-Data @{

@@ -2,7 +2,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 
-$fakeNode = @{ there = $false; start = ''; environment = $null; calls = @(); fail = '' }
+$fakeNode = @{}
 . "$PSScriptRoot/log-fake.ps1"
 function Start-Sleep { }
 function Invoke-Program {
@@ -35,11 +35,7 @@ function New-ItemProperty {
 }
 function New-Case {
     param([string[]] $Environment = @())
-    $fakeNode.there = $false
-    $fakeNode.start = ''
-    $fakeNode.environment = $null
-    $fakeNode.calls = @()
-    $fakeNode.fail = ''
+    Set-Values $fakeNode @{ there = $false; start = ''; environment = $null; calls = @(); fail = '' }
     ConvertTo-Data @{ services = @{ containerd = @{ program = 'containerd.exe'; arguments = @('--config', 'c.toml'); recovery = @('reset=', '600', 'actions=', 'restart/5000'); environment = @($Environment) } } }
 }
 $registered = @(
@@ -48,15 +44,11 @@ $registered = @(
     'sc.exe failureflag containerd 1'
 )
 
-Test 'a new node: registered, by demand, with recovery from a crash and from an error' {
-    & "$scripts/stage-containerd.ps1" -Machine (New-Case)
-    Assert-Equal $fakeNode.calls $registered
-    Assert-Equal $fakeNode.start 'Manual'
-    Assert-Equal $fakeNode.environment $null
-}
-Test 'a repeat replaces the service, so that new arguments count' {
+Test 'a new node: registered, by demand, with recovery from a crash and from an error; a repeat replaces it, so that new arguments count' {
     $machine = New-Case
     & "$scripts/stage-containerd.ps1" -Machine $machine
+    Assert-Equal $fakeNode.calls $registered
+    Assert-Equal @($fakeNode.start, $fakeNode.environment) @('Manual', $null)
     $fakeNode.calls = @()
     & "$scripts/stage-containerd.ps1" -Machine $machine
     Assert-Equal $fakeNode.calls (@('containerd.exe --unregister-service') + $registered)

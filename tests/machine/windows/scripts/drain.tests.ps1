@@ -3,7 +3,7 @@
 . "$scripts/drain.ps1" -Seconds 1
 . "$scripts/notice.ps1"
 
-$cluster = @{ pods = @(); guarded = @(); calls = @(); clock = 0; beats = @(); silent = $false }
+$cluster = @{}
 # The real one, before the fake below takes its name.
 $realKubectl = ${function:Invoke-Kubectl}
 function Send-Lifecycle {
@@ -12,10 +12,6 @@ function Send-Lifecycle {
     if ($cluster.silent) { throw 'no answer' }
 }
 . "$PSScriptRoot/log-fake.ps1"
-function Write-Notice {
-    param([string] $Message, [string] $Kind)
-    $cluster.told += $Message
-}
 # A round of the drain takes real time to be counted; a short one keeps the test short.
 function Start-Sleep {
     param([double] $Seconds)
@@ -63,17 +59,11 @@ function Invoke-Kubectl {
 }
 function Reset-Cluster {
     param([object[]] $Pods)
-    $cluster.pods = @($Pods)
-    $cluster.guarded = @()
-    $cluster.calls = @()
-    $cluster.clock = 0
-    $cluster.beats = @()
-    $cluster.silent = $false
-    $cluster.unreachable = $false
-    $cluster.gone = $false
-    $cluster.told = @()
-    $cluster.node = ','
-    $cluster.disks = 0
+    $fakeNotices.told = @()
+    Set-Values $cluster @{
+        pods = @($Pods); guarded = @(); calls = @(); beats = @(); node = ','; disks = 0
+        clock = 0; silent = $false; unreachable = $false; gone = $false
+    }
 }
 $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
 
@@ -126,13 +116,6 @@ foreach ($case in @(
         if ($case.patches) { Assert-Equal $patched[0].Contains($case.patches) $true }
     }
 }
-Test 'what cannot move from a machine that is back afterwards stays' {
-    Reset-Cluster @(New-Pod 'b')
-    $cluster.guarded = @('b')
-    $cluster.clock = -1000000
-    Assert-Equal (Invoke-Drain $machine 'n' 1 -Returns) $false
-    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }) @()
-}
 Test 'a pod that its disruption budget holds is asked again until it may go' {
     Reset-Cluster @((New-Pod 'a'), (New-Pod 'b'))
     $cluster.guarded = @('b')
@@ -142,14 +125,17 @@ Test 'a pod that its disruption budget holds is asked again until it may go' {
     Assert-Equal ($asked.Count -gt 1) $true
     Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 0
 }
-Test 'what is left at the deadline is deleted' {
-    Reset-Cluster @(New-Pod 'b')
-    $cluster.guarded = @('b')
-    $cluster.clock = -1000000
-    Assert-Equal (Invoke-Drain $machine 'n' 1) $false
+Test 'what is left at the deadline is deleted, but not from a machine that is back afterwards' {
+    foreach ($returns in $true, $false) {
+        Reset-Cluster @(New-Pod 'b')
+        $cluster.guarded = @('b')
+        $cluster.clock = -1000000
+        Assert-Equal (Invoke-Drain $machine 'n' 1 -Returns:$returns) $false
+        Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count ([int] (-not $returns))
+    }
     Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
     Assert-Equal @(($cluster.text | ConvertFrom-Json).items | ForEach-Object { "$($_.kind) $($_.metadata.namespace)/$($_.metadata.name)" }) @('Pod default/b')
-    Assert-Equal $cluster.told[-1] 'drain of node n reached its deadline, 1 pods left'
+    Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, 1 pods left'
 }
 Test 'the hook hears at the start that the drain goes on, answered or not, and not again before its time' {
     foreach ($silent in $false, $true) {
@@ -188,7 +174,7 @@ Test 'an API that answers again is used; one that never does leaves what is ther
     $cluster.unreachable = $true
     $cluster.clock = -1000000
     Assert-Equal (Invoke-Drain $machine 'n' 1) $false
-    Assert-Equal $cluster.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
+    Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
 Test 'a warning that kubectl writes is not taken for a part of its answer' {
     $program = New-Program 'kubectl' '[Console]::Error.WriteLine("Warning: v1 Endpoints is deprecated"); "default   a   Running   ReplicaSet   <none>   <none>"'
@@ -264,12 +250,12 @@ foreach ($case in @(
 Test 'kubectl that hangs holds a drain up to its deadline, not longer' {
     $program = New-Program 'hanging' 'Start-Sleep -Seconds 300'
     ${function:Invoke-Kubectl} = $realKubectl
-    $cluster.told = @()
+    $fakeNotices.told = @()
     $real = ConvertTo-Data @{ drain = @{ columns = 'A:.a'; pauseSeconds = 1; heartbeatSeconds = 300 }; programs = @{ kubectl = $program }; paths = @{ kubeconfig = 'k' } }
     $watch = [Diagnostics.Stopwatch]::StartNew()
     Assert-Equal (Invoke-Drain $real 'n' 8) $false
     Assert-Equal ($watch.Elapsed.TotalSeconds -lt 25) $true
-    Assert-Equal $cluster.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
+    Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, and nobody has said which pods are left'
 }
 Test 'AWS: a path of the metadata that fails hides no spot notice, and a page that is no notice is none' {
     function Get-AwsMetadata {

@@ -82,12 +82,7 @@ ConvertTo-Json -Depth 5 @{
     retry = @{ pauseSeconds = @(10, 20) }
 } | Set-Content -Path "$temp/machine.json"
 function Reset-Fake {
-    $fake.order = @()
-    $fake.tasks = @()
-    $fake.slept = @()
-    $fake.told = @()
-    $fake.refuse = 0
-    $fake.object = 'right.json'
+    Set-Values $fake @{ order = @(); tasks = @(); slept = @(); told = @(); refuse = 0; object = 'right.json' }
     Remove-Item -Force -Path "$temp/archive.json", "$temp/bootstrap.ps1" -ErrorAction SilentlyContinue
 }
 
@@ -101,30 +96,19 @@ Test 'user data ends with its task, which starts with Windows too, and fetches n
     Assert-Equal @($fake.task[1]) @('at startup True', 'every 5 min since 2020')
     Assert-Equal @($fake.task[2], $fake.task[3]) @('SYSTEM', '0 4')
 }
-Test 'the task fetches, and runs what it fetched' {
-    Reset-Fake
-    $fake.tasks = @('fenestra-fetch')
-    & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @('fetch b k', 'bootstrap', 'forget fenestra-fetch')
-}
-Test 'after a restart in the middle it goes on, and what was fetched is not fetched again' {
-    Reset-Fake
-    $fake.tasks = @('fenestra-fetch')
-    Copy-Item -LiteralPath "$temp/right.json" -Destination "$temp/archive.json"
-    & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @('bootstrap', 'forget fenestra-fetch')
-}
-Test 'a bootstrap that was cut off between its tasks is begun again' {
-    Reset-Fake
-    $fake.tasks = @('fenestra-fetch', 'fenestra-run')
-    & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order[-2] 'bootstrap'
-}
-Test 'once the bootstrap has its tasks nothing is fetched, and the task goes' {
-    Reset-Fake
-    $fake.tasks = @('fenestra-fetch', 'fenestra-run', 'fenestra-health')
-    & "$temp/fetch.ps1" -Resume
-    Assert-Equal $fake.order @('forget fenestra-fetch')
+foreach ($case in @(
+    @{ title = 'fetches, and runs what it fetched'; tasks = @(); does = @('fetch b k', 'bootstrap') }
+    @{ title = 'goes on after a restart in the middle, and does not fetch again'; tasks = @(); there = $true; does = @('bootstrap') }
+    @{ title = 'begins a bootstrap again that was cut off between its tasks'; tasks = @('fenestra-run'); does = @('fetch b k', 'bootstrap') }
+    @{ title = 'fetches nothing once the bootstrap has its tasks'; tasks = @('fenestra-run', 'fenestra-health'); does = @() }
+)) {
+    Test "the task $($case.title), and goes" {
+        Reset-Fake
+        $fake.tasks = @('fenestra-fetch') + $case.tasks
+        if ($case.there) { Copy-Item -LiteralPath "$temp/right.json" -Destination "$temp/archive.json" }
+        & "$temp/fetch.ps1" -Resume
+        Assert-Equal $fake.order ($case.does + 'forget fenestra-fetch')
+    }
 }
 Test 'a refusal is told where both clouds show it, without what was answered, and tried again with growing pauses' {
     Reset-Fake

@@ -3,7 +3,7 @@
 . "$PSScriptRoot/network-fakes.ps1"
 . "$scripts/start-flanneld.ps1"
 
-$told = @{ calls = @(); log = @(); ranges = @('10.244.3.0/24'); silent = 0 }
+$told = @{}
 [Fenestra.Hns]::Answer = {
     param($Method, $Path, $Body)
     if ($told.silent -gt 0) {
@@ -32,10 +32,7 @@ function New-Case {
     Set-Content -Path "$folder/kubectl.exe" -Value 'program'
     Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"flannel.4096"}'
     Clear-FakeHns
-    $told.calls = @()
-    $told.log = @()
-    $told.ranges = @('10.244.3.0/24')
-    $told.silent = 0
+    Set-Values $told @{ calls = @(); log = @(); ranges = @('10.244.3.0/24'); silent = 0 }
     ConvertTo-Data @{
         programs = @{ kubectl = "$folder/kubectl.exe" }
         flanneld = @{ kubeconfig = 'flanneld.conf'; seconds = 300 }

@@ -103,6 +103,12 @@ function ConvertTo-Data {
     $Table | ConvertTo-Json -Depth 10 | ConvertFrom-Json
 }
 
+# Gives a table of fakes these values, as at its beginning.
+function Set-Values {
+    param([hashtable] $Table, [hashtable] $Values)
+    foreach ($value in $Values.GetEnumerator()) { $Table[$value.Key] = $value.Value }
+}
+
 # Last line and exit code of a test script.
 function Complete-Tests {
     if ($env:COVERAGE) {

@@ -2,12 +2,8 @@
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/watch-health.ps1"
 
-$fakeNode = @{ status = 200; task = 'Ready'; hangs = $false; services = @{}; started = @(); network = 'n1'; process = 100; running = @('flanneld'); priority = @{}; stopped = 0; healthy = $true; calls = @(); told = @(); start = @{}; locked = $false; sandboxes = [ordered] @{}; held = @(); policies = @() }
+$fakeNode = @{ status = 200; task = 'Ready'; hangs = $false; services = @{}; started = @(); network = 'n1'; process = 100; running = @('flanneld'); priority = @{}; stopped = 0; healthy = $true; calls = @(); start = @{}; locked = $false; sandboxes = [ordered] @{}; held = @(); policies = @() }
 . "$PSScriptRoot/log-fake.ps1"
-function Write-Notice {
-    param([string] $Message, [string] $Kind)
-    $fakeNode.told += $Message
-}
 function Get-Service {
     param([string] $Name)
     if ($fakeNode.services.ContainsKey($Name)) {
@@ -107,16 +103,14 @@ $fakeMachine = ConvertTo-Data @{
     watch           = @{ lostRounds = 2; sickRounds = 3; logBytes = 10; kubeletHealth = 'http://127.0.0.1:10248/healthz'; proxyHealth = 'http://127.0.0.1:10256/livez' }
 }
 
-Test 'services that stopped are started, running and missing ones are left alone' {
+Test 'services that stopped are started, also those that a stage left held, cut off later; running and missing ones are left alone' {
     $fakeNode.services = @{ containerd = 'Stopped'; kubelet = 'Running' }
     Repair-Services
     Assert-Equal $fakeNode.started @('containerd')
     $fakeNode.services.Remove('kubelet')
     Repair-Services
     Assert-Equal $fakeNode.started @('containerd')
-    Assert-Equal $fakeNode.told.Count 1
-}
-Test 'a service that a stage left held, cut off later, is started all the same' {
+    Assert-Equal $fakeNotices.told.Count 1
     $fakeNode.started = @()
     $fakeNode.services = @{ containerd = 'Stopped'; kubelet = 'Stopped' }
     $fakeNode.start = @{ containerd = 'Disabled'; kubelet = 'Disabled' }
@@ -130,39 +124,30 @@ Test 'containerd is raised above the pods, whoever started it' {
     Repair-Services
     Assert-Equal $fakeProcess.PriorityClass 'AboveNormal'
 }
-Test 'flanneld is restarted when its network stays away, and not before' {
-    $memory = @{ lost = 0 }
-    Repair-PodNetwork $fakeMachine 'boot-1' $memory
-    $fakeNode.network = ''
-    Repair-PodNetwork $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNode.stopped 0
-    Repair-PodNetwork $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNode.stopped 1
-    Assert-Equal $memory.lost 0
-}
-Test 'a network that comes back in between starts the count again; without flanneld there is nothing to restart' {
-    $memory = @{ lost = 0 }
-    $fakeNode.stopped = 0
-    foreach ($there in '', 'n1', '') {
-        $fakeNode.network = $there
-        Repair-PodNetwork $fakeMachine 'boot-1' $memory
+foreach ($case in @(
+    @{ title = 'stays away'; looks = @('n1', '', ''); running = @('flanneld'); stopped = 1 }
+    @{ title = 'comes back in between'; looks = @('', 'n1', ''); running = @('flanneld'); stopped = 0 }
+    @{ title = 'stays away, but does not run'; looks = @('', '', ''); running = @(); stopped = 0 }
+)) {
+    Test "flanneld whose network $($case.title) is restarted $($case.stopped) times" {
+        Set-Values $fakeNode @{ running = $case.running; stopped = 0 }
+        $memory = @{ lost = 0 }
+        foreach ($there in $case.looks) {
+            Assert-Equal $fakeNode.stopped 0
+            $fakeNode.network = $there
+            Repair-PodNetwork $fakeMachine 'boot-1' $memory
+        }
+        Assert-Equal $fakeNode.stopped $case.stopped
+        if ($case.stopped) { Assert-Equal $memory.lost 0 }
     }
-    $fakeNode.running = @()
-    Repair-PodNetwork $fakeMachine 'boot-1' $memory
-    Repair-PodNetwork $fakeMachine 'boot-1' $memory
-    Assert-Equal $fakeNode.stopped 0
 }
 
 # A node with pods, whose network the health task has seen once.
 function Reset-Pods {
     Remove-Item -Recurse -Force -LiteralPath "$temp/state" -ErrorAction SilentlyContinue
-    $fakeNode.running = @('flanneld', 'kube-proxy')
-    $fakeNode.network = 'n1'
-    $fakeNode.process = 100
-    $fakeNode.policies = @('p1')
-    $fakeNode.held = @()
+    Set-Values $fakeNode @{ running = @('flanneld', 'kube-proxy'); network = 'n1'; process = 100; policies = @('p1'); held = @() }
     $fakeNode.sandboxes = [ordered] @{ a = '10.244.3.4'; host = ''; b = '10.244.3.5' }
-    $fakeNode.told = @()
+    $fakeNotices.told = @()
     Repair-PodNetwork $fakeMachine 'boot-1' @{ lost = 0 }
     $fakeNode.calls = @()
 }
@@ -174,7 +159,7 @@ foreach ($change in 'process', 'network') {
         $memory = @{ lost = 0 }
         Repair-PodNetwork $fakeMachine 'boot-1' $memory
         Assert-Equal $fakeNode.calls $restart
-        Assert-Equal $fakeNode.told @('HNS has lost the endpoints of the pods; they are made again')
+        Assert-Equal $fakeNotices.told @('HNS has lost the endpoints of the pods; they are made again')
         Repair-PodNetwork $fakeMachine 'boot-1' $memory
         Assert-Equal $fakeNode.calls $restart
     }
@@ -211,9 +196,7 @@ Test 'a sandbox that does not stop is tried again, and no other is' {
 foreach ($sick in @(@{ name = 'kubelet'; calls = @('stop kubelet', 'start kubelet') }, @{ name = 'kube-proxy'; calls = @('end kube-proxy') })) {
     Test "a $($sick.name) that does not answer is restarted after some rounds; a kube-proxy that does not run or has no network yet is no case" {
         $memory = @{ lost = 0 }
-        $fakeNode.healthy = $false
-        $fakeNode.calls = @()
-        $fakeNode.running = @()
+        Set-Values $fakeNode @{ healthy = $false; calls = @(); running = @() }
         foreach ($round in @(1, 2, 3, 4)) { Repair-Proxy $fakeMachine $memory }
         $fakeNode.running = @($sick.name)
         $network = $fakeNode.network
@@ -254,15 +237,12 @@ Test 'a kube-proxy that says that it is behind has six times as long' {
 }
 Test 'HNS that hangs is told and restarted after some rounds, and what failed meanwhile is told once' {
     $memory = @{ lost = 0 }
-    $fakeNode.told = @()
-    $fakeNode.calls = @()
-    $fakeNode.services = @{}
-    $fakeNode.running = @()
-    $fakeNode.hangs = $true
+    $fakeNotices.told = @()
+    Set-Values $fakeNode @{ calls = @(); services = @{}; running = @(); hangs = $true }
     function Get-HnsNetworkNamed { throw 'HNS GET /networks/: no answer within 60000 ms' }
     foreach ($round in @(1, 2, 3)) { Invoke-Repairs $fakeMachine 'boot-1' $memory }
     Assert-Equal $fakeNode.calls @('stop hns', 'start hns')
-    Assert-Equal $fakeNode.told @('watch of pod network: HNS GET /networks/: no answer within 60000 ms', 'HNS does not answer; restarting it')
+    Assert-Equal $fakeNotices.told @('watch of pod network: HNS GET /networks/: no answer within 60000 ms', 'HNS does not answer; restarting it')
     $fakeNode.hangs = $false
 }
 Test 'a run that has ended before the node was Ready is told and started after some rounds, one that only pauses is not' {
@@ -347,13 +327,8 @@ $routes = @{ asked = 0 }
 function Repair-Routes { $routes.asked += 1 }
 Test 'what a stage stopped is left alone while a run is at work, and looked after again behind it; routes are always' {
     function Test-Settled { $true }
-    $fakeNode.started = @()
-    $fakeNode.services = @{ containerd = 'Stopped' }
-    $fakeNode.start = @{}
-    $fakeNode.healthy = $true
-    $fakeNode.network = 'n1'
+    Set-Values $fakeNode @{ started = @(); services = @{ containerd = 'Stopped' }; start = @{}; healthy = $true; network = 'n1'; locked = $true }
     $routes.asked = 0
-    $fakeNode.locked = $true
     Invoke-Round $fakeMachine 'boot-1' @{ lost = 0 }
     Assert-Equal @($fakeNode.started.Count, $routes.asked) @(0, 1)
     $fakeNode.locked = $false
@@ -365,12 +340,12 @@ Test 'a duty that fails is told once, stops no other, and is told again after it
     $duties = @{ log = @(); fails = $true }
     $memory = @{}
     $work = [ordered] @{ first = { if ($duties.fails) { throw 'access is denied' } }; second = { $duties.log += 'second' } }
-    $fakeNode.told = @()
+    $fakeNotices.told = @()
     foreach ($fails in $true, $true, $false, $true) {
         $duties.fails = $fails
         Invoke-Duties $memory $work
     }
-    Assert-Equal $fakeNode.told @('watch of first: access is denied', 'watch of first: access is denied')
+    Assert-Equal $fakeNotices.told @('watch of first: access is denied', 'watch of first: access is denied')
     Assert-Equal $duties.log.Count 4
 }
 Test 'duties that have failed are written on the Node once, and taken away when all work' {

@@ -18,10 +18,6 @@ Test 'a call goes out as it is, and its output comes back item by item' {
     Invoke-Hns POST '/networks/' '{"Name":"flannel.4096"}' | Out-Null
     Assert-Equal $hns.calls @('GET /networks/ ', 'POST /networks/ {"Name":"flannel.4096"}')
 }
-Test 'no items are no output' {
-    $hns.text = '{"Success":true,"Output":[]}'
-    Assert-Equal @(Invoke-Hns GET '/endpoints/').Count 0
-}
 Test 'a refusal is told with the call and the words of HNS' {
     $hns.text = '{"Success":false,"Error":"An adapter was not found.","ErrorCode":2151350278}'
     Assert-Throws { Invoke-Hns POST '/networks/' '{}' } '^HNS POST /networks/: An adapter was not found\. .*2151350278'
@@ -43,18 +39,15 @@ Test 'HNS that hangs is told with the call, after a minute' {
         [Fenestra.Hns]::Answer = $answer
     }
 }
-Test 'the pod network is found beside the one of Windows itself, each by its name' {
-    $hns.text = $two
-    Assert-Equal (Get-HnsNetworkNamed 'flannel.4096').ID 'b'
-    Assert-Equal (Get-HnsNetworkNamed 'nat').ID 'a'
-}
-Test 'after a restart of HNS the pod network is gone while the one of Windows itself stays' {
-    $hns.text = '{"Success":true,"Output":[{"ID":"a","Name":"nat","Type":"NAT"}]}'
-    Assert-Equal (Get-HnsNetworkNamed 'flannel.4096') $null
-    Assert-Equal (Get-HnsNetworkNamed 'nat').ID 'a'
-}
-Test 'of two networks of one name the first is taken, not both' {
-    $hns.text = '{"Success":true,"Output":[{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}]}'
-    Assert-Equal @(Get-HnsNetworkNamed 'flannel.4096').Count 1
+foreach ($case in @(
+    @{ title = 'beside the one of Windows itself'; text = $two; found = 'b' }
+    @{ title = 'not, after a restart of HNS that left the one of Windows itself'; text = '{"Success":true,"Output":[{"ID":"a","Name":"nat"}]}'; found = $null }
+    @{ title = 'not, in a list without items'; text = '{"Success":true,"Output":[]}'; found = $null }
+    @{ title = 'once, where two have its name'; text = '{"Success":true,"Output":[{"ID":"a","Name":"flannel.4096"},{"ID":"b","Name":"flannel.4096"}]}'; found = 'a' }
+)) {
+    Test "the pod network is found $($case.title)" {
+        $hns.text = $case.text
+        Assert-Equal (Get-HnsNetworkNamed 'flannel.4096').ID $case.found
+    }
 }
 Complete-Tests

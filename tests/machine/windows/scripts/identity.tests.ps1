@@ -5,7 +5,6 @@
 . "$scripts/identity.ps1"
 . "$PSScriptRoot/log-fake.ps1"
 
-$fakeWeb = @{ slept = @(); tokens = 0; keys = 0; sent = @() }
 function Start-Sleep {
     param([int] $Seconds)
     $fakeWeb.slept += $Seconds
@@ -13,40 +12,12 @@ function Start-Sleep {
 # Starts a test: nothing was asked yet, and this is how the web answers.
 function Set-Web {
     param([scriptblock] $Answer)
-    $fakeWeb.answer = $Answer
-    $fakeWeb.calls = @()
-    $fakeWeb.slept = @()
-    $fakeWeb.tokens = 0
-    $fakeWeb.keys = 0
-    $fakeWeb.sent = @()
+    Set-Values $fakeWeb @{ answer = $Answer; calls = @(); slept = @(); tokens = 0; keys = 0; sent = @() }
 }
 # How often a call was made.
 function Get-Count {
     param([string] $Call)
     @($fakeWeb.calls | Where-Object { $_ -like $Call }).Count
-}
-$imds = 'http://169.254.169.254/latest'
-
-# The metadata service of AWS in a few lines: every token and every pair of keys is a new one.
-function Get-AwsAnswer {
-    param([string] $Call, [hashtable] $Headers)
-    if ($Call -eq "PUT $imds/api/token") {
-        Assert-Equal $Headers['X-aws-ec2-metadata-token-ttl-seconds'] '300'
-        $fakeWeb.tokens += 1
-        return "session-$($fakeWeb.tokens)"
-    }
-    if ("$($Headers['X-aws-ec2-metadata-token'])" -notlike 'session-*') { Send-Refusal 401 }
-    switch ($Call.Replace("GET $imds/meta-data/", '')) {
-        'instance-id' { return 'i-0123456789abcdef0' }
-        'placement/availability-zone' { return 'eu-central-1a' }
-        'local-ipv4' { return '10.0.0.7' }
-        'iam/security-credentials/' { return 'role' }
-        'iam/security-credentials/role' {
-            $fakeWeb.keys += 1
-            return "{`"AccessKeyId`":`"AKID$($fakeWeb.keys)`",`"SecretAccessKey`":`"secret`",`"Token`":`"token$($fakeWeb.keys)`",`"Expiration`":`"2026-01-01T06:00:00Z`"}"
-        }
-    }
-    Send-Refusal 404
 }
 $aws = ConvertTo-Data @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com'; joinSecret = '/fenestra/demo/join' }
 

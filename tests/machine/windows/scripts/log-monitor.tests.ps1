@@ -23,7 +23,7 @@ function New-Case {
     Remove-Item -Force -LiteralPath $fakePath -ErrorAction SilentlyContinue
     $fakeDone.fetched = @()
     $fakeWeb.Clear()
-    foreach ($url in $Answers.Keys) { $fakeWeb[$url] = $Answers[$url] }
+    Set-Values $fakeWeb $Answers
 }
 
 Test 'takes the file from the mirror when its digest is right' {

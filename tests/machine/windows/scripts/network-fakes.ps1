@@ -45,11 +45,8 @@ function Remove-NetRoute {
 # of the last one gives it back (rancher/rke2, pkg/windows/utils.go): both cut every route.
 $hns = @{}
 function Clear-FakeHns {
-    $clear = @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0 }
-    foreach ($name in $clear.Keys) { $hns[$name] = $clear[$name] }
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    $table.kept = @()
-    $table.removed = @()
+    Set-Values $hns @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0 }
+    Set-Values $table @{ routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1'); kept = @(); removed = @() }
 }
 # Moves the adapter into the switch or out of it: without a route for two pauses.
 function Set-Switch {

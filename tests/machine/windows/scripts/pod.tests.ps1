@@ -20,16 +20,9 @@ function New-Pod {
     ConvertTo-Data @{ folder = $folder; paths = @{ node = "$folder/node.json"; clusterCa = "$folder/ca.crt"; serviceAccountToken = $path } }
 }
 
-Test 'the token is taken from the mount path when the runtime binds it there' {
-    $machine = New-Pod -Bound
-    Assert-Equal (Get-Content -Raw -LiteralPath (Get-TokenFile $machine.paths.serviceAccountToken)) 'bound'
-}
-Test 'else from below the folder of the sandbox, without the drive' {
-    $machine = New-Pod
-    Assert-Equal (Get-Content -Raw -LiteralPath (Get-TokenFile $machine.paths.serviceAccountToken)) 'below'
-}
-Test 'a token that is nowhere is told by its path' {
-    New-Pod | Out-Null
+Test 'the token is taken from the mount path when the runtime binds it there, else from below the folder of the sandbox, without the drive' {
+    Assert-Equal (Get-Content -Raw -LiteralPath (Get-TokenFile (New-Pod -Bound).paths.serviceAccountToken)) 'bound'
+    Assert-Equal (Get-Content -Raw -LiteralPath (Get-TokenFile (New-Pod).paths.serviceAccountToken)) 'below'
     Assert-Throws { Get-TokenFile "$temp/nowhere" } '^no service-account token at .*nowhere$'
 }
 Test 'the kubeconfig has the API''s name, the cluster''s certificate and the file of the token, which rotates, but never the token' {
@@ -37,16 +30,13 @@ Test 'the kubeconfig has the API''s name, the cluster''s certificate and the fil
     Write-PodKubeconfig $machine "$($machine.folder)/flanneld.conf"
     $text = [IO.File]::ReadAllText("$($machine.folder)/flanneld.conf")
     Assert-Equal $text.Contains('bound') $false
+    # No byte order mark, which the client would take for a part of it.
+    Assert-Equal ([IO.File]::ReadAllBytes("$($machine.folder)/flanneld.conf"))[0] ([int] [char] '{')
     $config = $text | ConvertFrom-Json
     Assert-Equal @($config.apiVersion, $config.kind, $config.'current-context') @('v1', 'Config', 'node')
     Assert-Equal @($config.clusters.Count, $config.clusters[0].name, $config.clusters[0].cluster.server) @(1, 'cluster', 'https://api.demo:6443')
     Assert-Equal $config.clusters[0].cluster.'certificate-authority' $machine.paths.clusterCa
     Assert-Equal @($config.users.Count, $config.users[0].name, $config.users[0].user.tokenFile) @(1, 'pod', $machine.paths.serviceAccountToken)
     Assert-Equal @($config.contexts.Count, $config.contexts[0].name, $config.contexts[0].context.cluster, $config.contexts[0].context.user) @(1, 'node', 'cluster', 'pod')
-}
-Test 'the file has no byte order mark, which the client would take for a part of it' {
-    $machine = New-Pod -Bound
-    Write-PodKubeconfig $machine "$($machine.folder)/flanneld.conf"
-    Assert-Equal ([IO.File]::ReadAllBytes("$($machine.folder)/flanneld.conf"))[0] ([int] [char] '{')
 }
 Complete-Tests

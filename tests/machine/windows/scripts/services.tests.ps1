@@ -5,7 +5,7 @@
 
 # Services by name: kind of start, state, command line.
 $services = @{}
-$fakeDone = @{ calls = @(); changed = @(); fail = ''; refuse = 0; pipe = $true }
+$fakeDone = @{}
 . "$PSScriptRoot/log-fake.ps1"
 function Add-Call {
     param([string] $Call)
@@ -80,9 +80,7 @@ function Invoke-CimMethod {
 function New-Case {
     $services.Clear()
     $services.containerd = @{ start = 'Disabled'; status = 'Stopped' }
-    $fakeDone.calls = @()
-    $fakeDone.fail = ''
-    $fakeDone.refuse = 0
+    Set-Values $fakeDone @{ calls = @(); fail = ''; refuse = 0 }
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder $folder
     Set-Content -Path "$folder/pipe" -Value ''

@@ -107,8 +107,7 @@ function New-Case {
     New-Folder "$folder/store"
     Set-Content -Path $fakeData -Value 'state'
     Clear-FakeHns
-    $clear = @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false }
-    foreach ($name in $clear.Keys) { $hns[$name] = $clear[$name] }
+    Set-Values $hns @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false }
     if ($Stale) {
         $hns.policylists = @(@{ ID = 'p1' }, @{ ID = 'p2' })
         $hns.endpoints = @(@{ ID = 'e1'; Name = 'pod' }, @{ ID = 'e2'; Name = 'pod' })
@@ -165,7 +164,7 @@ function Assert-Flanneld {
     Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'flannel.4096' }).Count 1
 }
 
-Test 'a bare machine gets no network, so that flanneld can make its own on the adapter' {
+Test 'a bare machine gets no network, so that flanneld can make its own on the adapter; its services are held before' {
     $machine = New-Case
     Invoke-Network $machine
     $state = Get-State $machine
@@ -173,6 +172,7 @@ Test 'a bare machine gets no network, so that flanneld can make its own on the a
     Assert-Equal $state.routes $expected.routes
     Assert-Equal $state.rules $expected.rules
     Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' }) @()
+    Assert-Equal @($hns.calls | Where-Object { $_ -like '* hns*' }) @('Set hns Automatic', 'Start hns')
     Assert-Flanneld
 }
 Test 'with a network made before it, flanneld is refused: HNS takes no adapter of its own making' {
@@ -181,15 +181,17 @@ Test 'with a network made before it, flanneld is refused: HNS takes no adapter o
     Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
     Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.3.0/24' } '^HNS POST /networks/: The parameter is incorrect\.'
 }
-Test 'services are not the stage''s own matter: they are held before it runs' {
-    Invoke-Network (New-Case)
-    Assert-Equal @($hns.calls | Where-Object { $_ -like '* hns*' }) @('Set hns Automatic', 'Start hns')
-}
-Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself' {
+Test 'what the last boot left is cleared, but for the address of kube-proxy and the network of Windows itself, and a repeat changes nothing' {
     $machine = New-Case -Stale
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
     Assert-Equal @($hns.calls | Where-Object { $_ -like 'DELETE *' }) @('DELETE /policylists/p1', 'DELETE /policylists/p2', 'DELETE /endpoints/e1', 'DELETE /endpoints/e2', 'DELETE /networks/n1')
+    $hns.calls = @()
+    $table.removed = @()
+    Invoke-Network $machine
+    Assert-Equal (Get-State $machine) $expected
+    Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' -or $_ -like 'DELETE *' }) @()
+    Assert-Equal $table.removed @()
     Assert-Flanneld
 }
 Test 'features that a restart of Windows has rolled back are installed again' {
@@ -209,16 +211,6 @@ Test 'an adapter that comes late is waited for, and one that does not come is to
     $table.routes = @()
     $hns.back = 1000
     Assert-Throws { Invoke-Network $machine } '^waited 180 s in vain for an adapter with a default route$'
-}
-Test 'a repeat changes nothing' {
-    $machine = New-Case -Stale
-    Invoke-Network $machine
-    $hns.calls = @()
-    $table.removed = @()
-    Invoke-Network $machine
-    Assert-Equal (Get-State $machine) $expected
-    Assert-Equal @($hns.calls | Where-Object { $_ -like 'POST *' -or $_ -like 'DELETE *' }) @()
-    Assert-Equal $table.removed @()
 }
 Test 'HNS that has just started is given time to answer, and keeps its file' {
     $machine = New-Case -Stale

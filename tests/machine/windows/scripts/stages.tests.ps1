@@ -34,18 +34,10 @@ function New-Machine {
 # What the fakes do in this test: stages that fail (name to times), stages that want a reboot, and what ran.
 $fake = @{}
 function Reset-Fake {
-    $fake.cut = @{}
-    $fake.refuse = 0
-    $fake.order = @()
-    $fake.reports = @()
-    $fake.fail = @{}
-    $fake.reboot = @{}
-    $fake.ran = @()
-    $fake.slept = @()
-    $fake.boot = 'boot-1'
-    $fake.slip = $null
-    $fake.word = 'reboot'
-    $fake.locked = @()
+    Set-Values $fake @{
+        fail = @{}; cut = @{}; reboot = @{}; refuse = 0; boot = 'boot-1'; slip = $null; word = 'reboot'
+        order = @(); reports = @(); ran = @(); slept = @(); locked = @()
+    }
 }
 foreach ($name in $fakeNames + 'after') {
     Set-Content -Path "$scripts/stage-$name.ps1" -Value @(
@@ -59,9 +51,6 @@ foreach ($name in $fakeNames + 'after') {
     )
 }
 . "$PSScriptRoot/log-fake.ps1"
-function Write-Notice {
-    param([string] $Message, [string] $Kind)
-}
 function Protect-Folder {
     param([string] $Path)
     if ($fake.refuse -gt 0) {
@@ -117,16 +106,11 @@ function Invoke-Wave {
 }
 
 $inOrder = 'os', 'artifacts', 'network', 'containerd', 'join', 'ccg', 'services', 'programs', 'ready'
-Test 'a first run without faults runs each stage once, in order' {
-    Reset-Fake
-    Assert-Equal (Invoke-Run (New-Machine)) 0
-    Assert-Equal $fake.ran $inOrder
-    Assert-Equal $fake.reports @(0)
-}
-Test 'access rights are set before any stage, and services are held before the stage that needs them still' {
+Test 'a run sets access rights before any stage, runs each once, in order, and holds services before the stage that needs them still' {
     Reset-Fake
     $machine = New-Machine
-    Invoke-Run $machine | Out-Null
+    Assert-Equal (Invoke-Run $machine) 0
+    Assert-Equal $fake.reports @(0)
     Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage os')
     $network = [Array]::IndexOf($fake.order, 'stage network')
     Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
@@ -221,27 +205,18 @@ foreach ($broken in $fakeNames) {
         Assert-Equal $fake.ran @($broken)
     }
 }
-Test 'a stage that wants a reboot is not done, and the run ends with 3010' {
-    Reset-Fake
-    $fake.reboot['os'] = 1
-    $machine = New-Machine
-    Assert-Equal (Invoke-Run $machine) 3010
-    Assert-Equal $fake.ran @('os', 'artifacts')
-    $fake.boot = 'boot-2'
-    Assert-Equal (Invoke-Run $machine) 0
-    foreach ($name in 'os', 'artifacts') {
-        Assert-Equal @($fake.ran | Where-Object { $_ -eq $name }).Count 1
+foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 }) {
+    Test "a stage that answers '$($case.word)' ends the run with 3010, and has run $($case.runs) times after the restart" {
+        Reset-Fake
+        $fake.reboot['os'] = 1
+        $fake.word = $case.word
+        $machine = New-Machine
+        Assert-Equal (Invoke-Run $machine) 3010
+        Assert-Equal $fake.ran @('os', 'artifacts')
+        $fake.boot = 'boot-2'
+        Assert-Equal (Invoke-Run $machine) 0
+        Assert-Equal @('os', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran | Where-Object { $_ -eq $name }).Count }) @($case.runs, 1)
     }
-}
-Test 'a stage that has more to do after the reboot is done again' {
-    Reset-Fake
-    $fake.reboot['os'] = 1
-    $fake.word = 'again'
-    $machine = New-Machine
-    Assert-Equal (Invoke-Run $machine) 3010
-    $fake.boot = 'boot-2'
-    Assert-Equal (Invoke-Run $machine) 0
-    Assert-Equal @($fake.ran | Where-Object { $_ -eq 'os' }).Count 2
 }
 Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
     Reset-Fake
