@@ -115,11 +115,4 @@ describe("pools on AWS", () => {
     assert.deepEqual(inputs.cpuOptions, { nestedVirtualization: "enabled" });
     assert.equal(resource(prod, templateType, "aws-prod-pool-linux-template").inputs.cpuOptions, undefined);
   });
-
-  it("buy spare capacity when asked to, and move off it before it ends", async () => {
-    const recorded = await runStack("aws-dev", { pools: [{ name: "linux", os: "linux", spot: true }] });
-    const template = resource(recorded, templateType, "aws-dev-pool-linux-template");
-    assert.deepEqual(template.inputs.instanceMarketOptions, { marketType: "spot" });
-    assert.equal(resource(recorded, groupType, "aws-dev-pool-linux-group").inputs.capacityRebalance, true);
-  });
 });

@@ -119,26 +119,9 @@ describe("a stack with a mirror", () => {
       const table = files.find(({ path }) => path.endsWith(role === "windows" ? "machine.json" : "artifacts.tsv"));
       const first = /https:\/\/[^\s"]+/.exec(table?.content ?? "")?.[0];
       assert.match(first ?? "", /^https:\/\/mirror\.example\.com\/files\/dl\.k8s\.io\//);
-    }
-  });
-
-  it("tells containerd of every registry on both systems", async () => {
-    const { plan, spec } = await planWith({ mirror });
-    const used = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference.split("/")[0]));
-    for (const { name, role, files } of plan.machines) {
-      const [folder, separator] = role === "windows" ? ["C:\\ProgramData\\containerd\\certs.d", "\\"] : ["/etc/containerd/certs.d", "/"];
-      const configured = files.find(({ path }) => path.endsWith("containerd\\config.toml") || path.endsWith("containerd/config.toml"));
-      assert.ok(configured?.content.includes(folder), `${name}: config_path`);
-      for (const registry of used) {
-        const file = files.find(({ path }) => path === `${folder}${separator}${registry}${separator}hosts.toml`);
-        assert.match(
-          file?.content ?? "",
-          new RegExp(
-            `\\[host\\."https://mirror\\.example\\.com/v2/${registry}"\\]\\ncapabilities = \\["pull", "resolve"\\]\\noverride_path = true`,
-          ),
-          `${name} ${registry}`,
-        );
-      }
+      // That containerd asks it for each registry, on both systems, is in tests/rehearsal/mirrorChecks.slow.test.ts.
+      const hosts = files.filter(({ path }) => path.endsWith("hosts.toml"));
+      assert.ok(hosts.length > 0 && hosts.every(({ content }) => /^override_path = true$/m.test(content)));
     }
   });
 
