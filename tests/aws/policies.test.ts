@@ -78,7 +78,7 @@ const refusedToControlPlane: readonly Call[] = [
     decrypt(name),
   ]),
   ...keys.flatMap((name) => [call("ssm:PutParameter", parameter(name)), { ...decrypt(name), action: "kms:Encrypt" }]),
-  call("s3:DeleteObject", `${bucket}/etcd/1.db`),
+  ...["s3:DeleteObject", "s3:DeleteObjectVersion"].map((name) => call(name, `${bucket}/etcd/1.db`)),
   call("s3:DeleteBucket", bucket),
   call("s3:GetObject", "arn:aws:s3:::demo-snapshots-of-others/1.db"),
   ...["TerminateInstanceInAutoScalingGroup", "StartInstanceRefresh", "RecordLifecycleActionHeartbeat"].map((name) =>

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
@@ -12,7 +11,7 @@ import { ConfigError } from "../../components/config/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/json.ts";
 import { planOf } from "../support/planOf.ts";
-import { stackConfig, stackDir } from "../support/stacks.ts";
+import { stackConfig } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -29,22 +28,6 @@ describe("the stacks that change", function () {
     plan: async (stack: string) => planJson(change(plans(stack))),
   });
   const now = (...stacks: readonly string[]) => ({ stacks, plan: async (stack: string) => plans(stack) });
-
-  it("are none when a process of its own makes the same plans", async () => {
-    const fresh = {
-      stacks: ["aws-dev", "azure-dev"],
-      plan: async (stack: string) =>
-        execFileSync(process.execPath, [path.join(root, "cli/main.ts"), "plan", "--stack", stack, ...stackDir, "--json"], {
-          encoding: "utf8",
-          maxBuffer: 2 ** 28,
-          stdio: ["ignore", "pipe", "ignore"],
-        }),
-    };
-    const compared = await compareStacks(fresh, now("azure-dev", "aws-dev"));
-    const changes = compared.map(({ change }) => change);
-    const wanted = ["aws-dev", "azure-dev"].map((stack) => bareChange(stack, "same"));
-    assert.deepEqual(changes, wanted);
-  });
 
   it("are those whose plan differs, and no other", async () => {
     const bigger = (plan: Plan): Plan => ({

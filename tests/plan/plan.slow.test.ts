@@ -150,6 +150,7 @@ describe("fenestra plan", () => {
         ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--diff", "none"], /^fenestra: --diff none: there is no such file and no such commit; /],
       [["changes"], /^fenestra: changes needs --since REF\n$/],
       [["changes", "--since", "none"], /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/],
       [
