@@ -3,17 +3,9 @@ import * as pulumi from "@pulumi/pulumi";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { ConfigError } from "../../components/config/problem.ts";
 import fenestra from "../../index.ts";
-import { runStack } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
 describe("the entry of the program", () => {
-  it("deploys the cluster of the stack file and exports its outputs", async () => {
-    const { program } = await runStack("aws-dev");
-    assert.equal(program.outputs.clusterName, "aws-dev");
-    assert.equal(program.resources.filter(({ type }) => type === "aws:autoscaling/group:Group").length, 3);
-    assert.deepEqual(program.messages, []);
-  });
-
   it("shows a mistake in the stack file without the trace of the program, and keeps it as the cause", async () => {
     runtime.setAllConfig({ ...stackConfig("aws-dev"), "fenestra:region": "nowhere" });
     await assert.rejects(fenestra(), (error: unknown) => {

@@ -71,9 +71,9 @@ describe("purchase and placement of pools on AWS", () => {
     assert.equal(template("mixed").instanceMarketOptions, undefined);
   });
 
-  it("limit the price of spot machines", () => {
+  it("limit the price of spot machines, and move off them before they end", () => {
     assert.deepEqual(template("cheap").instanceMarketOptions, { marketType: "spot", spotOptions: { maxPrice: "0.05" } });
-    assert.equal(groupOf("cheap").mixedInstancesPolicy, undefined);
+    assert.deepEqual([groupOf("cheap").mixedInstancesPolicy, groupOf("cheap").capacityRebalance], [undefined, true]);
   });
 
   it("have the disk that is asked for", () => {

@@ -10,6 +10,7 @@ import {
 } from "../../components/aws/policies.ts";
 import { type PolicyDocument, type PolicyScope, partition, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
+import { gmsaSecrets } from "../kubernetes/switches.ts";
 
 const scope: PolicyScope = {
   cluster: "demo",
@@ -33,7 +34,6 @@ const cloudController = cloudControllerPolicy(scope, "vpc-1");
 const ebsDriver = ebsDriverPolicy(scope);
 const autoscaler = autoscalerPolicy(scope);
 const all: Readonly<Record<string, PolicyDocument>> = { worker, machine, cloudController, ebsDriver, autoscaler };
-const controlPlane = [machine, cloudController, ebsDriver, autoscaler];
 
 const parameter = (name: string): string => `arn:aws:ssm:eu-central-1:123456789012:parameter${name}`;
 const getParameter = (name: string): Call => ({ action: "ssm:GetParameter", resource: parameter(name) });
@@ -44,10 +44,70 @@ const decrypt = (name: string, via = "ssm.eu-central-1.amazonaws.com"): Call => 
 });
 const group = (name: string): string =>
   `arn:aws:autoscaling:eu-central-1:123456789012:autoScalingGroup:11111111-2222:autoScalingGroupName/${name}`;
+const ec2 = (resource: string): string => `arn:aws:ec2:eu-central-1:123456789012:${resource}`;
 const owned = { "aws:ResourceTag/kubernetes.io/cluster/demo": "owned" };
 const foreign = { "aws:ResourceTag/kubernetes.io/cluster/other": "owned" };
-const ec2 = (resource: string): string => `arn:aws:ec2:eu-central-1:123456789012:${resource}`;
-const everyParameter = [...Object.values(read), initialised, join];
+const made = { "aws:RequestTag/kubernetes.io/cluster/demo": "owned" };
+const balancer = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer/net/x/1";
+const keys = Object.values(read);
+const sized = { action: "autoscaling:SetDesiredCapacity", resource: group("demo-linux") };
+const call = (action: string, resource: string, context?: Record<string, string>): Call => ({
+  action,
+  resource,
+  ...(context && { context }),
+});
+
+/** What a worker never may: other secrets, other scripts, other groups, and whatever is made or changed. */
+const refusedToWorkers: readonly Call[] = [
+  ...[...keys, initialised, "/fenestra/other/join", "/fenestra/demo", "/someone/else"].flatMap((name) => [
+    getParameter(name),
+    decrypt(name),
+  ]),
+  decrypt(join, "s3.eu-central-1.amazonaws.com"),
+  call("kms:Decrypt", scope.keyArn),
+  { ...decrypt(join), resource: `${scope.keyArn}2` },
+  { ...decrypt(join), action: "kms:Encrypt" },
+  ...["PutParameter", "GetParametersByPath", "GetParameters", "DescribeParameters"].map((name) => call(`ssm:${name}`, parameter(join))),
+  ...[`${scripts}/linux/abc`, `${scripts}/other`, `${bucket}/etcd/1.db`].map((object) => call("s3:GetObject", object)),
+  call("s3:ListBucket", scripts),
+  call("s3:PutObject", `${scripts}/windows/abc`),
+  ...["CompleteLifecycleAction", "RecordLifecycleActionHeartbeat"].flatMap((name) =>
+    ["demo-win2022-a", "demo-linux"].map((other) => call(`autoscaling:${name}`, group(other))),
+  ),
+  ...["ec2:TerminateInstances", "ec2:AttachVolume", "iam:PassRole", "autoscaling:SetInstanceHealth"].map((name) => call(name, "*", owned)),
+];
+
+/** What a control-plane machine never may with all policies of its role: what is another cluster's, its own keys, roles. */
+const refusedToControlPlane: readonly Call[] = [
+  ...["/fenestra/other/control-plane/kubernetes-ca", "/fenestra/demo/control-plane/other"].flatMap((name) => [
+    getParameter(name),
+    decrypt(name),
+  ]),
+  ...keys.flatMap((name) => [call("ssm:PutParameter", parameter(name)), { ...decrypt(name), action: "kms:Encrypt" }]),
+  ...["s3:DeleteObject", "s3:DeleteObjectVersion"].map((name) => call(name, `${bucket}/etcd/1.db`)),
+  call("s3:DeleteBucket", bucket),
+  call("s3:GetObject", "arn:aws:s3:::demo-snapshots-of-others/1.db"),
+  ...["TerminateInstanceInAutoScalingGroup", "StartInstanceRefresh", "RecordLifecycleActionHeartbeat"].map((name) =>
+    call(`autoscaling:${name}`, group("demo-linux"), foreign),
+  ),
+  sized,
+  { ...sized, context: foreign },
+  call("elasticloadbalancing:CreateLoadBalancer", balancer),
+  call("elasticloadbalancing:DeleteLoadBalancer", balancer, foreign),
+  call("ec2:AuthorizeSecurityGroupIngress", ec2("security-group/sg-1")),
+  call("ec2:CreateSecurityGroup", ec2("vpc/vpc-2")),
+  // Tags are set only while a group is made.
+  call("ec2:CreateTags", ec2("security-group/sg-1"), made),
+  // The disks of etcd, which carry no tag of the driver.
+  ...["AttachVolume", "DetachVolume", "DeleteVolume", "ModifyVolume", "CopyVolumes"].flatMap((name) =>
+    [owned, { "aws:ResourceTag/Name": "etcd" }].map((tags) => call(`ec2:${name}`, ec2("volume/vol-1"), tags)),
+  ),
+  ...["iam:CreateServiceLinkedRole", "iam:PassRole"].map((name) =>
+    call(name, "arn:aws:iam::123456789012:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRole", {
+      "iam:AWSServiceName": "elasticloadbalancing.amazonaws.com",
+    }),
+  ),
+];
 
 describe("the evaluator of policies", () => {
   it("matches as IAM does", () => {
@@ -70,7 +130,6 @@ describe("the evaluator of policies", () => {
   });
 });
 
-// What each of them grants stands in the tables of docs/security.md, which are made of them.
 describe("every policy", () => {
   for (const [name, document] of Object.entries(all)) {
     it(`${name}: has no wildcard in an action, and resource * only for the listed calls`, () => {
@@ -111,150 +170,36 @@ describe("every policy", () => {
   it("names the partition of its region", () => {
     assert.deepEqual(["eu-central-1", "cn-north-1", "us-gov-west-1"].map(partition), ["aws", "aws-cn", "aws-us-gov"]);
   });
-});
 
-describe("a worker", () => {
-  it("reads the join secret and no other parameter", () => {
-    for (const name of [...everyParameter, "/fenestra/other/join", "/fenestra/demo", "/someone/else"]) {
-      assert.equal(allows([worker], getParameter(name)), name === join, name);
-      assert.equal(allows([worker], decrypt(name)), name === join, name);
-    }
+  // What each of them grants stands in the tables of docs/security.md, which are made of them; that it suffices, a rehearsal shows.
+  it("allows nobody what is somebody else's, or too much", () => {
+    assert.deepEqual(
+      refusedToWorkers.filter((each) => allows([worker], each)),
+      [],
+    );
+    assert.deepEqual(
+      refusedToControlPlane.filter((each) => allows([machine, cloudController, ebsDriver, autoscaler], each)),
+      [],
+    );
   });
 
-  it("uses the key by Parameter Store only", () => {
-    assert.equal(allows([worker], decrypt(join, "s3.eu-central-1.amazonaws.com")), false);
-    assert.equal(allows([worker], { action: "kms:Decrypt", resource: scope.keyArn }), false);
-  });
-
-  it("writes nothing, lists nothing, touches no other key", () => {
-    for (const action of ["ssm:PutParameter", "ssm:GetParametersByPath", "ssm:GetParameters", "ssm:DescribeParameters"])
-      assert.equal(allows([worker], { action, resource: parameter(join) }), false, action);
-    assert.equal(allows([worker], { ...decrypt(join), resource: `${scope.keyArn}2` }), false);
-    assert.equal(allows([worker], { ...decrypt(join), action: "kms:Encrypt" }), false);
-  });
-
-  it("reads the scripts of its system and nothing else in a bucket, and writes nothing there", () => {
-    const linux = workerPolicy(scope, [join], "demo-linux", linuxScripts);
-    for (const [document, own, others] of [
-      [worker, "windows", "linux"],
-      [linux, "linux", "windows"],
-    ] as const) {
-      const can = (action: string, resource: string): boolean => allows([document], { action, resource });
-      assert.equal(can("s3:GetObject", `${scripts}/${own}/abc`), true);
-      assert.equal(can("s3:GetObject", `${scripts}/${others}/abc`), false);
-      assert.equal(can("s3:GetObject", `${scripts}/other`), false);
-      assert.equal(can("s3:GetObject", `${bucket}/etcd/1.db`), false);
-      assert.equal(can("s3:ListBucket", scripts), false);
-      assert.equal(can("s3:PutObject", `${scripts}/${own}/abc`), false);
-    }
-  });
-
-  it("reports for its own group only", () => {
-    for (const action of ["autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat"]) {
-      const call = (name: string): Call => ({ action, resource: group(name) });
-      assert.equal(allows([worker], call("demo-win2022")), true, action);
-      assert.equal(allows([worker], call("demo-win2022-a")), false, action);
-      assert.equal(allows([worker], call("demo-linux")), false, action);
-    }
-  });
-
-  it("can do nothing with machines, disks, load balancers or roles", () => {
-    for (const action of ["ec2:TerminateInstances", "ec2:AttachVolume", "iam:PassRole", "autoscaling:SetInstanceHealth"])
-      assert.equal(allows([worker], { action, resource: "*", context: owned }), false, action);
-  });
-});
-
-describe("a control-plane machine", () => {
-  it("reads exactly its own parameters", () => {
-    for (const name of everyParameter) {
-      assert.equal(allows([machine], getParameter(name)), true, name);
-      assert.equal(allows([machine], decrypt(name)), true, name);
-    }
-    for (const name of ["/fenestra/other/control-plane/kubernetes-ca", "/fenestra/demo/control-plane/other"]) {
-      assert.equal(allows([machine], getParameter(name)), false, name);
-      assert.equal(allows([machine], decrypt(name)), false, name);
-    }
-  });
-
-  it("writes the join secret and the marker, never a key", () => {
-    for (const name of everyParameter) {
-      const writable = name === join || name === initialised;
-      assert.equal(allows(controlPlane, { action: "ssm:PutParameter", resource: parameter(name) }), writable, name);
-      assert.equal(allows(controlPlane, { ...decrypt(name), action: "kms:Encrypt" }), writable, name);
-    }
-  });
-
-  it("keeps snapshots in its bucket, removes old ones there, and reaches no other bucket", () => {
-    const on = (action: string, resource: string): boolean => allows(controlPlane, { action, resource });
-    assert.equal(on("s3:PutObject", `${bucket}/etcd/1.db`), true);
-    assert.equal(on("s3:GetObject", `${bucket}/etcd/1.db`), true);
-    assert.equal(on("s3:ListBucket", bucket), true);
-    assert.equal(on("s3:DeleteObject", `${bucket}/etcd/1.db`), false);
-    assert.equal(on("s3:DeleteBucket", bucket), false);
-    assert.equal(on("s3:GetObject", "arn:aws:s3:::demo-snapshots-of-others/1.db"), false);
-  });
-
-  it("gives back machines of this cluster only", () => {
-    for (const action of ["TerminateInstanceInAutoScalingGroup", "StartInstanceRefresh", "RecordLifecycleActionHeartbeat"]) {
-      const call = (context: Record<string, string>): Call => ({ action: `autoscaling:${action}`, resource: group("demo-linux"), context });
-      assert.equal(allows([machine], call(owned)), true, action);
-      assert.equal(allows([machine], call(foreign)), false, action);
-    }
-  });
-});
-
-describe("the controllers", () => {
-  it("make and change only what is marked as the cluster's", () => {
-    const made = { "aws:RequestTag/kubernetes.io/cluster/demo": "owned" };
-    const lb = "arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer/net/x/1";
-    const create = { action: "elasticloadbalancing:CreateLoadBalancer", resource: lb };
-    assert.equal(allows([cloudController], { ...create, context: made }), true);
-    assert.equal(allows([cloudController], create), false);
-    const remove = { action: "elasticloadbalancing:DeleteLoadBalancer", resource: lb };
-    assert.equal(allows([cloudController], { ...remove, context: owned }), true);
-    assert.equal(allows([cloudController], { ...remove, context: foreign }), false);
-    const open = { action: "ec2:AuthorizeSecurityGroupIngress", resource: ec2("security-group/sg-1") };
-    assert.equal(allows([cloudController], { ...open, context: owned }), true);
-    assert.equal(allows([cloudController], open), false);
-    const group = { action: "ec2:CreateSecurityGroup", resource: ec2("vpc/vpc-1") };
-    assert.equal(allows([cloudController], group), true);
-    assert.equal(allows([cloudController], { ...group, resource: ec2("vpc/vpc-2") }), false);
-    const tag = { action: "ec2:CreateTags", resource: ec2("security-group/sg-1"), context: made };
-    assert.equal(allows([cloudController], tag), false, "tags are set only while a group is made");
-    const creating = { ...made, "ec2:CreateAction": "CreateSecurityGroup" };
-    assert.equal(allows([cloudController], { ...tag, context: creating }), true);
-  });
-
-  it("of volumes cannot reach the disks of etcd, which carry no tag of the driver", () => {
-    const driver = { ...owned, "aws:ResourceTag/ebs.csi.aws.com/cluster": "true" };
-    for (const action of ["ec2:AttachVolume", "ec2:DetachVolume", "ec2:DeleteVolume", "ec2:ModifyVolume"]) {
-      const call = { action, resource: ec2("volume/vol-1") };
-      assert.equal(allows(controlPlane, { ...call, context: driver }), true, action);
-      assert.equal(allows(controlPlane, { ...call, context: { "aws:ResourceTag/Name": "etcd" } }), false, action);
-      assert.equal(allows(controlPlane, { ...call, context: owned }), false, action);
-    }
-  });
-
-  it("of volumes clone one of the cluster's into one of the cluster's", () => {
-    const tags = (of: string) => ({ [`aws:${of}/ebs.csi.aws.com/cluster`]: "true", [`aws:${of}/kubernetes.io/cluster/demo`]: "owned" });
-    const can = (context: Record<string, string>, action = "CopyVolumes") =>
-      allows([ebsDriver], { action: `ec2:${action}`, resource: ec2("volume/vol-1"), context });
-    const creating = { ...tags("RequestTag"), "ec2:CreateAction": "CopyVolumes" };
-    const may = [can(tags("ResourceTag")), can(tags("RequestTag")), can(creating, "CreateTags"), can(owned)];
-    assert.deepEqual(may, [true, true, true, false]);
-  });
-
-  it("of size resize this cluster's groups only", () => {
-    const call = { action: "autoscaling:SetDesiredCapacity", resource: group("demo-linux") };
-    assert.equal(allows([autoscaler], { ...call, context: owned }), true);
-    assert.equal(allows([autoscaler], { ...call, context: foreign }), false);
-    assert.equal(allows([autoscaler], call), false);
-  });
-
-  it("make no role and hand none on", () => {
-    const role = "arn:aws:iam::123456789012:role/aws-service-role/elasticloadbalancing.amazonaws.com/AWSServiceRole";
-    const context = { "iam:AWSServiceName": "elasticloadbalancing.amazonaws.com" };
-    for (const action of ["iam:CreateServiceLinkedRole", "iam:PassRole"])
-      assert.equal(allows(controlPlane, { action, resource: role, context }), false, action);
+  it("lets pools with the plug-in of gMSA read the secrets of accounts, and decrypt them by way of Secrets Manager alone", () => {
+    const account = { secrets: [gmsaSecrets.aws], keys: ["arn:aws:kms:eu-central-1:123456789012:key/own"] };
+    const other = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:gmsa-other-AbCdEf";
+    const reading = (secret: string): Call => call("secretsmanager:GetSecretValue", secret);
+    const opening = (secret: string, via: string): Call =>
+      call("kms:Decrypt", account.keys[0] ?? "", {
+        "kms:ViaService": `${via}.eu-central-1.amazonaws.com`,
+        "kms:EncryptionContext:SecretARN": secret,
+      });
+    const calls = [reading(gmsaSecrets.aws), opening(gmsaSecrets.aws, "secretsmanager"), reading(other), opening(other, "secretsmanager")];
+    const more = [opening(gmsaSecrets.aws, "ssm"), call("secretsmanager:PutSecretValue", gmsaSecrets.aws)];
+    const allowed = (given?: typeof account) => {
+      const document = workerPolicy(scope, [join], "demo-win", scriptsArn(scripts, "windows"), given);
+      return [...calls, ...more].map((each) => allows([document], each));
+    };
+    assert.deepEqual(allowed(account), [true, true, false, false, false, false]);
+    assert.deepEqual(allowed({ ...account, keys: [] }), [true, false, false, false, false, false]);
+    assert.ok(!allowed().includes(true));
   });
 });

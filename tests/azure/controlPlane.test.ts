@@ -38,11 +38,6 @@ describe("the control plane on Azure", () => {
     }
   });
 
-  it("lets no resource of the cloud be touched before the guard has looked at the change", () => {
-    const guard = resource(prod, "pulumi:index:Stash", "fenestra-guard");
-    assert.deepEqual(resource(prod, "pulumi:providers:azure-native", "azure-prod-azure").dependencies, [guard.urn]);
-  });
-
   it("has gates that hold the machine's unique id, since name and resource id stay with a replacement", () => {
     const machine = resource(prod, azureType("compute:VirtualMachine"), "azure-prod-control-plane-1-instance");
     const gate = resource(prod, "pulumi:index:Stash", "azure-prod-control-plane-gate-1");

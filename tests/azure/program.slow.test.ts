@@ -28,21 +28,6 @@ describe("the program on Azure", () => {
     matchSnapshot(path.join(import.meta.dirname, "snapshots", "azure-prod.txt"), text.sort().join(""));
   });
 
-  it("lets nothing be replaced by its own name before it is gone", async () => {
-    const { program } = await runStack("azure-prod");
-    const declared = program.resources.filter(
-      ({ type, options }) =>
-        type.startsWith("azure-native:") &&
-        options.replaceOnChanges.length > 0 &&
-        // The name of a role assignment is random.
-        type !== azureType("authorization:RoleAssignment"),
-    );
-    assert.ok(declared.length > 8);
-    const early = declared.filter(({ options }) => options.deleteBeforeReplace !== true);
-    const names = early.map(({ name }) => name);
-    assert.deepEqual(names, []);
-  });
-
   it("hands every Azure resource its one provider, with region and the subscription that it may touch", async () => {
     const accountId = "01234567-89ab-cdef-0123-456789abcdef";
     const recorded = await runStack("azure-dev", { accountId });

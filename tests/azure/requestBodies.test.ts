@@ -3,42 +3,36 @@ import { mapOf, type PropertyMap } from "../../plan/program/values.ts";
 import { runStack } from "../support/mocks.ts";
 import { bodyProblems, bodyRules } from "./bodyRules.ts";
 
+const set = "compute:VirtualMachineScaleSet";
+const withInputs =
+  (more: PropertyMap) =>
+  (inputs: PropertyMap): PropertyMap => ({ ...inputs, ...more });
+const unguarded = { provisionVMAgent: true, patchSettings: { patchMode: "Manual" } };
+
 /** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it. */
 const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
-  ["compute:VirtualMachineScaleSet", osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
-  ["compute:VirtualMachineScaleSet", osProfile({ adminUsername: "administrator" }), /administrator's name/],
-  ["compute:VirtualMachineScaleSet", osProfile({ customData: "not base64" }), /customData is base64/],
-  [
-    "compute:VirtualMachineScaleSet",
-    osProfile({ windowsConfiguration: { provisionVMAgent: true, patchSettings: { patchMode: "Manual" } } }),
-    /patchMode Manual/,
-  ],
-  ["compute:VirtualMachineScaleSet", profile({ extensionProfile: { extensions: [] } }), /one source of health/],
-  ["compute:VirtualMachineScaleSet", profile({ extensionProfile: { extensions: [] } }), /one CustomScriptExtension/],
-  ["compute:VirtualMachineScaleSet", profile({ priority: "Spot" }), /terminate notification/],
-  ["compute:VirtualMachineScaleSet", profile({ evictionPolicy: "Delete" }), /eviction policy/],
-  [
-    "compute:VirtualMachineScaleSet",
-    (inputs) => ({ ...inputs, automaticRepairsPolicy: { enabled: true } }),
-    /nothing but the node controller/,
-  ],
-  ["compute:VirtualMachineScaleSet", (inputs) => ({ ...inputs, platformFaultDomainCount: 2 }), /fault domains/],
-  [
-    "compute:VirtualMachineScaleSet",
-    profile({ storageProfile: { osDisk: { deleteOption: "Delete" } } }),
-    /what becomes of its machines' disks/,
-  ],
-  ["compute:VirtualMachine", (inputs) => ({ ...inputs, vmName: "other-name" }), /a VM's name/],
-  ["compute:VirtualMachine", (inputs) => ({ ...inputs, zones: ["3"] }), /its own zone/],
-  ["network:LoadBalancer", (inputs) => ({ ...inputs, probes: [{ protocol: "Https", port: 6443 }] }), /has a path/],
-  ["network:SecurityRule", (inputs) => ({ ...inputs, priority: 500 }), /between 100 and 499/],
+  [set, osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
+  [set, osProfile({ adminUsername: "administrator" }), /administrator's name/],
+  [set, osProfile({ customData: "not base64" }), /customData is base64/],
+  [set, osProfile({ windowsConfiguration: unguarded }), /patchMode Manual/],
+  [set, profile({ extensionProfile: { extensions: [] } }), /one source of health/],
+  [set, profile({ extensionProfile: { extensions: [] } }), /one CustomScriptExtension/],
+  [set, profile({ priority: "Spot" }), /terminate notification/],
+  [set, profile({ evictionPolicy: "Delete" }), /eviction policy/],
+  [set, withInputs({ automaticRepairsPolicy: { enabled: true } }), /nothing but the node controller/],
+  [set, withInputs({ platformFaultDomainCount: 2 }), /fault domains/],
+  [set, profile({ storageProfile: { osDisk: { deleteOption: "Delete" } } }), /what becomes of its machines' disks/],
+  ["compute:VirtualMachine", withInputs({ vmName: "other-name" }), /a VM's name/],
+  ["compute:VirtualMachine", withInputs({ zones: ["3"] }), /its own zone/],
+  ["network:LoadBalancer", withInputs({ probes: [{ protocol: "Https", port: 6443 }] }), /has a path/],
+  ["network:SecurityRule", withInputs({ priority: 500 }), /between 100 and 499/],
   ["network:Subnet", ({ defaultOutboundAccess: _, ...rest }) => rest, /no implicit way out/],
-  ["network:PublicIPAddress", (inputs) => ({ ...inputs, sku: { name: "Basic" } }), /Standard public address/],
-  ["keyvault:Vault", (inputs) => ({ ...inputs, vaultName: "a--b" }), /a vault's name/],
+  ["network:PublicIPAddress", withInputs({ sku: { name: "Basic" } }), /Standard public address/],
+  ["keyvault:Vault", withInputs({ vaultName: "a--b" }), /a vault's name/],
   [
     "keyvault:Vault",
-    (inputs) => ({ ...inputs, properties: { ...mapOf(inputs.properties), enablePurgeProtection: false } }),
-    /decides by roles/,
+    ({ properties, ...rest }) => ({ ...rest, properties: { ...mapOf(properties), enablePurgeProtection: false } }),
+    /by roles/,
   ],
 ];
 

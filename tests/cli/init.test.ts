@@ -139,12 +139,6 @@ describe("a mistyped name", () => {
     assert.match(problems(text), /pools\[0\]\.cuont: is not a key[\s\S]*?fix: +did you mean count\?\n/);
     assert.match(problems(text), /pools\[0\]\.xyz: is not a key[\s\S]*?fix: +remove it or correct its spelling\n/);
   });
-
-  it("also for commands", async () => {
-    const { code, err } = await fenestra("rehaerse");
-    assert.equal(code, 2);
-    assert.match(err, /there is no command rehaerse; .*; did you mean rehearse\?\n/);
-  });
 });
 
 function zones(region: string, letters: string): readonly string[] {

@@ -50,7 +50,7 @@ function assertSound(spec: ClusterSpec): void {
 describe("random stack configs", () => {
   it("that are valid describe a cluster", () => {
     fc.assert(
-      fc.property(arbitraryValidConfig(), (config) => {
+      fc.property(arbitraryValidConfig, (config) => {
         const result = outcome(config);
         if (result instanceof ConfigError) assert.fail(result.message);
         assertSound(result);

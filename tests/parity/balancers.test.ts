@@ -5,26 +5,10 @@ import { exampleControlPlane, fileOf } from "../machine/examples.ts";
 import { runSpec, specOf } from "../support/mocks.ts";
 
 describe("the API's load balancers, as the rehearsal has them", () => {
-  const path = "/readyz";
+  const both = { path: "/readyz", unhealthyThreshold: 2, failsOpen: true };
   const wanted = {
-    aws: {
-      path,
-      timeoutMs: 6_000,
-      healthyThreshold: 2,
-      unhealthyThreshold: 2,
-      failsOpen: true,
-      answerDecides: false,
-      endsConnections: true,
-    },
-    azure: {
-      path,
-      timeoutMs: 5_000,
-      healthyThreshold: 1,
-      unhealthyThreshold: 2,
-      failsOpen: true,
-      answerDecides: true,
-      endsConnections: false,
-    },
+    aws: { ...both, timeoutMs: 6_000, healthyThreshold: 2, answerDecides: false, endsConnections: true },
+    azure: { ...both, timeoutMs: 5_000, healthyThreshold: 1, answerDecides: true, endsConnections: false },
   };
   for (const cloud of ["aws", "azure"] as const)
     it(`check health as the program asks ${cloud} for`, async () => {

@@ -29,6 +29,9 @@ describe("the guard of a stack", () => {
       const [old, now] = [before, after].map((each) => resource(each, stash, "fenestra-guard"));
       assert.ok(old !== undefined && now !== undefined);
       assert.equal(old.urn, now.urn);
+      // No resource of the cloud is touched before it has looked at the change.
+      const [provider, ...more] = before.program.resources.filter(({ type }) => /^pulumi:providers:(aws|azure-native)$/.test(type));
+      assert.deepEqual([provider?.dependencies, more], [[old.urn], []]);
       const kept = reveal(old.inputs.input ?? null);
       assert.equal(refusal(before, kept), "");
       assert.match(refusal(after, kept), new RegExp(`fenestra:name: cannot change(.|\\n)*found: +"other"\\n +allowed: ${cloud}-dev\\n`));

@@ -132,18 +132,6 @@ describe("the page of a plan in a browser", function () {
     assert.deepEqual(view.errors, []);
   });
 
-  it("opens a machine's files by keyboard", async () => {
-    const view = await opened();
-    await view.evaluate("document.querySelector('#machines summary').focus()");
-    assert.equal(await view.evaluate("document.querySelector('#machines details').open"), false);
-    await view.press("Enter", "Enter", 13, "\r");
-    assert.equal(await view.evaluate("document.querySelector('#machines details').open"), true);
-    await view.press("Tab", "Tab", 9);
-    assert.equal(await view.evaluate("document.activeElement.tagName"), "SUMMARY");
-    await view.press("Enter", "Enter", 13, "\r");
-    assert.equal(await view.evaluate("document.activeElement.parentElement.querySelector('pre').offsetHeight > 20"), true);
-  });
-
   for (const scheme of ["light", "dark"])
     for (const width of [390, 1280])
       it(`has nothing that axe-core finds wrong, ${scheme}, ${width} pixels`, async () => {

@@ -191,6 +191,10 @@ describe("findings", () => {
       return /Uses Azure REST API version (\d{4}-\d\d-\d\d)/.exec(readFileSync(file, "utf8"))?.[1] ?? assert.fail(name);
     });
     const ends = versions.some((version) => version < "2026-02-01");
+    assert.ok(
+      !ends || new Date() < new Date("2027-01-27"),
+      "docs/adr/0007-azure-api-versions.md: take a provider that calls a version that stays",
+    );
     const told = (stack: "aws-dev" | "azure-dev", asOf: string | undefined) =>
       findings({ ...input({}, { asOf }), spec: exampleSpec(stack) }).flatMap(({ id, level }) => (id === "api-retires" ? [level] : []));
     assert.deepEqual(told("aws-dev", "2027-03-01"), []);

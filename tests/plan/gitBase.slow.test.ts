@@ -5,8 +5,6 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { UsageError } from "../../cli/exit.ts";
 import { openCheckout, planAtRef } from "../../cli/gitBase.ts";
-import { fenestra } from "../support/fenestra.ts";
-import { stackDir } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
 describe("the base of a comparison, by a git ref", () => {
@@ -111,11 +109,5 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
     assert.deepEqual([stacksAt("one"), stacksAt("HEAD")], [[], ["aws-dev"]]);
     writeFileSync(path.join(folder, "package-lock.json"), lock("1"));
     refused("HEAD", "shop", /^--diff HEAD: that version has no stack shop, so all of it is new$/);
-  });
-
-  it("is told in one line by the command", async () => {
-    const { code, err } = await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--diff", "no-such-ref");
-    assert.equal(code, 2);
-    assert.match(err, /^fenestra: --diff no-such-ref: there is no such file and no such commit;[^\n]*\n$/);
   });
 });

@@ -142,7 +142,6 @@ describe("fenestra plan", () => {
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
       [["plan", "--stakc", "aws-dev"], /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/],
-      [["pin", "--bogus"], /^fenestra: Unknown option '--bogus'; fenestra pin --help shows what is allowed\n$/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: ENOTDIR: .*; allowed: a folder/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", "/proc/x"], /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/],
@@ -151,8 +150,9 @@ describe("fenestra plan", () => {
         ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
+      [["plan", ...stackDir, "--stack", "aws-dev", "--diff", "none"], /^fenestra: --diff none: there is no such file and no such commit; /],
+      [["changes"], /^fenestra: changes needs --since REF\n$/],
       [["changes", "--since", "none"], /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/],
-      [["pin", "--only", "none-such"], /^fenestra: --only none-such is in the name or version of no artifact; allowed: /],
       [
         ["verify", "--kubeconfig", "x", "--junit", path.join(folder, "none", "x.xml")],
         /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,

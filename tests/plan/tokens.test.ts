@@ -75,23 +75,23 @@ for (const cloud of ["aws", "azure"] as const) {
       await assert.rejects(judged(await token({ exp: 1 })), /"exp" claim/);
     });
   });
-
-  describe("the judge of trust policies", () => {
-    const provider = { Federated: "arn:aws:iam::123456789012:oidc-provider/id" };
-    const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
-    const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
-
-    it("finds what a policy without the subject, or with a pattern, would let in", () => {
-      assert.ok(statement?.Principal !== undefined);
-      const { Principal } = statement;
-      const conditions = [
-        statement.Condition,
-        { StringEquals: { "id:aud": "sts.amazonaws.com" } },
-        { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
-      ];
-      const trusted = conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context));
-      assert.deepEqual(trusted, [false, true, true]);
-      assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
-    });
-  });
 }
+
+describe("the judge of trust policies", () => {
+  const provider = { Federated: "arn:aws:iam::123456789012:oidc-provider/id" };
+  const [statement] = workloadTrust(provider.Federated, "https://id", { namespace: "shop", name: "orders" }).Statement;
+  const context = { "id:sub": "system:serviceaccount:shop:other", "id:aud": "sts.amazonaws.com" };
+
+  it("finds what a policy without the subject, or with a pattern, would let in", () => {
+    assert.ok(statement?.Principal !== undefined);
+    const { Principal } = statement;
+    const conditions = [
+      statement.Condition,
+      { StringEquals: { "id:aud": "sts.amazonaws.com" } },
+      { StringLike: { "id:sub": "system:serviceaccount:shop:*" } },
+    ];
+    const trusted = conditions.map((Condition) => trusts([{ ...statement, Principal, Condition }], provider, context));
+    assert.deepEqual(trusted, [false, true, true]);
+    assert.equal(trusts([{ ...statement, Principal, Condition: {} }], { Federated: "arn:other" }, context), false);
+  });
+});

@@ -51,7 +51,7 @@ export function describeRandomRuns(numRuns: number): void {
 
     it("runs on valid ones over all settings", async () => {
       await fc.assert(
-        fc.asyncProperty(arbitraryValidConfig(), async (values) => assert.equal(await tryProgram(values), "ran")),
+        fc.asyncProperty(arbitraryValidConfig, async (values) => assert.equal(await tryProgram(values), "ran")),
         { numRuns },
       );
     });

@@ -267,16 +267,12 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     }));
 }
 
-const validConfigs = fc.oneof(
+/** Configs that every rule accepts. */
+export const arbitraryValidConfig: fc.Arbitrary<PlainConfig> = fc.oneof(
   ...(["aws", "azure"] as const).flatMap((cloud) =>
     clouds[cloud].regions.flatMap((region) => [1, 2, 3].map((zones) => validConfig(cloud, region, zones))),
   ),
 );
-
-/** Configs that every rule accepts. */
-export function arbitraryValidConfig(): fc.Arbitrary<PlainConfig> {
-  return validConfigs;
-}
 
 /** Sets a value in a tree of plain values, making mappings on the way. `undefined` removes the key. */
 export function setAt(root: object, path: readonly (string | number)[], value: unknown): void {
@@ -292,6 +288,18 @@ export function setAt(root: object, path: readonly (string | number)[], value: u
   const next = typeof found === "object" && found !== null ? found : {};
   Object.defineProperty(root, step, { value: next, enumerable: true, configurable: true, writable: true });
   setAt(next, rest, value);
+}
+
+/** A copy of a config with other values at paths, as `pools.0.name`; `null` removes. */
+export function changedAt(config: object, changes: Readonly<Record<string, unknown>>): PlainConfig {
+  const copy: PlainConfig = { ...structuredClone(config) };
+  for (const [path, value] of Object.entries(changes))
+    setAt(
+      copy,
+      path.split(".").map((step) => (/^\d+$/.test(step) ? Number(step) : step)),
+      value ?? undefined,
+    );
+  return copy;
 }
 
 const hostileKey = fc.constantFrom("__proto__", "constructor", "toString", "length", "", "a b", "0", "ключ");
@@ -310,7 +318,7 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
     key: fc.option(hostileKey, { nil: undefined, freq: 4 }),
     value: fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined), fc.constantFrom("x".repeat(500), -1, 1e21, "10.0.0.0/16")),
   });
-  return fc.tuple(arbitraryValidConfig(), fc.array(edit, { minLength: 1, maxLength: 4 })).map(([valid, edits]) => {
+  return fc.tuple(arbitraryValidConfig, fc.array(edit, { minLength: 1, maxLength: 4 })).map(([valid, edits]) => {
     const config = structuredClone(valid);
     for (const { at, key, value } of edits) {
       const paths = pathsOf(config);
@@ -324,5 +332,5 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
 
 /** Configs as people write them: valid ones, and ones that are hardly a config any more. */
 export function arbitraryConfig(): fc.Arbitrary<PlainConfig> {
-  return fc.oneof({ arbitrary: arbitraryValidConfig(), weight: 3 }, { arbitrary: arbitraryWildConfig(), weight: 2 });
+  return fc.oneof({ arbitrary: arbitraryValidConfig, weight: 3 }, { arbitrary: arbitraryWildConfig(), weight: 2 });
 }

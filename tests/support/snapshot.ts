@@ -18,6 +18,26 @@ export function matchSnapshot(file: string, text: string): void {
   assert.equal(text, readFileSync(file, "utf8"), `${path.basename(file)} differs; UPDATE_SNAPSHOTS=1 rewrites it`);
 }
 
+/** A long line of words as lines of at most 138 characters, the later ones indented. */
+export function wrapped(line: string): readonly string[] {
+  return (line.match(/.{1,136}(?= |$)/g) ?? []).map((part) => part.replace(/^ /, "  "));
+}
+
+/**
+ * Compares what came of each item of a YAML list with the comments `#> ...` below it: a table whose answers stand beside what was asked.
+ * `UPDATE_SNAPSHOTS=1` writes them.
+ */
+export function matchAnswers(file: string, answers: readonly (readonly string[])[]): void {
+  const [head = "", ...items] = readFileSync(file, "utf8")
+    .replaceAll(/^#>.*\n/gm, "")
+    .split(/^(?=- )/m);
+  assert.equal(answers.length, items.length);
+  const answered = items.map((item, index) =>
+    item.replace(/^- .*\n(?: .*\n)*/, (asked) => [asked, ...(answers[index] ?? []).map((line) => `#> ${line}\n`)].join("")),
+  );
+  matchSnapshot(file, head + answered.join(""));
+}
+
 /**
  * What differs between two texts: the lines of each hunk under the last heading (`===== ...`) before it. Line numbers are left out, so that
  * a change of both texts alike changes nothing here.

@@ -7,7 +7,7 @@ import { type ClusterFacts, checkList, chosenChecks } from "../../verify/checkLi
 import { nodeGroups } from "../../verify/nodes.ts";
 import { probePodManifest, probePodsOf, probeService } from "../../verify/probePods.ts";
 import { setAt } from "../support/arbitraryConfig.ts";
-import { matchSnapshot } from "../support/snapshot.ts";
+import { matchSnapshot, wrapped } from "../support/snapshot.ts";
 
 /** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
 function node(
@@ -64,8 +64,12 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
 });
 /** How many checks of each kind run, and how many are skipped for which reason; the groups of nodes are left out. */
 function listing(facts: ClusterFacts): string {
-  const rows = checkList(facts).map(({ id, skip }) => `${id.split("/")[0]}: ${skip?.replace(/^[\w, -]+: (?=simulated)/, "") ?? "runs"}`);
-  return [...Map.groupBy(rows, (row) => row)].map(([row, { length }]) => `${length} ${row}\n`).join("");
+  const byReason = Map.groupBy(checkList(facts), ({ skip = "runs" }) => skip.replace(/^[\w, -]+: (?=simulated)/, ""));
+  const rows = [...byReason].flatMap(([reason, checks]) => {
+    const kinds = [...Map.groupBy(checks, ({ id }) => id.split("/")[0])].map(([kind, { length }]) => `${kind}×${length}`);
+    return wrapped(`${reason}: ${kinds.join(", ")}`);
+  });
+  return `${rows.join("\n")}\n`;
 }
 
 const mixed = [
