@@ -21,10 +21,9 @@ import {
   programNames,
   type Wanted,
 } from "./catalog.ts";
-import { containerRuntime, kubeletChecker, toolsFolder as ownTools } from "./containerRuntime.ts";
 import { type DownloadBases, download, downloadOf, NotReachable, officialBases } from "./download.ts";
 import { programOnPath } from "./onPath.ts";
-import { repoBuilds } from "./repoPrograms.ts";
+import { containerRuntime, kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
 
 /** A program that is there to be run. */
 interface Program {
