@@ -2,7 +2,7 @@ import { basename } from "node:path";
 import { type Check, CheckSkipped, expect } from "../../checks/check.ts";
 import type { DecodedFile } from "../../plan/decode/machine.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
-import { hostPath } from "../host/command.ts";
+import { findOnPath, hostPath } from "../host/command.ts";
 import { type Checkers, checkConfigs } from "../programs/checkers/obtain.ts";
 import { syntaxErrors } from "../programs/checkers/powershell.ts";
 import {
@@ -13,7 +13,6 @@ import {
   shellcheckProblems,
   unitProblems,
 } from "../programs/checkers/readers.ts";
-import { findOnPath } from "../programs/onPath.ts";
 
 /** What the checks of files need. */
 export interface FileSources {

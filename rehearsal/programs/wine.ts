@@ -3,11 +3,10 @@ import { existsSync } from "node:fs";
 import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { hostPath, runOrFail } from "../host/command.ts";
+import { findOnPath, hostPath, runOrFail } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
 import { defaultCache, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Wanted } from "./catalog.ts";
-import { findOnPath } from "./onPath.ts";
 import { type Effort, obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
 
 /** Wine with what Windows programs need in it. */

@@ -9,7 +9,7 @@ import { messageOf } from "../../components/gates/messageOf.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import type { Deployer } from "../../plan/providers/cloud.ts";
 import { withoutExamples } from "../../plan/providers/engineProject.ts";
-import type { Selection } from "../checks/session.ts";
+import { type Selection, summary } from "../checks/session.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
@@ -27,7 +27,6 @@ import { findWine, obtainWine } from "../programs/wine.ts";
 import type { EngineAccess } from "./engine.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
 import { type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
-import { summary } from "./summary.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
 /** Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
