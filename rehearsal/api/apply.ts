@@ -4,7 +4,7 @@ import type { RecordedProgram, RecordedResource } from "../../plan/program/recor
 import { type PropertyMap, type PropertyValue, Secret, Unknown } from "../../plan/program/values.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
-import { hasAnswer, retryWhileUnavailable } from "./retry.ts";
+import { hasAnswer, retryWhileUnavailable } from "./client.ts";
 
 /** Runs kubectl with the program's own admin kubeconfig. */
 export type Kubectl = (args: readonly string[], stdin?: string) => Promise<CommandResult>;

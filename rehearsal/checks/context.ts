@@ -2,8 +2,7 @@ import type { Check, CheckRun } from "../../checks/check.ts";
 import type { ApiTools } from "../../checks/cluster/api.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
-import type { CloudCall } from "../clouds/calls.ts";
-import type { CloudSimulation } from "../clouds/cloud.ts";
+import type { CloudCall, CloudSimulation } from "../clouds/cloud.ts";
 import type { RepeatedBootstrap } from "../cluster/inspect.ts";
 import type { RegisteredNode } from "../cluster/registrations.ts";
 

@@ -1,5 +1,5 @@
 import { expect } from "../../checks/check.ts";
-import type { MirrorOnly } from "../clouds/mirrorOnly.ts";
+import type { MirrorOnly } from "../clouds/mirror.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";

@@ -2,6 +2,7 @@ import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { admittedWindowsPod, runtimeClassPolicy } from "../../checks/cluster/placement.ts";
 import { controlPlaneKey, windowsBuilds } from "../../checks/facts.ts";
+import { cidr, overlaps } from "../../components/model/cidr.ts";
 import { staysShut } from "../cluster/hooks.ts";
 import { waitFor } from "../host/processes.ts";
 import { podNetworkDaemonSets } from "../programs/podNetworks.ts";
@@ -219,3 +220,72 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
     },
   };
 }
+
+/** Every object of the program is accepted. */
+export const objectsAccepted: RehearsalCheck = {
+  id: "objects",
+  title:
+    "the API server accepts every object of the program with strict validation, and the program's own policies have nothing to say of them",
+  run: async ({ refusedObjects, warnings }) => {
+    expect(refusedObjects.length === 0, refusedObjects.join("\n"));
+    const ours = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
+    expect(ours.length === 0, ours.join("\n"));
+  },
+};
+
+/** The samples of each build run on it. */
+export function sampleCheck(pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string }): RehearsalCheck {
+  return {
+    id: `samples ${pool.runtimeClass}`,
+    title: `the samples for ${pool.runtimeClass} run on Windows ${pool.build}`,
+    run: async ({ api }) => {
+      const pods = (await api.core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/part-of=fenestra-samples" })).items.filter(
+        ({ spec }) => spec?.runtimeClassName === pool.runtimeClass,
+      );
+      expect(pods.length >= 2, `there are ${pods.length} pods of samples`);
+      for (const { metadata, spec, status } of pods) {
+        const ends = metadata?.ownerReferences?.some(({ kind }) => kind === "Job") === true;
+        expect(status?.phase === "Running" || (ends && status?.phase === "Succeeded"), `phase of ${metadata?.name}: ${status?.phase}`);
+        const node = await api.core.readNode({ name: spec?.nodeName ?? "" });
+        expectEqual(node.metadata?.labels?.["node.kubernetes.io/windows-build"], pool.build, `build of the node of ${metadata?.name}`);
+      }
+    },
+  };
+}
+
+/**
+ * Every pod with a network of its own has an address of its node's own range or interface. Only Linux nodes have pods with real addresses.
+ */
+export const podAddresses: RehearsalCheck = {
+  id: "pod addresses",
+  title: "pods of Linux nodes have addresses of their own node: of its range, or of its network interface",
+  run: async ({ api, cloud, pools, note }) => {
+    const nodes = new Map((await api.core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
+    const machines = new Map(cloud.machines.map((machine) => [cloud.identity(machine).nodeName, machine]));
+    const onInterface = pools.some(({ podAddresses: place }) => place === "interface");
+    const { items } = await api.core.listPodForAllNamespaces();
+    const judged = items.filter(
+      ({ spec, status }) =>
+        spec?.hostNetwork !== true &&
+        status?.podIP !== undefined &&
+        status.phase === "Running" &&
+        nodes.get(spec?.nodeName ?? "")?.metadata?.labels?.["kubernetes.io/os"] === "linux",
+    );
+    expect(judged.length > 0, "no pod has a network of its own");
+    const own = (node: string, address: string): boolean =>
+      onInterface
+        ? (machines.get(node)?.secondaryIps ?? []).includes(address)
+        : overlaps(cidr(nodes.get(node)?.spec?.podCIDR ?? "0.0.0.0/32"), cidr(`${address}/32`));
+    const wrong = judged.filter(({ spec, status }) => !own(spec?.nodeName ?? "", status?.podIP ?? ""));
+    expectEqual(
+      wrong.map(({ metadata, spec, status }) => `${metadata?.name} on ${spec?.nodeName} has ${status?.podIP}`),
+      [],
+      "pods with other addresses",
+    );
+    const taken = judged.map(({ status }) => status?.podIP);
+    expectEqual(new Set(taken).size, taken.length, "different addresses");
+    const ranges = [...nodes.values()].filter(({ spec }) => spec?.podCIDR !== undefined).length;
+    expectEqual(ranges, onInterface ? 0 : nodes.size, "nodes with a range of pods");
+    note(`${judged.length} pods`);
+  },
+};

@@ -2,7 +2,7 @@ import type { V1Node } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { statusOf } from "../../checks/cluster/api.ts";
-import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
+import { checkPod, waitingContainer } from "../../checks/cluster/api.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
@@ -13,12 +13,9 @@ import { rollGroup, type Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
-import { maintenanceCheck } from "./maintenance.ts";
 import { type Follow, walk } from "./manual.ts";
-import { killLeader, machinesPage } from "./trust.ts";
+import { askFor, joinSecretOf, killLeader, machinesPage } from "./trust.ts";
 
-const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
-const clientUsages = ["digital signature", "client auth"];
 const hostileOnes = 300;
 /** Seconds that a machine's request for its first certificate may wait among hostile ones. */
 const patience = 30;
@@ -27,16 +24,10 @@ const badMs = 120_000;
 /** Seconds that a Linux machine has to join, where a check waits for one that does not. */
 const shortJoin = 120;
 const settings = { name: "fenestra-node-controller", namespace: "kube-system" };
-const secretSchema = z.object({ server: z.url(), caCertificate: z.string(), token: z.string() });
 const poolsSchema = z.array(z.looseObject({ os: z.string() }));
 
 /** Asks for a client certificate of that node. */
-async function ask({ certificates }: Api, node: string): Promise<string> {
-  const { request } = newCertificateRequest({ commonName: `system:node:${node}`, organization: "system:nodes" });
-  const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: clientUsages };
-  const { metadata } = await certificates.createCertificateSigningRequest({ body: { metadata: { generateName: "csr-" }, spec } });
-  return metadata?.name ?? "";
-}
+const ask = (api: Api, node: string): Promise<string> => askFor(api, `system:node:${node}`, "system:nodes");
 
 /** Sees to it that no request of these is approved, and deletes them. @returns those that were, of all requests */
 async function expectRefused({ certificates }: Api, names: readonly string[]) {
@@ -102,9 +93,6 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
     });
     return nodeName;
   };
-  /** What a machine reads to join. */
-  const joinSecretOf = async (cloud: CloudSimulation, machine: SimulatedMachine) =>
-    secretSchema.parse(JSON.parse(await cloud.readSecret(machine, cloud.secretNames[0] ?? "")));
   const thiefOf = async (cloud: CloudSimulation, machine: SimulatedMachine) => {
     const { server, caCertificate: ca, token } = await joinSecretOf(cloud, machine);
     // What root on the machine may have kept.
@@ -269,3 +257,69 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
   ];
   return checks.map((check) => ({ ...check, slow: true, limitMs: limitsMs.steps }));
 }
+
+/** What a notice of a machine's cloud does to its node. */
+const maintenanceCheck = (machineOf: (cloud: CloudSimulation) => SimulatedMachine): RehearsalCheck => ({
+  id: "replaced: maintenance",
+  title: "a machine that its cloud is about to restart drains as far as the time allows, and then takes pods again",
+  run: async (context) => {
+    const { api, cloud, kubectl, namespace, waitingImage, note } = context;
+    const machine = machineOf(cloud);
+    const { nodeName } = cloud.identity(machine);
+    const names = ["maintained-moves", "maintained-stays"] as const;
+    const [moves, stays] = names;
+    const pods = async () => (await api.core.listNamespacedPod({ namespace })).items;
+    const marked = async (): Promise<boolean> => {
+      const { metadata, spec } = await api.core.readNode({ name: nodeName });
+      const mark = metadata?.annotations?.["fenestra.dev/cordoned"];
+      return mark !== undefined && spec?.unschedulable === true;
+    };
+    const budget = ["--namespace", namespace, "poddisruptionbudget", stays];
+    await kubectl(["create", ...budget, `--selector=app=${stays}`, "--min-available=1"]);
+    let end = (): void => undefined;
+    try {
+      for (const name of names)
+        await api.core.createNamespacedPod({
+          namespace,
+          body: checkPod(
+            name,
+            {
+              nodeSelector: { "kubernetes.io/os": "linux", "kubernetes.io/hostname": nodeName },
+              containers: [waitingContainer(waitingImage)],
+            },
+            { app: name },
+          ),
+        });
+      await waitFor("the pods to run, and their budget to be counted", limitsMs.machine, async () => {
+        const { stdout: healthy } = await kubectl(["get", ...budget, "--output=jsonpath={.status.currentHealthy}"]);
+        const running = (await pods()).filter(
+          ({ metadata, status: is }) => is?.phase === "Running" && names.some((name) => name === metadata?.name),
+        );
+        return healthy === "1" && running.length === names.length;
+      });
+      end = cloud.announceMaintenance(machine, new Date(Date.now() + 45_000));
+      await waitFor("the node to be cordoned with a mark", limitsMs.machine, marked);
+      await waitFor(
+        "the pod that may move to be gone",
+        limitsMs.machine,
+        async () => !(await pods()).some(({ metadata }) => metadata?.name === moves),
+      );
+      expect(await marked(), "the node takes pods before the machine is back");
+      end();
+      await waitFor(
+        "the node to take pods again",
+        limitsMs.machine,
+        async () => (await api.core.readNode({ name: nodeName })).spec?.unschedulable !== true,
+      );
+      expect(
+        (await pods()).some(({ metadata }) => metadata?.name === stays),
+        "a pod whose budget holds it is gone",
+      );
+      note(`${nodeName} took no pods and takes them again`);
+    } finally {
+      end();
+      for (const name of names) await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
+      await kubectl(["delete", ...budget]);
+    }
+  },
+});

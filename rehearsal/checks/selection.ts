@@ -1,4 +1,8 @@
-import { within } from "../../checks/check.ts";
+import { needing, within } from "../../checks/check.ts";
+import { plainPodsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
+import { refusedFieldsCheck } from "../../checks/cluster/placement.ts";
+import { workloadsCheck } from "../../checks/cluster/workloads.ts";
+import { minorNumber, windowsBuilds } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";
@@ -10,30 +14,112 @@ import type { Updates } from "../cluster/update.ts";
 import { limitsMs } from "../host/limits.ts";
 import type { Checkers } from "../programs/checkers/obtain.ts";
 import { podAddressesOf } from "../programs/podNetworks.ts";
-import { acceptanceChecks } from "./acceptance.ts";
-import { addOnChecks } from "./addOns.ts";
-import { firstOfAvailability } from "./availability.ts";
+import { addOnChecks, servingCertificates } from "./addOns.ts";
+import { availabilityChecks, firstOfAvailability } from "./availability.ts";
 import type { ExpectedPool, RehearsalCheck } from "./context.ts";
 import { fileChecks } from "./files.ts";
+import { guardRailChecks } from "./guardRails.ts";
 import { identityChecks } from "./identity.ts";
 import { lateJoinCheck } from "./joining.ts";
 import { type Follow, followWith, manualCheck } from "./manual.ts";
 import { mirrorChecks } from "./mirror.ts";
+import { autoscalerCheck, poolChecks, poolRegistrationId } from "./nodes.ts";
+import {
+  daemonSetNodes,
+  nameServers,
+  noPodPending,
+  objectsAccepted,
+  podAddresses,
+  policyGateCheck,
+  poolGateCheck,
+  sampleCheck,
+} from "./pods.ts";
 import { replacementChecks } from "./replacements.ts";
+import { restoreChecks } from "./restore.ts";
+import { secretChecks } from "./secrets.ts";
+import { staticPods } from "./staticPods.ts";
 import { trustChecks } from "./trust.ts";
 import { updateChecks } from "./update.ts";
-import { windowsDrainCheck } from "./windowsDrain.ts";
-import { windowsKubeletCheck } from "./windowsNodes.ts";
-import { windowsProgramChecks } from "./windowsPrograms.ts";
+import { verifyChecks } from "./verify.ts";
+import { windowsDrainCheck, windowsKubeletCheck, windowsProgramChecks } from "./windowsPrograms.ts";
+
+/** The pools that a stack file asks for, as the user wrote them: what checks expect does not come from the program. */
+export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "network">): readonly ExpectedPool[] {
+  return pools.flatMap((pool) => {
+    const year = /^windows-(\d{4})$/.exec(pool.os)?.[1];
+    const zones = pool.zones ?? network.zones;
+    const groups = pool.perZone ? zones.map((zone) => `${pool.name}-${zone.slice(-1)}`) : [pool.name];
+    const wanted = pool.count ?? (pool.autoscale === undefined ? 1 : pool.autoscale.min * groups.length);
+    return groups.map((name, index) => ({
+      name,
+      os: year === undefined ? ("linux" as const) : ("windows" as const),
+      build: year === undefined ? undefined : windowsBuilds[year],
+      runtimeClass: year === undefined ? undefined : `windows-${year}`,
+      podAddresses: podAddressesOf(network),
+      count: Math.floor(wanted / groups.length) + (index < wanted % groups.length ? 1 : 0),
+    }));
+  });
+}
+
+/** Every acceptance check of a stack, in the order of the report. */
+function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
+  const { stackConfig, program, cloud, lab, pools } = parts;
+  const samples = hasSamples(stackConfig);
+  const gates = program.resources.filter(isGate).map(({ name }) => name);
+  const windows = pools.flatMap((pool) =>
+    pool.runtimeClass === undefined || pool.build === undefined ? [] : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
+  );
+  const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
+  // MutatingAdmissionPolicy is v1 since 1.36 (KEP-3962); a check must not learn it from the program.
+  const mutates = minorNumber(stackConfig.kubernetes.version) >= 36;
+  const policyGate = gates.find((name) => name.endsWith("-guard-rails-in-force"));
+  const [someClass] = builds.keys();
+  const poolGates = pools
+    .filter(({ count }) => count > 0)
+    .map(({ name }) => [gates.find((gate) => gate.endsWith(`-in-pool-${name}`)), name] as const);
+  const [[poolGate, somePool] = []] = poolGates;
+  // What pods do says nothing where nodes do not have their labels and taints.
+  const onNodes = (...checks: readonly RehearsalCheck[]) => needing(pools.map(poolRegistrationId), checks);
+  return [
+    ...pools.flatMap(poolChecks),
+    ...secretChecks,
+    objectsAccepted,
+    servingCertificates,
+    ...onNodes(
+      workloadsCheck({ beforeProbes: true }),
+      daemonSetNodes,
+      nameServers,
+      noPodPending(pools),
+      podAddresses,
+      plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
+      ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true })),
+    ),
+    refusedFieldsCheck,
+    // A pod is judged before it is placed: pools that have no node yet count too.
+    ...guardRailChecks([...new Set(windows.map(({ runtimeClass }) => runtimeClass))], mutates),
+    ...(policyGate === undefined || someClass === undefined ? [] : [policyGateCheck(policyGate, someClass, lab.size)]),
+    ...(poolGate === undefined || somePool === undefined ? [] : [poolGateCheck(poolGate, somePool)]),
+    ...onNodes(
+      autoscalerCheck(cloud.nodeTemplates),
+      ...(samples ? [...builds.values()].map(sampleCheck) : []),
+      staticPods,
+      workloadsCheck({ id: "workloads, ready", slow: true }),
+      ...verifyChecks(pools, samples, mutates),
+    ),
+    // After those that only look, and before those that break the control plane.
+    ...changing(parts),
+    ...(lab.size >= 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
+  ];
+}
 
 /** What of a rehearsal's options decides which checks there are. */
 export interface CheckOptions extends Release {
   /** Release that a cluster with a control plane of three is updated to in place of the acceptance checks. */
-  readonly updateTo?: Release;
+  readonly updateTo: Release | undefined;
   /** Folder of an older version of the program, with which such a cluster comes up. */
-  readonly updateFrom?: string;
+  readonly updateFrom: string | undefined;
   /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
-  readonly addOns?: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> };
+  readonly addOns: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> } | undefined;
   /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
   readonly checkers: Promise<Checkers | string>;
   /** Private folder in memory that goes with the process. */
@@ -86,16 +172,14 @@ export interface ClusterChecks {
 
 /** The acceptance checks of a stack, or those of an update of its control plane where one is asked for. */
 export function checksOfCluster(parts: ListParts): ClusterChecks {
-  const { options, stackConfig, program, cloud, cluster, lab, pools, updates } = parts;
+  const { options, stackConfig, cluster, lab, updates } = parts;
   const { updateFrom } = options;
   const to = options.updateTo ?? (updateFrom === undefined ? undefined : options);
   if (to !== undefined) {
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
     return { readOnly: [], concurrent: [], disruptive: within(limitsMs.steps, update) };
   }
-  const gates = program.resources.filter(isGate).map(({ name }) => name);
-  const addOns = { samples: hasSamples(stackConfig), release: stackConfig.kubernetes.version };
-  const acceptance = acceptanceChecks(pools, addOns, gates, lab, changing(parts), cloud.nodeTemplates);
+  const acceptance = acceptanceChecks(parts);
   const first = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
   const readOnly = first === -1 ? acceptance.length : first;
   return {

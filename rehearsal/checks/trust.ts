@@ -4,7 +4,9 @@ import { expect, expectEqual } from "../../checks/check.ts";
 import { statusOf } from "../../checks/cluster/api.ts";
 import { controlPlaneKey, healthPort, ports } from "../../checks/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
+import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { auditLogs, inMachines } from "../cluster/inspect.ts";
@@ -15,6 +17,21 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { type Follow, walk } from "./manual.ts";
 
 const signerName = "kubernetes.io/kube-apiserver-client-kubelet";
+
+const secretSchema = z.object({ server: z.url(), caCertificate: z.string(), token: z.string() });
+
+/** What a machine reads to join. */
+export async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMachine) {
+  return secretSchema.parse(JSON.parse(await cloud.readSecret(machine, cloud.secretNames[0] ?? "")));
+}
+
+/** Asks for a client certificate. @returns name of the request */
+export async function askFor({ certificates }: Api, commonName: string, organization: string): Promise<string> {
+  const { request } = newCertificateRequest({ commonName, organization });
+  const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: ["digital signature", "client auth"] };
+  const { metadata } = await certificates.createCertificateSigningRequest({ body: { metadata: { generateName: "csr-" }, spec } });
+  return metadata?.name ?? "";
+}
 
 const pageSchema = z.object({
   cloud: z.object({ problems: z.array(z.string()) }).optional(),
@@ -188,12 +205,9 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
       run: async (context) => {
         const { api, cloud, note, linuxWorkers, registered } = context;
         const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
-        const [joinName = ""] = cloud.secretNames;
         if (worker === undefined) throw new Error("there is no Linux worker");
-        const secret: { readonly server: string; readonly caCertificate: string; readonly token: string } = JSON.parse(
-          await cloud.readSecret(worker, joinName),
-        );
-        const bootstrap = apiFor(kubeconfig({ server: secret.server, ca: secret.caCertificate, user: { token: secret.token } }));
+        const { server, caCertificate: ca, token } = await joinSecretOf(cloud, worker);
+        const bootstrap = apiFor(kubeconfig({ server, ca, user: { token } }));
         const names = [...registered.values()];
         const other = names.find(({ pool }) => pool !== undefined)?.name ?? "";
         // It may have registered before the registrations were recorded.
@@ -210,16 +224,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           ["kubernetes-admin", "kubeadm:cluster-admins"],
         ] as const;
         const made: string[] = [];
-        for (const [commonName, organization] of wanted) {
-          const { request } = newCertificateRequest({ commonName, organization });
-          const { metadata } = await bootstrap.certificates.createCertificateSigningRequest({
-            body: {
-              metadata: { generateName: "hostile-" },
-              spec: { request: Buffer.from(request).toString("base64"), signerName, usages: ["digital signature", "client auth"] },
-            },
-          });
-          made.push(metadata?.name ?? "");
-        }
+        for (const [commonName, organization] of wanted) made.push(await askFor(bootstrap, commonName, organization));
         const conditionsOf = async (name: string): Promise<readonly string[]> =>
           (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(({ type }) => type) ?? [];
         await waitFor("the control plane to look at the requests", limitsMs.answer, async () =>

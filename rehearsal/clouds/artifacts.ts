@@ -109,19 +109,16 @@ export function substituteDigests(text: string, files: ArtifactFiles): string {
 export function artifactServer(
   lines: readonly ArtifactLine[],
   files: ArtifactFiles,
-): { handle: EndpointHandler; hosts: readonly string[]; served: ReadonlyMap<string, number> } {
+): { handle: EndpointHandler; hosts: readonly string[] } {
   const names = new Map(lines.map(({ name, url }) => [url, name]));
-  const served = new Map<string, number>();
   return {
     hosts: [...new Set([...names.keys()].map((url) => new URL(url).hostname))],
-    served,
     handle: ({ host, url }) => {
       const wanted = `https://${host}${url}`;
       const name = names.get(wanted);
       const checksumOf = names.get(wanted.replace(/\.(sha256|sha256sum)$/, ""));
       const file = files.get(name ?? checksumOf ?? "");
       if (file === undefined) return { status: 404 };
-      served.set(wanted, (served.get(wanted) ?? 0) + 1);
       if (name !== undefined) return { status: 200, body: file };
       return { status: 200, body: `${createHash("sha256").update(file).digest("hex")}\n` };
     },

@@ -4,9 +4,34 @@ import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import type { HealthRules } from "../host/loadBalancer.ts";
 import type { BootIdentity } from "../machines/windowsNode.ts";
-import type { CloudCall } from "./calls.ts";
-import type { CloudInstance } from "./cloudController.ts";
 import type { EndpointHandler } from "./server.ts";
+
+/** One call to a cloud's API that a machine made, for the checks. */
+export interface CloudCall {
+  /** Id of the machine. */
+  readonly machine: string;
+  /** What was asked for, in the cloud's own words: `ssm:GetParameter`, `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
+  readonly action: string;
+  /** ARN or resource id of what it was asked on. */
+  readonly resource: string;
+  /** Whether the rights of the machine's identity allow it. */
+  readonly allowed: boolean;
+  /** Status of the HTTP answer to the right, before anything else that may be wrong with the call. */
+  readonly status: number;
+}
+
+/** An instance as the cloud knows it. */
+export interface CloudInstance {
+  readonly providerId: string;
+  readonly zone: string;
+  readonly region: string;
+  readonly instanceType: string;
+  readonly address: string;
+  /** Private DNS name, which the cloud controller on AWS writes into the Node. */
+  readonly privateDns?: string;
+  /** Whether it carries the tag by which the cloud controller knows the cluster's instances. */
+  readonly ofCluster: boolean;
+}
 
 /** A load balancer of the program. */
 export interface SimulatedBalancer {
@@ -25,6 +50,20 @@ export interface NodeTemplate {
   readonly labels: Readonly<Record<string, string>>;
   /** `<value>:<effect>` by key. */
   readonly taints: Readonly<Record<string, string>>;
+}
+
+/**
+ * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a group without any.
+ * @param enabled tag of a group that is autoscaled
+ */
+export function nodeTemplate(tags: readonly (readonly [key: string, value: string])[], enabled: string): readonly NodeTemplate[] {
+  if (!tags.some(([key]) => key === enabled)) return [];
+  const part = (kind: "label" | "taint"): Readonly<Record<string, string>> => {
+    const prefix = `k8s.io/cluster-autoscaler/node-template/${kind}/`;
+    return Object.fromEntries(tags.flatMap(([key, value]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [])));
+  };
+  const labels = part("label");
+  return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
 }
 
 /** What a cloud does wrong for a while. */

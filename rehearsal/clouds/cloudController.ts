@@ -1,31 +1,18 @@
-import type { V1Node } from "@kubernetes/client-node";
+import type { V1Node, V1PersistentVolumeClaim, V1Service } from "@kubernetes/client-node";
 import { statusOf } from "../../checks/cluster/api.ts";
 import { uninitializedTaintKey } from "../../checks/facts.ts";
 import type { Api } from "../api/client.ts";
-
-/** An instance as the cloud knows it. */
-export interface CloudInstance {
-  readonly providerId: string;
-  readonly zone: string;
-  readonly region: string;
-  readonly instanceType: string;
-  readonly address: string;
-  /** Private DNS name, which the cloud controller on AWS writes into the Node. */
-  readonly privateDns?: string;
-  /** Whether it carries the tag by which the cloud controller knows the cluster's instances. */
-  readonly ofCluster: boolean;
-}
+import type { Network } from "../host/network.ts";
+import type { CloudInstance, CloudSimulation } from "./cloud.ts";
+import { answerForWebhook } from "./gmsaWebhook.ts";
 
 /**
  * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets addresses and the labels of zone, region and
  * type, and removes the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
- *
- * @returns names of the nodes that it initialised
  */
-export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<readonly string[]> {
+export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   const nodes = (await core.listNode()).items.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
-  const done = await Promise.all(nodes.map(async (node) => ((await initialise(node)) ? [node.metadata?.name ?? ""] : [])));
-  return done.flat();
+  await Promise.all(nodes.map((node) => ignoringConflict(initialise(node))));
 
   /** Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`). */
   async function withAddresses(node: V1Node, { address, privateDns }: CloudInstance): Promise<V1Node> {
@@ -39,34 +26,19 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
     return await core.replaceNodeStatus({ name, body: { ...node, status: { ...node.status, addresses } } });
   }
 
-  async function initialise(registered: V1Node): Promise<boolean> {
+  async function initialise(registered: V1Node): Promise<void> {
     const instance = instances.find(({ providerId }) => providerId === registered.spec?.providerID);
-    if (instance === undefined || !instance.ofCluster) return false;
-    const name = registered.metadata?.name ?? "";
-    try {
-      const node = await withAddresses(registered, instance);
-      await core.replaceNode({
-        name,
-        body: {
-          ...node,
-          metadata: {
-            ...node.metadata,
-            labels: {
-              ...node.metadata?.labels,
-              "topology.kubernetes.io/zone": instance.zone,
-              "topology.kubernetes.io/region": instance.region,
-              "node.kubernetes.io/instance-type": instance.instanceType,
-            },
-          },
-          spec: { ...node.spec, taints: (node.spec?.taints ?? []).filter(({ key }) => key !== uninitializedTaintKey) },
-        },
-      });
-      return true;
-    } catch (error) {
-      // The node changed in between: the next round sees it again.
-      if (statusOf(error) === 409) return false;
-      throw error;
-    }
+    if (instance === undefined || !instance.ofCluster) return;
+    const node = await withAddresses(registered, instance);
+    const labels = {
+      ...node.metadata?.labels,
+      "topology.kubernetes.io/zone": instance.zone,
+      "topology.kubernetes.io/region": instance.region,
+      "node.kubernetes.io/instance-type": instance.instanceType,
+    };
+    const taints = (node.spec?.taints ?? []).filter(({ key }) => key !== uninitializedTaintKey);
+    const body = { ...node, metadata: { ...node.metadata, labels }, spec: { ...node.spec, taints } };
+    await core.replaceNode({ name: registered.metadata?.name ?? "", body });
   }
 }
 
@@ -74,7 +46,7 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
  * The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more. A taint of instances that
  * are shut down is not imitated: none is, here.
  */
-export async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
+async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   for (const name of goneNodes((await core.listNode()).items, instances)) await core.deleteNode({ name });
 }
 
@@ -90,4 +62,108 @@ export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudIns
     const gone = ready !== "True" && spec?.providerID !== undefined && !known.has(spec.providerID);
     return gone ? [metadata?.name ?? ""] : [];
   });
+}
+
+/** Address of a simulated load balancer: TEST-NET-3 (RFC 5737). */
+const firstBalancer = 10;
+
+/**
+ * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is not imitated: subnets
+ * without a route or tag, quotas, rights, annotations of ports and certificates.
+ *
+ * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`; kubernetes/cloud-provider-aws
+ * v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these fields (kubernetes-sigs/cloud-provider-azure v1.36.2,
+ * pkg/provider/azure_loadbalancer.go).
+ */
+export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
+  if (spec?.loadBalancerClass !== undefined) return "a loadBalancerClass is for another controller";
+  if (cloud === "azure") return undefined;
+  if (/^(nlb-ip|external)$/.test(metadata?.annotations?.["service.beta.kubernetes.io/aws-load-balancer-type"] ?? ""))
+    return "a load balancer of this type is for another controller";
+  if ((spec?.sessionAffinity ?? "None") !== "None") return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
+  return (spec?.loadBalancerIP ?? "") === "" ? undefined : "LoadBalancerIP cannot be specified for AWS ELB";
+}
+
+/**
+ * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No packet gets there,
+ * and the finalizer by which the original deletes a load balancer is not set, as there is none.
+ */
+async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<void> {
+  const services = (await core.listServiceForAllNamespaces()).items.filter(
+    (service) => service.spec?.type === "LoadBalancer" && balancerRefusal(service, cloud) === undefined,
+  );
+  for (const [index, service] of services.entries()) {
+    if ((service.status?.loadBalancer?.ingress ?? []).length > 0) continue;
+    const { name = "", namespace = "" } = service.metadata ?? {};
+    await ignoringConflict(
+      core.replaceNamespacedServiceStatus({
+        name,
+        namespace,
+        body: { ...service, status: { ...service.status, loadBalancer: { ingress: [{ ip: `203.0.113.${firstBalancer + index}` }] } } },
+      }),
+    );
+  }
+}
+
+/**
+ * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that belongs to it and to
+ * that node's zone.
+ */
+async function provideVolumes({ core }: Api): Promise<void> {
+  const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(({ status }) => status?.phase === "Pending");
+  for (const claim of claims) {
+    const node = claim.metadata?.annotations?.["volume.kubernetes.io/selected-node"];
+    const driver = claim.metadata?.annotations?.["volume.kubernetes.io/storage-provisioner"];
+    if (node === undefined || driver === undefined) continue;
+    const zone = (await core.readNode({ name: node })).metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
+    await ignoringConflict(core.createPersistentVolume({ body: volumeFor(claim, driver, zone) }));
+  }
+}
+
+function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string) {
+  const { name = "", namespace = "", uid = "" } = claim.metadata ?? {};
+  return {
+    metadata: { name: `pvc-${uid}` },
+    spec: {
+      capacity: { storage: claim.spec?.resources?.requests?.storage ?? "1Gi" },
+      accessModes: claim.spec?.accessModes ?? ["ReadWriteOnce"],
+      ...(claim.spec?.storageClassName === undefined ? {} : { storageClassName: claim.spec.storageClassName }),
+      claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid },
+      csi: { driver, volumeHandle: `simulated-${uid}` },
+      nodeAffinity: {
+        required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] }] },
+      },
+    },
+  };
+}
+
+/**
+ * Two rounds may see the same object: the second gets a conflict and has nothing left to do. One that changed in between is seen again by
+ * the next round.
+ */
+async function ignoringConflict(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (statusOf(error) !== 409) throw error;
+  }
+}
+
+/**
+ * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA
+ * webhook, new nodes and gone ones.
+ */
+export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
+  const kind = cloud.machines[0]?.cloud;
+  let answersForWebhook = false;
+  const round = async (): Promise<void> => {
+    if (!answersForWebhook) answersForWebhook = await answerForWebhook(api, network);
+    if (kind !== undefined) await giveBalancers(api, kind);
+    await provideVolumes(api);
+    await initialiseNodes(api, cloud.machines.map(cloud.instance));
+    await removeGoneNodes(api, cloud.machines.map(cloud.instance));
+  };
+  // A round that fails is followed by the next: the API may be away on purpose.
+  const loop = (): void => void setTimeout(() => round().then(loop, loop), 500);
+  loop();
 }

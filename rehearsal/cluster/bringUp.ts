@@ -6,7 +6,7 @@ import { issueServerCertificate, newAuthority } from "../../plan/fakes/certifica
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type ArtifactFiles, artifactFiles, artifactServer, parseArtifacts, substituteDigests } from "../clouds/artifacts.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
-import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirrorOnly.ts";
+import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
 import { type LookUp, startNameServer } from "../clouds/nameServer.ts";
 import { type EndpointRequest, listen } from "../clouds/server.ts";
 import { runOrFail } from "../host/command.ts";

@@ -1,6 +1,6 @@
 import { expectEqual } from "../../checks/check.ts";
 import { ports } from "../../checks/facts.ts";
-import { retryWhileUnavailable } from "../api/retry.ts";
+import { retryWhileUnavailable } from "../api/client.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";

@@ -1,3 +1,4 @@
+import { loadConfig } from "../../components/config/load.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import type { RecordedHook, SimulatedCloud } from "../../plan/program/engine.ts";
@@ -9,12 +10,13 @@ import type { CloudSimulation } from "../clouds/cloud.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
-import { takeFromKwok } from "../machines/kwokStages.ts";
+import { takeFromKwok } from "../machines/kwok.ts";
+import type { ProgramName } from "../programs/catalog.ts";
+import type { Programs } from "../programs/obtain.ts";
 import type { DecodedMachine } from "./bringUp.ts";
 import type { Cluster, Release } from "./cluster.ts";
 import type { ControlPlaneLab } from "./controlPlaneLab.ts";
 import { callHook } from "./hooks.ts";
-import { withRelease } from "./releases.ts";
 
 type Config = Readonly<Record<string, string>>;
 
@@ -235,4 +237,37 @@ async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster
   }
   await cluster.powerOffMachine(machine);
   cloud.terminate(machine);
+}
+
+/** The stack's config with another Kubernetes release. */
+function withRelease(config: Readonly<Record<string, string>>, version: string): Readonly<Record<string, string>> {
+  const key = "fenestra:kubernetes";
+  const present: unknown = JSON.parse(config[key] ?? "{}");
+  return { ...config, [key]: JSON.stringify({ ...(typeof present === "object" ? present : {}), version }) };
+}
+
+/**
+ * The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what runs with what was
+ * asked for.
+ */
+export function withPatchOf(
+  config: Readonly<Record<string, string>>,
+  programs: Programs,
+  progress: Progress,
+): Readonly<Record<string, string>> {
+  const asked = loadConfig(config).kubernetes.version;
+  const { version } = programs["kube-apiserver"];
+  if (asked === version) return config;
+  progress.line(`the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`);
+  return withRelease(config, version);
+}
+
+/** Which releases ran, in their order. Pure. */
+export function releasesText(ran: readonly Programs[]): string {
+  const releases = (name: ProgramName): string => [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
+  return `ran: Kubernetes ${releases("kube-apiserver")}; etcd ${releases("etcd")}; kwok ${releases("kwok")}`;
+}
+
+function releaseOf({ version, source }: Programs[ProgramName]): string {
+  return source === undefined ? version : `${version} (the source of ${source} with this number)`;
 }

@@ -1,5 +1,8 @@
 import { spawn } from "node:child_process";
+import { constants as fileConstants } from "node:fs";
+import { access, realpath, stat } from "node:fs/promises";
 import { constants } from "node:os";
+import { isAbsolute, join } from "node:path";
 
 /** What a finished program left. */
 export interface CommandResult {
@@ -22,6 +25,20 @@ export interface CommandOptions {
 /** PATH for host tools. Debian keeps `ip` and `pivot_root` in /usr/sbin, which an ordinary user does not have on PATH. */
 export function hostPath(): string {
   return [process.env.PATH ?? "", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].filter((entry) => entry !== "").join(":");
+}
+
+/** The first executable file of that name on PATH; relative entries are ignored. */
+export async function findOnPath(name: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(":").filter(isAbsolute)) {
+    const candidate = join(folder, name);
+    try {
+      await access(candidate, fileConstants.X_OK);
+      if ((await stat(candidate)).isFile()) return await realpath(candidate);
+    } catch {
+      // Not here.
+    }
+  }
+  return undefined;
 }
 
 /**

@@ -45,30 +45,17 @@ export function hardwareFiles(hardware: Hardware): Readonly<Record<string, strin
   const { vcpus } = hardware;
   const memory = memoryKib(hardware);
   const free = memory - usedMemory;
+  const nothing = { Buffers: 0, Cached: 0, SwapTotal: 0, SwapFree: 0 };
+  const figures = { MemTotal: memory, MemFree: free, MemAvailable: free, ...nothing, Hugepagesize: 2048 };
   const processors = Array.from({ length: vcpus }, (_, index) => index);
   return {
     "/proc/cpuinfo": processors
-      .map((index) =>
-        [
-          `processor\t: ${index}`,
-          "vendor_id\t: GenuineIntel",
-          "cpu MHz\t\t: 2500.000",
-          "physical id\t: 0",
-          `core id\t\t: ${index}`,
-          "",
-        ].join("\n"),
-      )
+      .map((index) => {
+        const fields = [`processor\t: ${index}`, "vendor_id\t: GenuineIntel", "cpu MHz\t\t: 2500.000", "physical id\t: 0"];
+        return [...fields, `core id\t\t: ${index}`, ""].join("\n");
+      })
       .join("\n"),
-    "/proc/meminfo": [
-      ["MemTotal", memory],
-      ["MemFree", free],
-      ["MemAvailable", free],
-      ["Buffers", 0],
-      ["Cached", 0],
-      ["SwapTotal", 0],
-      ["SwapFree", 0],
-      ["Hugepagesize", 2048],
-    ]
+    "/proc/meminfo": Object.entries(figures)
       .map(([name, value]) => `${name}:${String(value).padStart(15)} kB\n`)
       .join(""),
     "/proc/swaps": "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n",

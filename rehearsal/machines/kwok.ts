@@ -1,7 +1,152 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
-import { startInMachine } from "../host/processes.ts";
-import { kwokSelector, kwokStages } from "./kwokStages.ts";
+import { stringify } from "yaml";
+import type { ApiClients } from "../../checks/cluster/api.ts";
+import { limitsMs } from "../host/limits.ts";
+import { startInMachine, waitFor } from "../host/processes.ts";
+
+const label = "kwok.x-k8s.io/node";
+
+/**
+ * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later that it is new, and
+ * only of new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
+ */
+const kwokSelector = `${label}=fake`;
+
+/** Lets KWOK take a node that is registered, with more labels if they are given. */
+export async function giveToKwok({ core }: ApiClients, name: string, more: Readonly<Record<string, string>> = {}): Promise<void> {
+  await relabel(core, name, (labels) => ({ ...labels, ...more, [label]: "fake" }));
+}
+
+/**
+ * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost after its grace
+ * period (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is deleted).
+ */
+export async function takeFromKwok({ core }: ApiClients, name: string): Promise<void> {
+  await relabel(core, name, ({ [label]: _, ...others }) => others);
+}
+
+async function relabel(
+  core: ApiClients["core"],
+  name: string,
+  change: (labels: Readonly<Record<string, string>>) => Readonly<Record<string, string>>,
+): Promise<void> {
+  const write = async () => {
+    const node = await core.readNode({ name });
+    const labels = change(node.metadata?.labels ?? {});
+    return await core.replaceNode({ name, body: { ...node, metadata: { ...node.metadata, labels } } });
+  };
+  // Controllers write to a node, too.
+  await waitFor(`the labels of node ${name} to be written`, limitsMs.change, write);
+}
+
+/** A rule of KWOK: objects that match the selector get the next status, or are deleted. */
+interface Stage {
+  readonly name: string;
+  readonly kind: "Node" | "Pod";
+  readonly when: readonly (readonly [key: string, operator: "In" | "NotIn" | "Exists" | "DoesNotExist", values?: readonly string[]])[];
+  readonly next: { readonly delete: true } | { readonly statusTemplate: string };
+}
+
+const nodeReady = `
+{{ $now := Now }}
+conditions:
+{{ range NodeConditions }}
+- type: {{ .type | Quote }}
+  status: {{ .status | Quote }}
+  reason: {{ .reason | Quote }}
+  message: {{ .message | Quote }}
+  lastHeartbeatTime: {{ $now | Quote }}
+  lastTransitionTime: {{ $now | Quote }}
+{{ end }}
+phase: Running
+`;
+
+const podReady = `
+{{ $now := Now }}
+phase: Running
+conditions:
+- {type: Initialized, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: Ready, status: "True", lastTransitionTime: {{ $now | Quote }}}
+- {type: ContainersReady, status: "True", lastTransitionTime: {{ $now | Quote }}}
+`;
+
+const podRunning = `${podReady}
+startTime: {{ $now | Quote }}
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: true
+  restartCount: 0
+  state: {running: {startedAt: {{ $now | Quote }}}}
+{{ end }}
+{{ with NodeIPsWith .spec.nodeName }}
+hostIP: {{ index . 0 | Quote }}
+hostIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+{{ with PodIPsWith .spec.nodeName ( or .spec.hostNetwork false ) ( or .metadata.uid "" ) ( or .metadata.name "" ) ( or .metadata.namespace "" ) }}
+podIP: {{ index . 0 | Quote }}
+podIPs:
+{{ range . }}
+- ip: {{ . | Quote }}
+{{ end }}
+{{ end }}
+`;
+
+const podSucceeded = `
+{{ $now := Now }}
+phase: Succeeded
+containerStatuses:
+{{ range .spec.containers }}
+- name: {{ .name | Quote }}
+  image: {{ .image | Quote }}
+  ready: false
+  restartCount: 0
+  state: {terminated: {exitCode: 0, reason: Completed, startedAt: {{ $now | Quote }}, finishedAt: {{ $now | Quote }}}}
+{{ end }}
+`;
+
+const notReady = ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]] as const;
+
+/** The next status of a pod in a phase. */
+const pod = (name: string, phase: string, statusTemplate: string, ...more: Stage["when"]): Stage => ({
+  name,
+  kind: "Pod",
+  when: [[".metadata.deletionTimestamp", "DoesNotExist"], [".status.phase", "In", [phase]], ...more],
+  next: { statusTemplate },
+});
+
+/** What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those of a Job end, deleted ones go. */
+const stages: readonly Stage[] = [
+  { name: "node-ready", kind: "Node", when: [notReady], next: { statusTemplate: nodeReady } },
+  pod("pod-running", "Pending", podRunning),
+  // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is (kubernetes:
+  // pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each time, which the API refuses.
+  pod("pod-ready-again", "Running", podReady, notReady),
+  pod("pod-succeeded", "Running", podSucceeded, [".metadata.ownerReferences.[].kind", "In", ["Job"]]),
+  { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
+];
+
+/** The stages as KWOK's configuration file. */
+function kwokStages(): string {
+  const documents = stages.map(({ name, kind, when, next }) => ({
+    apiVersion: "kwok.x-k8s.io/v1alpha1",
+    kind: "Stage",
+    metadata: { name },
+    spec: {
+      resourceRef: { apiGroup: "v1", kind },
+      selector: {
+        matchExpressions: when.map(([key, operator, values]) => ({ key, operator, ...(values === undefined ? {} : { values }) })),
+      },
+      next,
+    },
+  }));
+  return documents.map((document) => stringify(document)).join("---\n");
+}
 
 /** Starts KWOK for the nodes that it is to keep alive. Its stages and its log are in the work folder. */
 export async function startKwok(program: string, kubeconfigFile: string, workFolder: string): Promise<void> {

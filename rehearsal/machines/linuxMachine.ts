@@ -1,5 +1,8 @@
+import { once } from "node:events";
 import { chmod, mkdir, rm } from "node:fs/promises";
+import { createServer, type Server } from "node:http";
 import path from "node:path";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import { shellQuote } from "../../components/machine/linux/shell.ts";
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
@@ -8,11 +11,10 @@ import { readMachineFile, writeMachineFile } from "../host/machineFiles.ts";
 import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { runInMachine, startInMachine } from "../host/processes.ts";
-import { serveControl } from "./control.ts";
 import { controlFolder, diskFolder, fakeCommands } from "./fakeCommands.ts";
 import { imageTable } from "./images.ts";
 import { kubeletDropIn } from "./kubeletOverrides.ts";
-import { Systemd } from "./systemd.ts";
+import { type ControlAnswer, Systemd } from "./systemd.ts";
 
 /** What a Linux machine of the rehearsal is made of. */
 export interface LinuxMachineOptions {
@@ -28,14 +30,14 @@ export interface LinuxMachineOptions {
   readonly workFolder: string;
   /** Lines of /etc/hosts for the simulated endpoints, by the machine's address. */
   readonly hosts: (address: string) => readonly string[];
-  /** Content of /etc/resolv.conf. Default: no name server. */
-  readonly resolvConf?: string | undefined;
+  /** Content of /etc/resolv.conf. */
+  readonly resolvConf: string;
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
   /** Programs that launchers and containers of the machine run: kubelet, etcd and so on. */
   readonly programs: Readonly<Record<string, string>>;
-  /** Programs of add-ons that its containers run, path of the host's cache by name. Default: none. */
-  readonly addOnPrograms?: ReadonlyMap<string, string>;
+  /** Programs of add-ons that its containers run, path of the host's cache by name. */
+  readonly addOnPrograms: ReadonlyMap<string, string>;
   readonly payload: DecodedUserData;
   /** Name of the data disk; a machine that gets the same name again gets the same disk. None without. */
   readonly disk?: string;
@@ -68,7 +70,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
   await createMachineRoot(machine, {
     workFolder,
     hosts: [`${options.address} ${name}`, ...options.hosts(options.address)],
-    ...(options.resolvConf === undefined ? {} : { resolvConf: options.resolvConf }),
+    resolvConf: options.resolvConf,
     extraCa: options.endpointCa,
     hardware: options.hardware,
     commands: fakeCommands,
@@ -81,7 +83,7 @@ export async function startLinuxMachine(options: LinuxMachineOptions): Promise<L
     if (command === "systemd-notify") return systemd.notified(args.at(-1) ?? "");
     return { code: 127, text: `no fake for ${command}` };
   });
-  for (const [file, content] of Object.entries({ ...imageTable(options.addOnPrograms ?? new Map()), ...kubeletDropIn() }))
+  for (const [file, content] of Object.entries({ ...imageTable(options.addOnPrograms), ...kubeletDropIn() }))
     await writeMachineFile(machine.pid, file, content);
   const { files, fetched } = options.payload;
   for (const { path: file, content, mode } of files.filter(({ path: file }) => !fetched.includes(file)))
@@ -120,4 +122,21 @@ export async function wipeDisk(workFolder: string, disk: string): Promise<void> 
 /** Name of the data disk of a control-plane machine, which outlives the machine. */
 export function diskOf(machine: SimulatedMachine): string {
   return `disk-${machine.volumes.find(({ id }) => id !== undefined)?.id ?? machine.name}`;
+}
+
+/**
+ * Listens for the fake commands of one machine on a socket in `folder`, which the machine sees too.
+ * @param handle carries out a call: the command's name and its arguments
+ */
+async function serveControl(folder: string, handle: (command: string, args: readonly string[]) => Promise<ControlAnswer>): Promise<Server> {
+  await mkdir(folder, { recursive: true });
+  const server = createServer(async (request, response) => {
+    let body = "";
+    for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
+    const [command = "", ...args] = body.replace(/\n$/, "").split("\n");
+    const { code, text } = await handle(command, args).catch((error: unknown) => ({ code: 1, text: `rehearsal: ${messageOf(error)}` }));
+    response.end(`${code}\n${text ?? ""}`);
+  });
+  await once(server.listen(path.join(folder, "socket")), "listening");
+  return server;
 }

@@ -3,8 +3,15 @@ import path from "node:path";
 import { pathInMachine, readMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
-import type { ControlAnswer } from "./control.ts";
 import { commandLine, parseEnvironmentFile, parseUnit, setting, settings, splitWords, timeSpanSeconds, type Unit } from "./units.ts";
+
+/** The answer to a fake command's call. */
+export interface ControlAnswer {
+  /** Exit code of the fake command. */
+  readonly code: number;
+  /** Its standard output. */
+  readonly text?: string;
+}
 
 /** Settings of {@link Systemd}. */
 export interface SystemdOptions {
@@ -113,7 +120,7 @@ export class Systemd {
     if (unit === undefined) return 5;
     // A service that remains after its end is active, and nothing starts it again (systemd.service(5), RemainAfterExit=).
     if (this.#running.has(name) || this.state(name).active) return 0;
-    if ((await this.#lackingFiles(unit)).length > 0) return 1;
+    if ((await this.#environment(unit)) === undefined) return 1;
     const type = setting(unit, "Service", "Type");
     const ready = new Promise<number>((resolve) => this.#starting.set(name, () => resolve(0)));
     const ended = this.#run(name, unit);
@@ -234,27 +241,16 @@ export class Systemd {
 
   async #commands(unit: Unit, key: string): Promise<readonly (readonly string[])[]> {
     const environment = await this.#environment(unit);
-    return settings(unit, "Service", key).map((text) => commandLine(text, environment));
+    return settings(unit, "Service", key).map((text) => commandLine(text, environment ?? {}));
   }
 
-  /** Environment files that do not exist although they are not optional: systemd then does not start the service (systemd.exec(5)). */
-  async #lackingFiles(unit: Unit): Promise<readonly string[]> {
-    const files = settings(unit, "Service", "EnvironmentFile").filter((file) => !file.startsWith("-"));
-    const found = await Promise.all(
-      files.map((file) =>
-        readMachineFile(this.#options.machine.pid, file).then(
-          () => true,
-          () => false,
-        ),
-      ),
-    );
-    return files.filter((_, index) => found[index] === false);
-  }
-
-  async #environment(unit: Unit): Promise<Readonly<Record<string, string>>> {
-    const files = settings(unit, "Service", "EnvironmentFile").map((file) => file.replace(/^-/, ""));
-    const texts = await Promise.all(files.map((file) => readMachineFile(this.#options.machine.pid, file).catch(() => "")));
+  /** `undefined` without an environment file that is not optional: systemd then does not start the service (systemd.exec(5)). */
+  async #environment(unit: Unit): Promise<Readonly<Record<string, string>> | undefined> {
+    const files = settings(unit, "Service", "EnvironmentFile");
+    const read = (file: string) => readMachineFile(this.#options.machine.pid, file.replace(/^-/, "")).catch(() => undefined);
+    const texts = await Promise.all(files.map(read));
+    if (files.some((file, index) => !file.startsWith("-") && texts[index] === undefined)) return undefined;
     const inline = settings(unit, "Service", "Environment").flatMap(splitWords).join("\n");
-    return Object.assign({}, parseEnvironmentFile(inline), ...texts.map(parseEnvironmentFile));
+    return Object.assign({}, parseEnvironmentFile(inline), ...texts.map((text = "") => parseEnvironmentFile(text)));
   }
 }

@@ -5,9 +5,7 @@ import { writeMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
 import { programFolder } from "../host/rootScripts.ts";
-import type { Wine } from "../programs/wine.ts";
-import { machinePrefix, pathInPrefix, prefixScript } from "../programs/winePrefix.ts";
-import { windowsRegistry } from "../programs/wineRegistry.ts";
+import { machinePrefix, pathInPrefix, prefixScript, type Wine, windowsRegistry } from "../programs/wine.ts";
 import {
   linuxBuildDropIn,
   linuxRuntimeAddress,

@@ -7,11 +7,10 @@ import { createMachineRoot } from "../host/machineRoot.ts";
 import type { Machine, Network } from "../host/network.ts";
 import { type MachineProcess, type RunOptions, runInMachine, waitFor } from "../host/processes.ts";
 import { defaultCache } from "../programs/cache.ts";
-import type { Wine } from "../programs/wine.ts";
-import { installScript, machinePrefix } from "../programs/winePrefix.ts";
+import { installScript, machinePrefix, type Wine } from "../programs/wine.ts";
 import { programInCache } from "./images.ts";
-import { refusal } from "./kubeletLog.ts";
-import { giveToKwok } from "./kwokStages.ts";
+import { giveToKwok } from "./kwok.ts";
+import { refusal } from "./logs.ts";
 import { startKubeletExe, startLinuxKubelet, systemLabels } from "./windowsKubelet.ts";
 import { type JoinedPayload, joinPayload, type WindowsIdentity, windowsRelease } from "./windowsNode.ts";
 

@@ -6,13 +6,12 @@ import { z } from "zod";
 import type { Cloud } from "../../components/config/schema.ts";
 import type { ImageName } from "../../components/kubernetes/images.ts";
 import { defaultRelease, namedVersions, requireMinorFacts } from "../../components/model/releases.ts";
-import { runOrFail } from "../host/command.ts";
+import { findOnPath, runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
 import { buildPrograms } from "./build.ts";
 import { defaultCache, goArch } from "./cache.ts";
-import { findOnPath } from "./onPath.ts";
 
 /** An add-on's program that is built from its own module, with the versions that the module's go.mod names. */
 export interface AddOnProgram {

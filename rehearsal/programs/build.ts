@@ -3,12 +3,11 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { exitCodeOf } from "../host/command.ts";
+import { exitCodeOf, findOnPath } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { aboutTime, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Versions } from "./catalog.ts";
-import { findOnPath } from "./onPath.ts";
 
 /**
  * Linker flags: no debug information, and the version stamps. Without the stamps kubeadm takes itself for v0.0.0 and refuses the cluster's

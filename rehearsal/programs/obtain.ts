@@ -4,6 +4,7 @@ import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { z } from "zod";
 import { minorOf } from "../../components/model/releases.ts";
+import { findOnPath, runCommand } from "../host/command.ts";
 import type { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
 import { GoMissing } from "./atHand.ts";
@@ -19,12 +20,11 @@ import {
   pinnedMinors,
   pinsFor,
   programNames,
+  versionIn,
   type Wanted,
 } from "./catalog.ts";
-import { containerRuntime, kubeletChecker, toolsFolder as ownTools } from "./containerRuntime.ts";
 import { type DownloadBases, download, downloadOf, NotReachable, officialBases } from "./download.ts";
-import { programOnPath } from "./onPath.ts";
-import { repoBuilds } from "./repoPrograms.ts";
+import { containerRuntime, kubeletChecker, toolsFolder as ownTools, repoBuilds } from "./repoPrograms.ts";
 
 /** A program that is there to be run. */
 interface Program {
@@ -234,4 +234,16 @@ function goMissing(pins: Pins): RehearsalError {
       `or put the programs on PATH: ${wanted}`,
     ],
   );
+}
+
+/** Looks a program up on PATH and asks it for its version. */
+async function programOnPath(name: ProgramName, path: string): Promise<{ path: string; version: string | undefined } | undefined> {
+  const found = await findOnPath(name, path);
+  if (found === undefined) return undefined;
+  try {
+    const { stdout, stderr } = await runCommand([found, ...catalog[name].versionArguments], { timeoutMs: 10_000 });
+    return { path: found, version: versionIn(stdout + stderr) };
+  } catch {
+    return { path: found, version: undefined };
+  }
 }

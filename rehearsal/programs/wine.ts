@@ -3,13 +3,11 @@ import { existsSync } from "node:fs";
 import { appendFile, copyFile, mkdir, readdir, readFile, rename, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { hostPath, runOrFail } from "../host/command.ts";
+import { findOnPath, hostPath, runOrFail } from "../host/command.ts";
 import type { Progress } from "../host/progress.ts";
 import { defaultCache, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Wanted } from "./catalog.ts";
-import { findOnPath } from "./onPath.ts";
 import { type Effort, obtainWindowsPrograms, type WindowsPrograms } from "./windowsPrograms.ts";
-import { wineSettings } from "./wineRegistry.ts";
 
 /** Wine with what Windows programs need in it. */
 export interface Wine {
@@ -113,4 +111,94 @@ async function makePrefix(prefix: string, { loader, server }: Tools): Promise<vo
     await rm(join(parentPath, name));
     await symlink(own, join(parentPath, name));
   }
+}
+
+/** Folder of a Windows machine's own prefix. */
+export const machinePrefix = "/wine";
+
+/** Folders of `C:\` that no program of a rehearsal writes to, so that all prefixes share them. */
+const sharedFolders = ["windows", "Program Files"];
+
+/**
+ * Shell commands that make a prefix from the template, with programs in it.
+ * @param programs path of the host by path of `C:\`
+ */
+export function prefixScript(template: string, prefix: string, programs: Readonly<Record<string, string>>): string {
+  const drive = `${prefix}/drive_c`;
+  return [
+    "set -eu",
+    `mkdir -p ${prefix}/dosdevices ${drive}/users`,
+    `cp ${template}/*.reg ${template}/.update-timestamp ${prefix}`,
+    `ln -s ../drive_c ${prefix}/dosdevices/c:`,
+    ...Object.entries(programs).map(([at, file]) => installScript(prefix, at, file)),
+    ...sharedFolders.map((folder) => `ln -s '${template}/drive_c/${folder}' '${drive}/${folder}'`),
+  ].join("\n");
+}
+
+/** Shell command that puts a program of the host at a path of `C:\`. */
+export function installScript(prefix: string, at: string, file: string): string {
+  const path = pathInPrefix(prefix, at);
+  return `mkdir -p '${path.replace(/\/[^/]*$/, "")}' && ln -sfn '${file}' '${path}'`;
+}
+
+/** Where a file of `C:\` lies for Linux programs. */
+export function pathInPrefix(prefix: string, file: string): string {
+  return `${prefix}/drive_c/${file.replace(/^C:[\\/]/i, "").replaceAll("\\", "/")}`;
+}
+
+/** Values of a registry key by their names: texts, and numbers as DWORD. */
+type Key = Readonly<Record<string, string | number>>;
+
+/**
+ * Keys as Wine keeps them in the files of a prefix (wine: server/registry.c, save_registry). A key that the file has already is completed.
+ */
+function registryText(keys: Readonly<Record<string, Key>>): string {
+  const valueText = (value: string | number): string =>
+    typeof value === "number" ? `dword:${value.toString(16).padStart(8, "0")}` : `"${escaped(value)}"`;
+  return Object.entries(keys)
+    .map(([key, values]) =>
+      ["", `[${escaped(key)}]`, ...Object.entries(values).map(([name, value]) => `"${escaped(name)}"=${valueText(value)}`), ""].join("\n"),
+    )
+    .join("");
+}
+
+function escaped(text: string): string {
+  return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"');
+}
+
+/** Settings of Wine itself, below HKEY_CURRENT_USER: the version that it gives itself for, and the shims in place of its own libraries. */
+const wineSettings = registryText({
+  "Software\\Wine": { Version: "win10" },
+  "Software\\Wine\\DllOverrides": { bcryptprimitives: "native", pdh: "native" },
+});
+
+/** What a Windows machine says of itself in its registry. */
+interface WindowsFacts {
+  /** Year of the Windows Server. */
+  readonly year: string;
+  /** `10.0.20348`. */
+  readonly build: string;
+  /** Number of the firmware's system, as SMBIOS has it. */
+  readonly systemUuid: string;
+}
+
+/**
+ * Values below HKEY_LOCAL_MACHINE from which the kubelet learns what system it is on: its build label, kernel version, image and system id
+ * (kubernetes: pkg/kubelet/winstats, getOSInfo, getSystemUUID, getBootID).
+ */
+export function windowsRegistry({ year, build, systemUuid }: WindowsFacts): string {
+  const [major = "", minor = "", number = ""] = build.split(".");
+  return registryText({
+    "Software\\Microsoft\\Windows NT\\CurrentVersion": {
+      CurrentMajorVersionNumber: Number(major),
+      CurrentMinorVersionNumber: Number(minor),
+      CurrentBuild: number,
+      CurrentBuildNumber: number,
+      CurrentVersion: "6.3",
+      ProductName: `Windows Server ${year} Datacenter`,
+      UBR: 4171,
+    },
+    "System\\HardwareConfig": { LastConfig: `{${systemUuid}}` },
+    "System\\CurrentControlSet\\Control\\Session Manager\\Memory Management\\PrefetchParameters": { BootId: 1 },
+  });
 }

@@ -20,7 +20,7 @@ export interface EngineParts {
   readonly program: RecordedProgram;
   readonly simulate: SimulatedCloud;
   /** Default: somebody who may do everything. */
-  readonly deployer?: Deployer;
+  readonly deployer: Deployer | undefined;
   readonly cluster: Cluster;
   readonly machines: readonly DecodedMachine[];
   readonly workFolder: string;

@@ -1,10 +1,15 @@
-import { mkdir } from "node:fs/promises";
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { paintFor } from "../../checks/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
+import { messageOf } from "../../components/gates/messageOf.ts";
 import { minorOf } from "../../components/model/releases.ts";
 import type { Deployer } from "../../plan/providers/cloud.ts";
 import { withoutExamples } from "../../plan/providers/engineProject.ts";
+import { type Selection, summary } from "../checks/session.ts";
 import type { Release } from "../cluster/cluster.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { idsProblem, lackOfIds } from "../host/hostCheck.ts";
@@ -15,26 +20,20 @@ import { addOnFiles, obtainAddOnPrograms } from "../programs/addOns.ts";
 import { isStrict } from "../programs/atHand.ts";
 import type { Wanted } from "../programs/catalog.ts";
 import { type CheckerOptions, obtainCheckers } from "../programs/checkers/obtain.ts";
-import { type ConcurrentPrograms, forgetConcurrent, obtainConcurrently, untilAtHand } from "../programs/concurrent.ts";
-import { obtainContainerRuntime } from "../programs/containerRuntime.ts";
 import { obtainPrograms, type Programs } from "../programs/obtain.ts";
+import { obtainContainerRuntime } from "../programs/repoPrograms.ts";
 import { type Effort, windowsProgramsAtHand } from "../programs/windowsPrograms.ts";
 import { findWine, obtainWine } from "../programs/wine.ts";
-import type { Breakage } from "./breakage.ts";
+import type { EngineAccess } from "./engine.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
-import { runRehearsal } from "./runRehearsal.ts";
-import { summary } from "./summary.ts";
-import { untilEngineIsDone, untilInterrupted } from "./untilInterrupted.ts";
+import { type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
 /** Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
 const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
 /** Settings of {@link rehearseInNamespaces}. */
-export interface RehearsalSettings {
-  readonly stack: string;
-  /** Values of the stack file. */
-  readonly config: Readonly<Record<string, string>>;
+export interface RehearsalSettings extends Selection, Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom"> {
   /** Every add-on and all samples switched on. */
   readonly everyAddOn: boolean;
   /** Some add-ons' own programs run. */
@@ -45,20 +44,8 @@ export interface RehearsalSettings {
   readonly engine: boolean;
   /** Who deploys there. Default: somebody who may do everything. */
   readonly deployer: ((stack: string, config: Readonly<Record<string, string>>) => Deployer) | undefined;
-  /** The slow checks too. */
-  readonly full: boolean;
-  /** Folder that the logs are copied to at the end. Default: none. */
-  readonly logs: string | undefined;
-  /** Beginning of the ids of the checks to run; empty: all. */
-  readonly only: string;
-  /** Beginnings of the ids of checks that are left out. */
-  readonly skip: readonly string[];
-  /** What is broken on purpose. */
-  readonly breakage: Breakage | undefined;
   /** Release that the cluster is updated to in place of the acceptance checks. */
   readonly updateTo: Wanted | undefined;
-  /** Folder of an older version of the program, with which the cluster comes up; this one updates it in place of the acceptance checks. */
-  readonly updateFrom: string | undefined;
 }
 
 /**
@@ -125,7 +112,8 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
     });
     return code === 0;
   } finally {
-    await forgetConcurrent(beside);
+    await beside.done;
+    await rm(beside.folder, { recursive: true, force: true });
   }
 }
 
@@ -135,7 +123,21 @@ function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: R
   return asksForMore || isStrict() ? "build" : "download";
 }
 
-/** Obtains what is not needed before the control plane runs, while it comes up. */
+/** Groups of programs that are not needed before the control plane runs, in the order in which they are. */
+type LaterGroup = "wine" | "add-ons" | "checkers";
+
+/** Downloads and builds that continue while the cluster boots. */
+interface ConcurrentPrograms {
+  /** Where the other process looks; for {@link untilAtHand}. */
+  readonly folder: string;
+  /** Resolves when every group is at hand or cannot be had. */
+  readonly done: Promise<void>;
+}
+
+/**
+ * Obtains what is not needed before the control plane runs, while it comes up: one group after the other. A file says of each that it is at
+ * hand, or why it cannot be had.
+ */
 async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<ConcurrentPrograms> {
   const { cloud, wanted, updateTo, realAddOns } = settings;
   const wine = async () => {
@@ -147,11 +149,21 @@ async function obtainLater(programs: Programs, settings: Resolved, progress: Pro
         );
     }
   };
-  return await obtainConcurrently([
-    ["wine", wine],
-    ["add-ons", async () => (realAddOns ? await obtainAddOnPrograms(cloud, progress) : undefined)],
-    ["checkers", () => obtainCheckers(checkersOf(programs, settings, progress))],
-  ]);
+  const groups: Readonly<Record<LaterGroup, () => Promise<unknown>>> = {
+    wine,
+    "add-ons": async () => (realAddOns ? await obtainAddOnPrograms(cloud, progress) : undefined),
+    checkers: () => obtainCheckers(checkersOf(programs, settings, progress)),
+  };
+  const folder = await mkdtemp(path.join(tmpdir(), "fenestra-programs-"));
+  const obtainAll = async (): Promise<void> => {
+    for (const [group, obtain] of Object.entries(groups)) {
+      const problem = await obtain().then(() => "", messageOf);
+      const file = path.join(folder, group);
+      await writeFile(`${file}.partial`, problem);
+      await rename(`${file}.partial`, file);
+    }
+  };
+  return { folder, done: obtainAll() };
 }
 
 /** Programs that read the machines' files for this control plane's version. */
@@ -168,34 +180,78 @@ function reasonOf(error: unknown): string {
 
 /** The rehearsal itself. */
 async function withinNamespaces(settings: Resolved, inside: Inside, progress: Progress): Promise<boolean> {
-  const { stack, config, cloud, realAddOns, keep, engine, deployer, full, logs, only, skip, breakage, wanted, updateTo, updateFrom } =
-    settings;
+  const { stack, config, cloud, realAddOns, keep, engine, deployer, only, wanted, updateTo } = settings;
   const later = process.env[besideVariable] ?? "";
   const quiet: Progress = { startedAt: progress.startedAt, line: () => undefined };
   const release = await findRelease(wanted, later, quiet);
   const paint = paintFor(process.stdout);
   const reports = await runRehearsal({
-    stack,
-    config,
+    ...settings,
     ...release,
-    ...(updateTo === undefined ? {} : { updateTo: await findRelease(updateTo, later, quiet) }),
-    ...(updateFrom === undefined ? {} : { updateFrom }),
+    updateTo: updateTo === undefined ? undefined : await findRelease(updateTo, later, quiet),
     containerRuntime: await obtainContainerRuntime(quiet),
-    ...(realAddOns ? { addOns: { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } } : {}),
+    addOns: realAddOns ? { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } : undefined,
     checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, settings, quiet))).catch(reasonOf),
     progress,
     workFolder: inside.workFolder,
     paint,
-    full,
-    logs,
-    only,
-    skip,
-    ...(breakage === undefined ? {} : { breakage }),
-    ...(keep ? { onReady: async (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) } : {}),
-    ...(deployer === undefined ? {} : { deployer: deployer(stack, config) }),
-    ...(engine ? { onEngine: async (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) } : {}),
+    onReady: keep ? (view) => untilInterrupted(progress, view, inside.enterCommand() ?? []) : undefined,
+    deployer: deployer?.(stack, config),
+    onEngine: engine ? (access) => untilEngineIsDone(progress, stack, access, inside.enterCommand() ?? []) : undefined,
   });
   const { lines, passed } = summary(reports, only, paint);
   for (const line of lines) console.log(line);
   return passed;
+}
+
+/** Prints how to look around and waits for Ctrl-C. */
+async function untilInterrupted(
+  progress: Progress,
+  view: { readonly kubeconfigFile: string; readonly kubectl: string },
+  enter: readonly string[],
+): Promise<void> {
+  progress.line(
+    [
+      "everything runs; press Ctrl-C to take it down. From another terminal, as the same user:",
+      [...enter, view.kubectl, "--kubeconfig", view.kubeconfigFile, "get", "nodes"].join(" "),
+    ].join("\n"),
+  );
+  await interruption();
+}
+
+/** Prints how to run the engine and waits for Ctrl-C. */
+async function untilEngineIsDone(
+  progress: Progress,
+  stack: string,
+  { variables, folder }: EngineAccess,
+  enter: readonly string[],
+): Promise<void> {
+  progress.line("the simulated clouds wait for an engine; press Ctrl-C to end. In another terminal, as the same user:");
+  console.log(`${variables}pulumi="${[...enter, "pulumi", "-C", folder].join(" ")}"`);
+  console.log(`$pulumi stack init ${stack}; $pulumi up`);
+  await interruption();
+}
+
+async function interruption(): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setInterval(() => undefined, 60_000);
+    for (const signal of ["SIGINT", "SIGTERM"] as const)
+      process.once(signal, () => {
+        clearInterval(timer);
+        resolve();
+      });
+  });
+}
+
+/**
+ * Waits until the other process has a group of programs, and finds them in the cache.
+ * @throws RehearsalError with its reason when it cannot have them
+ */
+async function untilAtHand<T>(folder: string, group: LaterGroup, find: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const problem = await readFile(path.join(folder, group), "utf8").catch(() => undefined);
+    if (problem === "") return await find();
+    if (problem !== undefined) throw new RehearsalError(problem, []);
+    await sleep(250, undefined, { ref: false });
+  }
 }

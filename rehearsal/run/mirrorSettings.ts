@@ -1,10 +1,11 @@
+import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { contains, parseCidr } from "../../components/model/cidr.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import type { KeyAndCertificate } from "../../plan/fakes/certificates.ts";
+import { type KeyAndCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";
-import type { MirrorSettings } from "../clouds/mirrorOnly.ts";
+import type { MirrorSettings } from "../clouds/mirror.ts";
 import type { Breakage } from "./breakage.ts";
 
 /** What `fenestra mirror --list` tells of a stack with a mirror of files or a proxy; nothing for a stack without. */
@@ -54,4 +55,23 @@ export function mirrorLine({ artifacts, httpProxy, authority, list }: MirrorSett
   const way = httpProxy === undefined ? "" : ` by the proxy ${httpProxy}`;
   const trust = authority === undefined ? "" : ", certified by an authority of the stack file,";
   return `mirror: ${artifacts}${trust}${way} holds ${files}; no publisher can be reached`;
+}
+
+/** A stack's config in which the rehearsal has the key of an authority. */
+interface RehearsalCa {
+  readonly config: Readonly<Record<string, string>>;
+  readonly authority: KeyAndCertificate;
+}
+
+/**
+ * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and its proxy are then
+ * certified by it, and nothing but the payload makes a machine trust them. `undefined` for a stack without authorities, or without a mirror
+ * by HTTPS.
+ */
+export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
+  const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);
+  if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true) return undefined;
+  const authority = newAuthority("Fenestra rehearsal, in place of the stack's");
+  const all = JSON.stringify([authority.certificate, ...others]);
+  return { config: { ...config, "fenestra:certificateAuthorities": all }, authority };
 }

@@ -21,11 +21,12 @@ function inFiles(change: (file: DecodedFile) => string, changed: Changed = () =>
   };
 }
 
-/** Changes the content of the files of Windows machines. */
-function inWindowsFiles(change: (file: DecodedFile) => string): Breakage {
-  return inFiles(change, ({ payload }) => payload.system === "windows");
+/** Changes the content of one file of all machines, or of some; its path or the end of that. */
+function inFile(end: string, change: (content: string) => string, changed?: Changed): Breakage {
+  return inFiles(({ path, content }) => (path.endsWith(end) ? change(content) : content), changed);
 }
 
+const isWindows: Changed = ({ payload }) => payload.system === "windows";
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
 
 /**
@@ -78,50 +79,41 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "windows-taint": {
     what: "Windows nodes register os=Windows instead of os=windows",
     fails: "pool <windows pool>: registration",
-    ...inWindowsFiles(({ path, content }) =>
-      path.endsWith("kubelet-config.yaml") ? content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows") : content,
-    ),
+    ...inFile("kubelet-config.yaml", (content) => content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows"), isWindows),
   },
   "duplicate-taint": {
     what: "Linux machines register the taint that their kubelets add by themselves for --cloud-provider=external",
     fails: "nodes register",
-    ...inFiles(({ path, content }) => (path === "/etc/fenestra/kubelet.yaml" ? withDuplicateTaint(content) : content)),
+    ...inFile("/etc/fenestra/kubelet.yaml", withDuplicateTaint),
   },
   "windows-duplicate-taint": {
     what: "the same on Windows machines",
     fails: "nodes register",
-    ...inWindowsFiles(({ path, content }) => (path.endsWith("kubelet-config.yaml") ? withDuplicateTaint(content) : content)),
+    ...inFile("kubelet-config.yaml", withDuplicateTaint, isWindows),
   },
   // The kubelet itself looks at NodeRestriction's list first (kubernetes: pkg/kubelet/apis/well_known_labels.go).
   "refused-label": {
     what: "Linux workers ask for a label that NodeRestriction refuses",
     fails: "nodes register",
-    ...inFiles(
-      ({ path, content }) =>
-        path === "/etc/fenestra/kubelet.env"
-          ? content.replace("--node-labels=", "--node-labels=node-restriction.kubernetes.io/team=a,")
-          : content,
+    ...inFile(
+      "/etc/fenestra/kubelet.env",
+      (content) => content.replace("--node-labels=", "--node-labels=node-restriction.kubernetes.io/team=a,"),
       isLinuxWorker,
     ),
   },
   "wrong-ca": {
     what: "Linux workers trust another authority than the cluster's",
     fails: "nodes register",
-    ...inFiles(
-      ({ path, content }) =>
-        path === "/etc/fenestra/bootstrap-kubelet.conf"
-          ? content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64"))
-          : content,
+    ...inFile(
+      "/etc/fenestra/bootstrap-kubelet.conf",
+      (content) => content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64")),
       isLinuxWorker,
     ),
   },
   "launch-hook": {
     what: "Linux workers of AWS report their launch to a hook that their group does not have",
     fails: "launch hooks",
-    ...inFiles(
-      ({ path, content }) => (path === "/etc/fenestra/machine.env" ? content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another") : content),
-      isLinuxWorker,
-    ),
+    ...inFile("/etc/fenestra/machine.env", (content) => content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another"), isLinuxWorker),
   },
   "probe-port": {
     what: "the scheduler serves at another port than the one at which kubeadm has the kubelet probe it",
@@ -139,35 +131,33 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "containerd-unknown-key": {
     what: "a key of containerd's registry settings is misspelt, which containerd only logs",
     fails: "files: containerd",
-    ...inFiles(({ path, content }) => (path.endsWith("config.toml") ? content.replace(/^config_path = /m, "confg_path = ") : content)),
+    ...inFile("config.toml", (content) => content.replace(/^config_path = /m, "confg_path = ")),
   },
   "windows-proxy-flag": {
     what: "kube-proxy.exe is given a flag that it does not know",
     fails: "windows: kube-proxy.exe",
-    ...inWindowsFiles(({ content }) => content.replace('"--source-vip=', '"--source-vips=')),
+    ...inFiles(({ content }) => content.replace('"--source-vip=', '"--source-vips='), isWindows),
   },
   "windows-drain-columns": {
     what: "kubectl.exe is asked for a field that pods do not have",
     fails: "windows: kubectl.exe",
-    ...inWindowsFiles(({ content }) => content.replace("NAME:.metadata.name,", "NAME:.metadata.title,")),
+    ...inFiles(({ content }) => content.replace("NAME:.metadata.name,", "NAME:.metadata.title,"), isWindows),
   },
   "windows-reservations": {
     what: "the scripts look for kube-proxy's address in another folder than host-local.exe keeps it in",
     fails: "windows: host-local.exe",
-    ...inWindowsFiles(({ content }) => content.replace(/("reservations": *"[^"]*)"/, '$1s"')),
+    ...inFiles(({ content }) => content.replace(/("reservations": *"[^"]*)"/, '$1s"'), isWindows),
   },
   "windows-cni-version": {
     what: "the pods' network configuration has its API version as a text",
     fails: "windows: CNI plug-in",
-    ...inWindowsFiles(({ content }) => content.replace(/("apiVersion": *)2\b/, '$1"2"')),
+    ...inFiles(({ content }) => content.replace(/("apiVersion": *)2\b/, '$1"2"'), isWindows),
   },
   "stray-request": {
     what: "Linux machines ask a host that is not the mirror, and do not mind that nobody answers",
     fails: "mirror: nothing else",
-    ...inFiles(({ path, content }) =>
-      path === "/opt/fenestra/bootstrap.sh"
-        ? content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true")
-        : content,
+    ...inFile("/opt/fenestra/bootstrap.sh", (content) =>
+      content.replace(/^set -euo pipefail$/m, "$&\ncurl --silent --noproxy '*' https://stray.example.org/ || true"),
     ),
   },
   "approves-every-name": {
@@ -198,15 +188,13 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "health-before-join": {
     what: "Linux workers open their health port whether their node is Ready or not (Azure)",
     fails: "replaced: bad payload",
-    ...inFiles(({ path, content }) =>
-      path === "/opt/fenestra/health.sh" ? content.replace("if node_ready; then", "if true; then") : content,
-    ),
+    ...inFile("/opt/fenestra/health.sh", (content) => content.replace("if node_ready; then", "if true; then")),
   },
   "cordon-without-mark": {
     what: "Linux workers do not remember that it was they that cordoned their node (Azure)",
     fails: "replaced: maintenance",
-    ...inFiles(({ path, content }) =>
-      path === "/opt/fenestra/drain.sh" ? content.replace('{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},', "{") : content,
+    ...inFile("/opt/fenestra/drain.sh", (content) =>
+      content.replace('{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},', "{"),
     ),
   },
   "add-on-without-right": {
@@ -225,16 +213,12 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inFiles(({ path, content }) =>
-      path === "/etc/fenestra/kubelet.yaml" ? content.replace(/^resolvConf: .*$/m, 'resolvConf: ""') : content,
-    ),
+    ...inFile("/etc/fenestra/kubelet.yaml", (content) => content.replace(/^resolvConf: .*$/m, 'resolvConf: ""')),
   },
   "pod-addresses-kept": {
     what: "machines keep the addresses that their interface has for pods",
     fails: "pod addresses",
-    ...inFiles(({ path, content }) =>
-      path.endsWith("/pod-network.sh") ? content.replace(/^ *ip address delete .*$/m, "    true") : content,
-    ),
+    ...inFile("/pod-network.sh", (content) => content.replace(/^ *ip address delete .*$/m, "    true")),
   },
   "pod-addresses-elsewhere": {
     what: "the platform tells machines of addresses that no interface has",
@@ -248,14 +232,12 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "mirror-without-login": {
     what: "Linux machines ask the mirror without the login that it wants",
     fails: "control plane",
-    ...inFiles(({ path, content }) => (path === "/etc/fenestra/templates/etc/fenestra/curl/.curlrc" ? "" : content)),
+    ...inFile("/etc/fenestra/templates/etc/fenestra/curl/.curlrc", () => ""),
   },
   "proxy-without-login": {
     what: "Linux machines use the proxy without the login that it wants",
     fails: "control plane",
-    ...inFiles(({ path, content }) =>
-      path === "/etc/fenestra/templates/etc/fenestra/proxy.env" ? content.replaceAll("@LOGIN_PROXY@@", "") : content,
-    ),
+    ...inFile("/etc/fenestra/templates/etc/fenestra/proxy.env", (content) => content.replaceAll("@LOGIN_PROXY@@", "")),
   },
   "mirror-distrusted": {
     what: "machines trust another authority than that of the mirror, of a stack with certificateAuthorities",

@@ -1,7 +1,8 @@
+import { cp } from "node:fs/promises";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { type Check, type CheckResult, needing } from "../../checks/check.ts";
-import { plain } from "../../checks/report.ts";
+import type { Paint } from "../../checks/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { minorOf } from "../../components/model/releases.ts";
@@ -10,30 +11,49 @@ import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
 import { textOf } from "../../plan/program/values.ts";
+import type { Deployer } from "../../plan/providers/cloud.ts";
 import type { Applied } from "../api/apply.ts";
 import { apiFor } from "../api/client.ts";
-import { expectedPools } from "../checks/acceptance.ts";
 import { bringUpChecks } from "../checks/bringUp.ts";
 import type { RehearsalCheck, RehearsalTools } from "../checks/context.ts";
 import { secretPrefix } from "../checks/secrets.ts";
-import { checksOfCluster, checksOfFiles } from "../checks/selection.ts";
-import { CheckSession, isAsked, requireChosen, selected } from "../checks/session.ts";
+import { type CheckOptions, checksOfCluster, checksOfFiles, expectedPools } from "../checks/selection.ts";
+import { CheckSession, isAsked, requireChosen, type Selection, selected } from "../checks/session.ts";
 import { simulateCloud } from "../clouds/clouds.ts";
 import { buildSimulatedInfra, type DecodedMachine } from "../cluster/bringUp.ts";
 import { Cluster } from "../cluster/cluster.ts";
 import { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { callHook } from "../cluster/hooks.ts";
 import { creators, listensOnItself, repeatBootstrap } from "../cluster/inspect.ts";
-import { releasesText, withPatchOf } from "../cluster/releases.ts";
-import { Updates } from "../cluster/update.ts";
+import { releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { runCommand } from "../host/command.ts";
+import type { Progress } from "../host/progress.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
-import { decodeMachine, withPlatform } from "./breakage.ts";
-import { serveEngine } from "./engine.ts";
-import { keepLogs } from "./logs.ts";
-import { mirrorLine, mirrorSettings } from "./mirrorSettings.ts";
-import type { RehearsalOptions } from "./options.ts";
-import { withRehearsalCa } from "./rehearsalCa.ts";
+import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
+import { type EngineAccess, serveEngine } from "./engine.ts";
+import { mirrorLine, mirrorSettings, withRehearsalCa } from "./mirrorSettings.ts";
+
+/** Settings of a rehearsal. */
+export interface RehearsalOptions extends CheckOptions, Selection {
+  readonly stack: string;
+  /** Config of the stack as Pulumi hands it over. */
+  readonly config: Readonly<Record<string, string>>;
+  /** Path of the rehearsal's own container runtime. */
+  readonly containerRuntime: string;
+  readonly progress: Progress;
+  /** Folder that the logs are copied to at the end. Default: none. */
+  readonly logs: string | undefined;
+  /** What is broken on purpose. */
+  readonly breakage: Breakage | undefined;
+  /** Colours of the report. */
+  readonly paint: Paint;
+  /** Who deploys there. Default: somebody who may do everything. */
+  readonly deployer: Deployer | undefined;
+  /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
+  readonly onEngine: ((access: EngineAccess) => Promise<void>) | undefined;
+  /** Called when the checks are done, before everything is taken down, so that a person can look around. */
+  readonly onReady: ((view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>) | undefined;
+}
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
@@ -102,25 +122,16 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const workers = decoded.filter(({ machine }) => machine.group !== undefined);
   const lab = new ControlPlaneLab(cluster, controlPlane);
   const pools = expectedPools(stackConfig);
-  const selection = { only: options.only ?? "", skip: options.skip ?? [], full: options.full === true };
   const ofFiles = checksOfFiles(decoded, minorOf(spec.kubernetes.version), options);
-  const [files, filesAtLast] = [selected(ofFiles.atOnce, selection), selected(ofFiles.last, selection)];
+  const [files, filesAtLast] = [selected(ofFiles.atOnce, options), selected(ofFiles.last, options)];
   if (options.onEngine !== undefined) {
-    requireChosen(selection, ofFiles.atOnce);
-    const session = new CheckSession(progress, options.paint ?? plain, files.length);
+    requireChosen(options, ofFiles.atOnce);
+    const session = new CheckSession(progress, options.paint, files.length);
     await session.run(files, {});
-    const parts = {
-      ...(options.deployer === undefined ? {} : { deployer: options.deployer }),
-      stack,
-      config,
-      program,
-      simulate,
-      cluster,
-      machines: decoded,
-      workFolder,
-      progress,
-    };
-    await options.onEngine(await serveEngine(parts));
+    const { deployer } = options;
+    await options.onEngine(
+      await serveEngine({ deployer, stack, config, program, simulate, cluster, machines: decoded, workFolder, progress }),
+    );
     return session.results;
   }
   const passGate = async (name: string, kept?: unknown): Promise<void> => {
@@ -146,10 +157,10 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const broughtUp = bringUp.map(({ id }) => id);
   const parts = { options, stackConfig, program, cloud, infra, decoded, cluster, lab, pools, updates, kubeconfig };
   const lists = checksOfCluster(parts);
-  const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), selection);
+  const ofCluster = (checks: readonly RehearsalCheck[]) => selected(needing(broughtUp, checks), options);
   const [readOnly, disruptive] = [ofCluster(lists.readOnly), ofCluster(lists.disruptive)];
   const concurrent = lists.concurrent.map(ofCluster);
-  requireChosen(selection, [
+  requireChosen(options, [
     ...ofFiles.atOnce,
     ...ofFiles.last,
     ...bringUp,
@@ -157,15 +168,12 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     ...lists.concurrent.flat(),
     ...lists.disruptive,
   ]);
-  const session = new CheckSession(
-    progress,
-    options.paint ?? plain,
-    [...files, ...bringUp.filter((check) => isAsked(check, selection)), ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast]
-      .length,
-  );
+  const asked = bringUp.filter((check) => isAsked(check, options));
+  const all = [...files, ...asked, ...readOnly, ...concurrent.flat(), ...disruptive, ...filesAtLast];
+  const session = new CheckSession(progress, options.paint, all.length);
   // A cluster that comes up mostly waits.
   const filesRead = session.run(files, {});
-  await session.run(bringUp, {}, { isShown: (result) => isAsked(result, selection) || result.outcome === "failed" });
+  await session.run(bringUp, {}, { isShown: (result) => isAsked(result, options) || result.outcome === "failed" });
   const context: RehearsalTools = {
     creators: await creators(cluster),
     callsOfBoot: [...cloud.calls],
@@ -197,16 +205,8 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   if (options.logs !== undefined) await keepLogs(cluster, workFolder, options.logs);
   // A rehearsal may end with a broken cluster.
   const columns = "kubernetes.io/os,fenestra.dev/pool,topology.kubernetes.io/zone";
-  const nodes = [
-    "--kubeconfig",
-    cluster.kubeconfigFile,
-    "--request-timeout=10s",
-    "get",
-    "nodes",
-    "--output=wide",
-    `--label-columns=${columns}`,
-  ];
-  const { stdout, stderr } = await runCommand([programs.kubectl.path, ...nodes]);
+  const look = ["--kubeconfig", cluster.kubeconfigFile, "--request-timeout=10s", "get", "nodes", "--output=wide"];
+  const { stdout, stderr } = await runCommand([programs.kubectl.path, ...look, `--label-columns=${columns}`]);
   progress.line((stdout || stderr).trimEnd());
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
   await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
@@ -223,4 +223,18 @@ async function runAtLast(session: CheckSession, checks: readonly Check[], { chec
 
 function pinnedImages({ pools }: StackConfig): PinnedImages {
   return new Map(pools.map(({ image, os }) => [image, os.replace("windows-", "")]));
+}
+
+/**
+ * Copies what would go with the rehearsal: the logs of units and commands, also of machines that are gone, and `/var/log` of the Linux
+ * machines that run, with their pods' logs and the audit log.
+ */
+async function keepLogs(cluster: Cluster, workFolder: string, folder: string): Promise<void> {
+  await cp(path.join(workFolder, "logs"), folder, { recursive: true });
+  for (const { name, machine } of cluster.machines.values())
+    await cp(`/proc/${machine.pid}/root/var/log`, path.join(folder, name, "var-log"), {
+      recursive: true,
+      // Links lead into the machine.
+      verbatimSymlinks: true,
+    });
 }

@@ -116,20 +116,33 @@ describe("the simulated AWS refuses", () => {
       assert.doesNotMatch(String((await send("control plane", object("GET", "?list-type=2")())).body), /<Key>/);
     });
 
-  it("a request that was changed on its way, one without a signature, one with a header beside it, one of nobody", async () => {
+  it("a request that was changed on its way, one that does not sign all it must, one of nobody", async () => {
     const { request: make, cloud } = start();
-    const request = await make("control plane", read);
-    const changed = { ...request, body: Buffer.from(request.body.toString().replace("join", "ca")) };
-    const { authorization: _, ...unsigned } = request.headers;
-    const more = { ...request.headers, "x-amz-meta": "later" };
-    const answers = [changed, { ...request, headers: unsigned }, { ...request, headers: more }, { ...request, caller: "192.0.2.99" }];
-    const refusals = await Promise.all(answers.map(async (each) => refusalOf(await cloud.endpoints(each))));
-    assert.deepEqual(refusals, [
-      "403 SignatureDoesNotMatch",
-      "403 MissingAuthenticationToken",
-      "403 SignatureDoesNotMatch: x-amz-meta not signed",
-      "404",
-    ]);
+    const [request, upload] = [await make("control plane", read), await make("control plane", object("PUT", "a/1", "x")())];
+    const { authorization = "", ...unsigned } = request.headers;
+    const signed = (from: string, to: string) => ({
+      ...request,
+      headers: { ...request.headers, authorization: authorization.replace(from, to) },
+    });
+    const withHeader = (name: string, value: string) => ({ ...request, headers: { ...request.headers, [name]: value } });
+    const { "x-amz-content-sha256": _, ...withoutHash } = upload.headers;
+    const changed: readonly (readonly [refusal: string, request: EndpointRequest])[] = [
+      ["403 SignatureDoesNotMatch", { ...request, body: Buffer.from(request.body.toString().replace("join", "ca")) }],
+      ["403 SignatureDoesNotMatch", { ...request, method: "PUT" }],
+      ["403 SignatureDoesNotMatch", { ...request, url: "/?a=b" }],
+      ["403 SignatureDoesNotMatch", withHeader("x-amz-target", "AmazonSSM.PutParameter")],
+      ["403 SignatureDoesNotMatch: x-amz-meta not signed", withHeader("x-amz-meta", "later")],
+      ["403 SignatureDoesNotMatch: x-amz-target not signed", signed(";x-amz-target", "")],
+      ["403 SignatureDoesNotMatch: host is not signed", signed("host;", "")],
+      ["403 SignatureDoesNotMatch: credential scope", signed("/ssm/", "/s3/")],
+      ["403 SignatureDoesNotMatch: credential scope", signed(region, "us-east-2")],
+      ["403 UnrecognizedClientException: session token", withHeader("x-amz-security-token", "other")],
+      ["403 MissingAuthenticationToken", { ...request, headers: unsigned }],
+      ["403 MissingContentSHA256", { ...upload, headers: withoutHash }],
+      ["403 XAmzContentSHA256Mismatch", { ...upload, body: Buffer.from("y") }],
+      ["404", { ...request, caller: "192.0.2.99" }],
+    ];
+    for (const [refusal, each] of changed) assert.equal(refusalOf(await cloud.endpoints(each)), refusal);
   });
 
   it("metadata without a session token of the machine's own, and tokens without a life", async () => {

@@ -5,8 +5,20 @@ import type { PropertyMap } from "../../plan/program/values.ts";
 import { simulateAzure } from "../../rehearsal/clouds/azure/cloud.ts";
 import type { EndpointAnswer } from "../../rehearsal/clouds/server.ts";
 import { Recording } from "../support/recording.ts";
-import { blobHost, Caller, caUrl, documentOf, joinUrl, start, vaultAudience } from "./azureCaller.ts";
-import { azureCluster, type Changes, group, inside, outputOf } from "./azureCluster.ts";
+import {
+  azureCluster,
+  blobHost,
+  Caller,
+  type Changes,
+  caUrl,
+  documentOf,
+  group,
+  inside,
+  joinUrl,
+  outputOf,
+  start,
+  vaultAudience,
+} from "./azureCluster.ts";
 
 // What the simulated Azure gives is seen by every rehearsal; here is what it refuses, as Azure would, and what no rehearsal reaches.
 const at = (url: string) => `${url}?api-version=7.4`;

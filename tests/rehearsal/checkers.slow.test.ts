@@ -2,8 +2,13 @@ import assert from "node:assert/strict";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type ConfigRequest, checkConfigs } from "../../rehearsal/programs/checkers/check.ts";
-import { type CheckerOptions, type Checkers, obtainCheckers } from "../../rehearsal/programs/checkers/obtain.ts";
+import {
+  type CheckerOptions,
+  type Checkers,
+  type ConfigRequest,
+  checkConfigs,
+  obtainCheckers,
+} from "../../rehearsal/programs/checkers/obtain.ts";
 import { fakeGo } from "./fakeGo.ts";
 
 describe("obtainCheckers", () => {

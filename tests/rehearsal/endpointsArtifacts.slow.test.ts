@@ -34,7 +34,6 @@ describe("the publishers' servers", () => {
     assert.deepEqual(await get(from, "dl.k8s.io", "/v1.36.4/bin/linux/arm64/kubectl"), { status: 404 });
     assert.deepEqual(await get(from, "github.com", "/v1.36.4/bin/linux/amd64/kubectl"), { status: 404 });
     assert.deepEqual(await get(from, "github.com", "/runc/v1.4.0/runc.amd64"), { status: 404 });
-    assert.equal(from.served.size, 0);
   });
 });
 

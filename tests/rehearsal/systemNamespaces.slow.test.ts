@@ -1,14 +1,77 @@
 import assert from "node:assert/strict";
-import { type ChildProcessByStdio, execFileSync } from "node:child_process";
+import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+import type { Func } from "mocha";
 import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/hostCheck.ts";
 import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
-import { needUser, type Scenario, type ScenarioUser, scenarioUsers, startScenario } from "./systemSupport.ts";
+import { macOf } from "../../rehearsal/host/network.ts";
+import { machinePath } from "../../rehearsal/host/rootScripts.ts";
+import { skip } from "../support/skip.ts";
+
+/** The scenarios of systemScenario.ts. */
+type Scenario = "exit" | "hang" | "orderly" | "roots";
+
+/** Who runs a scenario. */
+interface ScenarioUser {
+  readonly name: "root" | "an ordinary user";
+  /** Goes before the command. */
+  readonly prefix: readonly string[];
+  /** Why this host cannot run a scenario as that user; nothing when it can. */
+  unavailable(): string | undefined;
+}
+
+const scenarioFile = fileURLToPath(new URL("systemScenario.ts", import.meta.url));
+const isRoot = process.getuid?.() === 0;
+const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "env", "HOME=/nonexistent"];
+
+/** Root, where the tests run as root, and an ordinary user. */
+const scenarioUsers: readonly ScenarioUser[] = [
+  { name: "root", prefix: [], unavailable: () => (isRoot ? undefined : "the tests do not run as root") },
+  {
+    name: "an ordinary user",
+    prefix: isRoot ? nobody : [],
+    unavailable() {
+      const [file = "", ...args] = [...this.prefix, "unshare", "--user", "--map-root-user", "--net", "true"];
+      const namespaces = spawnSync(file, args, { encoding: "utf8" });
+      if (namespaces.status !== 0) return `no namespaces without root: ${namespaces.stderr.trim()}`;
+      const [program = "", ...more] = [...this.prefix, process.execPath, "--check", scenarioFile];
+      const readable = spawnSync(program, more, { encoding: "utf8" });
+      return readable.status === 0 ? undefined : `the project's files cannot be read without root: ${scenarioFile}`;
+    },
+  },
+];
+
+/** A `before` hook that skips a suite, and says why, where this host cannot run a scenario as that user. */
+function needUser(user: ScenarioUser): Func {
+  return function () {
+    const reason = user.unavailable();
+    if (reason !== undefined) skip(this, reason);
+  };
+}
+
+/**
+ * Starts a scenario.
+ * @param graceMs time for an orderly end after a signal
+ */
+function startScenario(scenario: Scenario, user: ScenarioUser, graceMs = 10_000): ChildProcessByStdio<null, Readable, Readable> {
+  const [file = "", ...args] = [...user.prefix, process.execPath, scenarioFile, scenario, String(graceMs)];
+  return spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
+}
+
+/** Runs a scenario to its end and returns what it saw. */
+async function seenBy(scenario: Scenario, user: ScenarioUser): Promise<Readonly<Record<string, unknown>>> {
+  const child = startScenario(scenario, user);
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, "exit")]);
+  if (code !== 0) throw new Error(`${scenario} ended with exit code ${code}: ${stderr}`);
+  return JSON.parse(stdout);
+}
 
 /** The namespaces of a scenario, and a moment at which they existed, in seconds since the host's start. */
 interface Witness {
@@ -202,5 +265,49 @@ describe("host check", () => {
     const place = workMountPoint(["/mnt"], (path) => path === "/dev/shm" || path === "/mnt");
     assert.equal(place, "/dev/shm");
     assert.throws(() => workMountPoint([], () => false), /No folder to mount the work folder on/);
+  });
+});
+
+for (const user of scenarioUsers)
+  describe(`simulated machines as ${user.name}`, () => {
+    before(needUser(user));
+
+    it("have a root of their own, with the host's programs, and volumes that outlive them", async () => {
+      const { capabilities, ...seen } = await seenBy("roots", user);
+      const ca = "-----BEGIN CERTIFICATE-----\nZmVuZXN0cmE=\n-----END CERTIFICATE-----\n";
+      assert.deepEqual(seen, {
+        writableA: "",
+        writableB: "",
+        privateToA: "",
+        stillInA: "x\n",
+        notWritable: "/usr\n/usr/bin\n/sys\n/proc/sys/vm/swappiness",
+        networkSettings: "1",
+        nothingOfTheHost: "/home:\n\n/mnt:\nx\n\n/opt:\nx\n\n/root:\nx\n\n/srv:",
+        identity: "cp-0\n127.0.0.1 localhost\n::1 localhost\n10.0.0.100 api.example\nnameserver 10.0.0.2",
+        hostName: "cp-0",
+        commands: "fake start etcd\nthe real etcd\n/.rehearsal/commands/systemctl",
+        programReadOnly: "refused",
+        caOfA: true,
+        publicCasOfA: true,
+        caOfB: ca,
+        stdin: "given",
+        mountPoint: "/var/lib/etcd-disk is a mountpoint",
+        runAndModes: "/var/run/x\n1777\n700",
+        throughLinks: ["machine\n", "written 600"],
+        oldDisk: "data\netcd-disk",
+      });
+      // CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYSLOG (capability.h); CAP_SYS_ADMIN remains for mounts.
+      const has = (bit: bigint) => ((BigInt(`0x${String(capabilities)}`) >> bit) & 1n) === 1n;
+      assert.deepEqual([16n, 17n, 22n, 25n, 34n, 21n].map(has), [false, false, false, false, false, true]);
+    });
+  });
+
+describe("machines", () => {
+  it("have a MAC address that follows from the address", () => assert.equal(macOf("10.0.255.9"), "02:fe:0a:00:ff:09"));
+
+  it("look for fakes first, and do not find the harness's programs by name", () => {
+    const folders = machinePath.split(":");
+    assert.deepEqual([folders[0], folders[1]], ["/.rehearsal/commands", "/usr/local/sbin"]);
+    assert.ok(!folders.includes("/.rehearsal/programs"));
   });
 });

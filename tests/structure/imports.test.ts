@@ -74,7 +74,7 @@ const judges = ["checks", "verify", "rehearsal/checks"];
 const judged = ["components/kubernetes", "components/machine", "components/model", "components/podNetworks", "components/spec"];
 /** What they import all the same, with the reason. */
 const known: Readonly<Record<string, string>> = {
-  "rehearsal/checks/podAddresses.ts: components/model/cidr.ts": "arithmetic",
+  "rehearsal/checks/pods.ts: components/model/cidr.ts": "arithmetic",
   "verify/checkList.ts: components/model/podAddressing.ts": "a cluster whose nodes tell no network has the default's limits",
   "verify/checkList.ts: components/podNetworks/podNetworks.ts": "what is known not to work in a network, and where to look",
   "verify/probePods.ts: components/kubernetes/images.ts": "images to use, which the mirror has: none is expected of a cluster",

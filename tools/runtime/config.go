@@ -10,6 +10,7 @@ import (
 	"github.com/containernetworking/cni/libcni"
 	"github.com/distribution/reference"
 	"github.com/pelletier/go-toml/v2"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
 // runtimeConfig is the part of containerd's configuration that this runtime acts on; what the file leaves out has containerd's own default.
@@ -150,4 +151,39 @@ func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
 		return nil, fmt.Errorf("network type not found in %s", first)
 	}
 	return libcni.ConfListFromConf(single)
+}
+
+// imagePath is PATH where an image sets none, as in runc's default and in the images of Kubernetes.
+const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// commandOf is the command line by the rules of Kubernetes: a command replaces the image's entrypoint and its arguments.
+func commandOf(config *cri.ContainerConfig, image *imageConfig) []string {
+	entrypoint, arguments := config.GetCommand(), config.GetArgs()
+	if image != nil && len(entrypoint) == 0 {
+		entrypoint = image.Entrypoint
+		if len(arguments) == 0 {
+			arguments = image.Command
+		}
+	}
+	return append(append([]string{}, entrypoint...), arguments...)
+}
+
+func environmentOf(config *cri.ContainerConfig, image *imageConfig, pod *sandbox) []string {
+	env := []string{imagePath, "HOSTNAME=" + hostnameOf(pod)}
+	if image != nil {
+		env = append(env, image.Env...)
+	}
+	for _, pair := range config.GetEnvs() {
+		env = append(env, pair.GetKey()+"="+string(pair.GetValue()))
+	}
+	return env
+}
+
+// hostnameOf is a pod's host name. Its processes see the machine's: by the namespace of host names the rehearsal knows what belongs to a machine.
+func hostnameOf(pod *sandbox) string {
+	if name := pod.Config.GetHostname(); name != "" {
+		return name
+	}
+	name, _ := os.Hostname()
+	return name
 }

@@ -1,6 +1,5 @@
 import { partition } from "../../../components/aws/policyDocument.ts";
-import type { CloudCall } from "../calls.ts";
-import type { CloudFaults } from "../cloud.ts";
+import type { CloudCall, CloudFaults } from "../cloud.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { type AwsGroup, describeGroups, describeRefreshes, type Refresh } from "./groups.ts";
@@ -58,24 +57,23 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
     const problem = signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
     if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
     if (service === "ssm") return parameterStore(cloud, machine, request);
-    if (service === "autoscaling") return autoScaling(cloud, machine, request);
-    if (service === "ec2") return compute(cloud, machine, request);
+    if (service === "autoscaling") return autoScaling(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
+    if (service === "ec2") return compute(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
     return objectStore(cloud, machine, request);
   };
 }
 
 function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "ec2" | "s3" | undefined {
-  if (host === `ssm.${region}.amazonaws.com`) return "ssm";
-  if (host === `ec2.${region}.amazonaws.com`) return "ec2";
-  if (host === `autoscaling.${region}.amazonaws.com`) return "autoscaling";
-  return host === `s3.${region}.amazonaws.com` || host.endsWith(`.s3.${region}.amazonaws.com`) ? "s3" : undefined;
+  const suffix = `.${region}.amazonaws.com`;
+  if (host.endsWith(`.s3${suffix}`)) return "s3";
+  return (["ssm", "ec2", "autoscaling", "s3"] as const).find((service) => host === service + suffix);
 }
 
 /** Whether the role may do all of it; recorded either way. */
 function allowed(
   cloud: AwsCloud,
   machine: AwsMachine,
-  wanted: readonly (readonly [action: string, resource: string, context?: Readonly<Record<string, string>>])[],
+  ...wanted: readonly (readonly [action: string, resource: string, context?: Readonly<Record<string, string>>])[]
 ): boolean {
   return wanted.every(([action, resource, context]) => {
     const yes = cloud.authorize(machine.role, action, resource, context ?? {});
@@ -83,6 +81,8 @@ function allowed(
     return yes;
   });
 }
+
+const denied: EndpointAnswer = { status: 403, body: "<Code>AccessDenied</Code>" };
 
 function failure(type: string, message = type): EndpointAnswer {
   return { status: 400, body: JSON.stringify({ __type: type, message }), headers: { "content-type": "application/x-amz-json-1.1" } };
@@ -98,19 +98,10 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
   const viaService = { "kms:ViaService": `ssm.${cloud.region}.amazonaws.com`, "kms:EncryptionContext:PARAMETER_ARN": stored.arn };
   if (operation === "AmazonSSM.GetParameter") {
     if (input.get("WithDecryption") !== true) return failure("ValidationException", "WithDecryption is not set");
-    if (
-      !allowed(cloud, machine, [
-        ["ssm:GetParameter", stored.arn],
-        ["kms:Decrypt", stored.keyArn, viaService],
-      ])
-    )
+    if (!allowed(cloud, machine, ["ssm:GetParameter", stored.arn], ["kms:Decrypt", stored.keyArn, viaService]))
       return failure("AccessDeniedException");
-    return {
-      status: 200,
-      body: JSON.stringify({
-        Parameter: { Name: name, Type: "SecureString", Value: stored.value, Version: stored.version, ARN: stored.arn },
-      }),
-    };
+    const { value: Value, version: Version, arn: ARN } = stored;
+    return { status: 200, body: JSON.stringify({ Parameter: { Name: name, Type: "SecureString", Value, Version, ARN } }) };
   }
   if (operation === "AmazonSSM.PutParameter") {
     const value = String(input.get("Value") ?? "");
@@ -119,13 +110,8 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
     // The default tier of an account may be advanced, whose values are encrypted by a data key; the default key is the account's own (SSM
     // API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store uses AWS KMS").
     const encrypt = input.get("Tier") === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
-    if (
-      !allowed(cloud, machine, [
-        ["ssm:PutParameter", stored.arn],
-        [encrypt, String(input.get("KeyId") ?? "alias/aws/ssm"), viaService],
-      ])
-    )
-      return failure("AccessDeniedException");
+    const key = String(input.get("KeyId") ?? "alias/aws/ssm");
+    if (!allowed(cloud, machine, ["ssm:PutParameter", stored.arn], [encrypt, key, viaService])) return failure("AccessDeniedException");
     stored.value = value;
     stored.version += 1;
     return { status: 200, body: JSON.stringify({ Version: stored.version, Tier: "Standard" }) };
@@ -133,13 +119,11 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
   return failure("UnknownOperationException", operation);
 }
 
-function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
-  const form = new URLSearchParams(request.body.toString("utf8"));
+function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const group = form.get("AutoScalingGroupName") ?? "";
   const action = form.get("Action") ?? "";
-  const denied = { status: 403, body: "<Code>AccessDenied</Code>" };
   if (action === "DescribeAutoScalingGroups" || action === "DescribeInstanceRefreshes") {
-    if (!allowed(cloud, machine, [[`autoscaling:${action}`, "*"]])) return denied;
+    if (!allowed(cloud, machine, [`autoscaling:${action}`, "*"])) return denied;
     return action === "DescribeAutoScalingGroups"
       ? describeGroups(cloud.groups(), listed(cloud, cloud.machines()), cloud.lifecycle, form)
       : describeRefreshes(cloud.refreshes.get(group));
@@ -156,7 +140,7 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
 function mayChange(cloud: AwsCloud, by: AwsMachine, action: string, name: string): boolean {
   const tags = cloud.groups().find((group) => group.name === name)?.tags ?? new Map<string, string>();
   const context = Object.fromEntries([...tags].map(([key, value]) => [`aws:ResourceTag/${key}`, value]));
-  return allowed(cloud, by, [[`autoscaling:${action}`, cloud.groupArn(name), context]]);
+  return allowed(cloud, by, [`autoscaling:${action}`, cloud.groupArn(name), context]);
 }
 
 /** The machines that a list has. */
@@ -166,7 +150,7 @@ function listed({ faults }: AwsCloud, machines: Iterable<AwsMachine>): readonly 
 
 /** StartInstanceRefresh (Amazon EC2 Auto Scaling API reference): one at a time for a group. */
 function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointAnswer {
-  if (!mayChange(cloud, by, "StartInstanceRefresh", group)) return { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (!mayChange(cloud, by, "StartInstanceRefresh", group)) return denied;
   if (cloud.refreshes.get(group)?.status === "InProgress")
     return { status: 400, body: "<ErrorResponse><Error><Code>InstanceRefreshInProgress</Code></Error></ErrorResponse>" };
   cloud.refreshes.set(group, { id: `refresh-${Date.now()}`, status: "InProgress", started: new Date(), reason: "" });
@@ -182,8 +166,7 @@ function invalid(problem: string): EndpointAnswer {
 function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const id = form.get("InstanceId") ?? "";
   const target = [...cloud.machines()].find((machine) => machine.id === id);
-  if (!mayChange(cloud, by, "TerminateInstanceInAutoScalingGroup", target?.group ?? ""))
-    return { status: 403, body: "<Code>AccessDenied</Code>" };
+  if (!mayChange(cloud, by, "TerminateInstanceInAutoScalingGroup", target?.group ?? "")) return denied;
   if (form.get("ShouldDecrementDesiredCapacity") !== "false") return invalid("no simulation of a group that gets smaller");
   if (target?.group === undefined || target.lifecycleState !== "InService")
     return invalid("Instance Id not found - No managed instance found for instance ID");
@@ -191,13 +174,12 @@ function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): Endp
   return { status: 200, body: "<TerminateInstanceInAutoScalingGroupResponse/>" };
 }
 
-function compute(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
-  const form = new URLSearchParams(request.body.toString("utf8"));
+function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
   // The EBS driver asks with it whether it may speak to EC2 at all, and for nothing else (pkg/cloud/cloud.go, `DryRun`).
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
   if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
-  if (!allowed(cloud, machine, [[`ec2:${action}`, "*"]])) return computeError(403, "UnauthorizedOperation");
+  if (!allowed(cloud, machine, [`ec2:${action}`, "*"])) return computeError(403, "UnauthorizedOperation");
   if (trial) return computeError(412, "DryRunOperation");
   const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
   const { faults } = cloud;
@@ -225,22 +207,18 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
   const key = (virtual === undefined ? rest : [first, ...rest]).join("/");
   const arn = `arn:${partition(cloud.region)}:s3:::${bucket}${key === "" ? "" : `/${key}`}`;
   const id = `${bucket}/${key}`;
-  const denied: EndpointAnswer = { status: 403, body: "<Code>AccessDenied</Code>" };
-  if (request.method === "PUT") {
-    if (!allowed(cloud, machine, [["s3:PutObject", arn]])) return denied;
+  const changes: Readonly<Record<string, string>> = { PUT: "PutObject", DELETE: "DeleteObject" };
+  const action = changes[request.method] ?? (key === "" ? "ListBucket" : "GetObject");
+  if (!allowed(cloud, machine, [`s3:${action}`, arn])) return denied;
+  if (action === "ListBucket") return listObjects(cloud, bucket, new URLSearchParams(query));
+  if (action === "PutObject") {
     cloud.objects.set(id, request.body);
     return { status: 200 };
   }
-  if (request.method === "DELETE") {
-    if (!allowed(cloud, machine, [["s3:DeleteObject", arn]])) return denied;
+  if (action === "DeleteObject") {
     cloud.objects.delete(id);
     return { status: 204 };
   }
-  if (key === "") {
-    if (!allowed(cloud, machine, [["s3:ListBucket", arn]])) return denied;
-    return listObjects(cloud, bucket, new URLSearchParams(query));
-  }
-  if (!allowed(cloud, machine, [["s3:GetObject", arn]])) return denied;
   const object = cloud.objects.get(id);
   return object === undefined ? { status: 404, body: "<Code>NoSuchKey</Code>" } : { status: 200, body: object };
 }

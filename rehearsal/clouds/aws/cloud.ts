@@ -6,8 +6,7 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
-import type { CloudCall } from "../calls.ts";
-import type { CloudFaults, CloudSimulation, NodeTemplate, SimulatedBalancer } from "../cloud.ts";
+import { type CloudCall, type CloudFaults, type CloudSimulation, nodeTemplate, type SimulatedBalancer } from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import type { Refresh } from "./groups.ts";
 import { LifecycleActions } from "./lifecycle.ts";
@@ -17,6 +16,7 @@ import { signedRequest } from "./sigv4.ts";
 /** AWS as the machines of a program see it. */
 export function simulateAws(first: RecordedProgram, clusterName: string): CloudSimulation {
   let program = first;
+  const groups = () => resourcesOfType(program, "aws:autoscaling/group:Group");
   const machines = [...collectAwsMachines(program)];
   const region = machines[0]?.region ?? "";
   /** What groups' launch templates gave their machines, version by version, by the group's name. */
@@ -87,15 +87,13 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     refreshes,
     faults,
     groups: () =>
-      resourcesOfType(program, "aws:autoscaling/group:Group").map(({ inputs, outputs }) => ({
+      groups().map(({ inputs, outputs }) => ({
         name: textOf(outputs.name) ?? "",
         desired: numberOf(inputs.desiredCapacity) ?? 0,
         template: Math.max(1, templates.get(textOf(outputs.name) ?? "")?.length ?? 0),
-        tags: new Map(listOf(inputs.tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""])),
+        tags: new Map(tagsOf(inputs)),
       })),
-    groupArn: (name) =>
-      textOf(resourcesOfType(program, "aws:autoscaling/group:Group").find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ??
-      "",
+    groupArn: (name) => textOf(groups().find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ?? "",
   });
   const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(({ outputs }) => textOf(outputs.bucket) ?? []);
   const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
@@ -179,10 +177,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     },
     calls,
     readAction: "ssm:GetParameter",
-    nodeTemplates: resourcesOfType(program, "aws:autoscaling/group:Group").flatMap(({ inputs }) => {
-      const tags = listOf(inputs.tags).map(mapOf);
-      return nodeTemplate(new Map(tags.map(({ key, value }) => [textOf(key) ?? "", textOf(value) ?? ""])));
-    }),
+    nodeTemplates: groups().flatMap(({ inputs }) => nodeTemplate(tagsOf(inputs), "k8s.io/cluster-autoscaler/enabled")),
     secretNames: [...parameters.keys()].sort((a, b) => Number(b.endsWith("/join")) - Number(a.endsWith("/join"))),
     inService: (machine) => Promise.resolve(lifecycle.launched.has(machine.id)),
   };
@@ -262,17 +257,7 @@ function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
-const templatePrefix = "k8s.io/cluster-autoscaler/node-template/";
-
-/** The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a group without any. */
-function nodeTemplate(tags: ReadonlyMap<string, string>): readonly NodeTemplate[] {
-  if (!tags.has("k8s.io/cluster-autoscaler/enabled")) return [];
-  const part = (kind: "label" | "taint"): Readonly<Record<string, string>> =>
-    Object.fromEntries(
-      [...tags].flatMap(([key, value]) =>
-        key.startsWith(`${templatePrefix}${kind}/`) ? [[key.slice(`${templatePrefix}${kind}/`.length), value]] : [],
-      ),
-    );
-  const labels = part("label");
-  return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
+/** Tags of a group, as pairs. */
+function tagsOf({ tags }: PropertyMap): readonly (readonly [string, string])[] {
+  return listOf(tags).map((tag) => [textOf(mapOf(tag).key) ?? "", textOf(mapOf(tag).value) ?? ""]);
 }

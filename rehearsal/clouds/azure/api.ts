@@ -1,11 +1,11 @@
+import { z } from "zod";
 import { same } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import { uuid } from "../../../plan/fakes/identifiers.ts";
+import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
-import { azureError } from "./answers.ts";
 import { blobStore } from "./blobs.ts";
-import { listPage, machineOf } from "./lists.ts";
-import { changeSet } from "./sets.ts";
-import type { AzureCaller, AzureCloud } from "./state.ts";
+import { type AzureCaller, type AzureCloud, azureError } from "./state.ts";
 import { keyVault } from "./vault.ts";
 
 /** Name of the resource manager's server. */
@@ -66,4 +66,145 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
   if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
   return { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(machineOf(cloud, host)) };
+}
+
+const compute = "Microsoft.Compute/virtualMachineScaleSets";
+const deletion = z.strictObject({ instanceIds: z.array(z.string()).min(1) });
+const resize = z.strictObject({ sku: z.strictObject({ capacity: z.number().int().min(0) }) });
+
+/**
+ * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update): deleting lowers the size by itself, one
+ * change at a time, and `If-Match` holds a change back that was made for an older set. `undefined` for any other request.
+ */
+function changeSet(cloud: AzureCloud, by: AzureCaller, path: string, request: EndpointRequest): EndpointAnswer | undefined {
+  const [, id = "", tail] = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+)(\/delete)?$/i.exec(path) ?? [];
+  const isDeletion = request.method === "POST" && tail !== undefined;
+  if (id === "" || !(isDeletion || (request.method === "PATCH" && tail === undefined))) return undefined;
+  const action = isDeletion ? `${compute}/delete/action` : `${compute}/write`;
+  if (!by.allowed({ action, plane: "control", resource: id }))
+    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
+  const { capacity, etag } = setOf(cloud, id);
+  const wanted = request.headers["if-match"];
+  if (wanted !== undefined && wanted !== `"${etag}"`) return azureError(412, "PreconditionFailed", "The etag of the set is another one");
+  const own = [...cloud.hosts()].filter(({ resourceId }) => same(resourceId.replace(/\/virtualMachines\/\d+$/i, ""), id));
+  if (own.some(({ resourceId }) => cloud.deleting.has(resourceId.toLowerCase())))
+    return azureError(409, "Conflict", "Another operation on the set is in progress");
+  const content: unknown = JSON.parse(request.body.toString("utf8"));
+  if (!isDeletion) {
+    cloud.sets.set(id.toLowerCase(), { capacity: resize.parse(content).sku.capacity, etag: etag + 1 });
+    return { status: 202 };
+  }
+  const ids = deletion.parse(content).instanceIds;
+  const found = own.filter(({ resourceId }) => ids.includes(resourceId.split("/").at(-1) ?? ""));
+  if (found.length < ids.length) return azureError(400, "InstanceIdsListInstanceIdNotActiveVM", "an instance is not active");
+  cloud.sets.set(id.toLowerCase(), { capacity: capacity - ids.length, etag: etag + 1 });
+  for (const host of found) cloud.end(host);
+  return { status: 202 };
+}
+
+/** A machine as the resource manager has it: a VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs). */
+function machineOf(cloud: AzureCloud, host: AzureHost): object {
+  return {
+    id: host.resourceId,
+    name: host.resourceName,
+    instanceId: host.resourceId.split("/").at(-1),
+    zones: host.machine.zone === "" ? [] : [host.machine.zone],
+    properties: {
+      // A number that comes back is another machine.
+      vmId: uuid(host.machine.urn, host.resourceId, cloud.madeAt(host).toISOString()),
+      osProfile: { computerName: host.computerName },
+      storageProfile: { osDisk: { osType: host.os === "windows" ? "Windows" : "Linux" } },
+      provisioningState: cloud.deleting.has(host.resourceId.toLowerCase()) ? "Deleting" : "Succeeded",
+      // Seven digits of a second and an offset, as the resource manager writes times.
+      timeCreated: cloud.madeAt(host).toISOString().replace("Z", "0000+00:00"),
+    },
+  };
+}
+
+function cardOf(host: AzureHost): object {
+  const addresses = [host.machine.privateIp, ...(host.machine.secondaryIps ?? [])];
+  return {
+    id: `${host.resourceId}/networkInterfaces/address`,
+    properties: {
+      // Lists write ids in another case than the resource itself.
+      virtualMachine: { id: host.resourceId.toUpperCase() },
+      ipConfigurations: addresses.map((privateIPAddress) => ({ properties: { privateIPAddress } })),
+    },
+  };
+}
+
+const setPath = /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+)/i;
+const ofSet = (host: AzureHost): string | undefined => setPath.exec(host.resourceId)?.[1];
+
+/** Size and version of a scale set. */
+export function setOf(cloud: AzureCloud, id: string): { readonly capacity: number; readonly etag: number } {
+  return cloud.sets.get(id.toLowerCase()) ?? { capacity: [...cloud.hosts()].filter((host) => same(ofSet(host), id)).length, etag: 1 };
+}
+
+/** Lists: what each path has, the action that reads it, and the versions of the API that know it. */
+const lists: readonly {
+  readonly path: RegExp;
+  readonly action: string;
+  readonly items: (hosts: readonly AzureHost[], cloud: AzureCloud, set: string) => ReadonlyMap<string, object>;
+}[] = [
+  {
+    path: /\/Microsoft\.Compute\/virtualMachineScaleSets$/i,
+    action: "Microsoft.Compute/virtualMachineScaleSets/read",
+    items: (hosts, cloud) =>
+      new Map(
+        hosts.flatMap((host): readonly [string, object][] => {
+          const id = ofSet(host);
+          if (id === undefined) return [];
+          const { capacity, etag } = setOf(cloud, id);
+          return [[id, { id, name: id.split("/").at(-1), sku: { capacity }, etag: `"${etag}"` }]];
+        }),
+      ),
+  },
+  {
+    path: /\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+\/virtualMachines$/i,
+    action: "Microsoft.Compute/virtualMachineScaleSets/virtualMachines/read",
+    items: (hosts, cloud, set) =>
+      new Map(hosts.filter((host) => same(ofSet(host), set)).map((host) => [host.resourceId, machineOf(cloud, host)])),
+  },
+  {
+    path: /\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+\/networkInterfaces$/i,
+    action: "Microsoft.Compute/virtualMachineScaleSets/networkInterfaces/read",
+    items: (hosts, _, set) => new Map(hosts.filter((host) => same(ofSet(host), set)).map((host) => [host.resourceId, cardOf(host)])),
+  },
+  {
+    path: /\/Microsoft\.Compute\/virtualMachines$/i,
+    action: "Microsoft.Compute/virtualMachines/read",
+    items: (hosts, cloud) =>
+      new Map(hosts.filter((host) => ofSet(host) === undefined).map((host) => [host.resourceId, machineOf(cloud, host)])),
+  },
+  {
+    path: /\/Microsoft\.Network\/networkInterfaces$/i,
+    action: "Microsoft.Network/networkInterfaces/read",
+    items: (hosts) => new Map(hosts.filter((host) => ofSet(host) === undefined).map((host) => [host.resourceId, cardOf(host)])),
+  },
+];
+
+/** A page of one of the lists that a cluster's machines read; `undefined` for any other path. */
+function listPage(cloud: AzureCloud, by: AzureCaller, path: string, query: URLSearchParams): EndpointAnswer | undefined {
+  const list = lists.find((each) => each.path.test(path));
+  if (list === undefined) return undefined;
+  if (!by.allowed({ action: list.action, plane: "control", resource: path }))
+    return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${list.action}`);
+  if (cloud.faults.throttled > 0) {
+    cloud.faults.throttled -= 1;
+    return { ...azureError(429, "TooManyRequests", "too many requests"), headers: { "retry-after": "3" } };
+  }
+  const hosts = [...cloud.hosts()].filter(({ machine }) => !cloud.faults.hidden.has(machine.id));
+  const items = list.items(hosts, cloud, setPath.exec(path)?.[1] ?? "");
+  const page = pageOf(items.keys(), "", query.get("$skiptoken"));
+  if (page === undefined) return azureError(400, "InvalidSkipToken", "the token is of no page");
+  const next = new URLSearchParams({ "api-version": query.get("api-version") ?? "", $skiptoken: page.next });
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify({
+      value: page.names.map((name) => items.get(name)),
+      ...(page.next === "" ? {} : { nextLink: `https://management.azure.com${path}?${next}` }),
+    }),
+  };
 }

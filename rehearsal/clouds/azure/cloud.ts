@@ -15,15 +15,12 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../../plan/program/values.ts";
 import { parseEnvironmentFile } from "../../machines/units.ts";
-import type { CloudSimulation, NodeTemplate } from "../cloud.ts";
+import { type CloudSimulation, nodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
-import { azureAddresses } from "./addresses.ts";
-import { azureApi, managementHost } from "./api.ts";
+import { azureApi, managementHost, setOf } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
-import { setOf } from "./lists.ts";
-import { type AzureIdentity, azureMetadata, type ScheduledEvents } from "./metadata.ts";
-import type { AzureCloud, StoredValue } from "./state.ts";
-import { TokenIssuer } from "./tokens.ts";
+import { type AzureIdentity, azureAddresses, azureMetadata, type ScheduledEvent, type ScheduledEvents } from "./metadata.ts";
+import { type AzureCloud, type StoredValue, TokenIssuer } from "./state.ts";
 
 /**
  * Azure as the machines of a program see it.
@@ -50,14 +47,18 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     tokens,
     events,
   });
+  const eventsOf = ({ group }: SimulatedMachine) => events.get(group?.name ?? "") ?? [];
+  const setEvents = ({ group }: SimulatedMachine, all: readonly ScheduledEvent[]) => void events.set(group?.name ?? "", all);
+  const announce = (machine: SimulatedMachine, EventType: ScheduledEvent["EventType"], from: Date): string => {
+    const EventId = uuid(machine.urn, machine.id, EventType);
+    const Resources = [hostOf(machine).resourceName];
+    setEvents(machine, [...eventsOf(machine), { EventId, EventType, NotBefore: from.toUTCString(), Resources }]);
+    return EventId;
+  };
   const announceEnd = (machine: SimulatedMachine): (() => boolean) => {
-    const { name = "" } = machine.group ?? {};
     // The shortest notice that Azure takes.
-    const NotBefore = new Date(Date.now() + 5 * 60_000).toUTCString();
-    const event = { EventId: uuid(machine.urn, machine.id, "end"), EventType: "Terminate" as const, NotBefore };
-    const others = events.get(name) ?? [];
-    events.set(name, [...others, { ...event, Resources: [hostOf(machine).resourceName] }]);
-    return () => !(events.get(name) ?? []).some(({ EventId }) => EventId === event.EventId);
+    const id = announce(machine, "Terminate", new Date(Date.now() + 5 * 60_000));
+    return () => !eventsOf(machine).some(({ EventId }) => EventId === id);
   };
   const asked = new Set<string>();
   const cloud = cloudOf(program, hosts, tokens, (host) => {
@@ -76,11 +77,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     // Its number may come back.
     cloud.deleting.delete(resourceId.toLowerCase());
     asked.delete(machine.id);
-    const { name = "" } = machine.group ?? {};
-    events.set(
-      name,
-      (events.get(name) ?? []).filter(({ Resources }) => !Resources.includes(resourceName)),
-    );
+    const left = eventsOf(machine).filter(({ Resources }) => !Resources.includes(resourceName));
+    setEvents(machine, left);
     machines.splice(machines.indexOf(machine), 1);
     hosts.delete(machine.privateIp);
   };
@@ -117,14 +115,9 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     terminate,
     announceEnd,
     announceMaintenance: (machine, from) => {
-      const { name = "" } = machine.group ?? {};
-      const event = { EventId: uuid(machine.urn, machine.id, "reboot"), EventType: "Reboot" as const, NotBefore: from.toUTCString() };
-      events.set(name, [...(events.get(name) ?? []), { ...event, Resources: [hostOf(machine).resourceName] }]);
-      return () =>
-        void events.set(
-          name,
-          (events.get(name) ?? []).filter(({ EventId }) => EventId !== event.EventId),
-        );
+      const id = announce(machine, "Reboot", from);
+      const others = () => eventsOf(machine).filter(({ EventId }) => EventId !== id);
+      return () => setEvents(machine, others());
     },
     faults: cloud.faults,
     // A rolling upgrade is part of each update of the set.
@@ -164,9 +157,13 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     },
     calls: cloud.calls,
     readAction: "Microsoft.KeyVault/vaults/secrets/getSecret/action",
-    nodeTemplates: resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSet").flatMap(({ inputs }) =>
-      nodeTemplate(Object.entries(mapOf(inputs.tags)).map(([key, value]) => [key, textOf(value) ?? ""])),
-    ),
+    // In a tag of Azure `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go).
+    nodeTemplates: resourcesOfType(program, "azure-native:compute:VirtualMachineScaleSet").flatMap(({ inputs }) => {
+      const tags = Object.entries(mapOf(inputs.tags)).map(
+        ([key, value]) => [key.replaceAll("_", "/").replaceAll("~2", "_"), textOf(value) ?? ""] as const,
+      );
+      return nodeTemplate(tags, "cluster-autoscaler-enabled");
+    }),
     secretNames: secretNames(machines, [...cloud.secrets.keys()]),
     // The extension connects to the port from inside of its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
     inService: async (machine, listens) => {
@@ -299,20 +296,3 @@ function textIn({ body }: EndpointAnswer, key: string): string {
 
 /** Where the platform answers machines: name server, health probes, agents (Microsoft Learn: "What is IP address 168.63.129.16?"). */
 const platformAddress = "168.63.129.16";
-
-const templatePrefix = "k8s.io_cluster-autoscaler_node-template_";
-
-/** The hints in a scale set's tags, where `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go). */
-function nodeTemplate(tags: readonly (readonly [key: string, value: string])[]): readonly NodeTemplate[] {
-  if (!tags.some(([key]) => key === "cluster-autoscaler-enabled")) return [];
-  const part = (kind: "label" | "taint"): Readonly<Record<string, string>> =>
-    Object.fromEntries(
-      tags.flatMap(([key, value]) =>
-        key.startsWith(`${templatePrefix}${kind}_`)
-          ? [[key.slice(`${templatePrefix}${kind}_`.length).replaceAll("_", "/").replaceAll("~2", "_"), value]]
-          : [],
-      ),
-    );
-  const labels = part("label");
-  return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
-}

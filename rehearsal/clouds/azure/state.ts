@@ -1,8 +1,8 @@
+import { randomBytes } from "node:crypto";
 import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
-import type { CloudCall } from "../calls.ts";
-import type { CloudFaults } from "../cloud.ts";
-import type { TokenIssuer } from "./tokens.ts";
+import type { CloudCall, CloudFaults } from "../cloud.ts";
+import type { EndpointAnswer } from "../server.ts";
 
 /** A secret of a simulated vault. */
 export interface StoredValue {
@@ -43,4 +43,56 @@ export interface AzureCaller {
   readonly host: AzureHost;
   /** Whether the roles allow it; recorded either way. */
   readonly allowed: (request: AzureRequest) => boolean;
+}
+
+/** The error document that Azure's services have in common. */
+export function azureError(status: number, code: string, message: string, inner?: string): EndpointAnswer {
+  return {
+    status,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify({ error: { code, message, ...(inner === undefined ? {} : { innererror: { code: inner } }) } }),
+  };
+}
+
+/** What a token says. */
+interface TokenClaims {
+  /** Resource that it is for: `https://vault.azure.net`. */
+  readonly audience: string;
+  /** Object id of the identity. */
+  readonly principalId: string;
+  /** Milliseconds since the epoch. */
+  readonly expires: number;
+}
+
+/** How long a managed identity's token lives, in milliseconds: a day. */
+const tokenLifeMs = 24 * 3_600_000;
+
+/** Access tokens of a simulated tenant. Whoever bears one may use it, as in the real one. */
+export class TokenIssuer {
+  readonly #tokens = new Map<string, TokenClaims>();
+
+  /** A new token for a resource. */
+  issue(audience: string, principalId: string, now: number): { readonly token: string; readonly claims: TokenClaims } {
+    const claims = { audience, principalId, expires: now + tokenLifeMs };
+    // Real ones are JSON Web Tokens of about this length.
+    const token = `eyJ0eXAiOiJKV1QiLCJhbGciOiJSUzI1NiJ9.${randomBytes(900).toString("base64url")}.${randomBytes(256).toString("base64url")}`;
+    this.#tokens.set(token, claims);
+    return { token, claims };
+  }
+
+  /**
+   * What the bearer token of a request says, or why it is refused.
+   *
+   * @param audiences resources that the server answers for.
+   */
+  read(authorization: string | undefined, audiences: readonly string[], now: number): TokenClaims | string {
+    const token = /^Bearer (\S+)$/.exec(authorization ?? "")?.[1];
+    if (token === undefined) return "Request is missing a Bearer token";
+    const claims = this.#tokens.get(token);
+    if (claims === undefined) return "The token is not one of this tenant";
+    if (claims.expires <= now) return "The token has expired";
+    if (!audiences.includes(claims.audience.replace(/\/$/, "")))
+      return `Invalid audience. Expected ${audiences.join(", ")}, found: ${claims.audience}`;
+    return claims;
+  }
 }

@@ -4,8 +4,7 @@ import { fromJson } from "../../../components/model/json.ts";
 import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
-import { azureError } from "./answers.ts";
-import type { AzureCaller, AzureCloud, StoredValue } from "./state.ts";
+import { type AzureCaller, type AzureCloud, azureError, type StoredValue } from "./state.ts";
 
 /** Largest value of a secret, in bytes (Key Vault, "Secrets": 25 kB). */
 const secretLimit = 25_600;

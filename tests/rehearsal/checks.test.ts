@@ -1,8 +1,12 @@
 import assert from "node:assert/strict";
-import { type Check, CheckFailure, CheckSkipped } from "../../checks/check.ts";
+import { type Check, CheckFailure, type CheckResult, CheckSkipped } from "../../checks/check.ts";
 import { plain } from "../../checks/report.ts";
-import { CheckSession, requireChosen, selected } from "../../rehearsal/checks/session.ts";
+import { elsewhere, manual, places } from "../../rehearsal/checks/manual.ts";
+import { CheckSession, requireChosen, selected, summary } from "../../rehearsal/checks/session.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
+import { documents } from "../docs/documents.ts";
+import { fenestra } from "../support/fenestra.ts";
+import { stackDir } from "../support/stacks.ts";
 
 const lines: string[] = [];
 const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
@@ -59,5 +63,62 @@ describe("the checks of a rehearsal", () => {
       const [result] = await new CheckSession(progress, plain, 1).run([check("a", throws(new CheckSkipped("no shellcheck")))], {});
       assert.deepEqual([result?.outcome, result?.reason], [outcome, "no shellcheck"]);
     }
+  });
+});
+
+const ended = (outcome: CheckResult["outcome"]): CheckResult => ({ id: "a", title: "", outcome, reason: "why", notes: [], seconds: 0 });
+const [good, bad, skipped] = [ended("passed"), ended("failed"), ended("skipped")];
+
+describe("the end of a rehearsal", () => {
+  it("counts, and is a failure when a check failed", () => {
+    assert.deepEqual(summary([good, good], ""), { lines: ["2 passed, 0 failed"], passed: true });
+    assert.deepEqual(summary([good, bad, skipped], ""), {
+      lines: ["failed:", "  [a] why", "1 passed, 1 failed, 1 skipped"],
+      passed: false,
+    });
+  });
+
+  it("is a failure when every check was skipped", () => {
+    assert.deepEqual(summary([skipped, skipped], "slow"), {
+      lines: ["no check has passed: each one was skipped", "0 passed, 0 failed, 2 skipped"],
+      passed: false,
+    });
+  });
+
+  it("is a failure when no check was run", () => {
+    const { lines, passed } = summary([], "none");
+    assert.equal(passed, false);
+    assert.match(lines[0] ?? "", /^no check was run; --only none: allowed is the beginning of a check's id/);
+    assert.equal(lines.at(-1), "0 passed, 0 failed");
+  });
+});
+
+describe("fenestra rehearse", () => {
+  it("tells a mistake in one line with exit code 2", async () => {
+    for (const [args, message] of [
+      [[], /^fenestra: rehearse needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
+      [["--fast"], /^fenestra: Unknown option '--fast'; fenestra rehearse --help shows what is allowed\n$/],
+      [["--stack", "aws-dev", "--break", "x"], /^fenestra: --break x: there is no such breakage; allowed: windows-taint/],
+    ] as const) {
+      const { code, out, err } = await fenestra("rehearse", ...stackDir, ...args);
+      assert.deepEqual([code, out], [2, ""]);
+      assert.match(err, message);
+    }
+  });
+});
+
+describe("commands of the manual", () => {
+  it("say who runs them, where the rehearsal's cluster does not, and those of clouds and of Pulumi are not run there", () => {
+    const steps = manual();
+    const blocks = documents()
+      .filter(({ file }) => file.startsWith("docs/operations/"))
+      .flatMap((document) => document.blocks);
+    assert.ok(steps.length >= blocks.filter(({ language }) => language === "sh").length && steps.length > 60);
+    for (const { at, mark, text } of steps) {
+      assert.ok(["", ...places, ...Object.keys(elsewhere)].includes(mark), `${at}: ${mark}`);
+      assert.equal(/\b(pulumi|aws|az|fenestra pin) /.test(text), mark === "account", `${at}: ${text}`);
+    }
+    // Commands are in blocks that say so, whatever their language would be.
+    for (const { language, text } of blocks) assert.ok(language !== "" || !/^(aws|az|kubectl|pulumi) /.test(text), text);
   });
 });

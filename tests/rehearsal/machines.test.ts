@@ -8,6 +8,7 @@ import {
   splitWords,
   timeSpanSeconds,
 } from "../../rehearsal/machines/units.ts";
+import { onLinux } from "../../rehearsal/machines/windowsKubelet.ts";
 
 describe("a systemd unit", () => {
   const main = `# comment
@@ -75,4 +76,16 @@ describe("a time span", () => {
   });
 
   it("in another unit is refused", () => assert.throws(() => timeSpanSeconds("3 fortnights"), /3 fortnights is not a time span/));
+});
+
+describe("files of a Windows machine for the Linux build of the kubelet", () => {
+  it("name its paths, in whatever notation", () => {
+    const found = ["a: C:\\etc\\kubernetes\\pki\\ca.crt", '"C:\\\\var\\\\lib"', "--config=C:/etc/a.yaml,b"].map(onLinux);
+    assert.deepEqual(found, ["a: /etc/kubernetes/pki/ca.crt", '"/var/lib"', "--config=/etc/a.yaml,b"]);
+  });
+
+  it("keep what is no path", () => {
+    const text = "npipe:////./pipe/containerd-containerd arc: x";
+    assert.equal(onLinux(text), text);
+  });
 });

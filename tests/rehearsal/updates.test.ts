@@ -1,8 +1,40 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer, get } from "node:http";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { plainRequest, type RecordedResource, type ResourceRequest } from "../../plan/program/recorded.ts";
 import { nextUpdate } from "../../plan/providers/nextUpdate.ts";
+import { staysShut } from "../../rehearsal/cluster/hooks.ts";
 import { stackConfig } from "../support/stacks.ts";
+import { listening } from "../support/temporary.ts";
+
+describe("a gate under the eyes of a check", () => {
+  const server = createServer((_, response) => response.end());
+  let port = 0;
+  before(async () => {
+    port = await listening(server);
+  });
+  after(() => server.close());
+
+  const ask = async (path: string): Promise<void> => {
+    const [answer] = await once(get({ host: "127.0.0.1", port, path, agent: false }), "response");
+    answer.resume();
+  };
+
+  it("stays shut when it was answered so often, others' requests aside", async () => {
+    const opening = Promise.withResolvers<void>();
+    const shut = staysShut(opening.promise, /^\/looks$/, 2);
+    for (const path of ["/looks", "/other", "/other"]) await ask(path);
+    assert.equal(await Promise.race([shut, new Promise((resolve) => setTimeout(resolve, 1_500, "not yet"))]), "not yet");
+    await ask("/looks");
+    assert.equal(await shut, true);
+  });
+
+  it("is open as soon as it opens, and its failure is the check's", async () => {
+    assert.equal(await staysShut(Promise.resolve(), /./, 1), false);
+    await assert.rejects(staysShut(Promise.reject(new Error("no API")), /./, 1), /no API/);
+  });
+});
 
 describe("a further update of a stack", function () {
   this.timeout(120_000);
