@@ -1,8 +1,7 @@
 import type { V1Node } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
-import { statusOf } from "../../checks/cluster/api.ts";
-import { checkPod, waitingContainer } from "../../checks/cluster/api.ts";
+import { checkPod, statusOf, waitingContainer } from "../../checks/cluster/api.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";

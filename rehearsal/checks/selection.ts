@@ -1,6 +1,5 @@
 import { needing, within } from "../../checks/check.ts";
-import { plainPodsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
-import { refusedFieldsCheck } from "../../checks/cluster/placement.ts";
+import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
 import { workloadsCheck } from "../../checks/cluster/workloads.ts";
 import { minorNumber, windowsBuilds } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
