@@ -15,7 +15,7 @@ interface Declared {
 type Properties = ReadonlyMap<string, Declared>;
 
 /** What a resource takes and what it gives, by the declarations of its SDK. */
-export interface DeclaredResource {
+interface DeclaredResource {
   readonly inputs: Properties;
   readonly outputs: Properties;
 }

@@ -145,7 +145,9 @@ describe("commands of the PowerShell scripts", () => {
 
   for (const { name, text } of tests.filter((test) => test.name.endsWith(".tests.ps1")))
     it(`${name} calls only what Windows has, what it defines and what the scripts define`, async () => {
-      const beside = tests.filter((other) => text.includes(`\n. "$PSScriptRoot/${other.name}"`)).map((other) => other.text);
+      const beside = [...text.matchAll(/^\. "\$PSScriptRoot\/(.+\.ps1)"/gm)].map(([, file = ""]) =>
+        readFileSync(new URL(file, testFolder), "utf8"),
+      );
       const functions = new Set([text, ...beside, ...everyScript].flatMap(defined));
       const unknown = (await commandNames(text))
         // A test that fakes a command names the real one by its module.
