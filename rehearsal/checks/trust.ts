@@ -9,7 +9,7 @@ import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
-import { auditLogs, inMachines } from "../cluster/inspect.ts";
+import { auditLogs, hostileAgent, inMachines } from "../cluster/inspect.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
@@ -177,7 +177,7 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         }
         const ask = (identity: string, method: string, path: string, body: object): Promise<string> =>
           run(
-            `curl --silent --insecure --output /dev/null --write-out '%{http_code}' ${identity} --request ${method} --header 'Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}' ${method === "GET" ? "" : `--data '${JSON.stringify(body)}'`} '${url}${path}${method === "GET" ? "" : "?dryRun=All"}'`,
+            `curl --silent --insecure --user-agent ${hostileAgent} --output /dev/null --write-out '%{http_code}' ${identity} --request ${method} --header 'Content-Type: application/${method === "PATCH" ? "merge-patch+json" : "json"}' ${method === "GET" ? "" : `--data '${JSON.stringify(body)}'`} '${url}${path}${method === "GET" ? "" : "?dryRun=All"}'`,
           );
         const problem = async (identity: string, known: string): Promise<string | undefined> => {
           const review = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };

@@ -47,6 +47,9 @@ export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string
 /** Where the API servers write their audit logs, as a shell pattern. */
 export const auditLogs = "/var/log/kubernetes/audit/*.log";
 
+/** User agent, as audit logs have it, of requests that a check makes in the name of identities that lie on a worker. */
+export const hostileAgent = "hostile-worker";
+
 const auditEvent = z.looseObject({
   verb: z.string(),
   /** Nobody in the event of a request whose credentials were refused. */
