@@ -36,7 +36,7 @@ export function staysUnready(pod: V1Pod, now: number): boolean {
 }
 
 /** A static pod that is not ready, with what its kubelet has said of it last. Pure. */
-export function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
+function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   const name = pod.metadata?.name ?? "";
   const last = events
     // That the kubelet waits before it starts a program again says nothing of why.

@@ -6,8 +6,7 @@ import { securityRules } from "../../components/azure/securityRules.ts";
 import { secretPlaceholder } from "../../components/model/secretsEncryption.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, reveal, textOf } from "../../plan/program/values.ts";
-import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
-import { azureType } from "./run.ts";
+import { azureType, ofType, resource, runStack, specOf } from "../support/mocks.ts";
 
 const prod = await runStack("azure-prod");
 const dev = await runStack("azure-dev");

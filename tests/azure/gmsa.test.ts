@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
 import { listOf, mapOf, textOf } from "../../plan/program/values.ts";
 import { gmsa, gmsaSecrets } from "../kubernetes/switches.ts";
-import { ofType, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
-import { azureType } from "./run.ts";
+import { azureType, ofType, resource, runSpec, runStack, specOf } from "../support/mocks.ts";
 
 const identityType = azureType("managedidentity:UserAssignedIdentity");
 

@@ -2,8 +2,7 @@ import assert from "node:assert/strict";
 import { roles } from "../../components/azure/roles.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
 import { logs } from "../kubernetes/switches.ts";
-import { ofType, resource, runSpec, specOf } from "../support/mocks.ts";
-import { azureType } from "./run.ts";
+import { azureType, ofType, resource, runSpec, specOf } from "../support/mocks.ts";
 
 describe("logs to Azure Monitor", () => {
   it("are written by one identity, to one rule and no other, by tokens of one service account", async () => {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { rolesAllow, rolesOf } from "../../plan/fakes/azureAccess.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { resource, runStack } from "../support/mocks.ts";
-import { azureType } from "./run.ts";
+import { azureType, resource, runStack } from "../support/mocks.ts";
 
 const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
 const key = `${shared}/Microsoft.Compute/diskEncryptionSets/own`;

@@ -5,8 +5,7 @@ import { windowsExtensionCommand } from "../../components/machine/windows/userDa
 import { azureMachineSize } from "../../components/model/machineSizes.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, Secret, textOf } from "../../plan/program/values.ts";
-import { ofType, poolOf, resource, runStack, specOf } from "../support/mocks.ts";
-import { azureType } from "./run.ts";
+import { azureType, ofType, poolOf, resource, runStack, specOf } from "../support/mocks.ts";
 
 const setType = azureType("compute:VirtualMachineScaleSet");
 

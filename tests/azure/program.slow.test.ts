@@ -2,9 +2,8 @@ import assert from "node:assert/strict";
 import path from "node:path";
 import { inDns } from "../../components/azure/resourceGroup.ts";
 import { mapOf, Secret, textOf } from "../../plan/program/values.ts";
-import { ofType, runStack } from "../support/mocks.ts";
+import { azureType, ofType, runStack } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
-import { azureType } from "./run.ts";
 
 /** Kinds that Azure gives no tags (Azure documentation, tag support for resources). */
 const untagged = [

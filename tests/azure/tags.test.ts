@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { ofType, resource, runSpec, specOf } from "../support/mocks.ts";
-import { azureType } from "./run.ts";
+import { azureType, ofType, resource, runSpec, specOf } from "../support/mocks.ts";
 
 describe("tags on Azure", () => {
   it("are on what the cloud controller makes too: load balancers of Services and their addresses", async () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { mock } from "node:test";
-import { staticPodProblem, staysUnready } from "../../rehearsal/checks/staticPods.ts";
+import { staysUnready } from "../../rehearsal/checks/staticPods.ts";
 import { creatorsIn } from "../../rehearsal/cluster/inspect.ts";
 import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
 import { refusal, stuckStage } from "../../rehearsal/machines/logs.ts";
@@ -79,27 +79,6 @@ describe("a bootstrap that gets no further", () => {
 });
 
 describe("a static pod that is not ready", () => {
-  it("is shown with the last warning of its kubelet", () => {
-    const event = (message: string, seconds: number, type = "Warning", reason = "Unhealthy") => ({
-      involvedObject: { name: "kube-scheduler-i-1" },
-      metadata: {},
-      type,
-      reason,
-      message,
-      lastTimestamp: new Date(seconds * 1000),
-    });
-    const events = [
-      event("Startup probe failed: b", 2),
-      event("Startup probe failed: a", 1),
-      event("Created", 3, "Normal"),
-      event("Back-off restarting failed container", 4, "Warning", "BackOff"),
-    ];
-    assert.equal(
-      staticPodProblem({ metadata: { name: "kube-scheduler-i-1" } }, events),
-      "kube-scheduler-i-1 is not ready: Startup probe failed: b",
-    );
-  });
-
   it("is given up when its startup probe must have failed for the last time", () => {
     const pod = (status: string, since: number, failureThreshold: number) => ({
       spec: {

@@ -129,3 +129,8 @@ export function bodies({ program }: Recorded, types: RegExp, names: RegExp): str
     .sort()
     .join("");
 }
+
+/** Type of an Azure resource: `network:Subnet` stands for `azure-native:network:Subnet`. */
+export function azureType(short: string): string {
+  return `azure-native:${short}`;
+}

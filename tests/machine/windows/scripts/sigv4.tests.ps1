@@ -31,7 +31,7 @@ foreach ($vector in $fakeFile.vectors) {
 }
 Test 'there are vectors of each kind' {
     $kinds = @($fakeFile.vectors | ForEach-Object { $_.service } | Sort-Object -Unique)
-    Assert-Equal $kinds @('autoscaling', 'iam', 's3', 'service', 'ssm')
+    Assert-Equal $kinds @('autoscaling', 's3', 'service', 'ssm')
 }
 Test 'the signing key of the documentation' {
     $key = Get-SigningKey $fakeFile.secretAccessKey '20150830' 'us-east-1' 'iam'
