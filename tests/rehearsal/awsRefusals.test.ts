@@ -136,6 +136,7 @@ describe("the simulated AWS refuses", () => {
       ["403 SignatureDoesNotMatch: host is not signed", signed("host;", "")],
       ["403 SignatureDoesNotMatch: credential scope", signed("/ssm/", "/s3/")],
       ["403 SignatureDoesNotMatch: credential scope", signed(region, "us-east-2")],
+      ["403 RequestExpired", signed("/20", "/19")],
       ["403 UnrecognizedClientException: session token", withHeader("x-amz-security-token", "other")],
       ["403 MissingAuthenticationToken", { ...request, headers: unsigned }],
       ["403 MissingContentSHA256", { ...upload, headers: withoutHash }],
