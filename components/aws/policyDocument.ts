@@ -23,6 +23,18 @@ export function allow(Sid: string, actions: Actions, Resource: readonly string[]
   return { Sid, Effect: "Allow", Action: actionNames(actions), Resource, ...(Condition === undefined ? {} : { Condition }) };
 }
 
+/** Statement of a bucket's policy that refuses every call without TLS. */
+export function httpsOnly(bucketArn: string): Statement {
+  return {
+    Sid: "HttpsOnly",
+    Effect: "Deny",
+    Principal: "*",
+    Action: ["s3:*"],
+    Resource: [bucketArn, `${bucketArn}/*`],
+    Condition: { Bool: { "aws:SecureTransport": "false" } },
+  };
+}
+
 export interface PolicyDocument {
   readonly Version: "2012-10-17";
   readonly Statement: readonly Statement[];

@@ -6,7 +6,7 @@ import { BucketServerSideEncryptionConfiguration } from "@pulumi/aws/s3/bucketSe
 import { BucketVersioning } from "@pulumi/aws/s3/bucketVersioning.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import { policy } from "./policyDocument.ts";
+import { httpsOnly, policy } from "./policyDocument.ts";
 
 interface PrivateBucketOptions {
   /** Whether destroying the stack also removes what is in it. */
@@ -30,21 +30,7 @@ export function privateBucket(name: string, { forceDestroy, protect = false }: P
   );
   new BucketPolicy(
     `${name}-https`,
-    {
-      bucket: bucket.id,
-      policy: bucket.arn.apply((arn) =>
-        JSON.stringify(
-          policy({
-            Sid: "HttpsOnly",
-            Effect: "Deny",
-            Principal: "*",
-            Action: ["s3:*"],
-            Resource: [arn, `${arn}/*`],
-            Condition: { Bool: { "aws:SecureTransport": "false" } },
-          }),
-        ),
-      ),
-    },
+    { bucket: bucket.id, policy: bucket.arn.apply((arn) => JSON.stringify(policy(httpsOnly(arn)))) },
     // S3 refuses concurrent changes of a bucket's access.
     { parent, dependsOn: [block] },
   );

@@ -25,7 +25,7 @@ import {
   tokenFacts,
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
-import { allow, type PolicyDocument, policy } from "./policyDocument.ts";
+import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
 
 interface IssuerArgs {
   readonly spec: Pick<ClusterSpec, "environment">;
@@ -109,14 +109,7 @@ function issuerPolicy(bucketArn: string): PolicyDocument {
       Action: ["s3:GetObject"],
       Resource: [`${bucketArn}/${discoveryPath}`, `${bucketArn}/${keySetPath}`],
     },
-    {
-      Sid: "HttpsOnly",
-      Effect: "Deny",
-      Principal: "*",
-      Action: ["s3:*"],
-      Resource: [bucketArn, `${bucketArn}/*`],
-      Condition: { Bool: { "aws:SecureTransport": "false" } },
-    },
+    httpsOnly(bucketArn),
   );
 }
 
