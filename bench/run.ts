@@ -19,7 +19,9 @@ function median(values: readonly number[]): number {
 /** Medians of one config in separate processes. */
 function measure(config: Readonly<Record<string, string>>): Figures {
   const all = Array.from({ length: runs + 1 }, () =>
-    figures.parse(JSON.parse(execFileSync(process.execPath, [once, JSON.stringify(config)], { cwd: root, encoding: "utf8" }))),
+    figures.parse(
+      JSON.parse(execFileSync(process.execPath, [once, JSON.stringify(config)], { cwd: root, encoding: "utf8" })),
+    ),
   ).slice(1);
   const of = (name: keyof Figures) => median(all.map((run) => run[name]));
   return { plan: of("plan"), wall: of("wall"), cpu: of("cpu"), resources: of("resources") };
@@ -28,13 +30,19 @@ function measure(config: Readonly<Record<string, string>>): Figures {
 /** aws-dev with so many pools, two thirds of them Windows. */
 function withPools(count: number): Readonly<Record<string, string>> {
   const systems = ["linux", "windows-2022", "windows-2025"];
-  const pools = Array.from({ length: count }, (_, index) => ({ name: `p${index}`, os: systems[index % systems.length], count: 2 }));
+  const pools = Array.from({ length: count }, (_, index) => ({
+    name: `p${index}`,
+    os: systems[index % systems.length],
+    count: 2,
+  }));
   return { ...readStackFile("aws-dev", stacksFolder), "fenestra:pools": JSON.stringify(pools) };
 }
 
 const seconds = (milliseconds: number) => `${(milliseconds / 1000).toFixed(2)} s`.padStart(8);
 const row = (name: string, { plan, wall, cpu, resources }: Figures) =>
-  console.log(`${name.padEnd(22)}${seconds(plan)}  ${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`);
+  console.log(
+    `${name.padEnd(22)}${seconds(plan)}  ${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`,
+  );
 
 const load = loadavg().map((value) => value.toFixed(1));
 console.log(`Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`);
@@ -49,12 +57,18 @@ const curve = [1, 10, 20, 40].map((count) => {
 });
 const [first, , , last] = curve;
 if (first !== undefined && last !== undefined)
-  console.log(`each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`);
+  console.log(
+    `each pool more: ${((last.result.cpu - first.result.cpu) / (last.count - first.count)).toFixed(0)} ms of processor time`,
+  );
 
 const rehearsals = Number(process.env.REHEARSALS ?? 1);
 for (let run = 0; run < rehearsals; run++) {
   const begun = performance.now();
-  const { status } = spawnSync(fileURLToPath(new URL("../cli/fenestra", import.meta.url)), ["rehearse", "--stack", "aws-dev"]);
+  const { status } = spawnSync(fileURLToPath(new URL("../cli/fenestra", import.meta.url)), [
+    "rehearse",
+    "--stack",
+    "aws-dev",
+  ]);
   console.log(`rehearsal of aws-dev, programs built: ${seconds(performance.now() - begun)}, exit code ${status}`);
 }
 
@@ -63,7 +77,10 @@ const flood = spawnSync(
   ["tests/nodeController/flood.night.test.ts"],
   { cwd: root, encoding: "utf8" },
 );
-console.log(/\d+ requests in .*/.exec(flood.stdout)?.[0] ?? `the flood of requests for certificates fails: ${flood.stdout.slice(-1000)}`);
+console.log(
+  /\d+ requests in .*/.exec(flood.stdout)?.[0] ??
+    `the flood of requests for certificates fails: ${flood.stdout.slice(-1000)}`,
+);
 
 // Only when asked, since it takes half an hour: what `make test` and `.ci/run` run, with the programs at hand.
 if (process.env.TESTS === "1")
@@ -72,6 +89,10 @@ if (process.env.TESTS === "1")
     [".ci/run", "fast", "slow"],
   ]) {
     const begun = performance.now();
-    const { stdout } = spawnSync(process.execPath, ["tests/run.ts", ...tiers], { cwd: root, encoding: "utf8", maxBuffer: 2 ** 28 });
+    const { stdout } = spawnSync(process.execPath, ["tests/run.ts", ...tiers], {
+      cwd: root,
+      encoding: "utf8",
+      maxBuffer: 2 ** 28,
+    });
     console.log(`${command}: ${seconds(performance.now() - begun)}, ${stdout.trimEnd().split("\n").at(-1)}`);
   }

@@ -84,7 +84,10 @@ function sorted(value: unknown): unknown {
 
 /** Checks in a fixed order, each of which needs all before it: what one leaves behind is where the next begins. */
 export function inOrder<Context>(checks: readonly Check<Context>[]): readonly Check<Context>[] {
-  return checks.map((check, index) => ({ ...check, needs: [...(check.needs ?? []), ...checks.slice(0, index).map(({ id }) => id)] }));
+  return checks.map((check, index) => ({
+    ...check,
+    needs: [...(check.needs ?? []), ...checks.slice(0, index).map(({ id }) => id)],
+  }));
 }
 
 /** The same checks, each of which may take that long, in milliseconds. */
@@ -93,6 +96,9 @@ export function within<Context>(limitMs: number, checks: readonly Check<Context>
 }
 
 /** The same checks, each of which needs these as well. */
-export function needing<Context>(needs: readonly string[], checks: readonly Check<Context>[]): readonly Check<Context>[] {
+export function needing<Context>(
+  needs: readonly string[],
+  checks: readonly Check<Context>[],
+): readonly Check<Context>[] {
   return checks.map((check) => ({ ...check, needs: [...(check.needs ?? []), ...needs] }));
 }

@@ -8,10 +8,20 @@ export const windowsBuildLabel = "node.kubernetes.io/windows-build";
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
 /** Builds of Windows Server by year, as Microsoft numbers them. */
-export const windowsBuilds: Readonly<Record<string, string>> = { "2019": "10.0.17763", "2022": "10.0.20348", "2025": "10.0.26100" };
+export const windowsBuilds: Readonly<Record<string, string>> = {
+  "2019": "10.0.17763",
+  "2022": "10.0.20348",
+  "2025": "10.0.26100",
+};
 
 /** Defaults of kubeadm, etcd (IANA), the kubelet and the exporters (prometheus/prometheus wiki, "Default port allocations"). */
-export const ports = { api: 6443, etcdClient: 2379, kubelet: 10250, linuxExporter: 9100, windowsExporter: 9182 } as const;
+export const ports = {
+  api: 6443,
+  etcdClient: 2379,
+  kubelet: 10250,
+  linuxExporter: 9100,
+  windowsExporter: 9182,
+} as const;
 
 /** Tag of CoreDNS by Kubernetes minor (kubernetes: cmd/kubeadm/app/constants, CoreDNSVersion). */
 const coreDnsTags: Readonly<Record<number, string>> = { 35: "v1.13.1", 36: "v1.14.2", 37: "v1.14.6" };
@@ -46,7 +56,10 @@ export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADT
  */
 export const sampleAccount = { namespace: "fenestra-samples", name: "object-reader" } as const;
 export const exporterNamespace = "fenestra-monitoring";
-export const allowingLabels = { hostProcess: "fenestra.dev/host-process", controlPlane: "fenestra.dev/control-plane" } as const;
+export const allowingLabels = {
+  hostProcess: "fenestra.dev/host-process",
+  controlPlane: "fenestra.dev/control-plane",
+} as const;
 export const lateSnapshotHours = 9;
 /** Port of a worker that is open while its node is Ready. */
 export const healthPort = 10261;

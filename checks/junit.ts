@@ -23,7 +23,11 @@ export function xmlText(text: string): string {
 }
 
 /** The lines of an element. Text is escaped before, so that no line break of a value is among them. */
-function element(name: string, attributes: Readonly<Record<string, string | number>>, content: readonly string[]): readonly string[] {
+function element(
+  name: string,
+  attributes: Readonly<Record<string, string | number>>,
+  content: readonly string[],
+): readonly string[] {
   const opening = [name, ...Object.entries(attributes).map(([key, value]) => `${key}="${xmlText(String(value))}"`)];
   return content.length === 0
     ? [`<${opening.join(" ")}/>`]

@@ -34,6 +34,8 @@ export async function until<T>(what: string, options: UntilOptions, attempt: () 
       isFinal: (error) => error instanceof CheckFailure,
     });
   } catch (error) {
-    throw error instanceof GaveUp ? new CheckFailure(`gave up waiting for ${what}: ${error.message}`, options.lookAt) : error;
+    throw error instanceof GaveUp
+      ? new CheckFailure(`gave up waiting for ${what}: ${error.message}`, options.lookAt)
+      : error;
   }
 }

@@ -52,8 +52,8 @@ export function resultLines(result: CheckResult, position: Position, paint: Pain
 export function recapLines(results: readonly CheckResult[], paint: Paint = plain): readonly string[] {
   const failed = results.filter(({ outcome }) => outcome === "failed");
   if (failed.length === 0) return [];
-  return ["failed:", ...failed.map(({ id, reason = "" }) => harmless(`  [${id}] ${reason.split("\n")[0]}`))].map((line) =>
-    paint("red", line),
+  return ["failed:", ...failed.map(({ id, reason = "" }) => harmless(`  [${id}] ${reason.split("\n")[0]}`))].map(
+    (line) => paint("red", line),
   );
 }
 

@@ -103,5 +103,8 @@ async function overdue(signal: AbortSignal, limitMs: number, { interrupted }: Ru
   });
   // A check that waits by its signal gives a better reason than this one.
   await sleep(graceMs, undefined, { ref: false });
-  return { outcome: "failed", reason: interrupted?.aborted === true ? "interrupted" : `not finished after ${limitMs / 1000} s` };
+  return {
+    outcome: "failed",
+    reason: interrupted?.aborted === true ? "interrupted" : `not finished after ${limitMs / 1000} s`,
+  };
 }

@@ -3,7 +3,15 @@ import * as pulumi from "@pulumi/pulumi";
 import { privateBucket } from "../components/aws/snapshots.ts";
 import { audience, policies, type StackScope, trustPolicy } from "./awsPolicies.ts";
 import type { CiSpec, CiStack } from "./config.ts";
-import { type CiOutputs, environmentName, issuer, type Purpose, purposes, subject, type Variables } from "./environments.ts";
+import {
+  type CiOutputs,
+  environmentName,
+  issuer,
+  type Purpose,
+  purposes,
+  subject,
+  type Variables,
+} from "./environments.ts";
 
 /** Longest session of an update, in seconds: the workflow asks for as much, since it can renew none, and its time limit is shorter. */
 export const deploySeconds = 21_600;
@@ -101,7 +109,9 @@ class AwsStack extends pulumi.ComponentResource {
     );
     // The keys are the same for every scope; only the documents depend on it.
     for (const part of partsOf(purpose)) {
-      const document = scope.apply((known) => JSON.stringify(new Map(Object.entries(policies[purpose](known))).get(part)));
+      const document = scope.apply((known) =>
+        JSON.stringify(new Map(Object.entries(policies[purpose](known))).get(part)),
+      );
       const policy = new aws.iam.Policy(`${name}-${part}`, { policy: document }, { parent: this });
       new aws.iam.RolePolicyAttachment(`${name}-${part}`, { role: role.name, policyArn: policy.arn }, { parent: this });
     }
@@ -111,6 +121,14 @@ class AwsStack extends pulumi.ComponentResource {
 
 /** Names of the policies of a role: no resource's existence may hang on an output. */
 function partsOf(purpose: Purpose): readonly string[] {
-  const nothing = { permissionsBoundary: undefined, record: undefined, pods: undefined, network: undefined, diskKeys: [] };
-  return Object.keys(policies[purpose]({ ...nothing, cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }));
+  const nothing = {
+    permissionsBoundary: undefined,
+    record: undefined,
+    pods: undefined,
+    network: undefined,
+    diskKeys: [],
+  };
+  return Object.keys(
+    policies[purpose]({ ...nothing, cluster: "", region: "", accountId: "", rolePath: "/", bucketArn: "", keyArn: "" }),
+  );
 }

@@ -18,7 +18,9 @@ export interface StackScope extends Omit<CiStack, "stack"> {
 function ownNames({ cluster, region, accountId, rolePath, record, pods }: StackScope) {
   const all = `arn:${partition(region)}`;
   return {
-    identities: ["role", "instance-profile", "policy"].map((kind) => `${all}:iam::${accountId}:${kind}${rolePath}${cluster}-*`),
+    identities: ["role", "instance-profile", "policy"].map(
+      (kind) => `${all}:iam::${accountId}:${kind}${rolePath}${cluster}-*`,
+    ),
     policies: `${all}:iam::${accountId}:policy${rolePath}${cluster}-*`,
     roles: `${all}:iam::${accountId}:role${rolePath}${cluster}-*`,
     serviceRoles: `${all}:iam::${accountId}:role/aws-service-role/*`,
@@ -65,7 +67,9 @@ function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
 /** What the provider reads of a VPC and of subnets (internal/service/ec2: vpc_.go, vpc_subnet.go). These calls know no rights on single ones. */
 const lookAtNetwork: Statement = allow(
   "LookAtNetwork",
-  { ec2: "DescribeNetworkAcls DescribeRouteTables DescribeSecurityGroups DescribeSubnets DescribeVpcAttribute DescribeVpcs" },
+  {
+    ec2: "DescribeNetworkAcls DescribeRouteTables DescribeSecurityGroups DescribeSubnets DescribeVpcAttribute DescribeVpcs",
+  },
   ["*"],
 );
 
@@ -109,7 +113,9 @@ function look(scope: StackScope): readonly Statement[] {
     allow("LookAtBuckets", { s3: "GetBucket* Get*Configuration ListBucket ListTagsForResource" }, [own.buckets]),
     // Tags are read after each object (terraform-provider-aws, internal/provider/sdkv2/tags_interceptor.go).
     allow("LookAtObjects", { s3: "GetObject GetObjectTagging" }, own.objects),
-    ...(scope.record === undefined ? [] : [allow("LookAtRecord", { route53: "GetHostedZone ListResourceRecordSets" }, [own.zone])]),
+    ...(scope.record === undefined
+      ? []
+      : [allow("LookAtRecord", { route53: "GetHostedZone ListResourceRecordSets" }, [own.zone])]),
     ...(scope.pods === undefined ? [] : [allow("LookAtIssuer", { iam: "GetOpenIDConnectProvider" }, [own.issuer])]),
   ];
 }
@@ -119,8 +125,12 @@ function change(scope: StackScope): readonly Statement[] {
   const { cluster, region } = scope;
   const own = ownNames(scope);
   const bound =
-    scope.permissionsBoundary === undefined ? undefined : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
-  const ownPolicies = { ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] } };
+    scope.permissionsBoundary === undefined
+      ? undefined
+      : { StringEquals: { "iam:PermissionsBoundary": scope.permissionsBoundary } };
+  const ownPolicies = {
+    ArnLike: { "iam:PolicyARN": scope.pods === undefined ? own.policies : [own.policies, ...scope.pods.rights] },
+  };
   return [
     allow("MachinesAndNetwork", { autoscaling: "*", ec2: "*", elasticloadbalancing: "*" }, ["*"], {
       StringEquals: { "aws:RequestedRegion": region },
@@ -137,7 +147,9 @@ function change(scope: StackScope): readonly Statement[] {
     ),
     allow(
       "Logs",
-      { logs: `CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream PutRetentionPolicy TagResource UntagResource` },
+      {
+        logs: `CreateLogGroup CreateLogStream DeleteLogGroup DeleteLogStream PutRetentionPolicy TagResource UntagResource`,
+      },
       own.logs,
     ),
     // Only bound roles, where the stack file has a boundary: it bounds what a run makes, too.
@@ -151,9 +163,13 @@ function change(scope: StackScope): readonly Statement[] {
           // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its policies say.
           allow("BoundRoles", { iam: "PutRolePermissionsBoundary" }, [own.roles], bound),
         ]),
-    allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], { StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" } }),
+    allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], {
+      StringEquals: { "iam:PassedToService": "ec2.amazonaws.com" },
+    }),
     allow("ServiceRoles", { iam: "CreateServiceLinkedRole" }, [own.serviceRoles], {
-      StringEquals: { "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"] },
+      StringEquals: {
+        "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
+      },
     }),
     // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
     // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.
@@ -164,7 +180,10 @@ function change(scope: StackScope): readonly Statement[] {
       [
         [
           "Clusters",
-          { Null: { "aws:ResourceTag/fenestra:cluster": "false" }, StringNotEquals: { "aws:ResourceTag/fenestra:cluster": cluster } },
+          {
+            Null: { "aws:ResourceTag/fenestra:cluster": "false" },
+            StringNotEquals: { "aws:ResourceTag/fenestra:cluster": cluster },
+          },
         ],
         ["States", { StringEquals: { "aws:ResourceTag/fenestra:purpose": "ci" } }],
         ["Named", { "ForAnyValue:StringNotEquals": { "kms:ResourceAliases": `alias/fenestra-${cluster}` } }],
@@ -190,13 +209,21 @@ function change(scope: StackScope): readonly Statement[] {
     ),
     // The same calls ask for a right on the alias too, which has no tag.
     allow("Aliases", { kms: "CreateAlias DeleteAlias UpdateAlias" }, [own.alias]),
-    allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [own.parameters]),
+    allow("Parameters", { ssm: "AddTagsToResource DeleteParameter PutParameter RemoveTagsFromResource" }, [
+      own.parameters,
+    ]),
     ...(scope.diskKeys.length === 0
       ? []
       : [
           // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's policy names.
-          allow("DiskKeys", { kms: "Decrypt DescribeKey GenerateDataKeyWithoutPlaintext ReEncryptFrom" }, scope.diskKeys),
-          allow("GrantDiskKeys", { kms: "CreateGrant" }, scope.diskKeys, { Bool: { "kms:GrantIsForAWSResource": "true" } }),
+          allow(
+            "DiskKeys",
+            { kms: "Decrypt DescribeKey GenerateDataKeyWithoutPlaintext ReEncryptFrom" },
+            scope.diskKeys,
+          ),
+          allow("GrantDiskKeys", { kms: "CreateGrant" }, scope.diskKeys, {
+            Bool: { "kms:GrantIsForAWSResource": "true" },
+          }),
         ]),
     allow("FindImages", { ssm: "GetParameters" }, [own.images]),
     allow("Buckets", { s3: "*" }, [own.buckets, `${own.buckets}/*`]),
@@ -205,7 +232,9 @@ function change(scope: StackScope): readonly Statement[] {
       : [
           allow(
             "Issuer",
-            { iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider` },
+            {
+              iam: `CreateOpenIDConnectProvider DeleteOpenIDConnectProvider TagOpenIDConnectProvider UntagOpenIDConnectProvider`,
+            },
             [own.issuer],
           ),
         ]),
@@ -232,7 +261,9 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
  */
 export const policies = {
   /** Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview needs. */
-  preview: (scope: StackScope) => ({ preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])) }),
+  preview: (scope: StackScope) => ({
+    preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
+  }),
   /** As the preview, and looking at what the stack has made: `pulumi refresh --preview-only`. */
   drift: (scope: StackScope) => ({ drift: policy(...readState(scope), ...look(scope)) }),
   deploy: (scope: StackScope) => ({

@@ -7,7 +7,14 @@ import * as storage from "@pulumi/azure-native/storage/index.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import { controllerActions } from "../components/azure/existingNetwork.ts";
-import { type CiRole, ciRoles, federatedCredential, type RoleScope, requireControllerRoles, rolesOf } from "./azureRoles.ts";
+import {
+  type CiRole,
+  ciRoles,
+  federatedCredential,
+  type RoleScope,
+  requireControllerRoles,
+  rolesOf,
+} from "./azureRoles.ts";
 import type { CiSpec, CiStack } from "./config.ts";
 import { type CiOutputs, environmentName, purposes, type Repository, subject, type Variables } from "./environments.ts";
 
@@ -28,7 +35,10 @@ interface Shared {
 /** What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and identities. */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
   requireControllerRoles(stacks);
-  const provider = new azure.Provider("fenestra-ci", { location, ...(accountId === undefined ? {} : { subscriptionId: accountId }) });
+  const provider = new azure.Provider("fenestra-ci", {
+    location,
+    ...(accountId === undefined ? {} : { subscriptionId: accountId }),
+  });
   const opts = { provider };
   const group = new resources.ResourceGroup(
     "fenestra-state",
@@ -62,7 +72,11 @@ interface Place {
   readonly location: string;
 }
 
-function stateAccount(place: Place, suffix: pulumi.Output<string>, opts: pulumi.CustomResourceOptions): storage.StorageAccount {
+function stateAccount(
+  place: Place,
+  suffix: pulumi.Output<string>,
+  opts: pulumi.CustomResourceOptions,
+): storage.StorageAccount {
   const account = new storage.StorageAccount(
     "fenestra-state-account",
     {

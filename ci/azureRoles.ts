@@ -46,7 +46,8 @@ export function rolesOf(purpose: Purpose, { pods, network }: Pick<CiStack, "pods
       ...(network === undefined ? [] : [{ role: "reader", on: "network" } as const]),
       ...(network?.resourceGroup === undefined ? [] : [{ role: "reader", on: "group" } as const]),
     ];
-  if (purpose === "drift") return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
+  if (purpose === "drift")
+    return [{ role: "storageBlobDataReader", on: "state" }, key, { role: "reader", on: "subscription" }];
   const given = [...(pods?.rights ?? []), network?.controllerRole].filter((id) => id !== undefined);
   return [
     { role: "storageBlobDataContributor", on: "state" },

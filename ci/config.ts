@@ -94,7 +94,10 @@ const prefix = "fenestra-ci:";
  * @param root folder of the project. Default: that of this program
  * @throws CiConfigError with all mistakes; ConfigError for one in a stack file
  */
-export function loadCiConfig(config: Readonly<Record<string, string>>, root = fileURLToPath(new URL(".", import.meta.url))): CiSpec {
+export function loadCiConfig(
+  config: Readonly<Record<string, string>>,
+  root = fileURLToPath(new URL(".", import.meta.url)),
+): CiSpec {
   const own = Object.entries(config).filter(([key]) => key.startsWith(prefix));
   const values = own.map(([key, text]): [string, unknown] => {
     const name = key.slice(prefix.length);
@@ -102,7 +105,8 @@ export function loadCiConfig(config: Readonly<Record<string, string>>, root = fi
     return [name, structured.includes(name) ? (fromJson(text) ?? text) : text];
   });
   const result = schema.safeParse(Object.fromEntries(values));
-  if (!result.success) throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
+  if (!result.success)
+    throw new CiConfigError(result.error.issues.map(({ path, message }) => `${prefix}${path.join(".")}: ${message}`));
   const { repository: name, repositoryIds: ids, stacks, stackDir, oidcProviderArn } = result.data;
   const folder = pathToFileURL(`${path.resolve(root, "..", stackDir)}/`);
   process.env[artifactsVariable] = fileURLToPath(new URL(moreArtifacts, folder));
@@ -130,7 +134,10 @@ export function loadCiConfig(config: Readonly<Record<string, string>>, root = fi
 }
 
 /** What the rights of a stack hang on. */
-export function ciStackOf(stack: string, { name: cluster, iam, access, network: { existing }, controlPlane }: StackConfig): CiStack {
+export function ciStackOf(
+  stack: string,
+  { name: cluster, iam, access, network: { existing }, controlPlane }: StackConfig,
+): CiStack {
   const keys = [controlPlane.osDisk?.encryptionKey, controlPlane.etcdDisk?.encryptionKey];
   return {
     stack,
@@ -139,7 +146,11 @@ export function ciStackOf(stack: string, { name: cluster, iam, access, network: 
     permissionsBoundary: iam.permissionsBoundary,
     record: access.dns?.zone === undefined ? undefined : { zone: access.dns.zone, name: access.dns.name },
     pods: grantsOf(access),
-    network: existing && { id: existing.id, resourceGroup: existing.resourceGroup, controllerRole: existing.controllerRole },
+    network: existing && {
+      id: existing.id,
+      resourceGroup: existing.resourceGroup,
+      controllerRole: existing.controllerRole,
+    },
     diskKeys: [...new Set(keys)].flatMap((key) => key ?? []).sort(),
   };
 }
@@ -156,5 +167,7 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
  * prefixes of names, and such a cluster's identity would own the identities of the workflows or the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
-  return clusters.filter((name) => `${name}-`.startsWith("fenestra-") || clusters.some((other) => other.startsWith(`${name}-`)));
+  return clusters.filter(
+    (name) => `${name}-`.startsWith("fenestra-") || clusters.some((other) => other.startsWith(`${name}-`)),
+  );
 }

@@ -46,10 +46,12 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
     throw new UsageError(`--fail-on ${values["fail-on"]} is not known; allowed: ${lostData}`);
   const compared = await compareSince(values.since, values.install, values["stack-dir"]);
   const text = changesJson(compared.map(({ change }) => change));
-  if (values.out !== undefined) writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
+  if (values.out !== undefined)
+    writePlan(values.out, [{ path: changesFile, content: text }, ...compared.flatMap(files)]);
   out(values.json ? text : compared.map(line).join(""));
   return compared.some(
-    ({ change, plan }) => change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
+    ({ change, plan }) =>
+      change.status === "failed" || (change.overview?.refused ?? 0) > 0 || reaches(plan?.findings ?? [], "error"),
   )
     ? exitCodes.findings
     : values["fail-on"] !== undefined && compared.some(({ change }) => (change.overview?.lost ?? 0) > 0)
@@ -57,16 +59,26 @@ async function changes(args: readonly string[], { out }: Terminal): Promise<Exit
       : exitCodes.fine;
 }
 
-async function compareSince(ref: string, install: boolean, stackDir: string | undefined): Promise<readonly ComparedStack[]> {
+async function compareSince(
+  ref: string,
+  install: boolean,
+  stackDir: string | undefined,
+): Promise<readonly ComparedStack[]> {
   const project = findProject();
   const folder = stacksOf({ stacks: stackDir === undefined ? project.stacks : path.resolve(stackDir) });
-  const base = openCheckout(ref, { repository: project.root, option: "--since", stackDir, ...(install ? { install: npmCi } : {}) });
+  const base = openCheckout(ref, {
+    repository: project.root,
+    option: "--since",
+    stackDir,
+    ...(install ? { install: npmCi } : {}),
+  });
   try {
     return await compareStacks(
       { stacks: base.stacks, plan: async (stack) => base.plan(stack) },
       {
         stacks: stackNames(folder),
-        plan: async (stack, account) => makePlan({ stack, config: readStackFile(stack, folder), entry: programEntry, account }),
+        plan: async (stack, account) =>
+          makePlan({ stack, config: readStackFile(stack, folder), entry: programEntry, account }),
       },
     );
   } finally {

@@ -43,17 +43,26 @@ export function workflowDeployer(purpose: Purpose, stack: string, config: Config
     const refused = resource.type.startsWith("azure-native:")
       ? azureActions(resource, operation).find((request) => !mayOnAzure(request))
       : awsCalls(program, place, resource, operation).find((call) => !allows(documents, call));
-    if (refused !== undefined) throw new Error(`AccessDenied: ${purpose} may not ${refused.action} on ${refused.resource}`);
+    if (refused !== undefined)
+      throw new Error(`AccessDenied: ${purpose} may not ${refused.action} on ${refused.resource}`);
   };
 }
 
-function azureRights(purpose: Purpose, { accountId, network, pods }: StackScope): (request: DeployerRequest) => boolean {
+function azureRights(
+  purpose: Purpose,
+  { accountId, network, pods }: StackScope,
+): (request: DeployerRequest) => boolean {
   const subscription = `/subscriptions/${accountId}`;
-  const scopes = { subscription, network: network?.id, group: `${subscription}/resourceGroups/${network?.resourceGroup}` };
+  const scopes = {
+    subscription,
+    network: network?.id,
+    group: `${subscription}/resourceGroups/${network?.resourceGroup}`,
+  };
   const held = rolesOf(purpose, { pods, network }).flatMap(({ role, on, condition }) => {
     if (on === "state" || on === "key") return [];
     const [rights, scope] = [builtInRoles[ciRoles[role]], scopes[on]];
-    if (rights === undefined || scope === undefined) throw new Error(`the rights of ${role} on the ${on} are not known`);
+    if (rights === undefined || scope === undefined)
+      throw new Error(`the rights of ${role} on the ${on} are not known`);
     return [{ scope, rights, condition }];
   });
   return (request) => {

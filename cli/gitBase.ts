@@ -77,11 +77,13 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
     const project = path.join(tree, path.relative(top, realpathSync(repository)));
     // A version without a project file is a program alone.
     const then = readProjectFile(project) ?? { program: project, stacks: path.join(project, "stacks") };
-    if (!existsSync(path.join(then.program, "package-lock.json"))) addPinned(tree, then.program, commit, named, { repository, program });
+    if (!existsSync(path.join(then.program, "package-lock.json")))
+      addPinned(tree, then.program, commit, named, { repository, program });
     const inside = stackDir === undefined ? then.stacks : path.resolve(stackDir);
     const folderOfStacks = isInside(top, inside) ? path.join(tree, path.relative(top, inside)) : inside;
     const stackArgs = folderOfStacks === path.join(then.program, "stacks") ? [] : ["--stack-dir", folderOfStacks];
-    if (hasSamePackages(then.program, program)) symlinkSync(path.join(program, "node_modules"), path.join(then.program, "node_modules"));
+    if (hasSamePackages(then.program, program))
+      symlinkSync(path.join(program, "node_modules"), path.join(then.program, "node_modules"));
     else if (install !== undefined) install(then.program);
     else
       throw new UsageError(
@@ -92,7 +94,8 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
       program: then.program,
       stacks: known ?? [],
       plan: (stack) => {
-        if (known?.includes(stack) === false) throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
+        if (known?.includes(stack) === false)
+          throw new UsageError(`${named}: that version has no stack ${stack}, so all of it is new`);
         return runPlan(then.program, project, named, stack, stackArgs);
       },
       close,
@@ -170,7 +173,11 @@ function runPlan(program: string, project: string, named: string, stack: string,
 
 /** Standard output of git in a folder. Throws when it fails. */
 export function git(repository: string, args: readonly string[]): string {
-  return execFileSync("git", ["-C", repository, ...args], { encoding: "utf8", maxBuffer: 2 ** 28, stdio: ["ignore", "pipe", "pipe"] });
+  return execFileSync("git", ["-C", repository, ...args], {
+    encoding: "utf8",
+    maxBuffer: 2 ** 28,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
 }
 
 /**
@@ -180,7 +187,10 @@ export function git(repository: string, args: readonly string[]): string {
  */
 export function npmCi(folder: string): void {
   try {
-    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
+    execFileSync("npm", ["ci", "--no-audit", "--no-fund", "--loglevel=error"], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "pipe"],
+    });
   } catch (error) {
     const [line] = String(error instanceof Error ? (Reflect.get(error, "stderr") ?? error.message) : error).split("\n");
     throw new UsageError(`npm ci failed in ${folder}: ${line}`);

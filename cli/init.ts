@@ -73,12 +73,18 @@ export const command: Command = {
  *
  * @param url where the program comes from, for a clone
  */
-async function makeRepository(url: string | undefined, workflows: string | undefined, { out, err }: Terminal): Promise<ExitCode> {
+async function makeRepository(
+  url: string | undefined,
+  workflows: string | undefined,
+  { out, err }: Terminal,
+): Promise<ExitCode> {
   const top = git(programFolder, ["rev-parse", "--show-superproject-working-tree"]).trim();
   const say = (lines: readonly string[]) => out(lines.map((line) => `${line}\n`).join(""));
   if (url === undefined) {
     if (top === "")
-      throw new UsageError("--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra");
+      throw new UsageError(
+        "--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra",
+      );
     const folder = path.relative(top, programFolder);
     say(writeFiles(top, repositoryFiles(folder, programFolder, pinnedIn(programFolder, workflows))));
     err(
@@ -87,7 +93,9 @@ async function makeRepository(url: string | undefined, workflows: string | undef
   } else {
     if (top !== "") throw new UsageError("--from-clone is for a clone, and this is a submodule; allowed: --repository");
     say(fromClone(programFolder, url, "fenestra", workflows));
-    err('Next: git commit, then fenestra/cli/fenestra changes --since HEAD^1, which must say "no change" of each stack\n');
+    err(
+      'Next: git commit, then fenestra/cli/fenestra changes --since HEAD^1, which must say "no change" of each stack\n',
+    );
   }
   return exitCodes.fine;
 }
@@ -97,7 +105,13 @@ async function makeRepository(url: string | undefined, workflows: string | undef
  *
  * @throws UsageError when something needed is missing or the file exists; ConfigError when a value is not allowed.
  */
-export async function init(given: Given, print: boolean, { out, err, ask }: Terminal, folder: URL, program?: string): Promise<ExitCode> {
+export async function init(
+  given: Given,
+  print: boolean,
+  { out, err, ask }: Terminal,
+  folder: URL,
+  program?: string,
+): Promise<ExitCode> {
   const { stack, file: wanted } = await answers(given, ask);
   const file = new URL(`Pulumi.${stack}.yaml`, folder);
   const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
@@ -108,7 +122,9 @@ export async function init(given: Given, print: boolean, { out, err, ask }: Term
   else {
     withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));
     out(`${name} is written.\n`);
-    err(`Next: fenestra plan --stack ${stack}, then fenestra rehearse --stack ${stack}, then pulumi stack init ${stack}\n`);
+    err(
+      `Next: fenestra plan --stack ${stack}, then fenestra rehearse --stack ${stack}, then pulumi stack init ${stack}\n`,
+    );
   }
   return exitCodes.fine;
 }

@@ -9,7 +9,9 @@ import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } fro
 import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 
 /** Commands by name, with what they do. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
-const commands: Readonly<Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>> = {
+const commands: Readonly<
+  Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
+> = {
   init: ["Write a stack file for a new environment, or a repository for all of them", () => import("./init.ts")],
   update: ["Take another release of Fenestra into a repository of your own", () => import("./update.ts")],
   stacks: ["List the stacks that have a file", () => import("./stacks.ts")],
@@ -60,7 +62,9 @@ export async function main(args: readonly string[], terminal: Terminal): Promise
     if (load === undefined) {
       const names = Object.keys(commands);
       const remedy = didYouMean(name, names);
-      throw new UsageError(`there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`);
+      throw new UsageError(
+        `there is no command ${name}; allowed: ${names.join(", ")}${remedy === undefined ? "" : `; ${remedy}`}`,
+      );
     }
     terminal.prepare?.();
     const { command } = await load();

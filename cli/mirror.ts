@@ -26,7 +26,10 @@ async function mirror(args: readonly string[], { out, err }: Terminal): Promise<
     args: [...args],
     options: { ...stackOptions, list: { type: "boolean", default: false }, json: { type: "boolean", default: false } },
   });
-  const { stack, config } = readStack("mirror needs --list and --stack NAME", values.list ? values : { ...values, stack: undefined });
+  const { stack, config } = readStack(
+    "mirror needs --list and --stack NAME",
+    values.list ? values : { ...values, stack: undefined },
+  );
   const spec = clusterSpec(loadConfig(config));
   const list = mirrorList(await makePlan({ stack, config, entry: programEntry }), spec);
   out(values.json ? `${JSON.stringify(list, null, 2)}\n` : mirrorText(list));

@@ -66,7 +66,10 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
     },
   });
   const { check, only, patches, via } = values;
-  const project = values.root === undefined ? findProject() : { root: values.root, stacks: path.join(values.root, "stacks"), own: true };
+  const project =
+    values.root === undefined
+      ? findProject()
+      : { root: values.root, stacks: path.join(values.root, "stacks"), own: true };
   const root = values.root ?? programFolder;
   const [version, ...others] = positionals;
   if (others.length > 0) throw new UsageError(`pin takes one version, not ${positionals.join(" ")}`);
@@ -82,15 +85,23 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
   const asked = release(withNamed(before, named(files), chosen), version?.replace(/^v/, ""));
   if (only !== undefined && !asked.some(chosen))
-    throw new UsageError(`--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`);
+    throw new UsageError(
+      `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
+    );
 
   const publishers = new Publishers(via);
-  const look = check || patches ? await findNewer(asked.filter(chosen), publishers) : { newer: [], failed: [], skipped: [] };
+  const look =
+    check || patches ? await findNewer(asked.filter(chosen), publishers) : { newer: [], failed: [], skipped: [] };
   const taken = patches ? takeable(look.newer, readVersions(files).together) : [];
-  const after = new Map([...files].map(([name, text]) => [name, (name.endsWith(".json") ? newerVersions : newerStack)(text, taken)]));
+  const after = new Map(
+    [...files].map(([name, text]) => [name, (name.endsWith(".json") ? newerVersions : newerStack)(text, taken)]),
+  );
   const moved = withNamed(asked, named(after), ({ name }) => taken.some((each) => each.name === name));
-  const lock = taken.filter(({ name }) => name === kubernetesName).reduce((some, { newest }) => withRelease(some, newest), moved);
-  const isAsked = (artifact: Artifact) => (project.own || !own.includes(artifact)) && (chosen(artifact) || !before.includes(artifact));
+  const lock = taken
+    .filter(({ name }) => name === kubernetesName)
+    .reduce((some, { newest }) => withRelease(some, newest), moved);
+  const isAsked = (artifact: Artifact) =>
+    (project.own || !own.includes(artifact)) && (chosen(artifact) || !before.includes(artifact));
   const results = await pinLock(lock, publishers, values["accept-moved"], isAsked);
 
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
@@ -100,14 +111,17 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
     err("No publisher could be reached. Run this where there is internet, or give a mirror by --via URL.\n");
   for (const { message } of of("moved")) err(`! ${message}\n`);
   for (const { message } of of("unverified")) err(`· ${message}\n`);
-  const counts = (["verified", "recorded", "moved", "different", "failed"] as const).map((outcome) => `${of(outcome).length} ${outcome}`);
+  const counts = (["verified", "recorded", "moved", "different", "failed"] as const).map(
+    (outcome) => `${of(outcome).length} ${outcome}`,
+  );
   out(`${counts.join(", ")}, ${of("unverified").length} without a published digest\n`);
   for (const each of look.newer) {
     const word = check ? "newer" : taken.includes(each) ? "taken" : "left";
     const why = word === "left" ? ": it moves together with another, which has not that release" : "";
     out(`${word}: ${each.name} ${each.version} -> ${each.newest}${why}\n`);
   }
-  if (look.skipped.length > 0) out(`not looked for, since there is no list of patch releases: ${look.skipped.join(", ")}\n`);
+  if (look.skipped.length > 0)
+    out(`not looked for, since there is no list of patch releases: ${look.skipped.join(", ")}\n`);
   if (failed.length > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;
@@ -142,10 +156,9 @@ async function pinLock(
 
 /** What has one reason, such as a host that cannot be reached, is said of the first three and then counted. */
 function shortened(messages: readonly string[]): readonly string[] {
-  return [...Map.groupBy(messages, (message) => message.slice(message.lastIndexOf(": ") + 2))].flatMap(([reason, all]) => [
-    ...all.slice(0, 3),
-    ...(all.length > 3 ? [`... and ${all.length - 3} more: ${reason}`] : []),
-  ]);
+  return [...Map.groupBy(messages, (message) => message.slice(message.lastIndexOf(": ") + 2))].flatMap(
+    ([reason, all]) => [...all.slice(0, 3), ...(all.length > 3 ? [`... and ${all.length - 3} more: ${reason}`] : [])],
+  );
 }
 
 /** `versions.json` and the stack files, by their paths. */
@@ -167,7 +180,9 @@ function readLock(root: string, file: string): readonly Artifact[] {
     return withUserFile(`--root ${root}`, "a checkout of this repository", () => readArtifactLock(file));
   } catch (error) {
     if (!(error instanceof SyntaxError || error instanceof z.ZodError)) throw error;
-    throw new UsageError(`--root ${root}: ${lockPath} is not a lock file of artifacts; allowed: a checkout of this repository`);
+    throw new UsageError(
+      `--root ${root}: ${lockPath} is not a lock file of artifacts; allowed: a checkout of this repository`,
+    );
   }
 }
 

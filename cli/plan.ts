@@ -38,7 +38,8 @@ export const command: Command = {
       return await plan(args, terminal);
     } catch (error) {
       // The program or a payload is broken: the worst of findings, as the error itself says.
-      if (!(error instanceof ProgramError || error instanceof ShapeError || error instanceof UserDataError)) throw error;
+      if (!(error instanceof ProgramError || error instanceof ShapeError || error instanceof UserDataError))
+        throw error;
       terminal.err(`fenestra: ${error.message}\n`);
       return exitCodes.findings;
     }
@@ -94,7 +95,8 @@ function readBase(fileOrRef: string, stack: string, folder: string | undefined):
     : planAtRef(fileOrRef, stack, { stackDir: folder });
   const base = readBasePlan(text);
   if (typeof base === "string") throw new UsageError(`${named}: ${base}`);
-  if (base.stack !== stack) throw new UsageError(`${named}: it is a plan of the stack ${base.stack}; allowed: one of ${stack}`);
+  if (base.stack !== stack)
+    throw new UsageError(`${named}: it is a plan of the stack ${base.stack}; allowed: one of ${stack}`);
   return base;
 }
 
@@ -128,7 +130,8 @@ function seconds(milliseconds: number): string {
 
 function levelOf(text: string): Level {
   const level = levels.find((known) => known === text);
-  if (level === undefined) throw new UsageError(`--fail-on ${text} is not a level; allowed: ${[...levels, lostData].join(", ")}`);
+  if (level === undefined)
+    throw new UsageError(`--fail-on ${text} is not a level; allowed: ${[...levels, lostData].join(", ")}`);
   return level;
 }
 

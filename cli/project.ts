@@ -46,7 +46,8 @@ export function projectOrNone(from = process.cwd()): Project | undefined {
 /** What somebody should know who takes the answers of a command for those about another repository or version. */
 export function projectNotes({ root, own }: Project): readonly string[] {
   const outer = own ? above(path.dirname(programFolder)) : undefined;
-  if (outer !== undefined) return [`these are the stack files of ${programFolder} itself; for those of ${outer.root} run it there`];
+  if (outer !== undefined)
+    return [`these are the stack files of ${programFolder} itself; for those of ${outer.root} run it there`];
   if (own || !isSubmodule()) return [];
   const where = path.relative(root, programFolder);
   const ask = (...args: readonly string[]) =>

@@ -47,7 +47,10 @@ export const command: Command = {
     const { from, ...settings } = parseArguments(args);
     // The process inside the namespaces takes what the one outside has checked out.
     const given = process.env[olderVariable];
-    const older = from === undefined || given !== undefined ? undefined : openCheckout(from, { option: "--update-from", install: npmCi });
+    const older =
+      from === undefined || given !== undefined
+        ? undefined
+        : openCheckout(from, { option: "--update-from", install: npmCi });
     if (older !== undefined) process.env[olderVariable] = older.program;
     const updateFrom = from === undefined ? undefined : (given ?? older?.program);
     try {
@@ -67,7 +70,9 @@ export const command: Command = {
   },
 };
 
-function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updateFrom"> & { readonly from: string | undefined } {
+function parseArguments(
+  args: readonly string[],
+): Omit<RehearsalSettings, "updateFrom"> & { readonly from: string | undefined } {
   const { values } = parseArgs({
     args: [...args],
     options: {
@@ -98,7 +103,8 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
     return breakage;
   });
   if (values["update-from"] !== undefined) {
-    if (values["update-to"] !== undefined) throw new UsageError("--update-from and --update-to are two updates; allowed: one of them");
+    if (values["update-to"] !== undefined)
+      throw new UsageError("--update-from and --update-to are two updates; allowed: one of them");
     requireThree("--update-from", stack.config, engine);
   }
   return {
@@ -118,10 +124,16 @@ function parseArguments(args: readonly string[]): Omit<RehearsalSettings, "updat
   };
 }
 
-function wantedOf(text: string | undefined, config: Readonly<Record<string, string>>, engine: boolean): Wanted | undefined {
+function wantedOf(
+  text: string | undefined,
+  config: Readonly<Record<string, string>>,
+  engine: boolean,
+): Wanted | undefined {
   if (text === undefined) return undefined;
   if (!/^\d+\.\d+(\.\d+)?$/.test(text))
-    throw new UsageError(`--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`);
+    throw new UsageError(
+      `--update-to ${text}: allowed is a minor or a release, such as ${minorOf(defaultRelease)} or ${defaultRelease}`,
+    );
   requireThree("--update-to", config, engine);
   return { minor: minorOf(text), release: minorOf(text) === text ? undefined : text };
 }
@@ -130,5 +142,7 @@ function wantedOf(text: string | undefined, config: Readonly<Record<string, stri
 function requireThree(option: string, config: Readonly<Record<string, string>>, engine: boolean): void {
   const { controlPlane, mirror } = loadConfig(config);
   if (controlPlane.replicas !== 3 || mirror.artifacts !== undefined || engine)
-    throw new UsageError(`${option} needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine`);
+    throw new UsageError(
+      `${option} needs a stack with controlPlane.replicas: 3 and without mirror.artifacts, and no --engine`,
+    );
 }

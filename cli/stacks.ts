@@ -9,7 +9,10 @@ import { type Command, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";
 
 /** Stacks that an update would take, development first, and why the others are none. */
-export function deployableStacks(folder: URL): { readonly names: readonly string[]; readonly leftOut: readonly string[] } {
+export function deployableStacks(folder: URL): {
+  readonly names: readonly string[];
+  readonly leftOut: readonly string[];
+} {
   const rows = stackNames(folder).map((name) => {
     try {
       const spec = clusterSpec(loadConfig(readStackFile(name, folder)));
@@ -30,7 +33,10 @@ export function deployableStacks(folder: URL): { readonly names: readonly string
 
 /** One line per stack of a folder. A file with mistakes is listed as such and does not hide the others. */
 export function stackLines(folder: URL): readonly string[] {
-  const rows = [["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"], ...stackNames(folder).map((name) => row(name, folder))];
+  const rows = [
+    ["STACK", "CLOUD", "REGION", "KUBERNETES", "POOLS"],
+    ...stackNames(folder).map((name) => row(name, folder)),
+  ];
   return table(rows);
 }
 

@@ -75,7 +75,9 @@ async function look(api: ClusterApi): Promise<Look> {
       page: page?.data?.status ?? "",
       snapshots: snapshots?.data ?? {},
       certificates,
-      serving: await Promise.all(nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? ""))),
+      serving: await Promise.all(
+        nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? "")),
+      ),
     };
     return { text: statusText(facts, new Date()), failed: false };
   } catch (error) {
@@ -112,16 +114,22 @@ export interface StatusFacts {
 export function statusText({ controlPlane, page, snapshots, certificates, serving }: StatusFacts, now: Date): string {
   const machines = controlPlane.map(({ metadata, status }) => {
     const name = metadata?.name ?? "";
-    const ready = status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
+    const ready =
+      status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
     return `${name}: ${status?.nodeInfo?.kubeletVersion ?? ""}, ${ready ? "Ready" : "not Ready"}, last snapshot ${snapshots[name] ?? "none"}`;
   });
   const ends = Object.entries(certificates).flatMap(([whose, base64]) =>
     base64 === undefined
       ? []
-      : [`certificate of ${whose}: until ${new X509Certificate(Buffer.from(base64, "base64")).validToDate.toISOString()}`],
+      : [
+          `certificate of ${whose}: until ${new X509Certificate(Buffer.from(base64, "base64")).validToDate.toISOString()}`,
+        ],
   );
   const releases = new Set(controlPlane.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? ""));
-  const waits = [...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []), ...unfinishedPools(page)];
+  const waits = [
+    ...(releases.size > 1 ? [`the control plane, of ${[...releases].sort().join(" and ")}`] : []),
+    ...unfinishedPools(page),
+  ];
   const known = serving.flatMap(({ name, seconds }) => (seconds === undefined ? [] : [{ name, seconds }]));
   const [first] = known.toSorted((a, b) => a.seconds - b.seconds);
   return [

@@ -25,7 +25,8 @@ export const command: Command = {
       args: [...args],
       options: { check: { type: "boolean", default: false }, kubeconfig: { type: "string" } },
     });
-    if (!values.check) throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
+    if (!values.check)
+      throw new UsageError("uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME");
     if (values.kubeconfig === undefined) throw new UsageError("uninstall needs --kubeconfig FILE");
     const api = clusterOf(values.kubeconfig);
     if (await greet(api, terminal)) return exitCodes.findings;
@@ -51,7 +52,10 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
         const [ingress] = status?.loadBalancer?.ingress ?? [];
         return { ...found("Service", metadata), address: ingress?.hostname ?? ingress?.ip };
       }),
-    claims: claims.items.map(({ metadata, spec }) => ({ ...found("PersistentVolumeClaim", metadata), volume: spec?.volumeName })),
+    claims: claims.items.map(({ metadata, spec }) => ({
+      ...found("PersistentVolumeClaim", metadata),
+      volume: spec?.volumeName,
+    })),
     volumes: volumes.items.map(({ metadata, spec }) => ({
       ...found("PersistentVolume", metadata),
       reclaimPolicy: spec?.persistentVolumeReclaimPolicy ?? "Retain",
@@ -60,7 +64,9 @@ async function inventory({ core }: ClusterApi): Promise<Inventory> {
     })),
     // An empty one that waits for an API that does not answer ties the cluster to nothing.
     namespaces: namespaces.items
-      .filter(({ status }) => status?.conditions?.some(({ type, status: is }) => holdsContent.has(type) && is === "True"))
+      .filter(({ status }) =>
+        status?.conditions?.some(({ type, status: is }) => holdsContent.has(type) && is === "True"),
+      )
       .map(({ metadata }) => found("Namespace", metadata)),
   };
 }
@@ -133,7 +139,10 @@ const ownPart = "fenestra";
 
 /** Whether the program made an object; then `pulumi destroy` removes it in the right order. Users' own programs of Pulumi have other names. */
 function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
-  return metadata.managers.includes(fieldManager) || (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart;
+  return (
+    metadata.managers.includes(fieldManager) ||
+    (metadata.labels["app.kubernetes.io/part-of"] ?? "").split("-")[0] === ownPart
+  );
 }
 
 function nameOf({ kind, metadata }: FoundObject): string {
@@ -178,7 +187,12 @@ export function leftovers({ services, claims, volumes, namespaces }: Inventory):
   ].toSorted((a, b) => (a.object < b.object ? -1 : a.object > b.object ? 1 : 0));
 }
 
-function volumeLeftover({ metadata: { name }, reclaimPolicy, handle, claim }: FoundVolume): Pick<Leftover, "problem" | "fix"> {
+function volumeLeftover({
+  metadata: { name },
+  reclaimPolicy,
+  handle,
+  claim,
+}: FoundVolume): Pick<Leftover, "problem" | "fix"> {
   const disk = `its disk${handle === undefined ? "" : ` (${handle})`}`;
   if (reclaimPolicy === "Delete")
     return {

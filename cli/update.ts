@@ -20,14 +20,21 @@ Nothing is committed, and nothing in a cloud is touched. git restore --staged an
     const [wanted, ...others] = positionals;
     if (others.length > 0) throw new UsageError(`update takes one release, not ${positionals.join(" ")}`);
     const { root, own } = findProject();
-    if (own) throw new UsageError("update is for a repository that has Fenestra as a submodule; allowed in a clone: git pull, then npm ci");
+    if (own)
+      throw new UsageError(
+        "update is for a repository that has Fenestra as a submodule; allowed in a clone: git pull, then npm ci",
+      );
     if (git(programFolder, ["status", "--porcelain", "--untracked-files=no"]) !== "")
-      throw new UsageError(`something in ${programFolder} was edited; allowed: a submodule without changes. Push them to a fork`);
+      throw new UsageError(
+        `something in ${programFolder} was edited; allowed: a submodule without changes. Push them to a fork`,
+      );
     git(programFolder, ["fetch", "--quiet", "--tags", "--force", "origin"]);
     const tags = git(programFolder, ["tag", "--list", "v*", "--sort=-version:refname"]).split("\n").filter(isRelease);
     const tag = wanted ?? tags[0];
     if (tag === undefined || !tags.includes(tag))
-      throw new UsageError(`${wanted ?? "update"}: there is no such release; allowed: ${tags.slice(0, 5).join(", ") || "none yet"}`);
+      throw new UsageError(
+        `${wanted ?? "update"}: there is no such release; allowed: ${tags.slice(0, 5).join(", ") || "none yet"}`,
+      );
     git(programFolder, ["checkout", "--quiet", "--detach", `refs/tags/${tag}`]);
     const workflows = globSync(".github/workflows/*.{yml,yaml}", { cwd: root });
     for (const name of workflows) {

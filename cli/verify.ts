@@ -84,9 +84,14 @@ function parseArguments(args: readonly string[]) {
     throw new UsageError(`--outbound ${outbound} is no address; allowed: an http or https URL, or none`);
   const loadBalancer = balancerKinds.find((kind) => kind === values["load-balancer"]);
   if (loadBalancer === undefined)
-    throw new UsageError(`--load-balancer ${values["load-balancer"]} is none of them; allowed: ${balancerKinds.join(", ")}`);
+    throw new UsageError(
+      `--load-balancer ${values["load-balancer"]} is none of them; allowed: ${balancerKinds.join(", ")}`,
+    );
   const sources = words(values.source);
-  if ((loadBalancer === "public") !== sources.length > 0 || !sources.every((source) => /^\d+\.\d+\.\d+\.\d+\/\d+$/.test(source)))
+  if (
+    (loadBalancer === "public") !== sources.length > 0 ||
+    !sources.every((source) => /^\d+\.\d+\.\d+\.\d+\/\d+$/.test(source))
+  )
     throw new UsageError(
       `--source ${values.source} does not fit; allowed: networks as 203.0.113.7/32, with --load-balancer public, which needs them`,
     );

@@ -19,11 +19,17 @@ export function billedOf(
   machines: readonly Pick<PlanMachine, "name" | "role" | "count" | "size">[],
 ): Billed {
   const counts = new Map<string, number>();
-  const add = (what: string, count: number): void => void (count > 0 && counts.set(what, (counts.get(what) ?? 0) + count));
+  const add = (what: string, count: number): void =>
+    void (count > 0 && counts.set(what, (counts.get(what) ?? 0) + count));
   for (const { name, role, count, size } of machines) {
     const names = [name, name.replace(/(group|instance)$/, "template")];
     const own = resources.filter((each) => names.includes(each.name)).map(({ inputs }) => inputs);
-    add(["machine", size, ...(role === "windows" ? [licence(own)] : []), ...(own.some(isSpot) ? ["spot"] : [])].join(", "), count);
+    add(
+      ["machine", size, ...(role === "windows" ? [licence(own)] : []), ...(own.some(isSpot) ? ["spot"] : [])].join(
+        ", ",
+      ),
+      count,
+    );
     for (const disk of own.flatMap(disksIn)) add(disk, count);
   }
   for (const resource of resources.filter(({ custom, read }) => custom && read === undefined)) {
@@ -32,7 +38,8 @@ export function billedOf(
     if (what !== undefined) add(what, 1);
     // A balancer that is open to the internet has an address in each of its subnets.
     if (resource.inputs.internal === false) add("public address", listOf(resource.inputs.subnets).length);
-    if (resource.inputs.vpcEndpointType === "Interface") add("interface endpoint", Math.max(1, listOf(resource.inputs.subnetIds).length));
+    if (resource.inputs.vpcEndpointType === "Interface")
+      add("interface endpoint", Math.max(1, listOf(resource.inputs.subnetIds).length));
   }
   return Object.fromEntries([...counts].sort(([a], [b]) => (a < b ? -1 : 1)));
 }
@@ -42,7 +49,9 @@ function isSpot({ capacityRebalance, virtualMachineProfile }: PropertyMap): bool
 }
 
 function licence(inputs: readonly PropertyMap[]): string {
-  const owned = inputs.some(({ virtualMachineProfile }) => mapOf(virtualMachineProfile).licenseType === "Windows_Server");
+  const owned = inputs.some(
+    ({ virtualMachineProfile }) => mapOf(virtualMachineProfile).licenseType === "Windows_Server",
+  );
   return owned ? "your Windows licence" : "with a Windows licence";
 }
 

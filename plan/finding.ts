@@ -8,11 +8,17 @@ export type Level = (typeof levels)[number];
 export const findingSchema = z
   .strictObject({
     id: z.string().describe("Stable name of the rule: single-nat-gateway."),
-    level: z.enum(levels).describe("error: will not work or is open; warning: someone should look; note: someone should know."),
+    level: z
+      .enum(levels)
+      .describe("error: will not work or is open; warning: someone should look; note: someone should know."),
     path: z.string().describe("Where: a path in the stack file, or the name of a resource or machine."),
     message: z.string().describe("What is so, one sentence."),
     remedy: z.string().describe("How to fix it, one sentence."),
-    acknowledged: z.string().nullable().default(null).describe("Why the stack file accepts it (acknowledge); null when it does not."),
+    acknowledged: z
+      .string()
+      .nullable()
+      .default(null)
+      .describe("Why the stack file accepts it (acknowledge); null when it does not."),
   })
   .readonly();
 

@@ -49,7 +49,9 @@ const poolSchema = record({
   memoryGib: z.number().describe("Memory of a machine in GiB."),
   zones: texts.describe("Zones of its machines."),
   count: count.describe("Machines at first."),
-  autoscale: record({ min: count, max: count }).nullable().describe("Bounds of the autoscaler; null when the count is fixed."),
+  autoscale: record({ min: count, max: count })
+    .nullable()
+    .describe("Bounds of the autoscaler; null when the count is fixed."),
   image: z.string().describe("Image as the stack file names it."),
   diskGb: count.describe("Disk of a machine in GiB."),
   spot: z.boolean().describe("Whether the cloud may take the machines back."),
@@ -76,7 +78,9 @@ const existingSchema = record({
   id: z.string(),
   cidrs: texts.describe("All ranges of the network."),
   resourceGroup: z.string().nullable().describe("Existing resource group; null when one is created."),
-  subnets: list(record({ zone: z.string(), role: z.string(), id: z.string() })).describe("Subnets that the cluster never leaves."),
+  subnets: list(record({ zone: z.string(), role: z.string(), id: z.string() })).describe(
+    "Subnets that the cluster never leaves.",
+  ),
 });
 
 /** A plan: everything that a reviewer sees, as plain data without a secret. `fenestra schema --plan` prints it. */
@@ -96,15 +100,17 @@ export const planSchema = record({
     nat: z.string().describe("NAT gateways: single, perZone or none."),
     podCidr: z.string().describe("Network of pods."),
     serviceCidr: z.string().describe("Network of Services."),
-    zones: list(record({ zone: z.string(), private: z.string(), public: z.string().nullable(), controlPlane: z.string() })).describe(
-      "Zones with their subnets; public is null where an existing network gives none.",
-    ),
+    zones: list(
+      record({ zone: z.string(), private: z.string(), public: z.string().nullable(), controlPlane: z.string() }),
+    ).describe("Zones with their subnets; public is null where an existing network gives none."),
     existing: existingSchema.exactOptional().describe("Set where the network exists already."),
     dns: record({ servers: texts, searchDomain: z.string().nullable() })
       .exactOptional()
       .describe("Name servers that the network is given."),
     privateAccess: texts.exactOptional().describe("Networks besides its own that may reach the API inside."),
-    publicAccess: texts.nullable().describe("Networks that may reach the public API endpoint; null when the API is private."),
+    publicAccess: texts
+      .nullable()
+      .describe("Networks that may reach the public API endpoint; null when the API is private."),
   }).describe("Addresses."),
   settings: z
     .record(z.string(), z.unknown())
@@ -113,7 +119,9 @@ export const planSchema = record({
     .describe("The stack file by its keys, without what may be a secret."),
   choices: texts
     .exactOptional()
-    .describe("What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default."),
+    .describe(
+      "What the stack file chooses beyond nodes and network, in words; missing when it leaves all at its default.",
+    ),
   controlPlane: record({
     size: z.string(),
     vcpus: z.number().describe("Virtual processors of a machine."),
@@ -142,5 +150,10 @@ export type PlanResource = z.output<typeof resourceSchema>;
 /** JSON Schema of plan.json. */
 export function planJsonSchema(): object {
   const { $schema, ...schema } = z.toJSONSchema(planSchema);
-  return { $schema, title: "Fenestra plan", description: `plan.json of \`fenestra plan\`, version ${planVersion}.`, ...schema };
+  return {
+    $schema,
+    title: "Fenestra plan",
+    description: `plan.json of \`fenestra plan\`, version ${planVersion}.`,
+    ...schema,
+  };
 }

@@ -69,7 +69,9 @@ interface BuiltCluster extends Pick<InClusterArgs, "api" | "apiGate"> {
   readonly pools: readonly (InClusterArgs["pools"][number] & { readonly groupName: pulumi.Output<string> })[];
   readonly attachment: AwsAttachment | AzureAttachment;
   readonly resources: ClusterResources<pulumi.Output<string>>;
-  readonly workloadIdentity: (InClusterArgs["workloadIdentity"] & Pick<WorkloadIdentityOutput, "issuer" | "identities">) | undefined;
+  readonly workloadIdentity:
+    | (InClusterArgs["workloadIdentity"] & Pick<WorkloadIdentityOutput, "issuer" | "identities">)
+    | undefined;
 }
 
 function workloadIdentityOutput({ workloadIdentity, pki }: BuiltCluster): WorkloadIdentityOutput | undefined {

@@ -41,7 +41,10 @@ export async function deployStack(): Promise<StackOutputs> {
   }
   const deploy = await clouds[spec.cloud]();
   const credentials = credentialsDocument(config);
-  return { ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials)), config: configOutput(config) };
+  return {
+    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials)),
+    config: configOutput(config),
+  };
 }
 
 /**

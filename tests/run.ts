@@ -21,7 +21,12 @@ async function counted({ title, run }: Step): Promise<Row> {
   });
   const seconds = ((performance.now() - started) / 1000).toFixed(1);
   console.log(`== ${title}: ${counts.passed} passed, ${counts.failed} failed, ${counts.skipped} skipped, ${seconds} s`);
-  return { ...counts, step: title, seconds, problems: (counts.problems ?? []).map((problem) => `${title}: ${problem}`) };
+  return {
+    ...counts,
+    step: title,
+    seconds,
+    problems: (counts.problems ?? []).map((problem) => `${title}: ${problem}`),
+  };
 }
 
 const rows = Object.entries(tiers)
@@ -38,7 +43,8 @@ if (all.length === 0) {
 const problems = all.flatMap((counts) => counts.problems ?? []);
 if (problems.length > 0) {
   console.log("\nWhat failed:");
-  for (const problem of problems) console.log(problem.split("\n").slice(0, problemLines).join("\n    ").replace(/^/, "  - "));
+  for (const problem of problems)
+    console.log(problem.split("\n").slice(0, problemLines).join("\n    ").replace(/^/, "  - "));
 }
 const width = Math.max(...all.map(({ step }) => step.length));
 const line = (step: string, ...columns: readonly (string | number)[]): string =>

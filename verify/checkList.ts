@@ -1,6 +1,11 @@
 import { CheckFailure } from "../checks/check.ts";
 import type { NodeFacts } from "../checks/cluster/nodes.ts";
-import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck, runtimeClassPolicyCheck } from "../checks/cluster/placement.ts";
+import {
+  plainPodsCheck,
+  refusedFieldsCheck,
+  runtimeClassCheck,
+  runtimeClassPolicyCheck,
+} from "../checks/cluster/placement.ts";
 import { workloadsCheck } from "../checks/cluster/workloads.ts";
 import { defaultPodNetwork } from "../components/model/podAddressing.ts";
 import type { PodNetwork } from "../components/model/podNetwork.ts";
@@ -76,7 +81,8 @@ function missingClass(name: string, build: string): VerifyCheck {
   return {
     id: `runtime-class/${name}`,
     title: `there is a RuntimeClass for ${name}`,
-    run: () => Promise.reject(new CheckFailure(`no RuntimeClass selects build ${build}`, "kubectl get runtimeclasses -o yaml")),
+    run: () =>
+      Promise.reject(new CheckFailure(`no RuntimeClass selects build ${build}`, "kubectl get runtimeclasses -o yaml")),
   };
 }
 
@@ -122,14 +128,19 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     ...exporterChecks(facts, askers),
     ...diskChecks(facts, groups),
     // On AWS some kernels have `cifs` in a package of their own: a control-plane machine without it makes no folder.
-    ...groups.flatMap((group) => facts.shares.map((name) => real(volumeCheck(group, name, `share/${group.id}/${name}`), group))),
+    ...groups.flatMap((group) =>
+      facts.shares.map((name) => real(volumeCheck(group, name, `share/${group.id}/${name}`), group)),
+    ),
   ];
 }
 
 /** A running cluster's pod network is known by its nodes: they have ranges of pod addresses, or none. */
 function podNetworkOf(nodes: readonly NodeFacts[]): PodNetwork {
   const ranges = nodes.some(({ podCidr }) => podCidr !== undefined);
-  return Object.values(podNetworks).find(({ addressing }) => addressing.nodeRanges === ranges) ?? podNetworks[defaultPodNetwork];
+  return (
+    Object.values(podNetworks).find(({ addressing }) => addressing.nodeRanges === ranges) ??
+    podNetworks[defaultPodNetwork]
+  );
 }
 
 /** From where nodes are asked by their own addresses: Linux nodes, or else those of another group. */
@@ -162,13 +173,18 @@ function diskChecks({ disks }: ClusterFacts, groups: readonly NodeGroup[]): read
         "there is no CSIDriver of EBS or Azure Disk: addons.storage is off",
       ),
     ];
-  return groups.flatMap((group) => [real(diskDriverCheck(group, disks.driver), group), real(volumeCheck(group, disks[group.os]), group)]);
+  return groups.flatMap((group) => [
+    real(diskDriverCheck(group, disks.driver), group),
+    real(volumeCheck(group, disks[group.os]), group),
+  ]);
 }
 
 function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
   const controlPlane = nodes.filter((node) => node.controlPlane);
   const none = (os: NodeGroup["os"]): readonly VerifyCheck[] =>
-    groups.some((group) => group.os === os) ? [] : [missing(`nodes/${os}`, `nodes of ${os} Ready`, `the cluster has no ${os} worker`)];
+    groups.some((group) => group.os === os)
+      ? []
+      : [missing(`nodes/${os}`, `nodes of ${os} Ready`, `the cluster has no ${os} worker`)];
   const metrics = metricsApi
     ? [
         real(metricsCheck, { id: "nodes", simulated: nodes.some((node) => node.simulated) }),
@@ -197,11 +213,16 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
 /** More than a small cluster has nodes, so that chance does not decide. */
 const plainPods = 8;
 
-function placementChecks({ runtimeClasses, runtimeClassPolicy }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
+function placementChecks(
+  { runtimeClasses, runtimeClassPolicy }: ClusterFacts,
+  groups: readonly NodeGroup[],
+): readonly VerifyCheck[] {
   const releases = groups.map(({ release }) => release).filter((release) => release !== undefined);
   return [
     plainPodsCheck({ count: plainPods, mustStart: false, system: [] }),
-    ...releases.flatMap(({ name, build }) => (runtimeClasses.some((each) => each.build === build) ? [] : [missingClass(name, build)])),
+    ...releases.flatMap(({ name, build }) =>
+      runtimeClasses.some((each) => each.build === build) ? [] : [missingClass(name, build)],
+    ),
     ...runtimeClasses.map(({ name, build, isolated }) => {
       const own = groups.find(({ nodes }) => nodes.some((node) => node.build === build));
       // What no other check has seen of a class is isolation by Hyper-V: its container must start.
@@ -234,5 +255,7 @@ export function chosenChecks(
   const unknown = [...only, ...skip].filter((word) => !checks.some(named(word)));
   if (unknown.length > 0) return { unknown };
   const chosen = only.length === 0 ? checks : checks.filter((check) => only.some((word) => named(word)(check)));
-  return { checks: chosen.map((check) => (skip.some((word) => named(word)(check)) ? { ...check, skip: "--skip" } : check)) };
+  return {
+    checks: chosen.map((check) => (skip.some((word) => named(word)(check)) ? { ...check, skip: "--skip" } : check)),
+  };
 }

@@ -42,7 +42,9 @@ function groupOf(id: string, os: NodeGroup["os"], members: readonly NodeFacts[])
     id,
     os,
     release: releases.get(members[0]?.build ?? ""),
-    nodes: members.toSorted((a, b) => Number(a.cordoned) - Number(b.cordoned) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0)),
+    nodes: members.toSorted(
+      (a, b) => Number(a.cordoned) - Number(b.cordoned) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+    ),
     simulated: members.some(({ simulated }) => simulated),
   };
 }

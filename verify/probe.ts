@@ -30,8 +30,16 @@ export function executor(config: KubeConfig, namespace: string): Execute {
       limitMs,
     );
     try {
-      const socket = await new Exec(config).exec(namespace, pod, "probe", [...command], stdout, stderr, null, false, (status) =>
-        end.resolve(status),
+      const socket = await new Exec(config).exec(
+        namespace,
+        pod,
+        "probe",
+        [...command],
+        stdout,
+        stderr,
+        null,
+        false,
+        (status) => end.resolve(status),
       );
       socket.addEventListener("close", () => end.reject(new Error(`the connection to pod ${pod} broke off`)));
       try {
@@ -113,7 +121,8 @@ export async function reaches(start: ProbeStart, url: string, options: ReachOpti
     problem = wrong ?? problem;
     if (row >= answersInARow) return;
     if (wrong !== undefined && performance.now() >= until) break;
-    if (wrong !== undefined) await sleep(options.pauseMs ?? 1_000, undefined, { signal: options.signal }).catch(() => undefined);
+    if (wrong !== undefined)
+      await sleep(options.pauseMs ?? 1_000, undefined, { signal: options.signal }).catch(() => undefined);
   }
   throw new CheckFailure(
     `${start.name} does not reach ${url.length > 200 ? `${url.slice(0, 60)}... (${url.length} characters)` : url}: ${problem}`,
@@ -135,12 +144,23 @@ async function ask(start: ProbeStart, url: string, judge: ReachOptions["judge"])
  * pass for a proof (upstream's Windows connectivity test could not fail: kubernetes/kubernetes test/e2e/windows/hybrid_network.go).
  * @throws CheckFailure when something answers or the command does not run
  */
-export async function staysSilent(start: ProbeStart, url: string, lookAt?: string, options: readonly string[] = []): Promise<void> {
+export async function staysSilent(
+  start: ProbeStart,
+  url: string,
+  lookAt?: string,
+  options: readonly string[] = [],
+): Promise<void> {
   const { code, stdout, stderr } = await start.run(curl(start.os, url, options)).catch((error: unknown) => {
     throw new CheckFailure(`${start.name} cannot run curl: ${messageOf(error)}`, lookAt);
   });
   if (code === 0)
-    throw new CheckFailure(`${start.name} got an answer from ${url}, where there must be none: ${stdout.trim().slice(0, 200)}`, lookAt);
+    throw new CheckFailure(
+      `${start.name} got an answer from ${url}, where there must be none: ${stdout.trim().slice(0, 200)}`,
+      lookAt,
+    );
   if (!unanswered.has(code))
-    throw new CheckFailure(`${start.name} could not ask ${url}: curl ended with ${code}: ${stderr.trim() || "no message"}`, lookAt);
+    throw new CheckFailure(
+      `${start.name} could not ask ${url}: curl ended with ${code}: ${stderr.trim() || "no message"}`,
+      lookAt,
+    );
 }

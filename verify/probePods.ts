@@ -62,7 +62,9 @@ export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefin
 /** Where a pod that names its node may run: by affinity, since naming it outright would pass by the scheduler and its taints. */
 function onNode(node: string): Pick<V1PodSpec, "affinity"> {
   const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
-  return { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } } };
+  return {
+    affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [term] } } },
+  };
 }
 
 const [windowsKey = "", windowsValue = ""] = windowsTaint.replace(/:.*/, "").split("=");
@@ -209,7 +211,9 @@ export class ProbePods {
   async service(group: NodeGroup): Promise<ProbeService> {
     const name = serviceName(group.id);
     const namespace = this.#namespace;
-    await this.#api.core.createNamespacedService({ namespace, body: probeService(group.id, "NodePort") }).catch(unlessPresent);
+    await this.#api.core
+      .createNamespacedService({ namespace, body: probeService(group.id, "NodePort") })
+      .catch(unlessPresent);
     const { spec } = await this.#api.core.readNamespacedService({ namespace, name });
     const nodePort = spec?.ports?.[0]?.nodePort;
     if (spec?.clusterIP === undefined || nodePort === undefined)
@@ -229,7 +233,10 @@ export class ProbePods {
     const [namespace, name] = [this.#namespace, probePod.pod];
     return await until(
       `pod ${name} on node ${probePod.node} to be Ready`,
-      { signal, lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}` },
+      {
+        signal,
+        lookAt: `kubectl -n ${namespace} describe pod ${name} (while verify runs), and the node ${probePod.node}`,
+      },
       async () => {
         const pod = await this.#api.core.readNamespacedPod({ namespace, name });
         const problem = podProblem(pod);

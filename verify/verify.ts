@@ -24,7 +24,9 @@ export async function clusterFacts(
   options: Pick<ClusterFacts, "loadBalancer" | "sources" | "outbound">,
 ): Promise<ClusterFacts> {
   const exporter = (name: string) =>
-    ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then((found) => found !== undefined);
+    ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then(
+      (found) => found !== undefined,
+    );
   const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
     api.core.listNode(),
     api.node.listRuntimeClass(),
@@ -69,7 +71,9 @@ const accountMs = 30_000;
 /** Makes the namespace of a run; its name is new. It returns when pods can be made in it: each needs the account `default`. */
 async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
-  await api.core.createNamespace({ body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } } });
+  await api.core.createNamespace({
+    body: { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: verifyNamespaceLabels } },
+  });
   await until(
     `the service account of namespace ${name}`,
     { signal: AbortSignal.timeout(accountMs), intervalMs: 200, lookAt: "the controller-manager's log" },
@@ -183,7 +187,8 @@ export async function verify(
     removal = await removeNamespace(api, namespace);
     release();
   }
-  if (removal.left !== undefined) err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
+  if (removal.left !== undefined)
+    err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
   if (junit !== undefined) writeFileSync(junit, junitXml(results, "fenestra verify", api.server));
   for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
   const failed = results.some(({ outcome }) => outcome === "failed");
@@ -191,7 +196,10 @@ export async function verify(
 }
 
 /** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once, with the exit code of a failed check. */
-function untilInterrupted(namespace: string, err: Output["err"]): { readonly interrupted: AbortSignal; readonly release: () => void } {
+function untilInterrupted(
+  namespace: string,
+  err: Output["err"],
+): { readonly interrupted: AbortSignal; readonly release: () => void } {
   const controller = new AbortController();
   const interrupt = (): void => {
     if (controller.signal.aborted) {

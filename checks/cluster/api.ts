@@ -18,7 +18,9 @@ export interface ApiTools {
 
 /** HTTP status of an answer that was an error; `undefined` for anything else. */
 export function statusOf(error: unknown): number | undefined {
-  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number" ? error.code : undefined;
+  return typeof error === "object" && error !== null && "code" in error && typeof error.code === "number"
+    ? error.code
+    : undefined;
 }
 
 /** The object, or nothing when there is none of that name. */

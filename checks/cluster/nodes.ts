@@ -82,7 +82,9 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
     ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
     ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),
     ...label(windowsBuildLabel, node.build),
-    ...(node.os === "windows" && !hasWindowsTaint ? [`taint ${windowsTaint} is missing; it has ${taints.join(", ") || "none"}`] : []),
+    ...(node.os === "windows" && !hasWindowsTaint
+      ? [`taint ${windowsTaint} is missing; it has ${taints.join(", ") || "none"}`]
+      : []),
     ...(node.os !== "windows" && hasWindowsTaint ? [`a Linux node has the taint ${windowsTaint}`] : []),
     ...(taints.some((taint) => taint.startsWith(uninitializedTaintKey))
       ? [`taint ${uninitializedTaintKey} is still there: no cloud controller has initialised it`]

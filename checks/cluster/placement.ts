@@ -8,7 +8,8 @@ import { podProblem } from "./workloads.ts";
 
 type Context = ApiTools & CheckRun;
 
-const describe = (namespace: string, name: string): string => `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
+const describe = (namespace: string, name: string): string =>
+  `kubectl -n ${namespace} describe pod ${name} (while this check runs)`;
 
 /** What the scheduler decided about a pod. */
 interface Placed {
@@ -45,7 +46,11 @@ async function untilStarted({ api, namespace, signal }: Context, name: string): 
 }
 
 /** Makes pods, gives the scheduler's decisions to `judge`, and removes the pods again. */
-async function withPlaced(context: Context, pods: readonly V1Pod[], judge: (placed: readonly Placed[]) => Promise<void>): Promise<void> {
+async function withPlaced(
+  context: Context,
+  pods: readonly V1Pod[],
+  judge: (placed: readonly Placed[]) => Promise<void>,
+): Promise<void> {
   const { api, namespace } = context;
   try {
     await judge(await Promise.all(pods.map((pod) => place(context, pod))));
@@ -69,7 +74,8 @@ interface PlainPods {
 export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<ApiTools> {
   return {
     id: "plain-pods",
-    title: "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
+    title:
+      "pods that say nothing about their system never get to a Windows node, nor do CoreDNS and the Linux kube-proxy",
     run: async (context) => {
       const { api, namespace, note, waitingImage } = context;
       const nodes = new Map((await api.core.listNode()).items.map(nodeFacts).map((node) => [node.name, node]));
@@ -90,7 +96,10 @@ export function plainPodsCheck({ count, mustStart, system }: PlainPods): Check<A
         note(`${placed.length - waiting.length} pods on Linux nodes, ${waiting.length} wait for room on one`);
         if (mustStart) await Promise.all(names.map((name) => untilStarted(context, name)));
       });
-      const { items } = await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "k8s-app in (kube-dns, kube-proxy)" });
+      const { items } = await api.core.listNamespacedPod({
+        namespace: "kube-system",
+        labelSelector: "k8s-app in (kube-dns, kube-proxy)",
+      });
       for (const wanted of system)
         expect(
           items.some(({ metadata }) => metadata?.name?.startsWith(wanted)),
@@ -125,7 +134,11 @@ export function runtimeClassCheck({ name, build, count, mustStart }: WantedClass
       const { api, namespace, note, waitingImage } = context;
       const names = Array.from({ length: count }, (_, index) => `class-${name}-${index}`);
       const pods = names.map((pod) =>
-        checkPod(pod, { os: { name: "windows" }, runtimeClassName: name, containers: [waitingContainer(waitingImage)] }),
+        checkPod(pod, {
+          os: { name: "windows" },
+          runtimeClassName: name,
+          containers: [waitingContainer(waitingImage)],
+        }),
       );
       await withPlaced(context, pods, async (placed) => {
         for (const { pod, node, refusal } of placed) {
@@ -184,7 +197,9 @@ export function runtimeClassPolicyCheck(
       for (const [key, value] of Object.entries(runtimeClass.scheduling?.nodeSelector ?? {}))
         expect(spec?.nodeSelector?.[key] === value, `its node selector lacks ${key}=${value}`, lookAt);
       for (const wanted of runtimeClass.scheduling?.tolerations ?? []) {
-        const times = (spec?.tolerations ?? []).filter(({ key, effect }) => key === wanted.key && effect === wanted.effect);
+        const times = (spec?.tolerations ?? []).filter(
+          ({ key, effect }) => key === wanted.key && effect === wanted.effect,
+        );
         expect(times.length === 1, `its toleration of ${wanted.key} is there ${times.length} times`, lookAt);
       }
     },
@@ -243,8 +258,15 @@ export const refusedFieldsCheck: Check<ApiTools> = {
     expect(plain === undefined, `a Windows pod without any of these fields was refused: ${plain}`);
     for (const [field, spec] of refusedFields) {
       const refusal = await asked(spec);
-      expect(refusal !== undefined, `a Windows pod with ${field} was accepted`, "kubectl version (spec.os is stable since 1.25)");
-      expect(refusal.includes(`${field}: Forbidden: cannot be set for a windows pod`), `the refusal of ${field} reads: ${refusal}`);
+      expect(
+        refusal !== undefined,
+        `a Windows pod with ${field} was accepted`,
+        "kubectl version (spec.os is stable since 1.25)",
+      );
+      expect(
+        refusal.includes(`${field}: Forbidden: cannot be set for a windows pod`),
+        `the refusal of ${field} reads: ${refusal}`,
+      );
     }
     note(`${refusedFields.length} fields`);
   },

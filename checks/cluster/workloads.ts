@@ -83,7 +83,9 @@ export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean 
     const { initialDelaySeconds: delay = 0, periodSeconds: period = defaultPeriod } = readinessProbe ?? {};
     const started = own?.state?.running?.startedAt;
     if (own?.ready === true) return "ready";
-    return delay > 0 && started !== undefined && now < new Date(started).getTime() + (delay + period) * 1000 ? "awaits" : "not ready";
+    return delay > 0 && started !== undefined && now < new Date(started).getTime() + (delay + period) * 1000
+      ? "awaits"
+      : "not ready";
   });
   return status?.phase === "Running" && states.includes("awaits") && !states.includes("not ready");
 }
@@ -117,7 +119,12 @@ export function workloadProblems(
   };
   return [
     ...deployments.flatMap((deployment) => {
-      const { replicas = 0, updatedReplicas: updated = 0, availableReplicas, unavailableReplicas = 0 } = deployment.status ?? {};
+      const {
+        replicas = 0,
+        updatedReplicas: updated = 0,
+        availableReplicas,
+        unavailableReplicas = 0,
+      } = deployment.status ?? {};
       const wanted = deployment.spec?.replicas ?? 1;
       return of("Deployment", deployment, wanted, availableReplicas, (late) => {
         if (updated < wanted || replicas > updated)
@@ -127,7 +134,11 @@ export function workloadProblems(
     }),
     ...statefulSets.flatMap((set) => of("StatefulSet", set, set.spec?.replicas ?? 1, set.status?.readyReplicas)),
     ...daemonSets.flatMap((set) => {
-      const { desiredNumberScheduled: wanted = 0, updatedNumberScheduled: updated = 0, numberAvailable } = set.status ?? {};
+      const {
+        desiredNumberScheduled: wanted = 0,
+        updatedNumberScheduled: updated = 0,
+        numberAvailable,
+      } = set.status ?? {};
       return of("DaemonSet", set, wanted, numberAvailable, () =>
         updated < wanted && set.spec?.updateStrategy?.type !== "OnDelete"
           ? `is not rolled out: ${updated} of ${wanted} pods at the new version`
@@ -144,7 +155,12 @@ async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
     apps.listDaemonSetForAllNamespaces(),
     core.listPodForAllNamespaces(),
   ]);
-  return { deployments: deployments.items, statefulSets: statefulSets.items, daemonSets: daemonSets.items, pods: pods.items };
+  return {
+    deployments: deployments.items,
+    statefulSets: statefulSets.items,
+    daemonSets: daemonSets.items,
+    pods: pods.items,
+  };
 }
 
 /** Which workloads must have their pods, and how far these must be. */
@@ -157,7 +173,11 @@ interface WantedWorkloads {
 }
 
 /** Every Deployment, StatefulSet and DaemonSet of the cluster has its pods. */
-export function workloadsCheck({ id = "workloads", slow = false, beforeProbes = false }: WantedWorkloads = {}): Check<ApiTools> {
+export function workloadsCheck({
+  id = "workloads",
+  slow = false,
+  beforeProbes = false,
+}: WantedWorkloads = {}): Check<ApiTools> {
   return {
     id,
     title: `every Deployment, StatefulSet and DaemonSet of the cluster has all its pods ${beforeProbes ? "running" : "available"}`,
@@ -180,7 +200,9 @@ export function workloadsCheck({ id = "workloads", slow = false, beforeProbes = 
           const problems = workloadProblems(workloads, (pod) => beforeProbes && awaitsFirstProbe(pod, now));
           lookAt = problems[0]?.lookAt;
           if (problems.length > 0) {
-            throw new NotYet(problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"));
+            throw new NotYet(
+              problems.map(({ what, reason }) => `${what}${reason === undefined ? "" : ` (${reason})`}`).join("\n"),
+            );
           }
           return workloads;
         },

@@ -34,7 +34,9 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
   const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
-  const differing = changes.filter(({ status }) => status !== "same").toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status));
+  const differing = changes
+    .filter(({ status }) => status !== "same")
+    .toSorted((a, b) => order.indexOf(a.status) - order.indexOf(b.status));
   const shown = differing.slice(0, mostStacks);
   const same = changes.filter(({ status }) => status === "same").slice(0, mostStacks);
   const parts = shown.flatMap(partsOf);
@@ -101,7 +103,16 @@ function partsOf({ stack, reason, nodes, values, findings, files, summary }: Sta
 const fence = "````";
 
 function block({ title, language, open }: Part, text: string): readonly string[] {
-  return [`<details${open ? " open" : ""}><summary>${title}</summary>`, "", `${fence}${language}`, text, fence, "", "</details>", ""];
+  return [
+    `<details${open ? " open" : ""}><summary>${title}</summary>`,
+    "",
+    `${fence}${language}`,
+    text,
+    fence,
+    "",
+    "</details>",
+    "",
+  ];
 }
 
 /** Lines of a block beside its text. */

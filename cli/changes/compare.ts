@@ -3,7 +3,15 @@ import { UserDataError } from "../../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change, Operation } from "../../plan/diff/operations.ts";
-import { decisive, fileLines, findingLines, losesMachines, nodeLines, nodeName, resourceLines } from "../../plan/diff/text.ts";
+import {
+  decisive,
+  fileLines,
+  findingLines,
+  losesMachines,
+  nodeLines,
+  nodeName,
+  resourceLines,
+} from "../../plan/diff/text.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { ProgramError, ShapeError } from "../../plan/program/runProgram.ts";
 import { planJson } from "../../plan/report/files.ts";
@@ -89,7 +97,16 @@ function added(stack: string, plan: Plan): StackChange {
   const resources = plan.resources
     .filter(({ custom, type }) => custom && type !== "pulumi:index:Stash")
     .map(({ urn, type, name }): Operation => ({ urn, type, name, change: "added", because: [], inputs: [] }));
-  const diff = { settings: [], lost: [], refused: [], resources, nodes, files: [], billed: [], findings: { new: plan.findings, gone: [] } };
+  const diff = {
+    settings: [],
+    lost: [],
+    refused: [],
+    resources,
+    nodes,
+    files: [],
+    billed: [],
+    findings: { new: plan.findings, gone: [] },
+  };
   return { ...bareChange(stack, "added"), overview: overviewOf(diff), nodes: nodeLines(nodes).join("\n") };
 }
 
@@ -99,7 +116,11 @@ function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Ov
     nodes
       .filter(({ role }) => (role === "control-plane") === controlPlane)
       .map(
-        (node) => ({ name: nodeName(node.name), fate: node.change === "changed" && losesMachines(node) ? "loses" : node.change }) as const,
+        (node) =>
+          ({
+            name: nodeName(node.name),
+            fate: node.change === "changed" && losesMachines(node) ? "loses" : node.change,
+          }) as const,
       );
   return {
     controlPlane: rows(true),

@@ -8,7 +8,17 @@ export const statuses = ["failed", "changed", "unknown", "added", "removed", "sa
 export type Status = (typeof statuses)[number];
 
 /** What happens to machines, as the table says it. */
-const nodeFates = ["refused", "replaced", "may-be-replaced", "removed", "loses", "rolled", "changed", "added", "stays"] as const;
+const nodeFates = [
+  "refused",
+  "replaced",
+  "may-be-replaced",
+  "removed",
+  "loses",
+  "rolled",
+  "changed",
+  "added",
+  "stays",
+] as const;
 
 /** One of `nodeFates`. */
 export type NodeFate = (typeof nodeFates)[number];
@@ -83,7 +93,16 @@ function parseChange(value: unknown): StackChange {
 
 function parseOverview(value: unknown): Overview {
   if (!isRecord(value)) throw new TypeError("a row of the table is not an object");
-  const counts = { added: 0, removed: 0, changed: 0, replaced: 0, refused: 0, lost: 0, newFindings: 0, goneFindings: 0 };
+  const counts = {
+    added: 0,
+    removed: 0,
+    changed: 0,
+    replaced: 0,
+    refused: 0,
+    lost: 0,
+    newFindings: 0,
+    goneFindings: 0,
+  };
   for (const name of numbers) counts[name] = numberOf(value[name]);
   return { ...counts, controlPlane: nodesOf(value.controlPlane), pools: nodesOf(value.pools) };
 }
@@ -148,7 +167,8 @@ export function table(changes: readonly StackChange[]): readonly string[] {
 }
 
 function cells({ status, overview }: StackChange): readonly string[] {
-  if (overview === null) return [status === "failed" ? `**${statusWords.failed}**` : statusWords[status], "", "", "", ""];
+  if (overview === null)
+    return [status === "failed" ? `**${statusWords.failed}**` : statusWords[status], "", "", "", ""];
   return [
     statusCell(status, overview),
     nodeCell(overview.controlPlane, 0),

@@ -51,7 +51,9 @@ export async function answers(given: Given, ask: Terminal["ask"]): Promise<{ sta
   const accountId = await get(given.account, accountQuestion);
   const names = { cloud, name: stack, region, zones: cloudFacts[cloud].zones.first(region).slice(0, zones) };
   if (names.zones.length < zones)
-    throw new UsageError(`--zones ${zones}: ${region} has ${names.zones.length} for an account; allowed: --zones ${names.zones.length}`);
+    throw new UsageError(
+      `--zones ${zones}: ${region} has ${names.zones.length} for an account; allowed: --zones ${names.zones.length}`,
+    );
   const account = { accountId: accountId === "" ? undefined : accountId };
   return { stack, file: { ...names, windows, production, allow, workloadIdentity, ...account } };
 }
@@ -106,7 +108,10 @@ const yesOrNo = (option: string, ask: string): Question<boolean> => ({
 
 const productionQuestion = yesOrNo("production", "Is it for production?");
 
-const workloadIdentityQuestion = yesOrNo("workload-identity", "Do pods get rights in the cloud by their service accounts?");
+const workloadIdentityQuestion = yesOrNo(
+  "workload-identity",
+  "Do pods get rights in the cloud by their service accounts?",
+);
 
 const zonesQuestion: Question<number> = {
   option: "zones",
@@ -179,7 +184,10 @@ export function newStackText(stack: NewStack, program = ".."): string {
   // Else the NAT gateways of all zones but the first serve nobody.
   const byZone = production && cloudFacts[cloud].network.subnetsSpanZones;
   const count = byZone ? [`      count: ${stack.zones.length}`, "      perZone: true"] : ["      count: 2"];
-  const pools = [{ name: "linux", os: "linux" }, ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os }))];
+  const pools = [
+    { name: "linux", os: "linux" },
+    ...stack.windows.map((os) => ({ name: os.replace("windows-", "win"), os })),
+  ];
   return [
     `# yaml-language-server: $schema=${program === ".." ? "." : `${program}/stacks`}/schema.json`,
     `# Every setting, with its default: ${program === ".." ? "" : `${program}/`}docs/configuration.md`,
@@ -190,9 +198,15 @@ export function newStackText(stack: NewStack, program = ".."): string {
     `  fenestra:region: ${scalar(stack.region)}`,
     ...(stack.accountId === undefined
       ? [`  # The ${account} that this stack may touch, nothing else:`, '  # fenestra:accountId: "..."']
-      : [`  # The ${account} that this stack may touch, nothing else.`, `  fenestra:accountId: ${JSON.stringify(stack.accountId)}`]),
+      : [
+          `  # The ${account} that this stack may touch, nothing else.`,
+          `  fenestra:accountId: ${JSON.stringify(stack.accountId)}`,
+        ]),
     ...(production
-      ? ["  # Protects the etcd disks and the keys from deletion, leaves the samples out.", "  fenestra:environment: production"]
+      ? [
+          "  # Protects the etcd disks and the keys from deletion, leaves the samples out.",
+          "  fenestra:environment: production",
+        ]
       : []),
     "  fenestra:network:",
     `    # Check that you have these: ${cloudFacts[cloud].zones.query(stack.region)}`,
@@ -203,7 +217,9 @@ export function newStackText(stack: NewStack, program = ".."): string {
     ...access(stack),
     "  fenestra:pools:",
     ...(production
-      ? ["    # Each takes the newest image at each launch: pin by `image`, here and in controlPlane, what you have tested."]
+      ? [
+          "    # Each takes the newest image at each launch: pin by `image`, here and in controlPlane, what you have tested.",
+        ]
       : []),
     ...pools.flatMap(({ name, os }) => [`    - name: ${name}`, `      os: ${os}`, ...count]),
     "",
@@ -213,15 +229,22 @@ export function newStackText(stack: NewStack, program = ".."): string {
 function access({ cloud, allow, workloadIdentity }: NewStack): readonly string[] {
   const identity = [
     // Changed later, it takes three updates.
-    ...(cloudFacts[cloud].access.rsaTokens ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"] : []),
+    ...(cloudFacts[cloud].access.rsaTokens
+      ? ["    # Entra ID takes tokens of RSA keys only.", "    serviceAccountKeys: [rsa-1]"]
+      : []),
     "    # Name the pods' service accounts here: docs/operations.md.",
     "    workloadIdentity:",
     "      serviceAccounts: []",
   ];
-  const privately = "# The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:";
+  const privately =
+    "# The API is reachable from the network of the cluster only: deploy from inside it, or name your networks:";
   if (allow.length === 0)
     return workloadIdentity
-      ? ["  fenestra:access:", ...[privately, "# public:", "#   allow: [...]"].map((line) => `    ${line}`), ...identity]
+      ? [
+          "  fenestra:access:",
+          ...[privately, "# public:", "#   allow: [...]"].map((line) => `    ${line}`),
+          ...identity,
+        ]
       : [privately, "# fenestra:access:", "#   public:", "#     allow: [...]"].map((line) => `  ${line}`);
   return [
     "  fenestra:access:",

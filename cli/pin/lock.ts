@@ -1,7 +1,14 @@
 import { isPair, isScalar, parseDocument, visit } from "yaml";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
-import { compareVersions, defaultRelease, minorOf, minors, type NamedVersion, releasePrograms } from "../../components/model/releases.ts";
+import {
+  compareVersions,
+  defaultRelease,
+  minorOf,
+  minors,
+  type NamedVersion,
+  releasePrograms,
+} from "../../components/model/releases.ts";
 import { windowsImageQueries } from "../../components/model/windowsImages.ts";
 import { isProgram, type Publishers, type Said } from "./publishers.ts";
 
@@ -18,11 +25,18 @@ export interface PinResult {
 export function releaseArtifacts(version: string): readonly Artifact[] {
   if (!/^\d+\.\d+\.\d+$/.test(version)) throw new RangeError(`${version} is not a release such as ${defaultRelease}`);
   if (!minors.some(({ minor }) => minor === minorOf(version)))
-    throw new RangeError(`Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`);
+    throw new RangeError(
+      `Kubernetes ${minorOf(version)} cannot be chosen; allowed: ${minors.map(({ minor }) => minor).join(", ")}`,
+    );
   return (["linux", "windows"] as const).flatMap((os) =>
     releasePrograms[os].map((name): Artifact => {
       const url = `https://dl.k8s.io/release/v${version}/bin/${os}/amd64/${name}`;
-      const unknown = { algorithm: "sha256", digest: null, source: "not recorded yet", checksumUrl: `${url}.sha256` } as const;
+      const unknown = {
+        algorithm: "sha256",
+        digest: null,
+        source: "not recorded yet",
+        checksumUrl: `${url}.sha256`,
+      } as const;
       return { name, version, os, arch: "amd64", url, ...unknown };
     }),
   );
@@ -76,16 +90,22 @@ function atVersion(artifact: Artifact, version: string): Artifact {
  */
 export function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
   const what = nameOf(artifact);
-  if (digest === undefined) return { artifact, outcome: "unverified", message: `${what}: ${from} gives no digest of it` };
+  if (digest === undefined)
+    return { artifact, outcome: "unverified", message: `${what}: ${from} gives no digest of it` };
   if (artifact.digest === digest) return { artifact, outcome: "verified" };
   const { checksumUrl: _, ...rest } = artifact;
   const url = isImage(artifact) ? `${artifact.url.split("@")[0]}@sha256:${digest}` : artifact.url;
   const recorded = { ...rest, url, digest, source: from };
   if (artifact.digest === null) return { artifact: recorded, outcome: "recorded" };
   const both = `the lock file has ${artifact.digest}, the publisher says ${digest} (${from})`;
-  if (!isImage(artifact)) return { artifact, outcome: "different", message: `${what}: ${both}. Find out why before you use it` };
+  if (!isImage(artifact))
+    return { artifact, outcome: "different", message: `${what}: ${both}. Find out why before you use it` };
   if (acceptMoved) return { artifact: recorded, outcome: "moved", message: `${what}: tag moved: ${both}` };
-  return { artifact, outcome: "different", message: `${what}: the tag was moved: ${both}. Take the new image with --accept-moved` };
+  return {
+    artifact,
+    outcome: "different",
+    message: `${what}: the tag was moved: ${both}. Take the new image with --accept-moved`,
+  };
 }
 
 /** `kubelet 1.36.4 (linux/amd64)`. */
@@ -129,11 +149,19 @@ export const kubernetesName = "kubernetes";
 export async function findNewer(
   lock: readonly Artifact[],
   publishers: Publishers,
-): Promise<{ readonly newer: readonly Newer[]; readonly failed: readonly string[]; readonly skipped: readonly string[] }> {
+): Promise<{
+  readonly newer: readonly Newer[];
+  readonly failed: readonly string[];
+  readonly skipped: readonly string[];
+}> {
   const programs = lock.filter(isProgram).sort((a, b) => compareVersions(a.version, b.version));
   const asked = new Map([
-    ...programs.map((artifact) => [`${kubernetesName} ${minorOf(artifact.version)}`, { ...artifact, name: kubernetesName }] as const),
-    ...lock.filter((artifact) => !isProgram(artifact)).map((artifact) => [`${artifact.name} ${artifact.version}`, artifact] as const),
+    ...programs.map(
+      (artifact) => [`${kubernetesName} ${minorOf(artifact.version)}`, { ...artifact, name: kubernetesName }] as const,
+    ),
+    ...lock
+      .filter((artifact) => !isProgram(artifact))
+      .map((artifact) => [`${artifact.name} ${artifact.version}`, artifact] as const),
   ]);
   const newer: Newer[] = [];
   const failed: string[] = [];

@@ -56,7 +56,9 @@ export function digestIn(text: string, { url, algorithm }: File): string | undef
     ? assetSchema.parse(JSON.parse(text)).assets.map(({ name, digest }) => [digest?.replace("sha256:", ""), name])
     : text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim().split(/\s+\*?/)]));
   const [digest = ""] = lines.find(([, name]) => name === file || (name === undefined && lines.length === 1)) ?? [];
-  return new RegExp(`^[0-9a-f]{${algorithm === "sha256" ? 64 : 128}}$`, "i").test(digest) ? digest.toLowerCase() : undefined;
+  return new RegExp(`^[0-9a-f]{${algorithm === "sha256" ? 64 : 128}}$`, "i").test(digest)
+    ? digest.toLowerCase()
+    : undefined;
 }
 
 /** Asks publishers and registries. Each URL is fetched once; what goes wrong is thrown with the address in its message. */
@@ -89,7 +91,8 @@ export class Publishers {
   /** The versions that the publisher of an artifact has; `undefined` where it has no list of them. */
   async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
     // kubernetes.io, "Download Kubernetes".
-    if (isProgram(artifact)) return [(await this.#text(`https://dl.k8s.io/release/stable-${minorOf(artifact.version)}.txt`)).trim()];
+    if (isProgram(artifact))
+      return [(await this.#text(`https://dl.k8s.io/release/stable-${minorOf(artifact.version)}.txt`)).trim()];
     if (isImage(artifact)) return this.#tags(artifact.url);
     const { host, pathname } = new URL(artifact.url);
     const [, folder = "", repository = ""] = pathname.split("/");
@@ -98,7 +101,9 @@ export class Publishers {
     if (owner === undefined) return undefined;
     // The last hundred (REST API, "List releases").
     const text = await this.#text(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`);
-    return releaseSchema.parse(JSON.parse(text)).flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
+    return releaseSchema
+      .parse(JSON.parse(text))
+      .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
   }
 
   /** The tags of an image, page by page (OCI distribution specification, "Listing Tags": the next one is in the header Link). */
@@ -123,13 +128,19 @@ export class Publishers {
   }
 
   /** Asks once more, with the token that a registry gives to everybody for reading, where one is wanted. Redirects are followed. */
-  async #ask(url: string, init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {}): Promise<Response> {
+  async #ask(
+    url: string,
+    init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},
+  ): Promise<Response> {
     try {
       let response = await this.#request(this.#through(url), init);
       if (response.status === 401) {
         const token = await this.#token(response.headers.get("www-authenticate") ?? "");
         // To where a redirect led: a token is not sent on to another host.
-        response = await this.#request(response.url, { ...init, headers: { ...init.headers, authorization: `Bearer ${token}` } });
+        response = await this.#request(response.url, {
+          ...init,
+          headers: { ...init.headers, authorization: `Bearer ${token}` },
+        });
       }
       if (!response.ok) throw new Error(`HTTP ${response.status}`);
       return response;
@@ -145,7 +156,8 @@ export class Publishers {
     const url = new URL(this.#through(fields.realm));
     for (const name of ["service", "scope"]) if (fields[name] !== undefined) url.searchParams.set(name, fields[name]);
     const { token, access_token } = tokenSchema.parse(await (await this.#request(url.href, {})).json());
-    if (token === undefined && access_token === undefined) throw new Error("the registry gives no token without a login");
+    if (token === undefined && access_token === undefined)
+      throw new Error("the registry gives no token without a login");
     return token ?? access_token ?? "";
   }
 
@@ -160,9 +172,14 @@ export class Publishers {
   }
 }
 
-function imageReference(reference: string): { readonly registry: string; readonly repository: string; readonly tag: string } {
+function imageReference(reference: string): {
+  readonly registry: string;
+  readonly repository: string;
+  readonly tag: string;
+} {
   const [, registry, repository, tag] = /^([^/]+)\/([^:@]+):([^@]+)/.exec(reference) ?? [];
-  if (registry === undefined || repository === undefined || tag === undefined) throw new RangeError(`${reference} is no image with a tag`);
+  if (registry === undefined || repository === undefined || tag === undefined)
+    throw new RangeError(`${reference} is no image with a tag`);
   return { registry, repository, tag };
 }
 

@@ -20,8 +20,11 @@ export function levelOf(changes: readonly StackChange[]): ReleaseLevel {
     if (status !== "changed" || overview === null) return "patch";
     const { controlPlane, pools, refused, lost, replaced, removed } = overview;
     const fates = (of: typeof pools) => of.map(({ fate }) => fate);
-    if (refused + lost > 0 || fates(controlPlane).some(goes) || fates(pools).some((fate) => goes(fate) || isNew(fate))) return "major";
-    return replaced + removed > 0 || fates([...controlPlane, ...pools]).some((fate) => fate !== "stays") ? "minor" : "patch";
+    if (refused + lost > 0 || fates(controlPlane).some(goes) || fates(pools).some((fate) => goes(fate) || isNew(fate)))
+      return "major";
+    return replaced + removed > 0 || fates([...controlPlane, ...pools]).some((fate) => fate !== "stays")
+      ? "minor"
+      : "patch";
   });
   return levels.findLast((level) => levelsOf.includes(level)) ?? "patch";
 }
@@ -49,7 +52,8 @@ export interface Facts {
 
 /** Text of a release. */
 export function releaseNotes(section: string, changes: readonly StackChange[], before: Facts, now: Facts): string {
-  const other = (from: readonly string[], than: readonly string[]) => from.filter((each) => !than.includes(each)).join(", ") || "none";
+  const other = (from: readonly string[], than: readonly string[]) =>
+    from.filter((each) => !than.includes(each)).join(", ") || "none";
   return [
     section,
     "",
@@ -95,7 +99,8 @@ if (import.meta.main) {
   const root = fileURLToPath(new URL("../../", import.meta.url));
   const [previous = "", file = ""] = process.argv.slice(2);
   const here = (name: string) => readFileSync(`${root}${name}`, "utf8");
-  const then = (name: string) => execFileSync("git", ["-C", root, "show", `${previous}:${name}`], { encoding: "utf8", maxBuffer: 2 ** 28 });
+  const then = (name: string) =>
+    execFileSync("git", ["-C", root, "show", `${previous}:${name}`], { encoding: "utf8", maxBuffer: 2 ** 28 });
   const { version }: { version: string } = JSON.parse(here("package.json"));
   const changes = parseChanges(readFileSync(file, "utf8"));
   requireVersion(version, previous, changes);

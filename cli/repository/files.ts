@@ -30,8 +30,13 @@ interface Workflow {
 function caller(name: string, text: string, program: string, pinned: Pinned): string {
   const { on, permissions, jobs }: Workflow = parse(text);
   const { workflow_call: called, ...events } = on;
-  const rights = [permissions, ...Object.values(jobs).map((job) => job.permissions ?? {})].flatMap((some) => Object.entries(some));
-  const inputs = Object.entries(called.inputs).map(([key, { default: other }]) => [key, `\${{ inputs.${key} || '${other}' }}`]);
+  const rights = [permissions, ...Object.values(jobs).map((job) => job.permissions ?? {})].flatMap((some) =>
+    Object.entries(some),
+  );
+  const inputs = Object.entries(called.inputs).map(([key, { default: other }]) => [
+    key,
+    `\${{ inputs.${key} || '${other}' }}`,
+  ]);
   const job = {
     // In this order "write" of one job stands over "read" of another.
     permissions: Object.fromEntries(rights.toSorted()),
@@ -77,7 +82,9 @@ ${program}/cli/fenestra stacks
     ...(pinned.repository === undefined
       ? {}
       : {
-          ...Object.fromEntries(workflows.map((file) => [file, caller(path.basename(file, ".yml"), own(file), program, pinned)])),
+          ...Object.fromEntries(
+            workflows.map((file) => [file, caller(path.basename(file, ".yml"), own(file), program, pinned)]),
+          ),
           ".github/CODEOWNERS": `# Whoever changes these changes what runs with rights in the cloud. Put your teams here.
 /${program} @OWNER/platform
 /.gitmodules @OWNER/platform
@@ -123,7 +130,8 @@ export function writeFiles(root: string, files: Files): readonly string[] {
  * @param named the repository whose workflows are called. Default: the origin, where it is on GitHub
  */
 export function pinnedIn(folder: string, named?: string): Pinned {
-  const [, repository] = /^origin\t\S*github\.com[/:]([^/]+\/[^/]+?)(?:\.git)?\/? /m.exec(git(folder, ["remote", "--verbose"])) ?? [];
+  const [, repository] =
+    /^origin\t\S*github\.com[/:]([^/]+\/[^/]+?)(?:\.git)?\/? /m.exec(git(folder, ["remote", "--verbose"])) ?? [];
   const tags = git(folder, ["tag", "--points-at", "HEAD"]).split("\n").filter(isRelease);
   return { repository: named ?? repository, commit: git(folder, ["rev-parse", "HEAD"]).trim(), tag: tags[0] };
 }
@@ -134,9 +142,11 @@ export function isRelease(tag: string): boolean {
 }
 
 /** Files of a user: they stay, whatever they were. */
-const isUsers = (file: string): boolean => /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
+const isUsers = (file: string): boolean =>
+  /^(stacks|ci)\/Pulumi\.[^/]+\.yaml$|^stacks\/artifacts\.lock\.json$/.test(file);
 /** Files of the program that many change for themselves: they stay when they were changed. */
-const mayDiffer = (file: string): boolean => isUsers(file) || /^(\.[^/]*|[^/]+\.md|Makefile|\.github\/.*|\.ci\/.*)$/.test(file);
+const mayDiffer = (file: string): boolean =>
+  isUsers(file) || /^(\.[^/]*|[^/]+\.md|Makefile|\.github\/.*|\.ci\/.*)$/.test(file);
 const projects = ["Pulumi.yaml", "ci/Pulumi.yaml"];
 
 /**
@@ -147,14 +157,22 @@ const projects = ["Pulumi.yaml", "ci/Pulumi.yaml"];
  * @returns what was done, a line each
  * @throws UsageError when something of the clone is not committed, or the program was edited
  */
-export function fromClone(root: string, url: string, program: string, repository: string | undefined): readonly string[] {
+export function fromClone(
+  root: string,
+  url: string,
+  program: string,
+  repository: string | undefined,
+): readonly string[] {
   const lines = (...args: readonly string[]) =>
     git(root, args)
       .split("\n")
       .filter((line) => line !== "");
   if (lines("status", "--porcelain").length > 0)
-    throw new UsageError("--from-clone: something is not committed; allowed: a clone whose files git status says nothing of");
-  if (existsSync(path.join(root, program))) throw new UsageError(`--from-clone: ${program} is there already; allowed: a clone of Fenestra`);
+    throw new UsageError(
+      "--from-clone: something is not committed; allowed: a clone whose files git status says nothing of",
+    );
+  if (existsSync(path.join(root, program)))
+    throw new UsageError(`--from-clone: ${program} is there already; allowed: a clone of Fenestra`);
   git(root, ["fetch", "--quiet", url, "HEAD"]);
   const used = git(root, ["merge-base", "HEAD", "FETCH_HEAD"]).trim();
   const theirs = new Set(lines("ls-tree", "-r", "--name-only", used));
@@ -172,7 +190,8 @@ export function fromClone(root: string, url: string, program: string, repository
   git(folder, ["checkout", "--quiet", "--detach", used]);
   const packages = path.join(root, "node_modules");
   if (existsSync(packages)) renameSync(packages, path.join(folder, "node_modules"));
-  for (const file of projects) writeFileSync(path.join(root, file), projectIn(readFileSync(path.join(root, file), "utf8"), program));
+  for (const file of projects)
+    writeFileSync(path.join(root, file), projectIn(readFileSync(path.join(root, file), "utf8"), program));
   const files = Object.entries(repositoryFiles(program, folder, pinnedIn(folder, repository)));
   const made = writeFiles(root, Object.fromEntries(files.filter(([name]) => !isUsers(name))));
   git(root, ["add", "--all"]);

@@ -18,7 +18,13 @@ import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
 import { type ClusterNetwork, Network } from "./network.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
-import { autoscalerPolicy, cloudControllerPolicy, controlPlanePolicy, ebsDriverPolicy, scriptsArn } from "./policies.ts";
+import {
+  autoscalerPolicy,
+  cloudControllerPolicy,
+  controlPlanePolicy,
+  ebsDriverPolicy,
+  scriptsArn,
+} from "./policies.ts";
 import type { PolicyScope } from "./policyDocument.ts";
 import { Pool, poolPayload } from "./pool.ts";
 import { type MachineScripts, Scripts } from "./scripts.ts";
@@ -88,7 +94,11 @@ export class Cluster extends pulumi.ComponentResource {
     this.pki = pki;
     const network = this.#makeNetwork();
     const security = new Security(`${name}-security`, { spec: args.spec, vpcId: network.vpcId }, { parent: this });
-    const secrets = new Secrets(`${name}-secrets`, { spec: args.spec, pki, credentials: args.credentials }, { parent: this });
+    const secrets = new Secrets(
+      `${name}-secrets`,
+      { spec: args.spec, pki, credentials: args.credentials },
+      { parent: this },
+    );
     const balancer = this.#makeLoadBalancer(network, security);
     this.host = balancer.host;
     this.publicHost = balancer.publicHost;
@@ -155,10 +165,17 @@ export class Cluster extends pulumi.ComponentResource {
     if (settings === undefined) return undefined;
     const cloudwatch = addons.logs?.cloudwatch;
     const logs =
-      cloudwatch === undefined ? undefined : new Logs(`${this.#name}-logs`, { spec: this.#spec, settings: cloudwatch }, { parent: this });
+      cloudwatch === undefined
+        ? undefined
+        : new Logs(`${this.#name}-logs`, { spec: this.#spec, settings: cloudwatch }, { parent: this });
     return new WorkloadIdentity(
       `${this.#name}-workload-identity`,
-      { spec: this.#spec, settings, publicKeys: pki.serviceAccountPublicKeys, ...(logs === undefined ? {} : { addOns: [logs.grant] }) },
+      {
+        spec: this.#spec,
+        settings,
+        publicKeys: pki.serviceAccountPublicKeys,
+        ...(logs === undefined ? {} : { addOns: [logs.grant] }),
+      },
       { parent: this },
     );
   }
@@ -181,10 +198,21 @@ export class Cluster extends pulumi.ComponentResource {
 
   #policyScope(account: pulumi.Output<string>, secrets: Secrets): pulumi.Output<PolicyScope> {
     const { name: cluster, region } = this.#spec;
-    return pulumi.all([account, secrets.keyArn]).apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
+    return pulumi
+      .all([account, secrets.keyArn])
+      .apply(([accountId, keyArn]) => ({ cluster, region, accountId, keyArn }));
   }
 
-  #makeControlPlane({ network, security, secrets, balancer, identity, snapshots, scripts, tokens }: ControlPlaneParts): ControlPlane {
+  #makeControlPlane({
+    network,
+    security,
+    secrets,
+    balancer,
+    identity,
+    snapshots,
+    scripts,
+    tokens,
+  }: ControlPlaneParts): ControlPlane {
     const common = {
       spec: this.#spec,
       endpoint: balancer.endpoint,
@@ -239,7 +267,11 @@ export class Cluster extends pulumi.ComponentResource {
           machine: pulumi
             .all([scope, snapshots.bucketArn, scripts.bucketArn])
             .apply(([known, bucket, scriptsBucket]) =>
-              controlPlanePolicy(known, { read, write }, { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") }),
+              controlPlanePolicy(
+                known,
+                { read, write },
+                { snapshots: bucket, scripts: scriptsArn(scriptsBucket, "linux") },
+              ),
             ),
           "cloud-controller": pulumi
             .all([scope, network.vpcId, network.ownerId])
@@ -270,7 +302,11 @@ export class Cluster extends pulumi.ComponentResource {
   #makePools(machines: readonly PoolMachines[], after: readonly pulumi.Resource[]): readonly Pool[] {
     return machines.map(
       (each) =>
-        new Pool(`${this.#name}-pool-${each.pool.name}`, { ...this.attachment, ...each, spec: this.#spec, after }, { parent: this }),
+        new Pool(
+          `${this.#name}-pool-${each.pool.name}`,
+          { ...this.attachment, ...each, spec: this.#spec, after },
+          { parent: this },
+        ),
     );
   }
 }

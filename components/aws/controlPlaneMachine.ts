@@ -123,7 +123,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         diskGb: osDiskGb,
         disk: osDisk,
         profileArn,
-        userData: pulumi.all([payload, scripts.bucketName]).apply(([known, bucket]) => packLinuxAws(known, scripts.object, bucket)),
+        userData: pulumi
+          .all([payload, scripts.bucketName])
+          .apply(([known, bucket]) => packLinuxAws(known, scripts.object, bucket)),
         tags: spec.tags,
         makesInterface: false,
       }),
@@ -133,7 +135,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
 
   #makeInstance(template: LaunchTemplate, payload: pulumi.Output<MachinePayload>): Instance {
     const { spec, member, subnetId, groupId, profileArn, after, gate } = this.#args;
-    const fingerprint = pulumi.all([payload, profileArn]).apply(([known, profile]) => machineFingerprint(spec, known, profile));
+    const fingerprint = pulumi
+      .all([payload, profileArn])
+      .apply(([known, profile]) => machineFingerprint(spec, known, profile));
     const card = new NetworkInterface(
       `${this.#name}-address`,
       {

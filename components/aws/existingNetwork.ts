@@ -44,7 +44,11 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     this.vpcId = vpc.id;
     this.ownerId = vpc.ownerId;
     this.zones = spec.network.zones.map((plan) => this.#readSubnets(plan));
-    const check = networkCheck(`${name}-check`, { facts: [...this.#vpcFacts(vpc), ...this.#subnetFacts()] }, { parent: this });
+    const check = networkCheck(
+      `${name}-check`,
+      { facts: [...this.#vpcFacts(vpc), ...this.#subnetFacts()] },
+      { parent: this },
+    );
     const tags = existing.tagSubnets === false ? [] : this.#tagSubnets(check);
     this.internet = check;
     this.egress = [check, ...tags];
@@ -54,7 +58,8 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   #readSubnets({ zone }: ZonePlan): ZoneSubnets {
     const given = this.#args.existing.subnets[zone];
     if (given === undefined) throw new RangeError(`the existing network has no subnets for ${zone}`);
-    const read = (role: string, id: string): Subnet => Subnet.get(`${this.#name}-${role}-${zoneSuffix(zone)}`, id, {}, { parent: this });
+    const read = (role: string, id: string): Subnet =>
+      Subnet.get(`${this.#name}-${role}-${zoneSuffix(zone)}`, id, {}, { parent: this });
     return {
       zone,
       private: read("private", given.private.id),

@@ -20,7 +20,10 @@ function pathIn({ rolePath }: NodeSettings["iam"]): { readonly path?: string } {
 }
 
 /** What the organisation demands of every role. */
-export function roleBounds(iam: NodeSettings["iam"]): { readonly path?: string; readonly permissionsBoundary?: string } {
+export function roleBounds(iam: NodeSettings["iam"]): {
+  readonly path?: string;
+  readonly permissionsBoundary?: string;
+} {
   const { permissionsBoundary } = iam;
   return { ...pathIn(iam), ...(permissionsBoundary === undefined ? {} : { permissionsBoundary }) };
 }

@@ -68,7 +68,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
     this.#name = name;
     this.#args = args;
     const internal = this.#make("internal", args.privateSubnetIds, args.internalGroupId);
-    const open = args.publicGroupId === undefined ? undefined : this.#make("public", args.publicSubnetIds, args.publicGroupId);
+    const open =
+      args.publicGroupId === undefined ? undefined : this.#make("public", args.publicSubnetIds, args.publicGroupId);
     this.host = internal.dnsName;
     this.publicHost = open?.dnsName;
     this.ids = { internal: internal.arn, ...(open === undefined ? {} : { public: open.arn }) };
@@ -80,7 +81,11 @@ export class LoadBalancer extends pulumi.ComponentResource {
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
   }
 
-  #make(role: "internal" | "public", subnets: readonly pulumi.Input<string>[], groupId: pulumi.Input<string>): AwsLoadBalancer {
+  #make(
+    role: "internal" | "public",
+    subnets: readonly pulumi.Input<string>[],
+    groupId: pulumi.Input<string>,
+  ): AwsLoadBalancer {
     // At most 32 characters, which an automatic suffix would exceed.
     const awsName = `${this.#args.spec.name}-${role}`;
     const balancer = new AwsLoadBalancer(

@@ -86,7 +86,10 @@ export function machineTemplate(args: MachineTemplateArgs) {
     // and not this one (hashicorp/terraform-provider-aws#29273).
     privateDnsNameOptions: { hostnameType: "resource-name", enableResourceNameDnsARecord: true },
     updateDefaultVersion: true,
-    tagSpecifications: [{ resourceType: "volume", tags }, ...(args.makesInterface ? [{ resourceType: "network-interface", tags }] : [])],
+    tagSpecifications: [
+      { resourceType: "volume", tags },
+      ...(args.makesInterface ? [{ resourceType: "network-interface", tags }] : []),
+    ],
     tags: { Name: args.name },
   } satisfies LaunchTemplateArgs;
 }

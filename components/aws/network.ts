@@ -129,7 +129,13 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
       },
       { parent: this },
     );
-    return [new VpcDhcpOptionsAssociation(`${this.#name}-dns`, { vpcId: this.vpcId, dhcpOptionsId: options.id }, { parent: this })];
+    return [
+      new VpcDhcpOptionsAssociation(
+        `${this.#name}-dns`,
+        { vpcId: this.vpcId, dhcpOptionsId: options.id },
+        { parent: this },
+      ),
+    ];
   }
 
   #makeSubnets(plan: CreatedPlan["zones"][number]): CreatedSubnets {
@@ -157,7 +163,11 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   }
 
   #makePublicRoute(): Route {
-    const gateway = new InternetGateway(`${this.#name}-internet`, { vpcId: this.vpcId, tags: this.#tags("internet") }, { parent: this });
+    const gateway = new InternetGateway(
+      `${this.#name}-internet`,
+      { vpcId: this.vpcId, tags: this.#tags("internet") },
+      { parent: this },
+    );
     const table = this.#makeTable("public");
     for (const subnets of this.zones) this.#associate("public", subnets.public, table, subnets.zone);
     return new Route(
@@ -193,7 +203,9 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   #makeNatRoutes(tables: readonly RouteTable[], publicRoute: Route): readonly Route[] {
     const { nat } = this.#spec.network;
     if (nat === "none") return [];
-    const gateways = (nat === "single" ? this.zones.slice(0, 1) : this.zones).map((subnets) => this.#makeNat(subnets, publicRoute));
+    const gateways = (nat === "single" ? this.zones.slice(0, 1) : this.zones).map((subnets) =>
+      this.#makeNat(subnets, publicRoute),
+    );
     return this.zones.flatMap(({ zone }, index) => {
       const table = tables[index];
       const gateway = gateways[index] ?? gateways[0];
@@ -261,7 +273,11 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   #makeEndpointGroup(): SecurityGroup {
     const group = new SecurityGroup(
       `${this.#name}-endpoints`,
-      { vpcId: this.vpcId, description: "Interface endpoints: HTTPS from inside the network", tags: { Name: `${this.#name}-endpoints` } },
+      {
+        vpcId: this.vpcId,
+        description: "Interface endpoints: HTTPS from inside the network",
+        tags: { Name: `${this.#name}-endpoints` },
+      },
       { parent: this, ignoreChanges: ["description"] },
     );
     new SecurityGroupIngressRule(

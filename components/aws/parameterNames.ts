@@ -13,7 +13,10 @@ export function credentialsParameter(cluster: string): string {
 }
 
 export function workerParameters({ name, credentials }: Pick<NodeSettings, "name" | "credentials">): WorkerSecrets {
-  return { joinSecret: joinParameter(name), ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}) };
+  return {
+    joinSecret: joinParameter(name),
+    ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}),
+  };
 }
 
 export function controlPlaneParameters(cluster: string): ControlPlaneSecrets {

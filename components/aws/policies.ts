@@ -22,7 +22,12 @@ function parameterArn(scope: PolicyScope, name: string): string {
 
 /** Who may assume a role: EC2 machines. */
 export function machineTrust(): PolicyDocument {
-  return policy({ Sid: "Machines", Effect: "Allow", Principal: { Service: "ec2.amazonaws.com" }, Action: ["sts:AssumeRole"] });
+  return policy({
+    Sid: "Machines",
+    Effect: "Allow",
+    Principal: { Service: "ec2.amazonaws.com" },
+    Action: ["sts:AssumeRole"],
+  });
 }
 
 /**
@@ -123,7 +128,9 @@ export function workerPolicy(
     ...readGmsaSecrets(scope, gmsa),
     ...pullImages(repositories),
     fetchScripts(scripts),
-    allow("ReportLifecycle", { autoscaling: "CompleteLifecycleAction RecordLifecycleActionHeartbeat" }, [groupArn(scope, group)]),
+    allow("ReportLifecycle", { autoscaling: "CompleteLifecycleAction RecordLifecycleActionHeartbeat" }, [
+      groupArn(scope, group),
+    ]),
     ...sessionManager(scope),
   );
 }
@@ -142,7 +149,11 @@ interface ControlPlaneBuckets {
 }
 
 /** What the machines of the control plane do themselves. */
-export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneParameters, buckets: ControlPlaneBuckets): PolicyDocument {
+export function controlPlanePolicy(
+  scope: PolicyScope,
+  parameters: ControlPlaneParameters,
+  buckets: ControlPlaneBuckets,
+): PolicyDocument {
   return policy(
     ...parameterRights(scope, [...parameters.read, ...parameters.write]),
     ...parameterRights(scope, parameters.write, true),
@@ -151,7 +162,11 @@ export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneP
     allow("EtcdSnapshots", { s3: "GetObject PutObject" }, [`${buckets.snapshots}/*`]),
     allow("ListEtcdSnapshots", { s3: "ListBucket" }, [buckets.snapshots]),
     // What the node controller knows of machines, their groups and rolls.
-    allow("KnowMachines", { autoscaling: "DescribeAutoScalingGroups DescribeInstanceRefreshes", ec2: "DescribeInstances" }, ["*"]),
+    allow(
+      "KnowMachines",
+      { autoscaling: "DescribeAutoScalingGroups DescribeInstanceRefreshes", ec2: "DescribeInstances" },
+      ["*"],
+    ),
     // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to nothing.
     allow(
       "LookAfterGroups",
@@ -173,7 +188,9 @@ export function controlPlanePolicy(scope: PolicyScope, parameters: ControlPlaneP
  */
 export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwner = scope.accountId): PolicyDocument {
   const owned = ownedResource(scope.cluster);
-  const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) => arn(scope, "elasticloadbalancing", kind));
+  const balancers = ["loadbalancer/*", "targetgroup/*", "listener/*"].map((kind) =>
+    arn(scope, "elasticloadbalancing", kind),
+  );
   return policy(
     allow(
       "CloudControllerLook",
@@ -197,7 +214,10 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
       arn({ ...scope, accountId: vpcOwner }, "ec2", `vpc/${vpcId}`),
     ]),
     allow("TagServiceSecurityGroups", { ec2: "CreateTags" }, [arn(scope, "ec2", "security-group/*")], {
-      StringEquals: { "ec2:CreateAction": "CreateSecurityGroup", [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned" },
+      StringEquals: {
+        "ec2:CreateAction": "CreateSecurityGroup",
+        [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
+      },
     }),
     allow(
       "ChangeServiceSecurityGroups",
@@ -245,9 +265,15 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   // Snapshots belong to no account in their ARN (Service Authorization Reference, Amazon EC2).
   const snapshots = `arn:${partition(scope.region)}:ec2:${scope.region}::snapshot/*`;
   const ours: Statement["Condition"] = {
-    StringEquals: { "aws:ResourceTag/ebs.csi.aws.com/cluster": "true", [`aws:ResourceTag/${clusterTag(scope.cluster)}`]: "owned" },
+    StringEquals: {
+      "aws:ResourceTag/ebs.csi.aws.com/cluster": "true",
+      [`aws:ResourceTag/${clusterTag(scope.cluster)}`]: "owned",
+    },
   };
-  const made = { "aws:RequestTag/ebs.csi.aws.com/cluster": "true", [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned" };
+  const made = {
+    "aws:RequestTag/ebs.csi.aws.com/cluster": "true",
+    [`aws:RequestTag/${clusterTag(scope.cluster)}`]: "owned",
+  };
   return policy(
     allow(
       "VolumesLook",
@@ -267,7 +293,12 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
       ours,
     ),
     allow("ChangeVolumes", { ec2: "AttachVolume DeleteVolume DetachVolume ModifyVolume" }, [volumes], ours),
-    allow("AttachToNodes", { ec2: "AttachVolume DetachVolume" }, [arn(scope, "ec2", "instance/*")], ownedResource(scope.cluster)),
+    allow(
+      "AttachToNodes",
+      { ec2: "AttachVolume DetachVolume" },
+      [arn(scope, "ec2", "instance/*")],
+      ownedResource(scope.cluster),
+    ),
     allow("DeleteSnapshots", { ec2: "DeleteSnapshot" }, [snapshots], ours),
     allow("TagVolumes", { ec2: "CreateTags" }, [volumes, snapshots], {
       StringEquals: { "ec2:CreateAction": ["CopyVolumes", "CreateSnapshot", "CreateVolume"], ...made },

@@ -20,7 +20,13 @@ function actionNames(actions: Actions): readonly string[] {
 
 /** A statement that allows calls of resources, where the condition holds. */
 export function allow(Sid: string, actions: Actions, Resource: readonly string[], Condition?: Condition): Statement {
-  return { Sid, Effect: "Allow", Action: actionNames(actions), Resource, ...(Condition === undefined ? {} : { Condition }) };
+  return {
+    Sid,
+    Effect: "Allow",
+    Action: actionNames(actions),
+    Resource,
+    ...(Condition === undefined ? {} : { Condition }),
+  };
 }
 
 /** Statement of a bucket's policy that refuses every call without TLS. */

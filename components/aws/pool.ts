@@ -38,14 +38,20 @@ export const apiHostTag = "fenestra:api";
 function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
   return {
     cloud: { kind: "aws", region: spec.region, ...workerParameters(spec) },
-    lifecycle: { group: groupName(spec.name, pool.name), launchHook: lifecycleHooks.launch, terminateHook: lifecycleHooks.terminate },
+    lifecycle: {
+      group: groupName(spec.name, pool.name),
+      launchHook: lifecycleHooks.launch,
+      terminateHook: lifecycleHooks.terminate,
+    },
   };
 }
 
 /** What a pool's machines receive. It names things and holds no secret. */
 export function poolPayload(spec: NodeSettings, pool: PoolSpec): WorkerPayload {
   const access = poolAccess(spec, pool);
-  return pool.os === "linux" ? linuxWorkerPayload({ spec, pool, access }) : windowsWorkerPayload({ spec, pool, access });
+  return pool.os === "linux"
+    ? linuxWorkerPayload({ spec, pool, access })
+    : windowsWorkerPayload({ spec, pool, access });
 }
 
 /** User data of a pool's machine, base64. */
@@ -92,7 +98,8 @@ export class Pool extends pulumi.ComponentResource {
     const { spec, pool, accountId, secretsKeyArn, scripts } = this.#args;
     const { name: cluster, region } = spec;
     const { gmsa: accounts } = spec.addons;
-    const gmsa = pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
+    const gmsa =
+      pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
     const policy = pulumi
       .all([accountId, secretsKeyArn, scripts.bucketArn])
       .apply(([account, keyArn, bucket]) =>
@@ -127,7 +134,10 @@ export class Pool extends pulumi.ComponentResource {
       {
         ...machine,
         // A replaced load balancer has another name, and nodes with the old name cannot reach the API: the changed tag rolls them.
-        tagSpecifications: [...machine.tagSpecifications, { resourceType: "instance", tags: { [apiHostTag]: apiHost } }],
+        tagSpecifications: [
+          ...machine.tagSpecifications,
+          { resourceType: "instance", tags: { [apiHostTag]: apiHost } },
+        ],
         networkInterfaces: [
           {
             deviceIndex: 0,

@@ -39,7 +39,10 @@ export function groupHooks(pool: PoolSpec): readonly Hook[] {
 }
 
 /** Fewest and most machines while the group is rolled, in percent of those wanted. */
-export function rollingRange(pool: PoolSpec): { readonly minHealthyPercentage: number; readonly maxHealthyPercentage: number } {
+export function rollingRange(pool: PoolSpec): {
+  readonly minHealthyPercentage: number;
+  readonly maxHealthyPercentage: number;
+} {
   const { surge, unavailable } = rollPercents(pool);
   return { minHealthyPercentage: 100 - unavailable, maxHealthyPercentage: 100 + surge };
 }
@@ -89,10 +92,14 @@ function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record
   return {
     [`${autoscalerPrefix}/enabled`]: "true",
     [`${autoscalerPrefix}/${spec.name}`]: "owned",
-    ...Object.fromEntries(Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value])),
+    ...Object.fromEntries(
+      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${template}/label/${key}`, value]),
+    ),
     ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${template}/taint/${key}`, `${value}:${effect}`])),
     // Without them it assumes that pods can use the whole machine.
-    ...Object.fromEntries(Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value])),
+    ...Object.fromEntries(
+      Object.entries(allocatable(pool)).map(([key, value]) => [`${template}/resources/${key}`, value]),
+    ),
   };
 }
 
@@ -117,7 +124,12 @@ export function purchase(
   const maxPrice = highestPrice(pool);
   return {
     ...(pool.spot && !isMixed(pool)
-      ? { instanceMarketOptions: { marketType: "spot", ...(maxPrice === undefined ? {} : { spotOptions: { maxPrice } }) } }
+      ? {
+          instanceMarketOptions: {
+            marketType: "spot",
+            ...(maxPrice === undefined ? {} : { spotOptions: { maxPrice } }),
+          },
+        }
       : {}),
     ...(reservation === undefined
       ? {}
@@ -133,7 +145,10 @@ export function purchase(
 }
 
 /** What a group launches: a template, or a template with a policy that chooses among sizes and kinds of purchase. */
-export function launches(pool: PoolSpec, template: LaunchTemplate): Pick<GroupArgs, "launchTemplate" | "mixedInstancesPolicy"> {
+export function launches(
+  pool: PoolSpec,
+  template: LaunchTemplate,
+): Pick<GroupArgs, "launchTemplate" | "mixedInstancesPolicy"> {
   // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
   const version = pulumi.interpolate`${template.latestVersion}`;
   if (!isMixed(pool)) return { launchTemplate: { id: template.id, version } };

@@ -39,14 +39,21 @@ export class Secrets extends pulumi.ComponentResource {
     const fixed = [
       ...controlPlaneKeys(pki).map(([role, value]) => this.#makeFixed(kebab(role), names[role], value, key)),
       ...pki.encryptionKeys.map(([own, value]) =>
-        this.#makeFixed(encryptionSecret("encryption-key", own), encryptionSecret(names.encryptionKey, own), value, key),
+        this.#makeFixed(
+          encryptionSecret("encryption-key", own),
+          encryptionSecret(names.encryptionKey, own),
+          value,
+          key,
+        ),
       ),
     ];
     const marker = this.#makeWritten("initialised", names.initialised, key);
     this.controlPlane = [...fixed, marker];
     this.join = this.#makeWritten("join", joinParameter(spec.name), key);
     this.credentials =
-      args.credentials === undefined ? [] : [this.#makeFixed("credentials", credentialsParameter(spec.name), args.credentials, key)];
+      args.credentials === undefined
+        ? []
+        : [this.#makeFixed("credentials", credentialsParameter(spec.name), args.credentials, key)];
     this.registerOutputs({ keyArn: this.keyArn });
   }
 

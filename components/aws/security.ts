@@ -4,7 +4,13 @@ import { SecurityGroupIngressRule } from "@pulumi/aws/vpc/securityGroupIngressRu
 import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { clusterTag } from "./policyDocument.ts";
-import { type GroupName, groupNames, type SecurityRule, type SecuritySettings, securityRules } from "./securityRules.ts";
+import {
+  type GroupName,
+  groupNames,
+  type SecurityRule,
+  type SecuritySettings,
+  securityRules,
+} from "./securityRules.ts";
 
 export interface SecurityArgs {
   readonly spec: SecuritySettings & Pick<ClusterSpec, "name">;
@@ -55,7 +61,10 @@ export class Security extends pulumi.ComponentResource {
       {
         vpcId,
         description: descriptions[group],
-        tags: { Name: `${this.#name}-${group}`, ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}) },
+        tags: {
+          Name: `${this.#name}-${group}`,
+          ...(machineGroups.includes(group) ? { [clusterTag(spec.name)]: "owned" } : {}),
+        },
       },
       // A changed description would replace the group, which cannot be deleted while machines of a pool are in it.
       { parent: this, ignoreChanges: ["description"] },
@@ -69,7 +78,9 @@ export class Security extends pulumi.ComponentResource {
       description: rule.purpose,
       ipProtocol: rule.protocol === "all" ? "-1" : rule.protocol,
       ...(rule.ports === undefined ? {} : { fromPort: rule.ports[0], toPort: rule.ports[1] }),
-      ...("cidr" in rule.peer ? { cidrIpv4: rule.peer.cidr } : { referencedSecurityGroupId: this.#idOf(rule.peer.group) }),
+      ...("cidr" in rule.peer
+        ? { cidrIpv4: rule.peer.cidr }
+        : { referencedSecurityGroupId: this.#idOf(rule.peer.group) }),
       tags: { Name: name },
     };
     return rule.direction === "ingress"

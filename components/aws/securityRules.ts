@@ -4,7 +4,10 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
 export type GroupName = MachineGroup | "api-internal" | "api-public";
 
-export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes">;
+export type SecuritySettings = Pick<
+  ClusterSpec,
+  "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
+>;
 
 export interface SecurityRule {
   /** Name, unique. */
@@ -21,7 +24,12 @@ export interface SecurityRule {
 
 /** Groups of a cluster; the public one only with a public endpoint. */
 export function groupNames(spec: SecuritySettings): readonly GroupName[] {
-  return ["control-plane", "workers", "api-internal", ...(spec.publicAccess === undefined ? [] : ["api-public" as const])];
+  return [
+    "control-plane",
+    "workers",
+    "api-internal",
+    ...(spec.publicAccess === undefined ? [] : ["api-public" as const]),
+  ];
 }
 
 /**
@@ -43,12 +51,30 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
       ),
     ),
     ...(spec.privateAccess ?? []).map((cidr) =>
-      api(`api-internal-from-${inName(cidr)}`, "ingress", "api-internal", { cidr }, "Allowed connected network to the Kubernetes API"),
+      api(
+        `api-internal-from-${inName(cidr)}`,
+        "ingress",
+        "api-internal",
+        { cidr },
+        "Allowed connected network to the Kubernetes API",
+      ),
     ),
     api("api-internal-to-control-plane", "egress", "api-internal", controlPlane, toServers("Internal")),
     ...(spec.publicAccess === undefined ? [] : publicRules(spec.publicAccess)),
-    api("control-plane-api-from-internal", "ingress", "control-plane", { group: "api-internal" }, toServers("Internal")),
-    api("control-plane-api-from-control-plane", "ingress", "control-plane", controlPlane, `Control-plane pods ${byService}`),
+    api(
+      "control-plane-api-from-internal",
+      "ingress",
+      "control-plane",
+      { group: "api-internal" },
+      toServers("Internal"),
+    ),
+    api(
+      "control-plane-api-from-control-plane",
+      "ingress",
+      "control-plane",
+      controlPlane,
+      `Control-plane pods ${byService}`,
+    ),
     api("control-plane-api-from-workers", "ingress", "control-plane", { group: "workers" }, `Pods ${byService}`),
     ...machineTraffic(spec).map(
       ({ name, from, to, protocol, ports: { first, last }, purpose }): SecurityRule => ({
@@ -83,7 +109,13 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
 function publicRules(networks: readonly string[]): readonly SecurityRule[] {
   return [
     ...networks.map((cidr) =>
-      api(`api-public-from-${inName(cidr)}`, "ingress", "api-public", { cidr }, "Allowed network to the Kubernetes API"),
+      api(
+        `api-public-from-${inName(cidr)}`,
+        "ingress",
+        "api-public",
+        { cidr },
+        "Allowed network to the Kubernetes API",
+      ),
     ),
     api("api-public-to-control-plane", "egress", "api-public", { group: "control-plane" }, toServers("Public")),
     api("control-plane-api-from-public", "ingress", "control-plane", { group: "api-public" }, toServers("Public")),

@@ -16,7 +16,11 @@ interface PrivateBucketOptions {
 }
 
 /** An S3 bucket that is encrypted, closed to the public and reached by HTTPS only. The children are named `${name}-bucket` and so on. */
-export function privateBucket(name: string, { forceDestroy, protect = false }: PrivateBucketOptions, parent: pulumi.Resource): Bucket {
+export function privateBucket(
+  name: string,
+  { forceDestroy, protect = false }: PrivateBucketOptions,
+  parent: pulumi.Resource,
+): Bucket {
   const bucket = new Bucket(`${name}-bucket`, { forceDestroy, tags: { Name: `${name}-bucket` } }, { parent, protect });
   new BucketServerSideEncryptionConfiguration(
     `${name}-encryption`,
@@ -25,7 +29,13 @@ export function privateBucket(name: string, { forceDestroy, protect = false }: P
   );
   const block = new BucketPublicAccessBlock(
     `${name}-private`,
-    { bucket: bucket.id, blockPublicAcls: true, blockPublicPolicy: true, ignorePublicAcls: true, restrictPublicBuckets: true },
+    {
+      bucket: bucket.id,
+      blockPublicAcls: true,
+      blockPublicPolicy: true,
+      ignorePublicAcls: true,
+      restrictPublicBuckets: true,
+    },
     { parent },
   );
   new BucketPolicy(

@@ -79,7 +79,13 @@ class Issuer extends pulumi.ComponentResource {
   #publish(bucket: Bucket): pulumi.Resource {
     const block = new BucketPublicAccessBlock(
       `${this.#name}-public`,
-      { bucket: bucket.id, blockPublicAcls: true, ignorePublicAcls: true, blockPublicPolicy: false, restrictPublicBuckets: false },
+      {
+        bucket: bucket.id,
+        blockPublicAcls: true,
+        ignorePublicAcls: true,
+        blockPublicPolicy: false,
+        restrictPublicBuckets: false,
+      },
       { parent: this },
     );
     return new BucketPolicy(
@@ -89,7 +95,13 @@ class Issuer extends pulumi.ComponentResource {
     );
   }
 
-  #put(bucket: Bucket, role: string, key: string, content: pulumi.Output<string>, contentType = "application/json"): BucketObjectv2 {
+  #put(
+    bucket: Bucket,
+    role: string,
+    key: string,
+    content: pulumi.Output<string>,
+    contentType = "application/json",
+  ): BucketObjectv2 {
     return new BucketObjectv2(
       `${this.#name}-${role}`,
       // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
@@ -186,7 +198,11 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
       { parent: this },
     );
     for (const policyArn of policies)
-      new RolePolicyAttachment(`${name}-${policyArn.split(":policy/")[1]}`, { role: role.name, policyArn }, { parent: this });
+      new RolePolicyAttachment(
+        `${name}-${policyArn.split(":policy/")[1]}`,
+        { role: role.name, policyArn },
+        { parent: this },
+      );
     if (inline !== undefined) new RolePolicy(`${name}-rights`, { role: role.name, policy: inline }, { parent: this });
     return role;
   }
@@ -253,5 +269,7 @@ export class Logs extends pulumi.ComponentResource {
 }
 
 function writePolicy(groupArn: string): string {
-  return JSON.stringify(policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [groupArn, `${groupArn}:log-stream:*`])));
+  return JSON.stringify(
+    policy(allow("WriteLogs", { logs: "PutLogEvents DescribeLogStreams" }, [groupArn, `${groupArn}:log-stream:*`])),
+  );
 }

@@ -79,7 +79,11 @@ export class Cluster extends pulumi.ComponentResource {
     this.pki = pki;
     const sshKey = this.#makeSshKey();
     const network = this.#makeNetwork();
-    const security = new Security(`${name}-security`, { spec: args.spec, resourceGroup: network.resourceGroup }, { parent: this });
+    const security = new Security(
+      `${name}-security`,
+      { spec: args.spec, resourceGroup: network.resourceGroup },
+      { parent: this },
+    );
     const identity = this.#makeControlPlaneIdentity(network);
     network.grantControllers?.(identity.principalId);
     const secrets = this.#makeSecrets(network, identity, pki, args.credentials);
@@ -118,7 +122,10 @@ export class Cluster extends pulumi.ComponentResource {
         ),
       },
       securityGroups: security.ids,
-      identities: { controlPlane: identity.id, pools: Object.fromEntries(this.pools.map((pool) => [pool.spec.name, pool.identityId])) },
+      identities: {
+        controlPlane: identity.id,
+        pools: Object.fromEntries(this.pools.map((pool) => [pool.spec.name, pool.identityId])),
+      },
       loadBalancers: balancer.ids,
     };
     this.registerOutputs({ host: this.host, publicHost: this.publicHost });
@@ -170,7 +177,12 @@ export class Cluster extends pulumi.ComponentResource {
     return { id: identity.id, principalId: identity.principalId, ready: [handedOn, ...identity.roles] };
   }
 
-  #makeSecrets(network: ClusterNetwork, controlPlane: Identity, pki: Pki, credentials: pulumi.Output<string> | undefined): Secrets {
+  #makeSecrets(
+    network: ClusterNetwork,
+    controlPlane: Identity,
+    pki: Pki,
+    credentials: pulumi.Output<string> | undefined,
+  ): Secrets {
     return new Secrets(
       `${this.#name}-secrets`,
       {
@@ -186,7 +198,11 @@ export class Cluster extends pulumi.ComponentResource {
     );
   }
 
-  #makeWorkloadIdentity(pki: Pki, { resourceGroup }: ClusterNetwork, { tenantId }: Identity): WorkloadIdentity | undefined {
+  #makeWorkloadIdentity(
+    pki: Pki,
+    { resourceGroup }: ClusterNetwork,
+    { tenantId }: Identity,
+  ): WorkloadIdentity | undefined {
     const { workloadIdentity: settings, addons } = this.#spec;
     if (settings === undefined) return undefined;
     const azureMonitor = addons.logs?.azureMonitor;
@@ -232,7 +248,15 @@ export class Cluster extends pulumi.ComponentResource {
       );
   }
 
-  #makeControlPlane({ network, security, identity, secrets, balancer, sshKey, tokens }: ControlPlaneParts): ControlPlane {
+  #makeControlPlane({
+    network,
+    security,
+    identity,
+    secrets,
+    balancer,
+    sshKey,
+    tokens,
+  }: ControlPlaneParts): ControlPlane {
     const subnetIds = network.zones.map((zone) => zone.controlPlane.id);
     const snapshots = new Snapshots(
       `${this.#name}-snapshots`,
@@ -277,7 +301,11 @@ export class Cluster extends pulumi.ComponentResource {
     const { attachment, api } = this;
     return this.#spec.pools.map((pool) => {
       const needed = pool.os === "windows" && pool.ccgPlugin ? [...after, ...gmsa] : after;
-      return new Pool(`${this.#name}-pool-${pool.name}`, { ...attachment, spec: this.#spec, pool, api, after: needed }, { parent: this });
+      return new Pool(
+        `${this.#name}-pool-${pool.name}`,
+        { ...attachment, spec: this.#spec, pool, api, after: needed },
+        { parent: this },
+      );
     });
   }
 }

@@ -208,7 +208,10 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         enableAcceleratedNetworking: acceleratedNetworking(spec.controlPlane.size),
         networkSecurityGroup: { id: group.securityGroupId },
         ipConfigurations: [
-          { ...address("address", true, member.address), loadBalancerBackendAddressPools: poolIds.map((id) => ({ id })) },
+          {
+            ...address("address", true, member.address),
+            loadBalancerBackendAddressPools: poolIds.map((id) => ({ id })),
+          },
           ...this.#podAddresses().map((own, index) => address(podAddressNames(index + 1)[index] ?? "", false, own)),
         ],
       },

@@ -90,7 +90,11 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     const assignment = new RoleAssignment(
       name,
       { principalId, principalType: "ServicePrincipal", roleDefinitionId: this.#controllerRole(), scope: existing.id },
-      { parent: this, replaceOnChanges: ["roleDefinitionId", "principalType"], hooks: { onError: [untilRoleIsKnown(name)] } },
+      {
+        parent: this,
+        replaceOnChanges: ["roleDefinitionId", "principalType"],
+        hooks: { onError: [untilRoleIsKnown(name)] },
+      },
     );
     this.egress.push(assignment);
   }
@@ -191,7 +195,9 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
         path: at("id"),
         what: `the service endpoint ${service} of ${name}`,
         wanted: "on",
-        found: subnet.serviceEndpoints.apply((all) => ((all ?? []).some((each) => each.service === service) ? "on" : "off")),
+        found: subnet.serviceEndpoints.apply((all) =>
+          (all ?? []).some((each) => each.service === service) ? "on" : "off",
+        ),
         remedy: `az network vnet subnet update --ids ${given.id} --service-endpoints ${services[role].join(" ")}, and those that it has`,
       })),
       {

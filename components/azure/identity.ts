@@ -36,9 +36,12 @@ export class Identity extends pulumi.ComponentResource {
     this.principalId = identity.principalId;
     this.tenantId = identity.tenantId;
     this.roles = Object.entries(grants).map(([purpose, grant]) =>
-      assignRole(`${name}-${purpose}`, { principalId: this.principalId, subscriptionId: resourceGroup.subscriptionId }, grant, {
-        parent: this,
-      }),
+      assignRole(
+        `${name}-${purpose}`,
+        { principalId: this.principalId, subscriptionId: resourceGroup.subscriptionId },
+        grant,
+        { parent: this },
+      ),
     );
     this.registerOutputs({ id: this.id, clientId: this.clientId });
   }

@@ -92,13 +92,18 @@ export class LoadBalancer extends pulumi.ComponentResource {
     if (dns?.zone === undefined) return;
     const zone = dnsZone(dns.zone);
     const name = `${this.#name}-name`;
-    const entry = { resourceGroupName: zone.resourceGroup, relativeRecordSetName: dns.name.slice(0, -zone.name.length - 1), ttl: 300 };
+    const entry = {
+      resourceGroupName: zone.resourceGroup,
+      relativeRecordSetName: dns.name.slice(0, -zone.name.length - 1),
+      ttl: 300,
+    };
     const toInternal = { recordType: "A", aRecords: [{ ipv4Address: this.#internalAddress() }] };
     if (zone.private) {
       new PrivateRecordSet(name, { ...entry, privateZoneName: zone.name, ...toInternal }, { parent: this });
       return;
     }
-    const to = this.publicHost === undefined ? toInternal : { recordType: "CNAME", cnameRecord: { cname: this.publicHost } };
+    const to =
+      this.publicHost === undefined ? toInternal : { recordType: "CNAME", cnameRecord: { cname: this.publicHost } };
     new RecordSet(name, { ...entry, zoneName: zone.name, ...to }, { parent: this });
   }
 

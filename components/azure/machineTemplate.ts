@@ -43,7 +43,10 @@ export function osDisk(diskGb: number, { type = "Premium_LRS", encryptionKey }: 
     createOption: "FromImage",
     caching: "ReadWrite",
     diskSizeGB: diskGb,
-    managedDisk: { storageAccountType: type, ...(encryptionKey === undefined ? {} : { diskEncryptionSet: { id: encryptionKey } }) },
+    managedDisk: {
+      storageAccountType: type,
+      ...(encryptionKey === undefined ? {} : { diskEncryptionSet: { id: encryptionKey } }),
+    },
   } as const;
 }
 

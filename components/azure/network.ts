@@ -141,7 +141,13 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
     return {
       zone: plan.zone,
       private: this.#makeSubnet("private", plan.zone, plan.private, ["Microsoft.KeyVault"], gateway),
-      controlPlane: this.#makeSubnet("control-plane", plan.zone, plan.controlPlane, ["Microsoft.KeyVault", "Microsoft.Storage"], gateway),
+      controlPlane: this.#makeSubnet(
+        "control-plane",
+        plan.zone,
+        plan.controlPlane,
+        ["Microsoft.KeyVault", "Microsoft.Storage"],
+        gateway,
+      ),
     };
   }
 
@@ -173,13 +179,20 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
   }
 }
 
-export function makeGroup(name: string, spec: NetworkArgs["spec"], opts: pulumi.CustomResourceOptions): ClusterResourceGroup {
+export function makeGroup(
+  name: string,
+  spec: NetworkArgs["spec"],
+  opts: pulumi.CustomResourceOptions,
+): ClusterResourceGroup {
   const { region: location, tags } = spec;
   const args = { resourceGroupName: resourceGroupName(spec), location, tags: { ...tags } };
   return groupContext(new ResourceGroup(name, args, opts), spec);
 }
 
-export function groupContext(group: ResourceGroup, { region: location, tags }: Pick<ClusterSpec, "region" | "tags">): ClusterResourceGroup {
+export function groupContext(
+  group: ResourceGroup,
+  { region: location, tags }: Pick<ClusterSpec, "region" | "tags">,
+): ClusterResourceGroup {
   return {
     name: group.name,
     id: group.id,

@@ -52,7 +52,9 @@ export interface PoolArgs extends Attachment {
 /** What a pool's machines receive. It names things and holds no secret. */
 function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, tenantId: string): WorkerPayload {
   const access = { cloud, tenantId };
-  return pool.os === "linux" ? linuxWorkerPayload({ spec, pool, access }) : windowsWorkerPayload({ spec, pool, access });
+  return pool.os === "linux"
+    ? linuxWorkerPayload({ spec, pool, access })
+    : windowsWorkerPayload({ spec, pool, access });
 }
 
 /**
@@ -119,14 +121,18 @@ export class Pool extends pulumi.ComponentResource {
 
   #makeIdentity(): Identity {
     const { spec, joinSecretId, credentialsId } = this.#args;
-    const pulls = (spec.registryAccess?.resources ?? []).map((scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const);
+    const pulls = (spec.registryAccess?.resources ?? []).map(
+      (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
+    );
     return new Identity(
       `${this.#name}-identity`,
       {
         resourceGroup: this.#resourceGroup,
         grants: {
           "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId },
-          ...(credentialsId === undefined ? {} : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
+          ...(credentialsId === undefined
+            ? {}
+            : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
           ...Object.fromEntries(pulls),
         },
       },
@@ -148,7 +154,11 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  #makeGroup(identity: Identity, payload: pulumi.Output<WorkerPayload>, handedOn: pulumi.Resource): VirtualMachineScaleSet {
+  #makeGroup(
+    identity: Identity,
+    payload: pulumi.Output<WorkerPayload>,
+    handedOn: pulumi.Resource,
+  ): VirtualMachineScaleSet {
     const { spec, pool, after } = this.#args;
     const gmsa = pool.os === "windows" && pool.ccgPlugin ? this.#args.gmsaIdentityId : undefined;
     return new VirtualMachineScaleSet(
@@ -167,7 +177,10 @@ export class Pool extends pulumi.ComponentResource {
         singlePlacementGroup: false,
         // Otherwise Azure starts more machines than wanted; the surplus would join and be deleted.
         overprovision: false,
-        identity: { type: "UserAssigned", userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])] },
+        identity: {
+          type: "UserAssigned",
+          userAssignedIdentities: [identity.id, ...(gmsa === undefined ? [] : [gmsa])],
+        },
         upgradePolicy: this.#upgradePolicy(),
         ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
         // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program would stay.
@@ -226,7 +239,10 @@ export class Pool extends pulumi.ComponentResource {
         customData: payload.apply((known) => (known.kind === "linux" ? packLinux(known) : packWindowsAzure(known))),
         ...this.#login(),
       },
-      storageProfile: { imageReference: imageReference(pool.release, pool.image), osDisk: osDisk(pool.diskGb, pool.disk) },
+      storageProfile: {
+        imageReference: imageReference(pool.release, pool.image),
+        osDisk: osDisk(pool.diskGb, pool.disk),
+      },
       networkProfile: { networkInterfaceConfigurations: [this.#card()] },
       extensionProfile: { extensions: [...poolExtensions(pool)] },
       diagnosticsProfile: bootDiagnostics,
@@ -238,12 +254,27 @@ export class Pool extends pulumi.ComponentResource {
   #payload(identity: Identity): pulumi.Output<WorkerPayload> {
     const { spec, pool, joinVault, credentialsId } = this.#args;
     return pulumi
-      .all([this.#args.subscriptionId, this.#args.resourceGroup, identity.clientId, joinVault, credentialsId, identity.tenantId])
+      .all([
+        this.#args.subscriptionId,
+        this.#args.resourceGroup,
+        identity.clientId,
+        joinVault,
+        credentialsId,
+        identity.tenantId,
+      ])
       .apply(([subscriptionId, resourceGroup, clientId, vault, logins, tenantId]) =>
         poolPayload(
           spec,
           pool,
-          { kind: "azure", region: spec.region, subscriptionId, resourceGroup, clientId, joinVault: vault, ...workerSecrets(logins) },
+          {
+            kind: "azure",
+            region: spec.region,
+            subscriptionId,
+            resourceGroup,
+            clientId,
+            joinVault: vault,
+            ...workerSecrets(logins),
+          },
           tenantId,
         ),
       );

@@ -157,14 +157,18 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
     min: String(minSize),
     max: String(maxSize),
     ...Object.fromEntries(
-      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [`${autoscalerPrefix}_label_${hintKey(key)}`, value]),
-    ),
-    ...Object.fromEntries(taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`])),
-    ...Object.fromEntries(
-      Object.entries({ ...allocatable(pool), ...(pods === undefined ? {} : { pods: String(pods) }) }).map(([key, value]) => [
-        `${autoscalerPrefix}_resources_${key}`,
+      Object.entries({ ...ownLabels, ...kubeletLabels }).map(([key, value]) => [
+        `${autoscalerPrefix}_label_${hintKey(key)}`,
         value,
       ]),
+    ),
+    ...Object.fromEntries(
+      taints.map(({ key, value, effect }) => [`${autoscalerPrefix}_taint_${hintKey(key)}`, `${value}:${effect}`]),
+    ),
+    ...Object.fromEntries(
+      Object.entries({ ...allocatable(pool), ...(pods === undefined ? {} : { pods: String(pods) }) }).map(
+        ([key, value]) => [`${autoscalerPrefix}_resources_${key}`, value],
+      ),
     ),
   };
 }
@@ -189,7 +193,10 @@ export function purchase(
       : {
           priority: "Regular",
           scheduledEventsProfile: {
-            terminateNotificationProfile: { enable: true, notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M` },
+            terminateNotificationProfile: {
+              enable: true,
+              notBeforeTimeout: `PT${cloudFacts.azure.timings.termination[pool.os] / 60}M`,
+            },
           },
         }),
   };

@@ -66,7 +66,10 @@ export function assignRole(
  * and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set also requires the
  * right to assign its identity; each pool grants that for its own.
  */
-export function controllerGrants({ id }: ClusterResourceGroup, { addons }: Pick<ClusterSpec, "addons">): Readonly<Record<string, Grant>> {
+export function controllerGrants(
+  { id }: ClusterResourceGroup,
+  { addons }: Pick<ClusterSpec, "addons">,
+): Readonly<Record<string, Grant>> {
   return {
     machines: { role: "virtualMachineContributor", scope: id },
     networking: { role: "networkContributor", scope: id },
@@ -105,7 +108,10 @@ const attempts = 20;
  *
  * @param pause waits between two attempts; tests do not
  */
-export function untilRoleIsKnown(name: string, pause: () => Promise<void> = async () => sleep(15_000)): pulumi.ErrorHook {
+export function untilRoleIsKnown(
+  name: string,
+  pause: () => Promise<void> = async () => sleep(15_000),
+): pulumi.ErrorHook {
   return new pulumi.ErrorHook(name, async ({ errors: [last = "", ...earlier] }) => {
     if (!last.includes("RoleDefinitionDoesNotExist") || earlier.length + 1 >= attempts) return false;
     await pause();

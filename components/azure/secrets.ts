@@ -8,7 +8,14 @@ import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole, type Grant } from "./roles.ts";
-import { controlPlaneSecrets, credentialsSecret, joinSecret, suffixLength, vaultName, vaultUri } from "./secretNames.ts";
+import {
+  controlPlaneSecrets,
+  credentialsSecret,
+  joinSecret,
+  suffixLength,
+  vaultName,
+  vaultUri,
+} from "./secretNames.ts";
 
 export interface SecretsArgs {
   readonly spec: Pick<ClusterSpec, "name" | "environment">;
@@ -50,7 +57,11 @@ export class Secrets extends pulumi.ComponentResource {
     super("fenestra:azure:Secrets", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    const suffix = new random.RandomString(`${name}-suffix`, { length: suffixLength, upper: false, special: false }, { parent: this });
+    const suffix = new random.RandomString(
+      `${name}-suffix`,
+      { length: suffixLength, upper: false, special: false },
+      { parent: this },
+    );
     const ca = this.#makeVault("ca", suffix.result, args.controlPlaneSubnetIds);
     const join = this.#makeVault("join", suffix.result, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
@@ -72,7 +83,9 @@ export class Secrets extends pulumi.ComponentResource {
       this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
       this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
       this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: this.joinSecretId }),
-      ...(credentials === undefined ? [] : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
+      ...(credentials === undefined
+        ? []
+        : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
     ];
     this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVault });
   }

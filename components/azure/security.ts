@@ -53,7 +53,10 @@ export class Security extends pulumi.ComponentResource {
     this.controlPlane = this.#idsOf("control-plane");
     this.workers = this.#idsOf("workers");
     this.ids = { controlPlane: this.#groups["control-plane"].rules.id, workers: this.#groups.workers.rules.id };
-    this.registerOutputs({ controlPlaneGroupId: this.controlPlane.securityGroupId, workersGroupId: this.workers.securityGroupId });
+    this.registerOutputs({
+      controlPlaneGroupId: this.controlPlane.securityGroupId,
+      workersGroupId: this.workers.securityGroupId,
+    });
   }
 
   #makeGroup(group: GroupName) {
@@ -89,7 +92,9 @@ export class Security extends pulumi.ComponentResource {
         ...this.#source(rule.peer),
         sourcePortRange: "*",
         destinationApplicationSecurityGroups: [{ id: members.id }],
-        ...(rule.ports.length === 1 ? { destinationPortRange: rule.ports[0] ?? "*" } : { destinationPortRanges: [...rule.ports] }),
+        ...(rule.ports.length === 1
+          ? { destinationPortRange: rule.ports[0] ?? "*" }
+          : { destinationPortRanges: [...rule.ports] }),
       },
       // Azure writes one rule of a group at a time, and answers others with 429 RetryableErrorDueToAnotherOperation.
       { parent: this, dependsOn: before ?? [] },

@@ -7,7 +7,10 @@ import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
  */
 export type GroupName = MachineGroup;
 
-export type SecuritySettings = Pick<ClusterSpec, "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes">;
+export type SecuritySettings = Pick<
+  ClusterSpec,
+  "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
+>;
 
 /** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
 export interface SecurityRule {
@@ -72,7 +75,14 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
     ),
     ...(spec.publicAccess === undefined
       ? []
-      : [api(120, "control-plane-api-from-allowed", { cidrs: spec.publicAccess }, "Allowed networks to the Kubernetes API")]),
+      : [
+          api(
+            120,
+            "control-plane-api-from-allowed",
+            { cidrs: spec.publicAccess },
+            "Allowed networks to the Kubernetes API",
+          ),
+        ]),
     ...traffic(spec, "control-plane"),
     // Where the addresses of pods are the machines' own, rules cannot tell them apart.
     ...(machineTraffic(spec).some(({ protocol }) => protocol === "all")
@@ -85,7 +95,8 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
             ports: [text({ first: ports.etcdClient, last: ports.etcdPeer })],
             access: "Deny",
             priority: 220,
-            purpose: "Workers and their pods have no business with etcd, although they reach the pods of these machines",
+            purpose:
+              "Workers and their pods have no business with etcd, although they reach the pods of these machines",
           } as const,
         ]
       : []),
@@ -125,7 +136,16 @@ export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
 
 /** A rule on the API's port. */
 function api(priority: number, name: string, peer: SecurityRule["peer"], purpose: string): SecurityRule {
-  return { name, group: "control-plane", peer, protocol: "Tcp", ports: [String(ports.api)], access: "Allow", priority, purpose };
+  return {
+    name,
+    group: "control-plane",
+    peer,
+    protocol: "Tcp",
+    ports: [String(ports.api)],
+    access: "Allow",
+    priority,
+    purpose,
+  };
 }
 
 /**

@@ -24,13 +24,20 @@ const containerName = "etcd";
 /** A storage account that is reached by HTTPS only, with a name that is unique in the whole of Azure. */
 export function storageAccount(
   name: string,
-  { spec, resourceGroup }: Pick<SnapshotsArgs, "resourceGroup"> & { readonly spec: Pick<ClusterSpec, "name" | "environment"> },
+  {
+    spec,
+    resourceGroup,
+  }: Pick<SnapshotsArgs, "resourceGroup"> & { readonly spec: Pick<ClusterSpec, "name" | "environment"> },
   purpose: "etcd" | "oidc",
   access: Pick<StorageAccountArgs, "allowBlobPublicAccess" | "allowSharedKeyAccess">,
   firewall: Pick<StorageAccountArgs, "networkRuleSet">,
   parent: pulumi.Resource,
 ): StorageAccount {
-  const suffix = new random.RandomString(`${name}-suffix`, { length: suffixLength, upper: false, special: false }, { parent });
+  const suffix = new random.RandomString(
+    `${name}-suffix`,
+    { length: suffixLength, upper: false, special: false },
+    { parent },
+  );
   return new StorageAccount(
     `${name}-account`,
     {

@@ -160,7 +160,9 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
         ),
       ),
       ...(args.addOns ?? []).map(({ account, roles }) => this.#makeIdentity(account, roles, own)),
-      ...(sample === undefined ? [] : [this.#makeIdentity(sampleAccount, [{ role: "storageBlobDataReader", scope: sample.scope }], own)]),
+      ...(sample === undefined
+        ? []
+        : [this.#makeIdentity(sampleAccount, [{ role: "storageBlobDataReader", scope: sample.scope }], own)]),
     ];
     this.identities = pulumi.all(Object.fromEntries(identities));
     this.environments = pulumi
@@ -180,7 +182,10 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
     const { spec, resourceGroup } = this.#args;
     const name = identityName(spec.name, account);
     // Named by what they are, so that the order of the list is free.
-    const grants = roles.map((grant, index) => [typeof grant.scope === "string" ? digest(grant) : String(index), grant]);
+    const grants = roles.map((grant, index) => [
+      typeof grant.scope === "string" ? digest(grant) : String(index),
+      grant,
+    ]);
     const identity = new Identity(name, { resourceGroup, grants: Object.fromEntries(grants) }, { parent: this });
     new FederatedIdentityCredential(
       `${name}-credential`,

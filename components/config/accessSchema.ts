@@ -1,14 +1,24 @@
 import { z } from "zod";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
-import { certificate, cidr, described, exampleCertificate, lowerCaseName, matching, nameForm, section } from "./forms.ts";
+import {
+  certificate,
+  cidr,
+  described,
+  exampleCertificate,
+  lowerCaseName,
+  matching,
+  nameForm,
+  section,
+} from "./forms.ts";
 
 const name = () => lowerCaseName().max(63);
 
 const serviceAccountSchema = z.strictObject({
-  namespace: described(name(), "Namespace of the service account. You make it, or your chart does; it may come later.", {
-    ...nameForm,
-    examples: ["shop"],
-  }),
+  namespace: described(
+    name(),
+    "Namespace of the service account. You make it, or your chart does; it may come later.",
+    { ...nameForm, examples: ["shop"] },
+  ),
   name: described(name(), "Name of the service account. Pods that run as it get the rights, and no others.", {
     ...nameForm,
     examples: ["orders"],
@@ -68,7 +78,10 @@ const workloadIdentitySchema = section("Rights in the cloud for pods, by their s
       .max(255)
       .optional(),
     "Where you publish the two documents of the issuer yourself, as the output workloadIdentity has them. The cloud must reach it. Default: a bucket or a blob container of the cluster's own, in which everybody may read these two documents.",
-    { patternErrorMessage: "an https URL without query, fragment and slash at its end", examples: ["https://oidc.example.com/prod"] },
+    {
+      patternErrorMessage: "an https URL without query, fragment and slash at its end",
+      examples: ["https://oidc.example.com/prod"],
+    },
   ),
   serviceAccounts: described(
     z.array(serviceAccountSchema).max(100).default([]),
@@ -88,9 +101,15 @@ export const issuerSchema = z.strictObject({
   issuer: described(
     z.url({ protocol: /^https$/ }),
     "URL of the issuer, exactly as its tokens have it in iss. The control plane fetches /.well-known/openid-configuration below it.",
-    { patternErrorMessage: "an https URL", examples: ["https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"] },
+    {
+      patternErrorMessage: "an https URL",
+      examples: ["https://login.microsoftonline.com/00000000-0000-0000-0000-000000000000/v2.0"],
+    },
   ),
-  clientId: described(z.string().min(1), "The application that people sign in to. Tokens must be for it: it is the audience."),
+  clientId: described(
+    z.string().min(1),
+    "The application that people sign in to. Tokens must be for it: it is the audience.",
+  ),
   usernameClaim: described(
     z.string().min(1).default("sub"),
     "Claim with the person's name. sub never changes hands; with email the issuer must also say that the address is verified.",
@@ -115,9 +134,10 @@ export const issuerSchema = z.strictObject({
 });
 
 export const accessSchema = section("Who reaches the Kubernetes API from outside, and what pods may do in the cloud.", {
-  public: section("A second, public load balancer for the API. Without it the API is reachable from the private network only.", {
-    allow: described(z.array(cidr).min(1), "Networks that may connect. There is no default on purpose."),
-  }).optional(),
+  public: section(
+    "A second, public load balancer for the API. Without it the API is reachable from the private network only.",
+    { allow: described(z.array(cidr).min(1), "Networks that may connect. There is no default on purpose.") },
+  ).optional(),
   private: section(
     "Who reaches the API from inside. Without it on AWS the cluster's network alone; on Azure every connected network as long as there is no access.public, else the cluster's alone.",
     {
@@ -143,7 +163,8 @@ export const accessSchema = section("Who reaches the Kubernetes API from outside
       ).optional(),
       "Your zone, in which a record of that name leads to the public load balancer, or to the internal one without access.public. Without it the record is yours to make.",
       {
-        patternErrorMessage: "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
+        patternErrorMessage:
+          "the id of a zone of Route 53, or the resource id of a public or private DNS zone of Azure",
         examples: ["Z0123456789ABCDEFGHIJ"],
       },
     ),

@@ -1,12 +1,29 @@
 import { z } from "zod";
-import { certificate, described, exampleCertificate, lowerCaseName, matching, nameForm, section, switchOff, switchOn } from "./forms.ts";
+import {
+  certificate,
+  described,
+  exampleCertificate,
+  lowerCaseName,
+  matching,
+  nameForm,
+  section,
+  switchOff,
+  switchOn,
+} from "./forms.ts";
 
 /** What CloudWatch keeps logs for, in days (CloudWatch Logs API, PutRetentionPolicy). */
-const retentionDays = [1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653] as const;
+const retentionDays = [
+  1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 2922, 3288, 3653,
+] as const;
 
 const cloudwatch = section(
   "AWS: a log group of CloudWatch named /fenestra/ and the cluster's name, which the program creates. Needs access.workloadIdentity.",
-  { retentionDays: described(z.literal(retentionDays).default(90), "Days that CloudWatch keeps the logs, of the periods that it knows.") },
+  {
+    retentionDays: described(
+      z.literal(retentionDays).default(90),
+      "Days that CloudWatch keeps the logs, of the periods that it knows.",
+    ),
+  },
 );
 
 const azureMonitor = section(
@@ -45,10 +62,11 @@ const header = z.strictObject({
     patternErrorMessage: "letters, digits and hyphens, a letter first",
     examples: ["Authorization"],
   }),
-  secret: described(lowerCaseName(), "Name of a Secret in fenestra-monitoring that you make yourself; collectors start once it exists.", {
-    ...nameForm,
-    examples: ["log-token"],
-  }),
+  secret: described(
+    lowerCaseName(),
+    "Name of a Secret in fenestra-monitoring that you make yourself; collectors start once it exists.",
+    { ...nameForm, examples: ["log-token"] },
+  ),
   key: described(
     matching(/^[A-Za-z0-9._-]+$/, "is not a key of a Secret").default("value"),
     "Key of the Secret whose value is the header's value.",
@@ -57,18 +75,20 @@ const header = z.strictObject({
 });
 
 const otlp = section("Any endpoint that takes OTLP over HTTPS.", {
-  endpoint: described(z.url({ protocol: /^https$/ }), "URL that takes logs by OTLP over HTTP, with its path, which is mostly /v1/logs.", {
-    patternErrorMessage: "an https URL",
-    examples: ["https://otlp.example.com/v1/logs"],
-  }),
+  endpoint: described(
+    z.url({ protocol: /^https$/ }),
+    "URL that takes logs by OTLP over HTTP, with its path, which is mostly /v1/logs.",
+    { patternErrorMessage: "an https URL", examples: ["https://otlp.example.com/v1/logs"] },
+  ),
   headers: described(
     z.array(header).max(10).default([]),
     "Headers of each request. Their values are in Secrets of the cluster, never in this file.",
   ),
-  certificateAuthority: described(certificate().optional(), "Authority that issued the endpoint's certificate. Default the public ones.", {
-    patternErrorMessage: "certificates in PEM",
-    examples: [exampleCertificate],
-  }),
+  certificateAuthority: described(
+    certificate().optional(),
+    "Authority that issued the endpoint's certificate. Default the public ones.",
+    { patternErrorMessage: "certificates in PEM", examples: [exampleCertificate] },
+  ),
 });
 
 const logsSchema = section(
@@ -84,16 +104,27 @@ const logsSchema = section(
 );
 
 const credentialSpecSchema = section("A group Managed Service Account that pods may use.", {
-  name: described(lowerCaseName(), "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.", nameForm),
-  account: described(z.string().min(1).max(15), "Name of the account in Active Directory, without domain and without $."),
+  name: described(
+    lowerCaseName(),
+    "Name by which pods refer to it: securityContext.windowsOptions.gmsaCredentialSpecName.",
+    nameForm,
+  ),
+  account: described(
+    z.string().min(1).max(15),
+    "Name of the account in Active Directory, without domain and without $.",
+  ),
   domain: section("The account's domain.", {
     dnsName: described(z.string().min(1), "DNS name of the domain: corp.example.com."),
     netBiosName: described(z.string().min(1).max(15), "NetBIOS name of the domain: CORP."),
     forest: described(z.string().optional(), "DNS name of the forest. Default the domain."),
-    sid: described(matching(/^S-1-5-21(-\d+){3}$/, "is not the SID of a domain"), "Security identifier of the domain.", {
-      patternErrorMessage: "S-1-5-21 and three numbers with hyphens",
-      examples: ["S-1-5-21-2126449477-2524075714-3094792973"],
-    }),
+    sid: described(
+      matching(/^S-1-5-21(-\d+){3}$/, "is not the SID of a domain"),
+      "Security identifier of the domain.",
+      {
+        patternErrorMessage: "S-1-5-21 and three numbers with hyphens",
+        examples: ["S-1-5-21-2126449477-2524075714-3094792973"],
+      },
+    ),
     guid: described(z.guid(), "GUID of the domain object."),
   }),
   secret: described(
@@ -139,7 +170,10 @@ export const addonsSchema = section("In-cluster add-ons.", {
     "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, the definitions go, and every VolumeSnapshot with them.",
   ),
   smb: section("Windows shares as volumes for pods on both systems: SMB CSI driver.", {
-    shares: described(z.array(shareSchema).default([]), "Shares that pods may ask volumes of, each with its StorageClass."),
+    shares: described(
+      z.array(shareSchema).default([]),
+      "Shares that pods may ask volumes of, each with its StorageClass.",
+    ),
   }).optional(),
   guardRails: switchOn(
     "Admission policies: Windows pods get their RuntimeClass, what Windows ignores is warned of, HostProcess pods, the control plane and addresses that a Service chooses are kept to allowed namespaces, and gMSA accounts to where they are checked.",
@@ -166,7 +200,10 @@ export const addonsSchema = section("In-cluster add-ons.", {
       z.int().min(1).optional(),
       "Most nodes of the cluster, control plane included, beyond which no pool grows. Default no limit.",
     ),
-    cores: described(z.int().min(1).optional(), "Most processors of all nodes together. Default the autoscaler's own limit of 320000."),
+    cores: described(
+      z.int().min(1).optional(),
+      "Most processors of all nodes together. Default the autoscaler's own limit of 320000.",
+    ),
     lowestPriority: described(
       z.int().min(-2147483648).max(1000000000).optional(),
       "Pods below this priority start no machine, and are in the way of removing none. Default -10.",

@@ -27,7 +27,8 @@ export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string 
 }
 
 function formOf(key: string, cloud: unknown): string {
-  if (key === "fenestra:accountId") return (Object.values(cloudFacts).find(({ name }) => name === cloud) ?? cloudFacts.aws).account.fake;
+  if (key === "fenestra:accountId")
+    return (Object.values(cloudFacts).find(({ name }) => name === cloud) ?? cloudFacts.aws).account.fake;
   return (Object.hasOwn(fakes, key) ? fakes[key] : undefined) ?? encryptedText;
 }
 
@@ -63,5 +64,7 @@ export function encryptedKeys(config: Readonly<Record<string, string>>): readonl
     const form = text.replace(/(?<=^http:\/\/secret-)[0-9a-f]{8}(?=\.)/, digestPlace);
     return text.includes(encryptedText) || Object.keys(cloudFacts).some((cloud) => formOf(key, cloud) === form);
   };
-  return Object.entries(config).flatMap(([key, text]) => (key.startsWith(configPrefix) && isFake(key, text) ? [key] : []));
+  return Object.entries(config).flatMap(([key, text]) =>
+    key.startsWith(configPrefix) && isFake(key, text) ? [key] : [],
+  );
 }

@@ -20,10 +20,15 @@ export function exampleProblems(spec: ClusterSpec): readonly Problem[] {
   ].filter(({ image }) => typedImage.test(image));
   const urls = [
     { path: "config.fenestra:mirror.artifacts", url: artifacts },
-    ...Object.entries(registries).map(([name, url]) => ({ path: childPath("config.fenestra:mirror.registries", name), url })),
+    ...Object.entries(registries).map(([name, url]) => ({
+      path: childPath("config.fenestra:mirror.registries", name),
+      url,
+    })),
     { path: "config.fenestra:httpProxy", url: spec.httpProxy },
   ].filter(({ url }) => url !== undefined && documentationHost.test(new URL(url).hostname));
-  const networks = (spec.publicAccess ?? []).filter((text) => documentationNetworks.some((network) => contains(network, cidr(text))));
+  const networks = (spec.publicAccess ?? []).filter((text) =>
+    documentationNetworks.some((network) => contains(network, cidr(text))),
+  );
   return [
     ...networks.map((value) => ({
       path: "config.fenestra:access.public.allow",

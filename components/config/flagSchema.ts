@@ -29,7 +29,10 @@ const auditPolicySchema = z.strictObject({
     z
       .array(
         z.strictObject({
-          level: described(level, "How much is written. Bodies of Secrets and tokens end up on a disk with more than Metadata."),
+          level: described(
+            level,
+            "How much is written. Bodies of Secrets and tokens end up on a disk with more than Metadata.",
+          ),
           users: texts("Users that the rule is for. Default all."),
           userGroups: texts("Groups that the rule is for. Default all."),
           verbs: texts("Verbs that the rule is for. Default all."),
@@ -58,7 +61,13 @@ const auditPolicySchema = z.strictObject({
 });
 
 /** Plug-ins of kube-apiserver whose configuration needs no further file. */
-const admissionPlugins = ["EventRateLimit", "PodNodeSelector", "PodSecurity", "PodTolerationRestriction", "ResourceQuota"];
+const admissionPlugins = [
+  "EventRateLimit",
+  "PodNodeSelector",
+  "PodSecurity",
+  "PodTolerationRestriction",
+  "ResourceQuota",
+];
 
 const admissionSchema = z
   .array(
@@ -67,7 +76,10 @@ const admissionSchema = z
         z.enum(admissionPlugins),
         "The plug-in. One that is off by default is switched on with extraArgs.apiServer: enable-admission-plugins.",
       ),
-      configuration: described(z.record(z.string(), z.unknown()), "Its configuration, as the plug-in's documentation has it."),
+      configuration: described(
+        z.record(z.string(), z.unknown()),
+        "Its configuration, as the plug-in's documentation has it.",
+      ),
     }),
   )
   .min(1);
@@ -91,7 +103,8 @@ const quantity = (form: RegExp, words: string, example: string, description: str
     .meta({ patternErrorMessage: words, examples: [example], description });
 const bytes = (description: string) => quantity(/^[1-9]\d*(Mi|Gi)$/, "an amount of Mi or Gi", "512Mi", description);
 const percent = (description: string) => quantity(/^([1-9]|[1-9]\d)%$/, "1% to 99%", "10%", description);
-const duration = (description: string) => quantity(/^(\d+h)?(\d+m)?(\d+s)?$/, "a duration of h, m and s", "2m30s", description);
+const duration = (description: string) =>
+  quantity(/^(\d+h)?(\d+m)?(\d+s)?$/, "a duration of h, m and s", "2m30s", description);
 
 const reserved = (what: string) =>
   section(`What is kept for ${what}. What is left out keeps Fenestra's amount for the size.`, {
@@ -113,7 +126,8 @@ const signals = (description: string) =>
     .optional()
     .meta({ description });
 
-const whole = (least: number, most: number, description: string) => z.int().min(least).max(most).optional().meta({ description });
+const whole = (least: number, most: number, description: string) =>
+  z.int().min(least).max(most).optional().meta({ description });
 
 /** Fields of KubeletConfiguration that a pool may set; the others are Fenestra's or keep the kubelet's default. */
 export const kubeletSchema = z.strictObject({

@@ -6,7 +6,8 @@ export function described<T extends z.ZodType>(schema: T, description: string, m
 }
 
 /** Settings that belong together, and no others. */
-export const section = <T extends z.core.$ZodShape>(description: string, shape: T) => described(z.strictObject(shape), description);
+export const section = <T extends z.core.$ZodShape>(description: string, shape: T) =>
+  described(z.strictObject(shape), description);
 
 /** A text of that form; `refusal` says of another what it is not. */
 export const matching = (form: RegExp, refusal: string): z.ZodString => z.string().regex(form, refusal);

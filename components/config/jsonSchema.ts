@@ -79,7 +79,13 @@ export function stackFileJsonSchema(): object {
 function asWritten(schema: JsonSchema): JsonSchema {
   const { properties, additionalProperties, description } = schema;
   if (schema.writeOnly === true)
-    return { type: "object", properties: { secure: { type: "string" } }, required: ["secure"], additionalProperties: false, description };
+    return {
+      type: "object",
+      properties: { secure: { type: "string" } },
+      required: ["secure"],
+      additionalProperties: false,
+      description,
+    };
   return {
     ...schema,
     ...(properties === undefined
@@ -103,7 +109,8 @@ export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSc
     if (typeof step === "number") current = current.items;
     else {
       const property: JsonSchema | undefined = propertyOf(current, String(step));
-      current = property ?? (typeof current.additionalProperties === "object" ? current.additionalProperties : undefined);
+      current =
+        property ?? (typeof current.additionalProperties === "object" ? current.additionalProperties : undefined);
     }
   }
   return current;
@@ -133,7 +140,8 @@ function describeKind(schema: JsonSchema): string {
   const form =
     schema.patternErrorMessage ??
     (known === undefined ? undefined : schema.format === undefined ? `matching ${known}` : `in the form of a ${known}`);
-  const example = schema.examples?.[0] === undefined ? undefined : `such as ${schema.examples.map(String).join(" or ")}`;
+  const example =
+    schema.examples?.[0] === undefined ? undefined : `such as ${schema.examples.map(String).join(" or ")}`;
   const kind =
     schema.minLength === 1 && schema.maxLength === undefined
       ? "a text that is not empty"

@@ -108,7 +108,9 @@ export function validate(
  * the mapping.
  */
 function withPlainLengths<T>(values: T): T {
-  return JSON.parse(JSON.stringify(values), (key, value) => (key === "length" && typeof value === "object" && value !== null ? 1 : value));
+  return JSON.parse(JSON.stringify(values), (key, value) =>
+    key === "length" && typeof value === "object" && value !== null ? 1 : value,
+  );
 }
 
 /** Cross-field rules, beyond the schema of each value. */
@@ -136,12 +138,17 @@ function isText(setting: z.core.$ZodType): boolean {
 }
 
 /** Pulumi keeps structured values as JSON text and scalars as they are written. */
-function readValue(own: z.core.$ZodType | undefined, text: string): { value: unknown; problem?: undefined } | { problem: string } {
+function readValue(
+  own: z.core.$ZodType | undefined,
+  text: string,
+): { value: unknown; problem?: undefined } | { problem: string } {
   if (own !== undefined && isText(own)) return { value: text };
   const value = fromJson(text);
   if (value !== undefined) return { value };
   // Bare text for a list, a mapping or a number: the schema would report the same for the parsed value.
-  return own === undefined ? { value: text } : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
+  return own === undefined
+    ? { value: text }
+    : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
@@ -203,7 +210,9 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
     case "invalid_union":
       return "is not an allowed value";
     case "invalid_format":
-      return issue.format === "regex" ? issue.message : `is not a valid ${issue.format === "url" ? "URL" : issue.format}`;
+      return issue.format === "regex"
+        ? issue.message
+        : `is not a valid ${issue.format === "url" ? "URL" : issue.format}`;
     case "invalid_key":
       return "is not an allowed key";
     default:

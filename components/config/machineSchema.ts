@@ -10,16 +10,19 @@ const amount = z.union([
 
 /** How the machines of a pool are replaced by newer ones. */
 export const updateFields = {
-  update: section("How many machines of the pool are replaced at a time. Default one, or a tenth of a pool of more than ten.", {
-    maxSurge: described(
-      amount.default("10%"),
-      "Machines beyond those wanted while a changed pool is rolled, a number or percent; of percents at least one.",
-    ),
-    maxUnavailable: described(
-      amount.default(0),
-      "AWS: machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
-    ),
-  }).optional(),
+  update: section(
+    "How many machines of the pool are replaced at a time. Default one, or a tenth of a pool of more than ten.",
+    {
+      maxSurge: described(
+        amount.default("10%"),
+        "Machines beyond those wanted while a changed pool is rolled, a number or percent; of percents at least one.",
+      ),
+      maxUnavailable: described(
+        amount.default(0),
+        "AWS: machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
+      ),
+    },
+  ).optional(),
   maxAge: described(
     z.int().min(1).max(365).optional(),
     "AWS: days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
@@ -45,7 +48,10 @@ const diskFields = {
     z.enum(diskTypes).optional(),
     "Kind of disk: gp3 (default) or io2 on AWS; Premium_LRS (default), Premium_ZRS, StandardSSD_LRS or StandardSSD_ZRS on Azure.",
   ),
-  iops: described(z.int().min(100).max(256_000).optional(), "AWS: operations per second. gp3 has 3000 without it, io2 needs it."),
+  iops: described(
+    z.int().min(100).max(256_000).optional(),
+    "AWS: operations per second. gp3 has 3000 without it, io2 needs it.",
+  ),
   throughput: described(
     z.int().min(125).max(2000).optional(),
     "AWS, gp3: throughput in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
@@ -73,13 +79,18 @@ export const machineFields = {
   ),
   onDemand: section("AWS, with spot: how many machines are bought on demand all the same. Default none.", {
     base: described(z.int().min(0).max(1000).default(0), "Machines that are never spot."),
-    percentAboveBase: described(z.int().min(0).max(100).default(0), "Of the machines above base, how many percent are not spot."),
+    percentAboveBase: described(
+      z.int().min(0).max(100).default(0),
+      "Of the machines above base, how many percent are not spot.",
+    ),
   }).optional(),
   spotMaxPrice: described(
     z.number().positive().optional(),
     "With spot: most US dollars per machine and hour. Default the price on demand.",
   ),
-  hybridBenefit: switchOff("Azure, Windows: use licences of your own (Azure Hybrid Benefit) instead of paying them by the hour."),
+  hybridBenefit: switchOff(
+    "Azure, Windows: use licences of your own (Azure Hybrid Benefit) instead of paying them by the hour.",
+  ),
   capacityReservation: described(
     z.string().optional(),
     "Capacity that you have reserved. AWS: id of a capacity reservation (cr-…) in the pool's one zone, or ARN of a resource group of them. Azure: id of a capacity reservation group.",
@@ -106,7 +117,11 @@ export const machineFields = {
     "Script that runs on each machine before it joins, as root or SYSTEM: bash on Linux, Windows PowerShell on Windows. For agents that your organisation requires. A machine whose script fails does not join, and tries again. A changed text rolls the pool. No secrets: the text is part of user data.",
     hookForm,
   ),
-  afterJoin: described(hook.optional(), "As beforeJoin, after the node is Ready. The node stays when it fails, and tries again.", hookForm),
+  afterJoin: described(
+    hook.optional(),
+    "As beforeJoin, after the node is Ready. The node stays when it fails, and tries again.",
+    hookForm,
+  ),
   instanceProfile: described(
     z.string().optional(),
     "AWS: ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",

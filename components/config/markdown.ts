@@ -38,7 +38,9 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "",
     "## The stack",
     "",
-    ...table(sections.filter(isSmall).flatMap(({ key, value, required, below }) => [row(key, value, required), ...below])),
+    ...table(
+      sections.filter(isSmall).flatMap(({ key, value, required, below }) => [row(key, value, required), ...below]),
+    ),
     ...sections
       .filter((setting) => !isSmall(setting))
       .flatMap(({ key, value, required, below }) => [
@@ -69,7 +71,8 @@ function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>)
     if (below === undefined) return [own];
     const fields = JSON.stringify([below.properties, below.required]);
     const earlier = known.get(fields);
-    if (earlier !== undefined) return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
+    if (earlier !== undefined)
+      return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
     known.set(fields, field);
     return [own, ...rowsBelow(field, value, known)];
   });

@@ -34,8 +34,14 @@ const existingSubnet = (description: string) =>
 const existingNetworkSchema = section(
   "A network that exists already. Nothing of it is created, changed or deleted, but for what docs/aws.md and docs/azure.md list. What is written here is compared with the cloud in each preview and update.",
   {
-    id: described(z.string().min(1), "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure."),
-    moreCidrs: described(z.array(cidr).default([]), "Address ranges of the network beside network.cidr, which must be its first one."),
+    id: described(
+      z.string().min(1),
+      "Id of the network: vpc-... on AWS, the whole resource id of the virtual network on Azure.",
+    ),
+    moreCidrs: described(
+      z.array(cidr).default([]),
+      "Address ranges of the network beside network.cidr, which must be its first one.",
+    ),
     subnets: described(
       z.record(
         z.string().min(1),

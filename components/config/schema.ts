@@ -127,7 +127,10 @@ const controlPlaneSchema = section("Machines of the control plane.", {
 const taintSchema = z.strictObject({
   key: described(z.string().min(1), "Key of the taint."),
   value: described(z.string().default(""), "Value of the taint."),
-  effect: described(z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]), "What happens to pods that do not tolerate it."),
+  effect: described(
+    z.enum(["NoSchedule", "PreferNoSchedule", "NoExecute"]),
+    "What happens to pods that do not tolerate it.",
+  ),
 });
 
 export const poolSchema = section("A pool of equal worker machines.", {
@@ -137,8 +140,14 @@ export const poolSchema = section("A pool of equal worker machines.", {
     nameForm,
   ),
   os: described(z.enum(operatingSystemNames), "Operating system: Ubuntu 24.04, or Windows Server Core of that year."),
-  size: described(z.string().optional(), "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure (2 vCPU, 8 GiB)."),
-  count: described(z.int().min(0).max(1000).optional(), "Machines wanted. Default 1; the lower bound of autoscale when that is given."),
+  size: described(
+    z.string().optional(),
+    "Machine size. Default m7i.large on AWS, Standard_D2s_v5 on Azure (2 vCPU, 8 GiB).",
+  ),
+  count: described(
+    z.int().min(0).max(1000).optional(),
+    "Machines wanted. Default 1; the lower bound of autoscale when that is given.",
+  ),
   autoscale: section("Bounds for the cluster autoscaler. Without it the count is fixed.", {
     min: described(z.int().min(0).max(1000), "Fewest machines; 0 is allowed."),
     max: described(z.int().min(1).max(1000), "Most machines."),
@@ -162,7 +171,10 @@ export const poolSchema = section("A pool of equal worker machines.", {
   metadataAcl: switchOn(
     "Windows: block the cloud's metadata service for pods by an ACL of HNS on each. Switch it off only where an update of Windows breaks such ACLs: pods can then take the node's identity.",
   ),
-  kubelet: described(kubeletSchema.optional(), "Settings of the pool's kubelets, by the names of KubeletConfiguration."),
+  kubelet: described(
+    kubeletSchema.optional(),
+    "Settings of the pool's kubelets, by the names of KubeletConfiguration.",
+  ),
   ccgPlugin: switchOff(
     "Windows: install the Container Credential Guard plug-in, so that pods use accounts of addons.gmsa that have a secret, although the nodes have not joined the domain.",
   ),
@@ -189,20 +201,24 @@ const mirrorSchema = section("Where machines fetch from in a restricted network.
   ),
 });
 
-const registryAccessSchema = section("Pulls from the cloud's own registries by the identity of the workers, without pull secrets.", {
-  resources: described(
-    z.array(z.string()).min(1),
-    "What the workers may pull by their identity, and nothing else. AWS: ARNs of repositories of ECR, in which * stands for a part of the name. Azure: resource ids of registries.",
-  ),
-});
+const registryAccessSchema = section(
+  "Pulls from the cloud's own registries by the identity of the workers, without pull secrets.",
+  {
+    resources: described(
+      z.array(z.string()).min(1),
+      "What the workers may pull by their identity, and nothing else. AWS: ARNs of repositories of ECR, in which * stands for a part of the name. Azure: resource ids of registries.",
+    ),
+  },
+);
 
 /** The whole `config` of a stack file, without the project prefix. */
 export const stackSchema = z.strictObject({
   cloud: described(z.enum(["aws", "azure"]), "The cloud of this stack."),
-  name: described(lowerCaseName().max(20), "Name of the cluster; unique in the account and region. Part of every resource's name.", {
-    ...nameForm,
-    examples: ["prod"],
-  }),
+  name: described(
+    lowerCaseName().max(20),
+    "Name of the cluster; unique in the account and region. Part of every resource's name.",
+    { ...nameForm, examples: ["prod"] },
+  ),
   region: described(z.string().min(1), "Region of the cloud: eu-central-1, westeurope."),
   accountId: described(
     matching(
@@ -244,7 +260,10 @@ export const stackSchema = z.strictObject({
   encryptionAtHost: switchOff(
     "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
   ),
-  tags: described(z.record(z.string().min(1), z.string()).default({}), "Tags on every cloud resource: at most 40, on Azure 13."),
+  tags: described(
+    z.record(z.string().min(1), z.string()).default({}),
+    "Tags on every cloud resource: at most 40, on Azure 13.",
+  ),
   acknowledge: described(
     z.record(z.string().min(1), z.string().min(10)).default({}),
     "Findings of the plan that somebody has looked at and accepts, by their names, each with a reason of at least 10 characters. They stay in the plan and fail no check.",

@@ -29,7 +29,13 @@ export function readStackFile(stack: string, folder: URL): Readonly<Record<strin
     const allowed = names.length === 0 ? `a file of that name in the folder ${shown}` : `one of ${names.join(", ")}`;
     const remedy = didYouMean(stack, names);
     throw new ConfigError([
-      { path: at, value: stack, message: "there is no such stack file", allowed, ...(remedy === undefined ? {} : { remedy }) },
+      {
+        path: at,
+        value: stack,
+        message: "there is no such stack file",
+        allowed,
+        ...(remedy === undefined ? {} : { remedy }),
+      },
     ]);
   }
   return parseStackFile(readText(new URL(`Pulumi.${stack}.yaml`, folder), at), at);
@@ -90,7 +96,12 @@ function configTexts(text: string, path: string): readonly [string, string][] {
 
 function notAStackFile(path: string, message: string): ConfigError {
   return new ConfigError([
-    { path, value: undefined, message, allowed: "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud" },
+    {
+      path,
+      value: undefined,
+      message,
+      allowed: "a Pulumi stack file: a mapping config: with keys such as fenestra:cloud",
+    },
   ]);
 }
 
@@ -102,7 +113,8 @@ function firstLine(text: string): string {
  * A number as Pulumi reads it: the Go library takes YAML 1.1's forms too, and a leading zero for octal (go-yaml/yaml v3.0.1, resolve.go,
  * called by pulumi/pulumi sdk/go/common/resource/config/object.go).
  */
-const goNumber = /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
+const goNumber =
+  /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
 /** A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go, `allowedTimestampFormats`). */
 const goTime =

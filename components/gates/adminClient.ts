@@ -12,7 +12,11 @@ export function apiUrl(host: pulumi.Input<string>): pulumi.Output<string> {
 export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Output<ApiClient> {
   return pulumi
     .all([server, pki.kubernetesCa.certificate, pki.admin.certificate, pki.admin.key])
-    .apply(([known, caCertificate, certificate, key]) => ({ server: known, caCertificate, client: { certificate, key } }));
+    .apply(([known, caCertificate, certificate, key]) => ({
+      server: known,
+      caCertificate,
+      client: { certificate, key },
+    }));
 }
 
 /** The same for a cluster of another program, from the administrator's kubeconfig that it exports. The result is secret. */

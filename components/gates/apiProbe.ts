@@ -154,7 +154,8 @@ export function podProblem(pod: unknown, since?: string): string | undefined {
   const started = list(field(status, "containerStatuses")).map((container) =>
     field(field(field(container, "state"), "running"), "startedAt"),
   );
-  const fresh = started.length > 0 && started.every((at) => typeof at === "string" && Date.parse(at) >= Date.parse(since));
+  const fresh =
+    started.length > 0 && started.every((at) => typeof at === "string" && Date.parse(at) >= Date.parse(since));
   return fresh ? undefined : `belongs to the machine before ${since}`;
 }
 

@@ -39,7 +39,9 @@ export function changeGuard(
             throw new ConfigError(unfit);
           }),
         ];
-  const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseChange(oldInputs?.input, state), { onDryRun: true });
+  const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseChange(oldInputs?.input, state), {
+    onDryRun: true,
+  });
   return new pulumi.Stash(name, { input: state }, { ...opts, hooks: { beforeCreate: first, beforeUpdate: [hook] } });
 }
 
@@ -58,7 +60,9 @@ export function reachedGuard(name: string, to: ReachedState, opts: pulumi.Custom
 function refuseChange(kept: unknown, wanted: ClusterState): void {
   const from = readState(kept);
   if (from === undefined)
-    throw new Error("the state of the guard cannot be read; it must hold the version and the replicas of the control plane");
+    throw new Error(
+      "the state of the guard cannot be read; it must hold the version and the replicas of the control plane",
+    );
   const problems = changeProblems(from, wanted);
   if (problems.length > 0) throw new ConfigError(problems);
 }

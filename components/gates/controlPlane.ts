@@ -27,7 +27,11 @@ export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomReso
     const members = await Promise.all(args.members.map((member) => resolvedValue(member)));
     await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members), args.patience);
   });
-  return new pulumi.Stash(name, { input: args.machines }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
+  return new pulumi.Stash(
+    name,
+    { input: args.machines },
+    { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } },
+  );
 }
 
 async function controlPlaneProblem(api: ApiClient, members: readonly MemberNode[]): Promise<string | undefined> {
@@ -79,7 +83,10 @@ export interface MemberArgs {
 }
 
 interface ControlPlaneArgs {
-  readonly spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption">;
+  readonly spec: Pick<
+    ClusterSpec,
+    "cloud" | "kubernetes" | "controlPlane" | "serviceAccountKeys" | "secretsEncryption"
+  >;
   /** API client of the deployer, for health checks. */
   readonly api: pulumi.Input<ApiClient>;
   /** Control-plane subnets in the order of the zones. */

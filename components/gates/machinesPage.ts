@@ -32,8 +32,13 @@ const staleSeconds = 900;
 /** That no node controller is at work; empty while one is. Pure. */
 export function silence(page: string, now: number): readonly string[] {
   const at = Number(field(fromJson(page), "at"));
-  if (!(at > 0)) return ["the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine"];
-  return now - at > staleSeconds ? [`nobody has looked since ${new Date(at * 1000).toISOString()}: no node controller runs`] : [];
+  if (!(at > 0))
+    return [
+      "the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine",
+    ];
+  return now - at > staleSeconds
+    ? [`nobody has looked since ${new Date(at * 1000).toISOString()}: no node controller runs`]
+    : [];
 }
 
 /**
@@ -51,9 +56,15 @@ export function pageLines(page: string, now: number, only?: string): readonly st
   const waiting = Number(field(requests, "waiting"));
   const lines = [
     ...silence(page, now),
-    ...list(field(field(status, "cloud"), "problems")).map((problem) => `the cloud's list is not whole: ${text(problem)}`),
-    ...names.filter((name) => only === undefined || name === only).flatMap((name) => poolLines(name, field(pools, name))),
-    ...(waiting > 0 ? [`${waiting} certificate requests wait: ${list(field(requests, "reasons")).map(text).join("; ")}`] : []),
+    ...list(field(field(status, "cloud"), "problems")).map(
+      (problem) => `the cloud's list is not whole: ${text(problem)}`,
+    ),
+    ...names
+      .filter((name) => only === undefined || name === only)
+      .flatMap((name) => poolLines(name, field(pools, name))),
+    ...(waiting > 0
+      ? [`${waiting} certificate requests wait: ${list(field(requests, "reasons")).map(text).join("; ")}`]
+      : []),
   ];
   return lines.map((line) => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300));
 }
@@ -80,9 +91,10 @@ function poolLines(name: string, pool: unknown): readonly string[] {
   });
   const frozen = text(field(pool, "frozen"));
   const since = text(field(roll, "since"));
-  const told = [`${text(field(roll, "state"))}${since === "" ? "" : ` since ${since}`}`, text(field(roll, "why"))].filter(
-    (words) => words !== "",
-  );
+  const told = [
+    `${text(field(roll, "state"))}${since === "" ? "" : ` since ${since}`}`,
+    text(field(roll, "why")),
+  ].filter((words) => words !== "");
   return [
     `${name}: ${number("ready")} of ${number("wanted")} Ready${old === 0 ? "" : `, ${old} with an older template`}`,
     ...machines,

@@ -4,7 +4,8 @@ import { fromJson } from "../model/json.ts";
 export function messageOf(thrown: unknown): string {
   const said = typeof thrown === "object" && thrown !== null && "body" in thrown ? thrown.body : undefined;
   const body = typeof said === "string" ? fromJson(said) : said;
-  if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string") return body.message;
+  if (typeof body === "object" && body !== null && "message" in body && typeof body.message === "string")
+    return body.message;
   return thrown instanceof Error ? withCause(thrown) : String(thrown);
 }
 

@@ -21,7 +21,15 @@ type KnownFact = NetworkFact & { readonly found: string };
  * resolveProperties): no text, so it is compared in the update.
  */
 const state = z.object({
-  input: z.array(z.object({ path: z.string(), what: z.string(), wanted: z.string(), found: z.unknown(), remedy: z.string().optional() })),
+  input: z.array(
+    z.object({
+      path: z.string(),
+      what: z.string(),
+      wanted: z.string(),
+      found: z.unknown(),
+      remedy: z.string().optional(),
+    }),
+  ),
 });
 
 export interface NetworkCheckArgs {
@@ -41,7 +49,11 @@ export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.
   const first = new pulumi.ResourceHook(`${name}-first`, async () => {
     refuse(await Promise.all(atFirst.map(async (fact) => ({ ...fact, found: await resolvedValue(fact.found) }))));
   });
-  return new pulumi.Stash(name, { input: facts }, { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } });
+  return new pulumi.Stash(
+    name,
+    { input: facts },
+    { ...opts, hooks: { beforeCreate: [hook, first], beforeUpdate: [hook] } },
+  );
 }
 
 function kept(inputs: unknown): readonly KnownFact[] {

@@ -4,7 +4,15 @@ import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { fromJson } from "../model/json.ts";
 import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
-import { type ApiClient, addressProblem, askApi, type ControlPlaneNode, controlPlaneNodes, field, text } from "./apiProbe.ts";
+import {
+  type ApiClient,
+  addressProblem,
+  askApi,
+  type ControlPlaneNode,
+  controlPlaneNodes,
+  field,
+  text,
+} from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
@@ -79,7 +87,10 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
 function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const first = new Map<string, string>();
   return async (node) => {
-    const { status, body } = await askApi(api, `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`);
+    const { status, body } = await askApi(
+      api,
+      `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,
+    );
     if (status !== 200) return `the lease of ${node}: the API answers ${status}`;
     const renewed = text(field(field(fromJson(body), "spec"), "renewTime"));
     const before = first.get(node) ?? renewed;

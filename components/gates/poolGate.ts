@@ -30,7 +30,8 @@ async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNod
   const selector = encodeURIComponent(`${poolLabel}=${pool}`);
   const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
   const items = field(fromJson(body), "items");
-  if (status !== 200 || !Array.isArray(items)) throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
+  if (status !== 200 || !Array.isArray(items))
+    throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
   return items.map((node: unknown) => {
     const metadata = field(node, "metadata");
     const state = field(node, "status");

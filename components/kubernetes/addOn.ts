@@ -106,13 +106,16 @@ function runsOnWindows(manifest: Manifest): boolean {
  * again at once (`pulumi up --replace`) would otherwise be applied to the one that is going, and go with it (await/await.go, `Deletion`).
  */
 function unawaited(manifest: Manifest): Manifest {
-  if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined) return manifest;
+  if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined)
+    return manifest;
   return annotated(manifest, { "pulumi.com/deletionPropagationPolicy": "background", "pulumi.com/skipAwait": "true" });
 }
 
 function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "customTimeouts"> {
   if (manifest.kind !== "DaemonSet" && runsOnWindows(manifest)) return { customTimeouts: windowsTimeouts };
-  return manifest.kind === "Service" && manifest.spec?.type === "LoadBalancer" ? { customTimeouts: balancerTimeouts } : {};
+  return manifest.kind === "Service" && manifest.spec?.type === "LoadBalancer"
+    ? { customTimeouts: balancerTimeouts }
+    : {};
 }
 
 /** A group of objects of one concern that are created and deleted together. Depending on it means depending on every object of it. */
@@ -127,7 +130,8 @@ export class AddOn extends pulumi.ComponentResource {
     for (const manifest of staged) {
       const earlier = staged.filter((other) => stageOf(other.kind) < stageOf(manifest.kind));
       const before = earlier.map((other) => made.get(other)).filter((object) => object !== undefined);
-      const gone = args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
+      const gone =
+        args.deletedWith !== undefined && !ownsCloudResources(manifest) ? { deletedWith: args.deletedWith } : {};
       made.set(
         manifest,
         createObject(objectName(name, manifest), manifest.kind, withFieldManager(unawaited(patient(manifest))), {

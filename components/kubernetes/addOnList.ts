@@ -67,7 +67,8 @@ export interface RenderedAddOn {
 
 /** The add-ons of a cluster in the order of creation. */
 export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly RenderedAddOn[] {
-  const isOn = (setting: keyof typeof spec.addons): boolean => spec.addons[setting] !== undefined && spec.addons[setting] !== false;
+  const isOn = (setting: keyof typeof spec.addons): boolean =>
+    spec.addons[setting] !== undefined && spec.addons[setting] !== false;
   const made = addOnList
     .filter(({ settings }) => settings?.some(isOn) ?? true)
     .map((entry) => ({ name: entry.name, entry, manifests: entry.manifests(spec, values) }))
@@ -77,7 +78,9 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
 
 /** What there must be, a line for each object: `fenestra verify` knows nothing of the stack, and sees what somebody has deleted. */
 function inventory(made: readonly Manifest[]): RenderedAddOn {
-  const objects = made.map(({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`);
+  const objects = made.map(
+    ({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`,
+  );
   const manifest = configMap({ name: "fenestra-objects", namespace: "kube-system" }, { objects: objects.join("\n") });
   const entry: AddOnEntry = { name: "inventory", after: [], manifests: () => [manifest] };
   return { name: entry.name, entry, manifests: [manifest] };

@@ -24,14 +24,20 @@ export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes
 }
 
 /** Admission policies inside the API server; no webhook that could be down. */
-export function guardRailManifests(spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">): readonly Manifest[] {
+export function guardRailManifests(
+  spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
+): readonly Manifest[] {
   return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, changesPods(spec))];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
 function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
-  return { policy: runtimeClassPolicyName, objects: runtimeClassPolicy(spec), probes: runtimeClassProbes(spec.windows) };
+  return {
+    policy: runtimeClassPolicyName,
+    objects: runtimeClassPolicy(spec),
+    probes: runtimeClassProbes(spec.windows),
+  };
 }
 
 function placesPods(spec: Pick<ClusterSpec, "kubernetes" | "windows">): boolean {

@@ -49,7 +49,11 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
   const agnhost = (version: string): string => requireArtifact(lock, { name, version, os: "linux" }).url;
   return {
     probePod: (release) => agnhost(release?.upstreamSupported === false ? windows2019 : recent),
-    hostProcess: lockedImage(lock, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
+    hostProcess: lockedImage(
+      lock,
+      "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image",
+      "windows",
+    ),
     pause: pauseImage(lock, minors.at(-1)?.minor ?? ""),
   };
 }
@@ -57,5 +61,7 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
 /** Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster has. */
 export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
   const { probePod, hostProcess, pause } = verifyImages(lock);
-  return [...new Set([...[undefined, ...releases].map(probePod), pause, ...(releases.length > 0 ? [hostProcess] : [])])];
+  return [
+    ...new Set([...[undefined, ...releases].map(probePod), pause, ...(releases.length > 0 ? [hostProcess] : [])]),
+  ];
 }

@@ -97,7 +97,10 @@ export class InCluster extends pulumi.ComponentResource {
       workloadIdentity:
         args.workloadIdentity === undefined
           ? undefined
-          : { environments: args.workloadIdentity.environments.apply(environmentsExpression), sampleUrl: args.workloadIdentity.sampleUrl },
+          : {
+              environments: args.workloadIdentity.environments.apply(environmentsExpression),
+              sampleUrl: args.workloadIdentity.sampleUrl,
+            },
       logIdentity: logIdentity(args),
       gmsaCertificate:
         args.spec.addons.gmsa === undefined
@@ -115,7 +118,11 @@ export class InCluster extends pulumi.ComponentResource {
     const { apiGate, api, clusterIdentifier, spec } = this.#args;
     const addOn = new AddOn(
       `${this.#name}-${entry.name}`,
-      { manifests, after: [apiGate, ...nodes, ...this.#made(entry.after)], ...(entry.cleansUp === true ? {} : { deletedWith: apiGate }) },
+      {
+        manifests,
+        after: [apiGate, ...nodes, ...this.#made(entry.after)],
+        ...(entry.cleansUp === true ? {} : { deletedWith: apiGate }),
+      },
       { parent: this, provider: this.provider },
     );
     const proof = entry.proof?.(spec);
@@ -153,7 +160,9 @@ function logIdentity({ spec, workloadIdentity }: InClusterArgs): InClusterValues
   if (spec.addons.logs?.[spec.facts.access.logs] === undefined) return undefined;
   if (workloadIdentity === undefined) throw new RangeError("the collectors of logs need an identity");
   const own = workloadIdentity.environments.apply((all) => all[accountKey(logsAccount)] ?? {});
-  return Object.fromEntries(environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]));
+  return Object.fromEntries(
+    environmentNames(spec.cloud).map((name) => [name, own.apply((variables) => variables[name] ?? "")]),
+  );
 }
 
 const hoursPerYear = 365 * 24;

@@ -32,7 +32,9 @@ export type Plain<T> =
 type Literal<T> = Extract<NonNullable<T>, string>;
 
 /** Inputs of a resource class with its kind and plain metadata. */
-type Of<Args extends { apiVersion?: unknown; kind?: unknown }> = Plain<Omit<Args, "apiVersion" | "kind" | "metadata">> & {
+type Of<Args extends { apiVersion?: unknown; kind?: unknown }> = Plain<
+  Omit<Args, "apiVersion" | "kind" | "metadata">
+> & {
   readonly apiVersion: Literal<Args["apiVersion"]>;
   readonly kind: Literal<Args["kind"]>;
   readonly metadata: Metadata;
@@ -106,7 +108,10 @@ export type Text = string | OutputInstance<string>;
 
 /** The object with these annotations beside its own. */
 export function annotated(manifest: Manifest, annotations: Readonly<Record<string, string>>): Manifest {
-  return { ...manifest, metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...annotations } } };
+  return {
+    ...manifest,
+    metadata: { ...manifest.metadata, annotations: { ...manifest.metadata.annotations, ...annotations } },
+  };
 }
 
 /** Pod template of a workload; `undefined` for an object that makes no pods. */

@@ -24,13 +24,24 @@ export function boundClusterRole({ name: account, namespace }: Account, name: st
 
 export function clusterBinding(name: string, role: string, subjects: Subject[]): Manifest {
   const roleRef = { apiGroup: "rbac.authorization.k8s.io", kind: "ClusterRole", name: role };
-  return { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRoleBinding", metadata: { name }, roleRef, subjects };
+  return {
+    apiVersion: "rbac.authorization.k8s.io/v1",
+    kind: "ClusterRoleBinding",
+    metadata: { name },
+    roleRef,
+    subjects,
+  };
 }
 
 /** A Role of the account's own in a namespace, bound to it. */
 export function namespaceRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
-    { apiVersion: "rbac.authorization.k8s.io/v1", kind: "Role", metadata: { name, namespace: account.namespace }, rules },
+    {
+      apiVersion: "rbac.authorization.k8s.io/v1",
+      kind: "Role",
+      metadata: { name, namespace: account.namespace },
+      rules,
+    },
     boundRole(account, name, name, account.namespace),
   ];
 }

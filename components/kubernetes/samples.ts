@@ -47,7 +47,9 @@ function filled(document: string, values: Values): Manifest {
   return JSON.parse(document, (_, value: unknown) => {
     if (typeof value !== "string") return value;
     const whole = /^@([A-Z0-9_]+)@$/.exec(value)?.[1];
-    return whole === undefined ? value.replaceAll(/@([A-Z0-9_]+)@/g, (_text, name: string) => String(valueFor(name))) : valueFor(whole);
+    return whole === undefined
+      ? value.replaceAll(/@([A-Z0-9_]+)@/g, (_text, name: string) => String(valueFor(name)))
+      : valueFor(whole);
   });
 }
 
@@ -75,13 +77,17 @@ function sampleManifests(spec: ClusterSpec, objectUrl: Text | undefined): readon
     ...(common.GMSA_NAME === undefined ? [] : of("gmsa", domainBuilds(spec))),
     ...(addons.metricsServer ? of("autoscaled") : []),
     ...(objectUrl === undefined ? [] : of("read-object")),
-  ].filter((manifest) => addons.cloudController || manifest.kind !== "Service" || manifest.spec?.type !== "LoadBalancer");
+  ].filter(
+    (manifest) => addons.cloudController || manifest.kind !== "Service" || manifest.spec?.type !== "LoadBalancer",
+  );
 }
 
 /** Builds whose nodes can act in the domain: with an account that the plug-in fetches, those of a pool that has it. */
 function domainBuilds({ addons, pools, windows }: ClusterSpec): readonly WindowsFacts[] {
   if (addons.gmsa?.credentialSpecs[0]?.secret === undefined) return windows;
-  return windows.filter(({ name }) => pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name));
+  return windows.filter(({ name }) =>
+    pools.some((pool) => pool.os === "windows" && pool.ccgPlugin && pool.release.name === name),
+  );
 }
 
 function buildValues(spec: ClusterSpec, os: WindowsFacts): Values {
@@ -105,7 +111,9 @@ function clusterValues(spec: ClusterSpec) {
   const agnhost = { name, version: otherReleases[name].recent, os: "linux" } as const;
   const [account] = addons.gmsa?.credentialSpecs ?? [];
   // Windows PowerShell cannot sign requests to S3 by itself; the machines' scripts can.
-  const signer = facts.access.signsObjects ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url)) : "";
+  const signer = facts.access.signsObjects
+    ? readScript(new URL("../machine/windows/scripts/sigv4.ps1", import.meta.url))
+    : "";
   return {
     ...logMonitorValues(spec),
     HOST_PROCESS: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
@@ -125,7 +133,11 @@ function clusterValues(spec: ClusterSpec) {
 
 /** Where the init container finds LogMonitor.exe, and the digest it must have. */
 function logMonitorValues(spec: ClusterSpec): Values {
-  const artifact = requireArtifact(spec.artifacts, { name: "LogMonitor.exe", version: otherReleases["LogMonitor.exe"], os: "windows" });
+  const artifact = requireArtifact(spec.artifacts, {
+    name: "LogMonitor.exe",
+    version: otherReleases["LogMonitor.exe"],
+    os: "windows",
+  });
   const unknown = artifact.digest === null && artifact.checksumUrl !== undefined;
   return {
     FETCH: readFileSync(own("logMonitor.ps1"), "utf8"),

@@ -40,7 +40,9 @@ export const onAnyLinux = {
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
 export function onNodesThat(...matchExpressions: { key: string; operator: string; values?: string[] }[]) {
-  return { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } } };
+  return {
+    nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions }] } },
+  };
 }
 
 /** Placement and rights of a HostProcess pod, which sees the node itself and needs no image of the node's build. */
@@ -63,7 +65,11 @@ export function hostPath(name: string, path: string, type: string): Volume {
 }
 
 export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
-  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } } };
+  return {
+    apiVersion: "v1",
+    kind: "Namespace",
+    metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } },
+  };
 }
 
 /** Files or settings that a program reads. */
@@ -72,7 +78,10 @@ export function configMap({ name, namespace: home }: Account, data: Record<strin
 }
 
 /** A port of a system workload, for others in the cluster. */
-export function httpsService({ name, namespace: home }: Account, more: { readonly appProtocol?: string } = {}): Manifest {
+export function httpsService(
+  { name, namespace: home }: Account,
+  more: { readonly appProtocol?: string } = {},
+): Manifest {
   const labels = systemLabels(name);
   return {
     apiVersion: "v1",
@@ -133,7 +142,12 @@ export function deployment(account: Account, replicas: number, pod: Pod): Manife
   const labels = systemLabels(name);
   const spread: Pick<PodSpec, "topologySpreadConstraints"> = {
     topologySpreadConstraints: [
-      { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "ScheduleAnyway", labelSelector: { matchLabels: labels } },
+      {
+        maxSkew: 1,
+        topologyKey: "kubernetes.io/hostname",
+        whenUnsatisfiable: "ScheduleAnyway",
+        labelSelector: { matchLabels: labels },
+      },
     ],
   };
   return {
@@ -180,8 +194,15 @@ interface CustomKind {
 }
 
 export function customResource({ group, kind, plural, scope, approval }: CustomKind, schema: Schema): Manifest {
-  const subresources = schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {};
-  const version = { name: "v1", served: true, storage: true, ...subresources, schema: { openAPIV3Schema: { type: "object", ...schema } } };
+  const subresources =
+    schema.properties !== undefined && "status" in schema.properties ? { subresources: { status: {} } } : {};
+  const version = {
+    name: "v1",
+    served: true,
+    storage: true,
+    ...subresources,
+    schema: { openAPIV3Schema: { type: "object", ...schema } },
+  };
   return {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",

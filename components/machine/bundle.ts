@@ -18,7 +18,9 @@ import { isTrustFile } from "./trust.ts";
 const firstFiles: ReadonlySet<string> = new Set([
   "/opt/fenestra/stages/trust.sh",
   ...["bootstrap.sh", "lib.sh", "cloud.sh"].map((name) => `/opt/fenestra/${name}`),
-  ...["fetch.ps1", "files.ps1", "task.ps1", "sigv4.ps1", "web.ps1", "machine.json"].map((name) => `C:\\fenestra\\${name}`),
+  ...["fetch.ps1", "files.ps1", "task.ps1", "sigv4.ps1", "web.ps1", "machine.json"].map(
+    (name) => `C:\\fenestra\\${name}`,
+  ),
 ]);
 
 /** Prefixes in the bucket: machines of one system cannot read another's. */
@@ -43,7 +45,9 @@ export interface ScriptsObject extends ScriptsReference {
  */
 export function isFetched({ path }: PayloadFile): boolean {
   return (
-    !firstFiles.has(path) && !isTrustFile({ path }) && (/\.(sh|py)$/.test(path) || path.startsWith(patchesFolder) || !path.startsWith("/"))
+    !firstFiles.has(path) &&
+    !isTrustFile({ path }) &&
+    (/\.(sh|py)$/.test(path) || path.startsWith(patchesFolder) || !path.startsWith("/"))
   );
 }
 
@@ -57,7 +61,8 @@ export function scriptsObject({ kind, files, entry }: MachinePayload): ScriptsOb
 
 /** The archive of files. Whitespace of JSON files is dropped. */
 export function archive(files: readonly PayloadFile[], entry: string): string {
-  const compact = ({ path, content }: PayloadFile) => (/\.(json|conflist)$/.test(path) ? JSON.stringify(JSON.parse(content)) : content);
+  const compact = ({ path, content }: PayloadFile) =>
+    /\.(json|conflist)$/.test(path) ? JSON.stringify(JSON.parse(content)) : content;
   return JSON.stringify({ entry, files: Object.fromEntries(files.map((file) => [file.path, compact(file)])) });
 }
 

@@ -37,18 +37,31 @@ export function credentialPlugin(
   const { url, digest } = requireArtifact(artifacts, { ...artifact, os });
   if (digest === null) throw new RangeError(`the lock file has no digest of ${artifact.name} for ${os}`);
   // exec.LookPath adds the suffix on Windows; the configuration names the plug-in without it.
-  return { url, sha256: digest, packed, name: os === "windows" ? `${name}.exe` : name, folder: credentialPaths[os].folder };
+  return {
+    url,
+    sha256: digest,
+    packed,
+    name: os === "windows" ? `${name}.exe` : name,
+    folder: credentialPaths[os].folder,
+  };
 }
 
 /** Kubelet flags, since its configuration file has no fields for them. */
-export function credentialFlags({ registryAccess }: Pick<NodeSettings, "registryAccess">, os: "linux" | "windows"): readonly string[] {
+export function credentialFlags(
+  { registryAccess }: Pick<NodeSettings, "registryAccess">,
+  os: "linux" | "windows",
+): readonly string[] {
   if (registryAccess === undefined) return [];
   const { config, folder } = credentialPaths[os];
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${folder}`];
 }
 
 /** The plug-in's configuration, and on Azure what it needs to know about the machine's identity. None of it is secret. */
-export function credentialFiles(spec: NodeSettings, os: "linux" | "windows", access: PoolAccess): readonly PayloadFile[] {
+export function credentialFiles(
+  spec: NodeSettings,
+  os: "linux" | "windows",
+  access: PoolAccess,
+): readonly PayloadFile[] {
   const { cloud, registryAccess } = spec;
   if (registryAccess === undefined) return [];
   const { plugin, cacheDuration } = registryFacts[cloud];

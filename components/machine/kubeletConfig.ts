@@ -14,7 +14,11 @@ export type KubeletArgs =
   | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
 
 /** Taint of control-plane nodes; kubeadm sets the same one (`mark-control-plane`). */
-export const controlPlaneTaint: Taint = { key: "node-role.kubernetes.io/control-plane", value: "", effect: "NoSchedule" };
+export const controlPlaneTaint: Taint = {
+  key: "node-role.kubernetes.io/control-plane",
+  value: "",
+  effect: "NoSchedule",
+};
 
 /** The fields of KubeletConfiguration (kubelet.config.k8s.io/v1beta1) that Fenestra sets. */
 export interface KubeletConfiguration {
@@ -34,8 +38,17 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const os = pool?.os ?? "linux";
   // A pod more than there are addresses would wait for one for ever.
   const mostPods = pool === undefined ? podsOfControlPlane(spec.kubernetes.podNetwork) : spec.kubernetes.podsPerNode;
-  const kept = args.pool === undefined ? reservations(operatingSystems.linux, args.spec.controlPlane.size) : args.pool.reservations;
-  const { featureGates, evictionHard: limits, kubeReserved: _kube, systemReserved: _system, ...own } = pool?.kubelet ?? {};
+  const kept =
+    args.pool === undefined
+      ? reservations(operatingSystems.linux, args.spec.controlPlane.size)
+      : args.pool.reservations;
+  const {
+    featureGates,
+    evictionHard: limits,
+    kubeReserved: _kube,
+    systemReserved: _system,
+    ...own
+  } = pool?.kubelet ?? {};
   const gates = { ...(pool?.nodeLogQuery ? logQueryGates(spec.kubernetes.minor) : {}), ...featureGates };
   return {
     apiVersion: "kubelet.config.k8s.io/v1beta1",

@@ -100,7 +100,11 @@ export function workerLabels({ scheduling }: PoolSpec): Readonly<Record<string, 
 }
 
 /** Returns the flags when the minor still has them all; a removed one is a bug of this program, not a mistake of the user. */
-export function checked(component: RemovedSetting["component"], minor: string, flags: readonly string[]): readonly string[] {
+export function checked(
+  component: RemovedSetting["component"],
+  minor: string,
+  flags: readonly string[],
+): readonly string[] {
   const refused = refusedSettings(component, minor, flags);
   if (refused.length === 0) return flags;
   const reasons = refused.map(({ name, since, reference }) => `${name} (gone since ${since}, ${reference})`);

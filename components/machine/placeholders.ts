@@ -34,7 +34,12 @@ export function bootstrapKubeconfig(): string {
   const config = {
     apiVersion: "v1",
     kind: "Config",
-    clusters: [{ name: "cluster", cluster: { server: placeholders.apiServer, "certificate-authority-data": placeholders.caData } }],
+    clusters: [
+      {
+        name: "cluster",
+        cluster: { server: placeholders.apiServer, "certificate-authority-data": placeholders.caData },
+      },
+    ],
     users: [{ name: "bootstrap", user: { token: placeholders.token } }],
     contexts: [{ name: "bootstrap", context: { cluster: "cluster", user: "bootstrap" } }],
     "current-context": "bootstrap",

@@ -3,7 +3,10 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { placeholders } from "./placeholders.ts";
 
 /** The proxy's URL as machines use it, with a placeholder for its login; `undefined` without a proxy. */
-export function proxyUrl({ httpProxy, credentials }: Pick<NodeSettings, "httpProxy" | "credentials">): string | undefined {
+export function proxyUrl({
+  httpProxy,
+  credentials,
+}: Pick<NodeSettings, "httpProxy" | "credentials">): string | undefined {
   return credentials.proxy ? httpProxy?.replace("://", `://${placeholders.proxyLogin}@`) : httpProxy;
 }
 
@@ -20,7 +23,11 @@ export function mirrorLogin({ mirror, credentials }: Pick<NodeSettings, "mirror"
  * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names inside the cluster. The
  * same on both systems; the Go programs that read NO_PROXY accept networks in CIDR notation (golang.org/x/net/http/httpproxy).
  */
-export function noProxy({ network, kubernetes, noProxy: own }: Pick<NodeSettings, "network" | "kubernetes" | "noProxy">): string {
+export function noProxy({
+  network,
+  kubernetes,
+  noProxy: own,
+}: Pick<NodeSettings, "network" | "kubernetes" | "noProxy">): string {
   return [
     "127.0.0.1",
     "localhost",

@@ -2,7 +2,10 @@ import { type Credentials, loginHost, registryLogin } from "../model/credentials
 import type { PayloadFile } from "./payload.ts";
 
 /** Folder of containerd's registry configuration, per system. */
-export const registryConfigDir = { linux: "/etc/containerd/certs.d", windows: "C:\\ProgramData\\containerd\\certs.d" } as const;
+export const registryConfigDir = {
+  linux: "/etc/containerd/certs.d",
+  windows: "C:\\ProgramData\\containerd\\certs.d",
+} as const;
 
 /** Matches every registry without a mirror of its own (containerd: docs/hosts.md). */
 const defaultRegistry = "_default";
@@ -39,14 +42,20 @@ export function registryMirrorFiles({ os, registries, credentials }: RegistryMir
       path: [registryConfigDir[os], registryFolder(os, registry), "hosts.toml"].join(separator),
       content: [
         ...serverLines(registry),
-        ...hostsOf(registries, credentials, registry).flatMap((url) => hostLines(url, loginFor(credentials, registry, url))),
+        ...hostsOf(registries, credentials, registry).flatMap((url) =>
+          hostLines(url, loginFor(credentials, registry, url)),
+        ),
         "",
       ].join("\n"),
     }));
 }
 
 /** URLs that containerd asks for a registry's images before it asks the registry without a login, in order. */
-function hostsOf(registries: RegistryMirrorArgs["registries"], credentials: Credentials, registry: string): readonly string[] {
+function hostsOf(
+  registries: RegistryMirrorArgs["registries"],
+  credentials: Credentials,
+  registry: string,
+): readonly string[] {
   const itself = `https://${apiHost(registry)}`;
   const mirror = mirrorOf(registries, registry);
   if (mirror !== undefined && new URL(mirror).host === apiHost(registry)) return [registries[registry] ?? itself];

@@ -9,7 +9,10 @@ export function trustFiles(
   { certificateAuthorities }: Pick<NodeSettings, "certificateAuthorities">,
   os: "linux" | "windows",
 ): readonly PayloadFile[] {
-  return certificateAuthorities.map((content, index) => ({ path: `${trustFolder[os]}fenestra-${index + 1}.crt`, content }));
+  return certificateAuthorities.map((content, index) => ({
+    path: `${trustFolder[os]}fenestra-${index + 1}.crt`,
+    content,
+  }));
 }
 
 /** Whether a file of a payload is one of them. They are in user data: whatever the machine fetches may already need them. */

@@ -16,7 +16,10 @@ export function annotationPatch({ annotations }: Pick<UserScripts, "annotations"
 }
 
 /** Files of the user's own steps. */
-export function userFiles(pool: UserScripts, paths: Readonly<Record<"before" | "after" | "patch", string>>): readonly PayloadFile[] {
+export function userFiles(
+  pool: UserScripts,
+  paths: Readonly<Record<"before" | "after" | "patch", string>>,
+): readonly PayloadFile[] {
   const contents = { before: pool.beforeJoin, after: pool.afterJoin, patch: annotationPatch(pool) };
   return (["before", "after", "patch"] as const).flatMap((name): PayloadFile[] => {
     const content = contents[name];

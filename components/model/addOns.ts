@@ -23,7 +23,9 @@ export function addOns({ addons, pools, environment }: Pick<StackConfig, "addons
 export const monitoringNamespace = "fenestra-monitoring";
 
 /** Namespaces of the system, in which HostProcess pods, pods with the host's namespaces and pods on control-plane machines belong. */
-export function systemNamespaces(spec: { readonly kubernetes: { readonly podNetwork: Pick<PodNetwork, "namespace"> } }): readonly string[] {
+export function systemNamespaces(spec: {
+  readonly kubernetes: { readonly podNetwork: Pick<PodNetwork, "namespace"> };
+}): readonly string[] {
   const { namespace } = spec.kubernetes.podNetwork;
   return ["kube-system", ...(namespace === undefined ? [] : [namespace]), monitoringNamespace];
 }

@@ -93,7 +93,10 @@ function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
  * an existing network may share a range; then each machine has the next address of it. More zones therefore move machines that share one,
  * which `zoneProblems` refuses in a running cluster.
  */
-export function controlPlaneMembers({ zones }: Pick<AddressPlan, "zones">, replicas: number): readonly ControlPlaneMember[] {
+export function controlPlaneMembers(
+  { zones }: Pick<AddressPlan, "zones">,
+  replicas: number,
+): readonly ControlPlaneMember[] {
   const taken = new Map<string, number>();
   return Array.from({ length: replicas }, (_, index) => {
     const zoneIndex = index % zones.length;

@@ -11,7 +11,12 @@ export type Reservations = Readonly<Record<"kubeReserved" | "systemReserved", Re
  * there the kubelet must evict while there is still memory left.
  */
 export const evictionHard = {
-  linux: { "memory.available": "200Mi", "nodefs.available": "10%", "nodefs.inodesFree": "5%", "imagefs.available": "15%" },
+  linux: {
+    "memory.available": "200Mi",
+    "nodefs.available": "10%",
+    "nodefs.inodesFree": "5%",
+    "imagefs.available": "15%",
+  },
   windows: { "memory.available": "500Mi", "nodefs.available": "10%", "imagefs.available": "15%" },
 } as const;
 
@@ -48,8 +53,16 @@ export function reservations(os: OperatingSystem, capacity: Capacity): Reservati
   const kubeMib = Math.min(windows ? 1024 : 4096, Math.ceil(curveMib(capacity.memoryGib) / (windows ? 2 : 1)));
   const systemMib = windows ? Math.min(2048, Math.ceil(capacity.memoryGib * 1024 * 0.25)) : 256;
   return {
-    kubeReserved: { cpu: `${60 + 10 * Math.min(capacity.vcpus, 32)}m`, memory: `${kubeMib}Mi`, "ephemeral-storage": "1Gi" },
-    systemReserved: { cpu: windows ? "500m" : "100m", memory: `${systemMib}Mi`, "ephemeral-storage": windows ? "10Gi" : "2Gi" },
+    kubeReserved: {
+      cpu: `${60 + 10 * Math.min(capacity.vcpus, 32)}m`,
+      memory: `${kubeMib}Mi`,
+      "ephemeral-storage": "1Gi",
+    },
+    systemReserved: {
+      cpu: windows ? "500m" : "100m",
+      memory: `${systemMib}Mi`,
+      "ephemeral-storage": windows ? "10Gi" : "2Gi",
+    },
   };
 }
 
@@ -102,8 +115,10 @@ export function allocatable(machine: Machine): Readonly<Record<Resource, string>
 /** What `allocatable` is the difference of. */
 export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Readonly<Record<Resource, Share>> {
   const kept = [reservations.kubeReserved, reservations.systemReserved];
-  const reserved = (read: (each: (typeof kept)[number]) => number): number => kept.reduce((sum, each) => sum + read(each), 0);
-  const limit = (signal: "memory.available" | "nodefs.available") => kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];
+  const reserved = (read: (each: (typeof kept)[number]) => number): number =>
+    kept.reduce((sum, each) => sum + read(each), 0);
+  const limit = (signal: "memory.available" | "nodefs.available") =>
+    kubelet.evictionHard?.[signal] ?? evictionHard[os][signal];
 
   // The file system is smaller than the disk: a disk of that many GiB counts as so many GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;
@@ -115,7 +130,9 @@ export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Re
     },
     "ephemeral-storage": {
       has: disk,
-      kept: (disk * amount(limit("nodefs.available"), "%")) / 100 + reserved((each) => mebibytes(each["ephemeral-storage"])),
+      kept:
+        (disk * amount(limit("nodefs.available"), "%")) / 100 +
+        reserved((each) => mebibytes(each["ephemeral-storage"])),
     },
   };
 }
@@ -123,7 +140,8 @@ export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Re
 /** Numeric value of a quantity such as `70m` in a unit. */
 function amount(quantity: string, unit: string): number {
   const number = Number(quantity.slice(0, -unit.length));
-  if (!quantity.endsWith(unit) || Number.isNaN(number)) throw new RangeError(`${quantity} is not a quantity in ${unit}`);
+  if (!quantity.endsWith(unit) || Number.isNaN(number))
+    throw new RangeError(`${quantity} is not a quantity in ${unit}`);
   return number;
 }
 

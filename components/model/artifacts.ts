@@ -40,10 +40,18 @@ export function readArtifactLock(file?: URL | string): readonly Artifact[] {
   const own = read(artifactLockFile);
   if (more === undefined || !existsSync(more)) return own;
   // What the program's own file has is never taken from another one.
-  return [...own, ...read(more).filter(({ name, version, os }) => findArtifactOf(own, name, version, os) === undefined)];
+  return [
+    ...own,
+    ...read(more).filter(({ name, version, os }) => findArtifactOf(own, name, version, os) === undefined),
+  ];
 }
 
-function findArtifactOf(lock: readonly Artifact[], name: string, version: string, os: Artifact["os"]): Artifact | undefined {
+function findArtifactOf(
+  lock: readonly Artifact[],
+  name: string,
+  version: string,
+  os: Artifact["os"],
+): Artifact | undefined {
   return lock.find((artifact) => artifact.name === name && artifact.version === version && artifact.os === os);
 }
 
@@ -61,14 +69,18 @@ export interface ArtifactQuery {
 /** The artifact of a name, version and system. `undefined` when the lock file has none. */
 export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact | undefined {
   return lock.find(
-    (artifact) => artifact.name === query.name && artifact.version === query.version && (artifact.os === query.os || artifact.os === "any"),
+    (artifact) =>
+      artifact.name === query.name &&
+      artifact.version === query.version &&
+      (artifact.os === query.os || artifact.os === "any"),
   );
 }
 
 /** An artifact that must be in the lock file. Throws when it is missing, which the config rules prevent. */
 export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
   const artifact = findArtifact(lock, query);
-  if (artifact === undefined) throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os} in the lock file`);
+  if (artifact === undefined)
+    throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os} in the lock file`);
   return artifact;
 }
 

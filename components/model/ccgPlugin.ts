@@ -30,7 +30,11 @@ export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
     install: {
       appId: "557110E1-88BC-4583-8281-6AAC6F708584",
       dll: "CCGAKVPlugin.dll",
-      artifact: { name: "windows-gmsa-ccgakvplugin", version: otherReleases["windows-gmsa-ccgakvplugin"], os: "windows" },
+      artifact: {
+        name: "windows-gmsa-ccgakvplugin",
+        version: otherReleases["windows-gmsa-ccgakvplugin"],
+        os: "windows",
+      },
     },
   },
   aws: { classId: "859E1386-BDB4-49E8-85C7-3070B13920E1", install: undefined },
@@ -45,7 +49,8 @@ export const ccgSecretForms = {
   azure: {
     pattern:
       /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.KeyVault\/vaults\/([A-Za-z0-9-]{3,24})\/secrets\/([A-Za-z0-9-]{1,127})$/,
-    allowed: "the resource id of a secret: /subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/…/secrets/…",
+    allowed:
+      "the resource id of a secret: /subscriptions/…/resourceGroups/…/providers/Microsoft.KeyVault/vaults/…/secrets/…",
   },
 } as const;
 

@@ -14,7 +14,8 @@ export function parseCidr(text: string): Cidr | undefined {
   const match = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})\/(\d{1,2})$/.exec(text);
   if (match === null) return undefined;
   const [a, b, c, d, prefix] = match.slice(1).map(Number);
-  if (a === undefined || b === undefined || c === undefined || d === undefined || prefix === undefined) return undefined;
+  if (a === undefined || b === undefined || c === undefined || d === undefined || prefix === undefined)
+    return undefined;
   if ([a, b, c, d].some((octet) => octet > 255) || prefix > 32) return undefined;
   const first = ((a * 256 + b) * 256 + c) * 256 + d;
   return first % addressCount(prefix) === 0 ? { first, prefix } : undefined;
@@ -39,14 +40,16 @@ export function formatCidr({ first, prefix }: Cidr): string {
 
 /** The `index`-th address of a network, counted from its first one. Throws when it is out of range. */
 export function addressAt(network: Cidr, index: number): string {
-  if (index < 0 || index >= addressCount(network.prefix)) throw new RangeError(`${formatCidr(network)} has no address ${index}`);
+  if (index < 0 || index >= addressCount(network.prefix))
+    throw new RangeError(`${formatCidr(network)} has no address ${index}`);
   return formatAddress(network.first + index);
 }
 
 /** The `index`-th of the equal subnets obtained by `bits` more prefix bits. Throws when it is out of range. */
 export function subnet(network: Cidr, bits: number, index: number): Cidr {
   const prefix = network.prefix + bits;
-  if (prefix > 32 || index < 0 || index >= 2 ** bits) throw new RangeError(`${formatCidr(network)} has no part ${index} of 2^${bits}`);
+  if (prefix > 32 || index < 0 || index >= 2 ** bits)
+    throw new RangeError(`${formatCidr(network)} has no part ${index} of 2^${bits}`);
   return { first: network.first + index * addressCount(prefix), prefix };
 }
 
@@ -57,7 +60,9 @@ export function overlaps(a: Cidr, b: Cidr): boolean {
 
 /** Whether `inner` is entirely inside `outer`. */
 export function contains(outer: Cidr, inner: Cidr): boolean {
-  return inner.prefix >= outer.prefix && inner.first >= outer.first && inner.first < outer.first + addressCount(outer.prefix);
+  return (
+    inner.prefix >= outer.prefix && inner.first >= outer.first && inner.first < outer.first + addressCount(outer.prefix)
+  );
 }
 
 /** The networks of a list that are inside no other one of it, each once. */

@@ -28,7 +28,8 @@ interface KubernetesSpec extends NodeKubernetes {
 }
 
 /** The control plane's settings as they are, but for those that have another form here. */
-interface ControlPlaneSpec extends Readonly<Omit<StackConfig["controlPlane"], "replicas" | "size" | "backup" | "extraArgs">> {
+interface ControlPlaneSpec
+  extends Readonly<Omit<StackConfig["controlPlane"], "replicas" | "size" | "backup" | "extraArgs">> {
   readonly members: readonly ControlPlaneMember[];
   readonly size: MachineSize;
   /** Snapshots of etcd: hours between those of a machine, and days that each is kept. */

@@ -52,7 +52,9 @@ export function credentialsDocument(settings: LoginSettings): string | undefined
   if (!hasCredentials(credentialsOf(settings))) return undefined;
   return JSON.stringify({
     ...(proxy === undefined ? {} : { [proxyLogin]: userInfo(proxy) }),
-    ...Object.fromEntries(Object.entries(registryCredentials).map(([host, login]) => [registryLogin(host), basic(login)])),
+    ...Object.fromEntries(
+      Object.entries(registryCredentials).map(([host, login]) => [registryLogin(host), basic(login)]),
+    ),
   });
 }
 

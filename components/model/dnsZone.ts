@@ -9,7 +9,8 @@ export interface DnsZone {
 /** The zone of a resource id that the config accepted. @throws RangeError for anything else */
 export function dnsZone(id: string): DnsZone {
   const [, subscription, resourceGroup, kind, name] =
-    /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/([^/]+)\/([^/]+)$/.exec(id) ?? [];
+    /^\/subscriptions\/([^/]+)\/resourceGroups\/([^/]+)\/providers\/Microsoft\.Network\/([^/]+)\/([^/]+)$/.exec(id) ??
+    [];
   if (subscription === undefined || resourceGroup === undefined || kind === undefined || name === undefined)
     throw new RangeError(`${id} is not the id of a DNS zone`);
   return { subscription, resourceGroup, name, private: kind.toLowerCase() === "privatednszones" };

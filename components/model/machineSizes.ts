@@ -49,7 +49,8 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   }
   const ratio = awsFamilies[family];
   const vcpus = awsVcpus(size, attributes);
-  if (ratio === undefined || vcpus === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n.")) return undefined;
+  if (ratio === undefined || vcpus === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n."))
+    return undefined;
   return {
     name,
     arch,
@@ -104,10 +105,22 @@ export function azureMachineSize(name: string): MachineSize | undefined {
   if (memoryGib === undefined) return undefined;
   const arch = features.includes("p") ? "arm64" : "amd64";
   const nests = (family === "D" || family === "E") && version >= (features.includes("a") ? 5 : 3);
-  return { name, arch, vcpus: Number(constrained ?? count), memoryGib, nestedVirtualization: nests && arch === "amd64" };
+  return {
+    name,
+    arch,
+    vcpus: Number(constrained ?? count),
+    memoryGib,
+    nestedVirtualization: nests && arch === "amd64",
+  };
 }
 
-function azureMemory(name: string, family: string, count: number, features: string, version: number): number | undefined {
+function azureMemory(
+  name: string,
+  family: string,
+  count: number,
+  features: string,
+  version: number,
+): number | undefined {
   const low = features.includes("l");
   switch (family) {
     case "B":

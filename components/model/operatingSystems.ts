@@ -83,7 +83,9 @@ export const operatingSystems = {
 } as const satisfies Record<OperatingSystemName, OperatingSystem>;
 
 /** Every Windows release that a pool can run, oldest first, whether or not a cluster has it. */
-export const windowsReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter((os) => os.family === "windows");
+export const windowsReleases: readonly WindowsFacts[] = Object.values(operatingSystems).filter(
+  (os) => os.family === "windows",
+);
 
 export function operatingSystem(name: OperatingSystemName): OperatingSystem {
   return operatingSystems[name];

@@ -49,7 +49,11 @@ export function podsOfControlPlane({ addressing }: { readonly addressing: PodAdd
  * @param range control plane's range of its zone
  * @param position of the machine among those of its zone
  */
-export function controlPlanePodAddresses({ controlPlane }: PodAddressing, range: string, position: number): readonly string[] {
+export function controlPlanePodAddresses(
+  { controlPlane }: PodAddressing,
+  range: string,
+  position: number,
+): readonly string[] {
   const { firstAddress, pods } = controlPlane;
   return Array.from({ length: pods }, (_, index) => addressAt(cidr(range), firstAddress + position * pods + index));
 }

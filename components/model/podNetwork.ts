@@ -56,8 +56,13 @@ interface WindowsPart {
   /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
   readonly artifacts: (spec: Pick<PodNetworkInputs, "artifacts">) => Readonly<Record<string, Artifact>>;
   /** Where they go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
-  readonly places: Readonly<Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>>;
-  readonly files: (spec: Pick<PodNetworkInputs, "cloud" | "kubernetes">, pool: Pick<WindowsPool, "metadataAcl">) => readonly PayloadFile[];
+  readonly places: Readonly<
+    Record<string, { readonly unpack: boolean; readonly program: boolean; readonly as?: string }>
+  >;
+  readonly files: (
+    spec: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
+    pool: Pick<WindowsPool, "metadataAcl">,
+  ) => readonly PayloadFile[];
   readonly conflistTemplate: string;
   /** Folders that only the system may read or write. */
   readonly protectedFolders: readonly string[];

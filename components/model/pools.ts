@@ -51,7 +51,18 @@ export interface RuntimeClassFacts {
 }
 
 /** Settings of the stack file that a resolved pool has in another form. */
-type Resolved = "size" | "capacity" | "count" | "zones" | "perZone" | "diskGb" | "kubelet" | "os" | "labels" | "taints" | WindowsOnly;
+type Resolved =
+  | "size"
+  | "capacity"
+  | "count"
+  | "zones"
+  | "perZone"
+  | "diskGb"
+  | "kubelet"
+  | "os"
+  | "labels"
+  | "taints"
+  | WindowsOnly;
 type WindowsOnly = "hyperV" | "metadataAcl" | "ccgPlugin";
 
 /** A pool's settings as they are, but for the resolved ones. */
@@ -90,10 +101,19 @@ export function defaultDiskGb(cloud: Cloud, os: PoolConfig["os"]): number {
 }
 
 /** A size with its capacity, from its name or else from `capacity`. `undefined` when neither gives it. */
-export function machineSize(cloud: StackConfig["cloud"], name: string, capacity?: PoolConfig["capacity"]): MachineSize | undefined {
+export function machineSize(
+  cloud: StackConfig["cloud"],
+  name: string,
+  capacity?: PoolConfig["capacity"],
+): MachineSize | undefined {
   const known = cloudFacts[cloud].sizes.read(name);
   if (capacity === undefined) return known;
-  return { name, arch: known?.arch ?? "amd64", nestedVirtualization: known?.nestedVirtualization ?? false, ...capacity };
+  return {
+    name,
+    arch: known?.arch ?? "amd64",
+    nestedVirtualization: known?.nestedVirtualization ?? false,
+    ...capacity,
+  };
 }
 
 /** Suffix of a zone in a name: `a` of `eu-central-1a`, `1` on Azure. */
@@ -107,7 +127,9 @@ export function poolGroups(
   allZones: readonly string[],
 ): readonly { name: string; zones: readonly string[] }[] {
   const zones = pool.zones ?? allZones;
-  return pool.perZone ? zones.map((zone) => ({ name: `${pool.name}-${zoneSuffix(zone)}`, zones: [zone] })) : [{ name: pool.name, zones }];
+  return pool.perZone
+    ? zones.map((zone) => ({ name: `${pool.name}-${zoneSuffix(zone)}`, zones: [zone] }))
+    : [{ name: pool.name, zones }];
 }
 
 /** Nodes of a pool with so many groups: its count, or what the autoscaler never falls below. */
@@ -153,7 +175,11 @@ export function poolScheduling(
       ...(pool.ccgPlugin ? { [ccgPluginLabel]: "true" } : {}),
       ...pool.labels,
     },
-    ownLabels: { "kubernetes.io/os": os.family, "kubernetes.io/arch": size.arch, ...(windows ? { [buildLabel]: os.build } : {}) },
+    ownLabels: {
+      "kubernetes.io/os": os.family,
+      "kubernetes.io/arch": size.arch,
+      ...(windows ? { [buildLabel]: os.build } : {}),
+    },
     taints,
     runtimeClass: runtimeClass(os, "process"),
   };
@@ -202,8 +228,16 @@ export function groupName(cluster: string, pool: string): string {
 }
 
 /** Minimum, desired and maximum number of a pool's machines. */
-export function groupSize(pool: PoolSpec): { readonly minSize: number; readonly desiredCapacity: number; readonly maxSize: number } {
-  return { minSize: pool.autoscale?.min ?? pool.count, desiredCapacity: pool.count, maxSize: pool.autoscale?.max ?? pool.count };
+export function groupSize(pool: PoolSpec): {
+  readonly minSize: number;
+  readonly desiredCapacity: number;
+  readonly maxSize: number;
+} {
+  return {
+    minSize: pool.autoscale?.min ?? pool.count,
+    desiredCapacity: pool.count,
+    maxSize: pool.autoscale?.max ?? pool.count,
+  };
 }
 
 /**
@@ -213,7 +247,8 @@ export function groupSize(pool: PoolSpec): { readonly minSize: number; readonly 
 export function rollPercents(pool: PoolSpec): { readonly surge: number; readonly unavailable: number } {
   const most = Math.max(1, groupSize(pool).maxSize);
   const ofMachines = (count: number): number => Math.min(100, Math.ceil((100 * count) / most));
-  const percent = (amount: string | number): number => (typeof amount === "number" ? ofMachines(amount) : Number.parseInt(amount, 10));
+  const percent = (amount: string | number): number =>
+    typeof amount === "number" ? ofMachines(amount) : Number.parseInt(amount, 10);
   const { maxSurge = "10%", maxUnavailable = 0 } = pool.update ?? {};
   const unavailable = percent(maxUnavailable);
   const surge = percent(maxSurge) === 0 ? 0 : Math.max(percent(maxSurge), ofMachines(1));

@@ -36,20 +36,26 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   aws: {
     plugin: { linux: ecrPlugin, windows: ecrPlugin },
     pattern: /^arn:aws[a-z-]*:ecr:([a-z0-9-]+):(\d{12}):repository\/[a-z0-9*][a-z0-9*._/-]*$/,
-    allowed: "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
+    allowed:
+      "the ARN of repositories of ECR, * for a part of the name: arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     example: "arn:aws:ecr:eu-central-1:123456789012:repository/team/*",
     cacheDuration: "0s",
     hosts: ecrHosts,
   },
   azure: {
     plugin: {
-      linux: { name: "acr-credential-provider", artifact: { name: acrArtifact, version: acrVersions.linux }, packed: false },
+      linux: {
+        name: "acr-credential-provider",
+        artifact: { name: acrArtifact, version: acrVersions.linux },
+        packed: false,
+      },
       // Published for Windows nodes of AKS alone (Azure/AgentBaker, windowscsehelper).
       windows: { name: acrArtifact, artifact: { name: acrArtifact, version: acrVersions.windows }, packed: true },
     },
     pattern:
       /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.ContainerRegistry\/registries\/[A-Za-z0-9]{5,50}$/,
-    allowed: "the resource id of a registry: /subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerRegistry/registries/…",
+    allowed:
+      "the resource id of a registry: /subscriptions/…/resourceGroups/…/providers/Microsoft.ContainerRegistry/registries/…",
     example:
       "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shared/providers/Microsoft.ContainerRegistry/registries/example",
     cacheDuration: "10m0s",
@@ -79,7 +85,10 @@ function ecrHosts(arns: readonly string[]): readonly string[] {
   const hosts = arns.flatMap((arn) => {
     const [, region = "", account = ""] = registryFacts.aws.pattern.exec(arn) ?? [];
     const china = region.startsWith("cn-");
-    return [`${account}.dkr.ecr.${region}.amazonaws.com${china ? ".cn" : ""}`, ...(china ? [] : [`${account}.dkr-ecr.${region}.on.aws`])];
+    return [
+      `${account}.dkr.ecr.${region}.amazonaws.com${china ? ".cn" : ""}`,
+      ...(china ? [] : [`${account}.dkr-ecr.${region}.on.aws`]),
+    ];
   });
   return [...new Set(hosts)];
 }

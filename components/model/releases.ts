@@ -56,13 +56,22 @@ export interface VersionTable extends Readonly<Record<"components" | "others" | 
 }
 
 /** Every program and image whose version is in `versions.json`. */
-export function namedVersions({ components, others, networks, images }: VersionTable = versions): readonly NamedVersion[] {
+export function namedVersions({
+  components,
+  others,
+  networks,
+  images,
+}: VersionTable = versions): readonly NamedVersion[] {
   return [components, others, ...Object.values(networks), images]
     .flatMap(Object.entries<Section[string]>)
     .flatMap(([name, own]) =>
       typeof own === "string"
         ? [{ name, version: own }]
-        : Object.entries(own).map(([key, version]) => ({ name, version, ...(key === "linux" || key === "windows" ? { os: key } : {}) })),
+        : Object.entries(own).map(([key, version]) => ({
+            name,
+            version,
+            ...(key === "linux" || key === "windows" ? { os: key } : {}),
+          })),
     );
 }
 
@@ -79,9 +88,21 @@ export interface RemovedSetting {
 
 /** Settings that must no longer be rendered, oldest first. A program given an unknown flag or gate does not start. */
 export const removedSettings: readonly RemovedSetting[] = [
-  { component: "kubelet", kind: "flag", name: "pod-infra-container-image", since: "1.35", reference: "kubernetes/kubernetes#133779" },
+  {
+    component: "kubelet",
+    kind: "flag",
+    name: "pod-infra-container-image",
+    since: "1.35",
+    reference: "kubernetes/kubernetes#133779",
+  },
   // Generally available and locked on in 1.36; 1.39 no longer has the name.
-  { component: "kubelet", kind: "gate", name: "NodeLogQuery", since: "1.36", reference: "kubernetes/kubernetes#137544" },
+  {
+    component: "kubelet",
+    kind: "gate",
+    name: "NodeLogQuery",
+    since: "1.36",
+    reference: "kubernetes/kubernetes#137544",
+  },
 ];
 
 /** `1.36` of `1.36.4`. */
@@ -147,7 +168,8 @@ export function machineArtifacts(lock: readonly Artifact[], version: string, rol
   const { components } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";
   const programs = releasePrograms[os].filter((name) => name !== "kubeadm" || role === "control-plane");
-  const get = (name: string, of: string) => [name, requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery)] as const;
+  const get = (name: string, of: string) =>
+    [name, requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery)] as const;
   return Object.fromEntries([
     ...programs.map((name) => get(name, version)),
     ...machineComponents[role].map((name) => get(name, components[name])),
@@ -166,7 +188,9 @@ export function pauseImage(lock: readonly Artifact[], version: string): string {
 export function kubeadmImages(version: string): readonly string[] {
   const { etcd, coredns } = requireMinorFacts(version).kubeadm;
   return [
-    ...["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"].map((name) => `registry.k8s.io/${name}:v${version}`),
+    ...["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"].map(
+      (name) => `registry.k8s.io/${name}:v${version}`,
+    ),
     `registry.k8s.io/etcd:${etcd}`,
     `registry.k8s.io/coredns/coredns:${coredns}`,
   ];

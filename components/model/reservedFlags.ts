@@ -66,8 +66,14 @@ const common: Reasons = [
   ["kubeconfig authentication-kubeconfig authorization-kubeconfig master", "kubeadm writes the program's own identity"],
   ["tls-cert-file tls-private-key-file tls-sni-cert-key cert-dir client-ca-file", certificates],
   ["requestheader-*", requests],
-  ["authentication-skip-lookup authorization-always-allow-paths", "who may read the program's metrics is up to the API server"],
-  ["emulated-version min-compatibility-version", "an upgrade goes one minor at a time, and the checks expect that minor's behaviour"],
+  [
+    "authentication-skip-lookup authorization-always-allow-paths",
+    "who may read the program's metrics is up to the API server",
+  ],
+  [
+    "emulated-version min-compatibility-version",
+    "an upgrade goes one minor at a time, and the checks expect that minor's behaviour",
+  ],
   ["v vmodule", "log lines above 3 hold request bodies, Secrets among them"],
 ];
 
@@ -84,7 +90,10 @@ const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
     ["allow-privileged", "the pod network runs in privileged pods"],
     ["enable-bootstrap-token-auth", "nodes join with bootstrap tokens"],
     ["encryption-provider-config*", "the key of Secrets at rest is placed by the machine"],
-    ["etcd-servers* etcd-cafile etcd-certfile etcd-keyfile etcd-prefix storage-*", "the machine's own etcd member holds the data"],
+    [
+      "etcd-servers* etcd-cafile etcd-certfile etcd-keyfile etcd-prefix storage-*",
+      "the machine's own etcd member holds the data",
+    ],
     ["kubelet-certificate-authority kubelet-client-*", certificates],
     ["kubelet-preferred-address-types", "names of nodes need not resolve"],
     ["proxy-client-*", requests],
@@ -98,9 +107,15 @@ const own: Readonly<Record<ControlPlaneProgram, Reasons>> = {
   ],
   controllerManager: [
     ...common,
-    ["allocate-node-cidrs cluster-cidr cidr-allocator-type node-cidr-mask-size*", "kubernetes.podCidr sets it, and each node has a /24"],
+    [
+      "allocate-node-cidrs cluster-cidr cidr-allocator-type node-cidr-mask-size*",
+      "kubernetes.podCidr sets it, and each node has a /24",
+    ],
     ["service-cluster-ip-range", "kubernetes.serviceCidr sets it"],
-    ["cloud-provider cloud-config configure-cloud-routes external-cloud-volume-plugin", "the cloud controller runs by itself"],
+    [
+      "cloud-provider cloud-config configure-cloud-routes external-cloud-volume-plugin",
+      "the cloud controller runs by itself",
+    ],
     ["cluster-name", "the stack's name is the cluster's"],
     ["cluster-signing-*-file root-ca-file", certificates],
     ["service-account-private-key-file", "every pod's token depends on it"],
@@ -149,7 +164,9 @@ export function reservedFlagRows(): readonly (readonly [string, string, string])
   return [
     ...common.map(([flags, reason]) => ["all but etcd", flags, reason] as const),
     ...(["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) =>
-      own[program].filter((row) => !common.includes(row)).map(([flags, reason]) => [controlPlanePrograms[program], flags, reason] as const),
+      own[program]
+        .filter((row) => !common.includes(row))
+        .map(([flags, reason]) => [controlPlanePrograms[program], flags, reason] as const),
     ),
   ];
 }

@@ -28,7 +28,14 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
     targets: readonly MachineGroup[] = machineGroups,
   ): readonly MachineTraffic[] =>
     targets.flatMap((to) =>
-      machineGroups.map((from) => ({ name: `${to}-${role}-from-${from}`, from, to, protocol, ports: range, purpose: purpose(to, from) })),
+      machineGroups.map((from) => ({
+        name: `${to}-${role}-from-${from}`,
+        from,
+        to,
+        protocol,
+        ports: range,
+        purpose: purpose(to, from),
+      })),
     );
   const whose = { "control-plane": "the control plane", workers: "the workers" } as const;
   return [
@@ -53,13 +60,31 @@ export function machineTraffic(spec: Pick<ClusterSpec, "addons" | "kubernetes">)
     ...between("node-ports-udp", "udp", nodePorts, () => "NodePorts of Services", ["workers"]),
     ...(spec.addons.exporters
       ? [
-          ...between("node-exporter", "tcp", single(ports.nodeExporter), () => "Prometheus to the exporter of Linux nodes"),
-          ...between("windows-exporter", "tcp", single(ports.windowsExporter), () => "Prometheus to the exporter of Windows nodes", [
-            "workers",
+          ...between(
+            "node-exporter",
+            "tcp",
+            single(ports.nodeExporter),
+            () => "Prometheus to the exporter of Linux nodes",
+          ),
+          ...between(
+            "windows-exporter",
+            "tcp",
+            single(ports.windowsExporter),
+            () => "Prometheus to the exporter of Windows nodes",
+            ["workers"],
+          ),
+          ...between(
+            "kube-proxy-metrics",
+            "tcp",
+            single(ports.kubeProxyMetrics),
+            () => "Prometheus to kube-proxy of Linux nodes",
+          ),
+          ...between("controllers", "tcp", controllerPorts, () => "Prometheus to controller manager and scheduler", [
+            "control-plane",
           ]),
-          ...between("kube-proxy-metrics", "tcp", single(ports.kubeProxyMetrics), () => "Prometheus to kube-proxy of Linux nodes"),
-          ...between("controllers", "tcp", controllerPorts, () => "Prometheus to controller manager and scheduler", ["control-plane"]),
-          ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), () => "Prometheus to etcd's metrics", ["control-plane"]),
+          ...between("etcd-metrics", "tcp", single(ports.etcdMetrics), () => "Prometheus to etcd's metrics", [
+            "control-plane",
+          ]),
         ]
       : []),
   ];

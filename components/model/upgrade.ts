@@ -57,7 +57,10 @@ export type ClusterState = z.infer<typeof clusterState>;
 export const stackGuardName = "fenestra-guard";
 
 export function stateOf(
-  spec: Pick<ClusterSpec, "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "workloadIdentity" | "accountId"> &
+  spec: Pick<
+    ClusterSpec,
+    "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "workloadIdentity" | "accountId"
+  > &
     KeySettings,
 ) {
   const { name, cloud, kubernetes, controlPlane, network, region, workloadIdentity, accountId } = spec;
@@ -97,7 +100,10 @@ function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): Reach
 }
 
 /** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
-function existingState(cloud: Cloud, existing: ExistingNetwork | undefined): Pick<ClusterState, "networkId" | "subnets" | "resourceGroup"> {
+function existingState(
+  cloud: Cloud,
+  existing: ExistingNetwork | undefined,
+): Pick<ClusterState, "networkId" | "subnets" | "resourceGroup"> {
   if (existing === undefined) return {};
   const subnets = Object.entries(existing.subnets).flatMap(([zone, { private: workers, controlPlane }]) => [
     [`${zone} private`, workers.id],
@@ -136,11 +142,18 @@ export function changeProblems(from: ClusterState, to: ClusterState): readonly P
 
 /** Why a stack may not go from one plan to another, assuming that the first one was deployed. */
 export function plannedProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
-  return [...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"), ...keptProblems(from, to)];
+  return [
+    ...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"),
+    ...keptProblems(from, to),
+  ];
 }
 
 /** Settings that may never change, with the reason. A value missing in the state is not checked, unless it stands for something. */
-const fixedSettings: readonly (readonly [key: string, value: (state: ClusterState) => string | undefined, why: string])[] = [
+const fixedSettings: readonly (readonly [
+  key: string,
+  value: (state: ClusterState) => string | undefined,
+  why: string,
+])[] = [
   ["cloud", ({ cloud }) => cloud, "it would be another cluster, and this one would be deleted"],
   ["accountId", ({ accountId }) => accountId, "everything would be made again in the other one, and stay in this one"],
   ["name", ({ name }) => name, "every resource has it in its own name and would be replaced"],
@@ -213,7 +226,9 @@ function versionProblems(from: string, to: string, back: 0 | 1, what: string): r
   return refuse(
     path("kubernetes", "version"),
     to,
-    skips ? `skips a minor after ${from}, ${what}` : `goes back from ${from}, ${what}; Kubernetes supports no downgrade of a minor`,
+    skips
+      ? `skips a minor after ${from}, ${what}`
+      : `goes back from ${from}, ${what}; Kubernetes supports no downgrade of a minor`,
     `a ${minorOf(from)} or ${next} release`,
     skips ? `upgrade to a ${next} release first` : `set ${from} or a later release`,
   );
@@ -231,7 +246,9 @@ function zoneProblems({ zones: from, replicas }: ClusterState, { zones: to }: Cl
       replicas > from.length ? from.join(", ") : `${from.join(", ")}, and further zones behind them`,
       "set the zones of the cluster in their order",
     );
-  const moved = Array.from({ length: replicas }, (_, index) => index).filter((index) => index % from.length !== index % to.length);
+  const moved = Array.from({ length: replicas }, (_, index) => index).filter(
+    (index) => index % from.length !== index % to.length,
+  );
   if (moved.length === 0) return [];
   return refuse(
     at,
@@ -267,7 +284,13 @@ function existingProblems(from: ClusterState, to: ClusterState): readonly Proble
     const [zone = "", role = ""] = place.split(" ");
     const next = to.subnets?.[place];
     if (next === id || to.zones?.includes(zone) === false) return [];
-    return refuse(path("network", "existing", "subnets", zone, role, "id"), next, `cannot change: ${why}`, id, elsewhere);
+    return refuse(
+      path("network", "existing", "subnets", zone, role, "id"),
+      next,
+      `cannot change: ${why}`,
+      id,
+      elsewhere,
+    );
   });
 }
 

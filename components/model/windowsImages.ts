@@ -16,7 +16,11 @@ export type WindowsImageName = keyof typeof tagPrefixes;
  * Reference of Microsoft's image for a Windows release, with the digest where the lock file has one. Every use goes through here, so that
  * the images pulled in advance are the ones pods name. Throws a `RangeError` when the lock file has no such image.
  */
-export function windowsImage(lock: readonly Artifact[], name: WindowsImageName, { imageTag }: Pick<WindowsFacts, "imageTag">): string {
+export function windowsImage(
+  lock: readonly Artifact[],
+  name: WindowsImageName,
+  { imageTag }: Pick<WindowsFacts, "imageTag">,
+): string {
   return requireArtifact(lock, query(name, imageTag)).url;
 }
 

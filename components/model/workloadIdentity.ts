@@ -18,7 +18,11 @@ interface TokenFacts {
  */
 export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
   aws: { audience: "sts.amazonaws.com", fileVariable: "AWS_WEB_IDENTITY_TOKEN_FILE", environment: awsEnvironment },
-  azure: { audience: "api://AzureADTokenExchange", fileVariable: "AZURE_FEDERATED_TOKEN_FILE", environment: azureEnvironment },
+  azure: {
+    audience: "api://AzureADTokenExchange",
+    fileVariable: "AZURE_FEDERATED_TOKEN_FILE",
+    environment: azureEnvironment,
+  },
 };
 
 export const sampleAccount: ServiceAccountName = { namespace: "fenestra-samples", name: "object-reader" };
@@ -50,12 +54,21 @@ export function identityName(cluster: string, { namespace, name }: ServiceAccoun
 
 /** Variables by which SDKs of AWS take a role. */
 export function awsEnvironment(region: string, roleArn: string): Readonly<Record<string, string>> {
-  return { AWS_ROLE_ARN: roleArn, AWS_REGION: region, AWS_DEFAULT_REGION: region, AWS_STS_REGIONAL_ENDPOINTS: "regional" };
+  return {
+    AWS_ROLE_ARN: roleArn,
+    AWS_REGION: region,
+    AWS_DEFAULT_REGION: region,
+    AWS_STS_REGIONAL_ENDPOINTS: "regional",
+  };
 }
 
 /** Variables by which SDKs of Azure take an identity. */
 export function azureEnvironment(tenantId: string, clientId: string): Readonly<Record<string, string>> {
-  return { AZURE_CLIENT_ID: clientId, AZURE_TENANT_ID: tenantId, AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/" };
+  return {
+    AZURE_CLIENT_ID: clientId,
+    AZURE_TENANT_ID: tenantId,
+    AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/",
+  };
 }
 
 /** Names of the variables by which a cloud's SDKs take an identity. */

@@ -84,7 +84,10 @@ export class Pki extends pulumi.ComponentResource {
     this.serviceAccountKey = signing.privateKeyPem;
     this.serviceAccountPublicKeys = pulumi.all([signing, ...accepted].map(({ publicKeyPem }) => publicKeyPem));
     this.encryptionKeys = this.#makeEncryptionKeys(`${name}-encryption-key`);
-    this.admin = this.#client(`${name}-admin`, { commonName: "kubernetes-admin", organization: "kubeadm:cluster-admins" });
+    this.admin = this.#client(`${name}-admin`, {
+      commonName: "kubernetes-admin",
+      organization: "kubeadm:cluster-admins",
+    });
     const { kubeconfigGeneration: generation } = args;
     const organization = administratorsGroup(generation);
     this.people = this.#client(`${name}-people-${generation}`, { commonName: "fenestra-administrator", organization });
@@ -116,7 +119,9 @@ export class Pki extends pulumi.ComponentResource {
    */
   tokens(issuer: pulumi.Output<string> | undefined): pulumi.Output<ServiceAccountTokens> | undefined {
     if (this.#args.serviceAccountKeys.length === 1 && issuer === undefined) return undefined;
-    return pulumi.all([this.serviceAccountPublicKeys, issuer]).apply(([publicKeys, known]) => ({ publicKeys, issuer: known }));
+    return pulumi
+      .all([this.serviceAccountPublicKeys, issuer])
+      .apply(([publicKeys, known]) => ({ publicKeys, issuer: known }));
   }
 
   /** A key that signs no longer is not protected: removing it is the last step of its replacement. */
@@ -124,7 +129,10 @@ export class Pki extends pulumi.ComponentResource {
     return this.#args.serviceAccountKeys.map((key, index) =>
       key === firstServiceAccountKey
         ? new tls.PrivateKey(name, keyType, { parent: this, protect: this.#args.protect && index === 0 })
-        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, { parent: this, protect: this.#args.protect && index === 0 }),
+        : new tls.PrivateKey(`${name}-${key}`, rsaKeyType, {
+            parent: this,
+            protect: this.#args.protect && index === 0,
+          }),
     );
   }
 

@@ -9,7 +9,10 @@ import { flannelManifests } from "./flannel/objects.ts";
 /** Every pod network that a stack file may choose, the default first. */
 export const podNetworks: Readonly<Record<PodNetworkName, PodNetwork>> = { flannel, "azure-cni": azureCni };
 
-const manifests: Readonly<Record<PodNetworkName, PodNetworkManifests>> = { flannel: flannelManifests, "azure-cni": azureCniManifests };
+const manifests: Readonly<Record<PodNetworkName, PodNetworkManifests>> = {
+  flannel: flannelManifests,
+  "azure-cni": azureCniManifests,
+};
 
 export const podNetworkManifests: PodNetworkManifests = (spec, nodeEndpoint) =>
   manifests[spec.kubernetes.podNetwork.name](spec, nodeEndpoint);

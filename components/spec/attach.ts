@@ -20,7 +20,11 @@ export interface AttachedPools {
  * @param pools text of `fenestra:pools` in the attaching program's own stack file
  * @throws ConfigError with every problem at once
  */
-export function attachedPools(cluster: object, pools: string | undefined, lock: readonly Artifact[] = readArtifactLock()): AttachedPools {
+export function attachedPools(
+  cluster: object,
+  pools: string | undefined,
+  lock: readonly Artifact[] = readArtifactLock(),
+): AttachedPools {
   const base = clusterConfig(cluster, lock);
   const own = listOf(pools);
   const taken = nameProblems(own, base);
@@ -78,7 +82,12 @@ function nameProblems(own: readonly unknown[] | undefined, { pools, network }: S
 }
 
 /** What the cluster must have installed for a pool: the cluster's program derives it from its own pools only. */
-function clusterProblems({ os, autoscale }: PoolConfig, index: number, base: StackConfig, lock: readonly Artifact[]): readonly Problem[] {
+function clusterProblems(
+  { os, autoscale }: PoolConfig,
+  index: number,
+  base: StackConfig,
+  lock: readonly Artifact[],
+): readonly Problem[] {
   const { windows, addons } = clusterSpec(base, lock);
   const path = `config.${configPrefix}pools[${index}]`;
   const releases = ["linux", ...windows.map(({ name }) => name)];

@@ -59,7 +59,10 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       ...controlPlane,
       members: controlPlaneMembers(plan, controlPlane.replicas),
       size,
-      backup: { everyHours: controlPlane.backup.everyHours, keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment] },
+      backup: {
+        everyHours: controlPlane.backup.everyHours,
+        keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],
+      },
       extraArgs: controlPlane.extraArgs ?? {},
     },
     pools,
@@ -67,7 +70,8 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     publicAccess: config.access.public?.allow,
     privateAccess: config.access.private?.allow,
     apiNames: config.access.names ?? [],
-    apiDns: config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
+    apiDns:
+      config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
     signIn: config.access.signIn,
     kubeconfigGeneration: config.access.kubeconfigGeneration,
     serviceAccountKeys: config.access.serviceAccountKeys,

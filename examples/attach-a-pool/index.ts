@@ -24,7 +24,11 @@ export default async function attachAPool(): Promise<object> {
   for (const { spec: pool, group, fingerprint, roll } of pools) {
     if (!pool.waitForNodes) continue;
     const release = given.spec.kubernetes.version;
-    poolGate(`${given.spec.name}-pool-${pool.name}-nodes`, { release, pool, fingerprint, roll, api }, { dependsOn: [group] });
+    poolGate(
+      `${given.spec.name}-pool-${pool.name}-nodes`,
+      { release, pool, fingerprint, roll, api },
+      { dependsOn: [group] },
+    );
   }
   return { pools: pools.map(({ spec, groupName }) => ({ name: spec.name, os: spec.release.name, group: groupName })) };
 }

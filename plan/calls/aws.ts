@@ -20,7 +20,8 @@ const rows: Readonly<Record<string, string>> = {
     ec2:DescribeLaunchTemplateVersions | UpdateAutoScalingGroup StartInstanceRefresh CancelInstanceRefresh DescribeInstanceRefreshes
     CreateOrUpdateTags DeleteTags ResumeProcesses ec2:RunInstances iam:PassRole ssm:GetParameters | UpdateAutoScalingGroup
     DeleteAutoScalingGroup`,
-  "autoscaling/lifecycleHook:LifecycleHook": "PutLifecycleHook | DescribeLifecycleHooks | PutLifecycleHook | DeleteLifecycleHook",
+  "autoscaling/lifecycleHook:LifecycleHook":
+    "PutLifecycleHook | DescribeLifecycleHooks | PutLifecycleHook | DeleteLifecycleHook",
   "cloudwatch/logGroup:LogGroup": `
     CreateLogGroup TagResource PutRetentionPolicy | DescribeLogGroups ListTagsForResource | PutRetentionPolicy TagResource UntagResource
     | DeleteLogGroup`,
@@ -28,7 +29,8 @@ const rows: Readonly<Record<string, string>> = {
   "ebs/volume:Volume": "CreateVolume CreateTags | DescribeVolumes | ModifyVolume CreateTags DeleteTags | DeleteVolume",
   "ec2/defaultSecurityGroup:DefaultSecurityGroup": `
     RevokeSecurityGroupIngress RevokeSecurityGroupEgress CreateTags | DescribeSecurityGroups | CreateTags DeleteTags | -`,
-  "ec2/eip:Eip": "AllocateAddress CreateTags | DescribeAddresses DescribeAddressesAttribute | CreateTags DeleteTags | ReleaseAddress",
+  "ec2/eip:Eip":
+    "AllocateAddress CreateTags | DescribeAddresses DescribeAddressesAttribute | CreateTags DeleteTags | ReleaseAddress",
   "ec2/instance:Instance": `
     RunInstances CreateTags iam:PassRole ssm:GetParameters | DescribeInstances DescribeInstanceTypes DescribeInstanceAttribute
     DescribeVolumes DescribeTags DescribeInstanceCreditSpecifications DescribeLaunchTemplates DescribeLaunchTemplateVersions |
@@ -39,12 +41,14 @@ const rows: Readonly<Record<string, string>> = {
   "ec2/launchTemplate:LaunchTemplate": `
     CreateLaunchTemplate CreateTags | DescribeLaunchTemplates DescribeLaunchTemplateVersions | CreateLaunchTemplateVersion
     ModifyLaunchTemplate CreateTags DeleteTags | DeleteLaunchTemplate`,
-  "ec2/natGateway:NatGateway": "CreateNatGateway CreateTags | DescribeNatGateways | CreateTags DeleteTags | DeleteNatGateway",
+  "ec2/natGateway:NatGateway":
+    "CreateNatGateway CreateTags | DescribeNatGateways | CreateTags DeleteTags | DeleteNatGateway",
   "ec2/networkInterface:NetworkInterface": `
     CreateNetworkInterface CreateTags | DescribeNetworkInterfaces | ModifyNetworkInterfaceAttribute CreateTags DeleteTags |
     DetachNetworkInterface DeleteNetworkInterface`,
   "ec2/route:Route": "CreateRoute | DescribeRouteTables | ReplaceRoute | DeleteRoute",
-  "ec2/routeTable:RouteTable": "CreateRouteTable CreateTags | DescribeRouteTables | CreateTags DeleteTags | DeleteRouteTable",
+  "ec2/routeTable:RouteTable":
+    "CreateRouteTable CreateTags | DescribeRouteTables | CreateTags DeleteTags | DeleteRouteTable",
   "ec2/routeTableAssociation:RouteTableAssociation": `
     AssociateRouteTable | DescribeRouteTables | ReplaceRouteTableAssociation | DisassociateRouteTable`,
   "ec2/securityGroup:SecurityGroup": `
@@ -54,11 +58,13 @@ const rows: Readonly<Record<string, string>> = {
     CreateSubnet ModifySubnetAttribute CreateTags | DescribeSubnets | ModifySubnetAttribute CreateTags DeleteTags |
     DescribeNetworkInterfaces DeleteSubnet`,
   "ec2/tag:Tag": "CreateTags | DescribeTags | CreateTags | DeleteTags",
-  "ec2/volumeAttachment:VolumeAttachment": "AttachVolume | DescribeVolumes DescribeInstances | - | StopInstances DetachVolume",
+  "ec2/volumeAttachment:VolumeAttachment":
+    "AttachVolume | DescribeVolumes DescribeInstances | - | StopInstances DetachVolume",
   "ec2/vpc:Vpc": `
     CreateVpc ModifyVpcAttribute CreateTags | DescribeVpcs DescribeVpcAttribute DescribeNetworkAcls DescribeRouteTables
     DescribeSecurityGroups | ModifyVpcAttribute CreateTags DeleteTags | DeleteVpc`,
-  "ec2/vpcDhcpOptions:VpcDhcpOptions": "CreateDhcpOptions CreateTags | DescribeDhcpOptions | CreateTags DeleteTags | DeleteDhcpOptions",
+  "ec2/vpcDhcpOptions:VpcDhcpOptions":
+    "CreateDhcpOptions CreateTags | DescribeDhcpOptions | CreateTags DeleteTags | DeleteDhcpOptions",
   "ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation": `
     AssociateDhcpOptions | DescribeVpcs | AssociateDhcpOptions | AssociateDhcpOptions`,
   "ec2/vpcEndpoint:VpcEndpoint": `
@@ -104,13 +110,15 @@ const rows: Readonly<Record<string, string>> = {
     ListTagsForResource | PutBucketTagging TagResource UntagResource | ListBucketVersions DeleteObject DeleteObjectVersion DeleteBucket`,
   "s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": `
     PutLifecycleConfiguration | GetLifecycleConfiguration | PutLifecycleConfiguration | PutLifecycleConfiguration`,
-  "s3/bucketObjectv2:BucketObjectv2": "PutObject PutObjectTagging | GetObject GetObjectTagging | PutObject PutObjectTagging | DeleteObject",
+  "s3/bucketObjectv2:BucketObjectv2":
+    "PutObject PutObjectTagging | GetObject GetObjectTagging | PutObject PutObjectTagging | DeleteObject",
   "s3/bucketPolicy:BucketPolicy": "PutBucketPolicy | GetBucketPolicy | PutBucketPolicy | DeleteBucketPolicy",
   "s3/bucketPublicAccessBlock:BucketPublicAccessBlock": `
     PutBucketPublicAccessBlock | GetBucketPublicAccessBlock | PutBucketPublicAccessBlock | PutBucketPublicAccessBlock`,
   "s3/bucketServerSideEncryptionConfiguration:BucketServerSideEncryptionConfiguration": `
     PutEncryptionConfiguration | GetEncryptionConfiguration | PutEncryptionConfiguration | PutEncryptionConfiguration`,
-  "s3/bucketVersioning:BucketVersioning": "PutBucketVersioning | GetBucketVersioning | PutBucketVersioning | PutBucketVersioning",
+  "s3/bucketVersioning:BucketVersioning":
+    "PutBucketVersioning | GetBucketVersioning | PutBucketVersioning | PutBucketVersioning",
   "ssm/parameter:Parameter": `
     PutParameter AddTagsToResource kms:Encrypt | GetParameter kms:Decrypt DescribeParameters ListTagsForResource | PutParameter
     kms:Encrypt AddTagsToResource RemoveTagsFromResource | DeleteParameter`,
@@ -123,10 +131,21 @@ const rows: Readonly<Record<string, string>> = {
 };
 
 /** Services of types whose name says another. */
-const services: Readonly<Record<string, string>> = { cloudwatch: "logs", ebs: "ec2", lb: "elasticloadbalancing", vpc: "ec2" };
+const services: Readonly<Record<string, string>> = {
+  cloudwatch: "logs",
+  ebs: "ec2",
+  lb: "elasticloadbalancing",
+  vpc: "ec2",
+};
 
 /** Actions that a disk with a key of the user's needs on that key (Amazon EBS User Guide, "Requirements for Amazon EBS encryption"). */
-const ofDiskKey = ["kms:CreateGrant", "kms:Decrypt", "kms:DescribeKey", "kms:GenerateDataKeyWithoutPlaintext", "kms:ReEncryptFrom"];
+const ofDiskKey = [
+  "kms:CreateGrant",
+  "kms:Decrypt",
+  "kms:DescribeKey",
+  "kms:GenerateDataKeyWithoutPlaintext",
+  "kms:ReEncryptFrom",
+];
 
 /**
  * The calls with which the deployer makes, reads, changes or deletes a recorded resource, each with what IAM is told of it.
@@ -143,11 +162,15 @@ export function awsCalls(
   const calls = rows[kind]?.split("|")[operations.indexOf(operation)]?.match(/[\w:]+/g);
   if (rows[kind] === undefined) throw new Error(`the calls of ${resource.type} are not known`);
   const [area = ""] = kind.split("/");
-  const actions = (calls ?? []).map((action) => (action.includes(":") ? action : `${services[area] ?? area}:${action}`));
+  const actions = (calls ?? []).map((action) =>
+    action.includes(":") ? action : `${services[area] ?? area}:${action}`,
+  );
   const disks = operation === "create" ? diskKeys(program, resource) : [];
   return [
     ...actions.flatMap((action) => callsOf(program, place, resource, action)),
-    ...disks.flatMap((key) => ofDiskKey.map((action) => ({ action, resource: key, context: { "kms:GrantIsForAWSResource": "true" } }))),
+    ...disks.flatMap((key) =>
+      ofDiskKey.map((action) => ({ action, resource: key, context: { "kms:GrantIsForAWSResource": "true" } })),
+    ),
   ];
 }
 
@@ -156,7 +179,9 @@ function diskKeys(program: RecordedProgram, { type, inputs }: RecordedResource):
   if (type === "aws:ebs/volume:Volume") return [textOf(inputs.kmsKeyId)].filter((key) => key !== undefined);
   if (type !== "aws:ec2/instance:Instance") return [];
   const template = byId(program, mapOf(inputs.launchTemplate).id);
-  return listOf(template?.inputs.blockDeviceMappings).flatMap((device) => textOf(mapOf(mapOf(device).ebs).kmsKeyId) ?? []);
+  return listOf(template?.inputs.blockDeviceMappings).flatMap(
+    (device) => textOf(mapOf(mapOf(device).ebs).kmsKeyId) ?? [],
+  );
 }
 
 const byId = (program: RecordedProgram, id: PropertyValue | undefined) =>
@@ -167,27 +192,41 @@ function sceneOf(program: RecordedProgram, resource: RecordedResource) {
   const { type, inputs, outputs } = resource;
   const of = (kind: string, output: string, value: PropertyValue | undefined): RecordedResource | undefined =>
     resourcesOfType(program, `aws:${kind}`).find((each) => textOf(each.outputs[output]) === textOf(value));
-  const mixed = mapOf(mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification).launchTemplateId;
+  const mixed = mapOf(
+    mapOf(mapOf(inputs.mixedInstancesPolicy).launchTemplate).launchTemplateSpecification,
+  ).launchTemplateId;
   const template = byId(program, mapOf(inputs.launchTemplate).id ?? mixed);
   const profile = of("iam/instanceProfile:InstanceProfile", "arn", mapOf(template?.inputs.iamInstanceProfile).arn);
   return {
     own: textOf(outputs.arn) ?? "",
     /** The role that the resource is, belongs to, or gives to machines. */
     role:
-      type === "aws:iam/role:Role" ? resource : of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role),
+      type === "aws:iam/role:Role"
+        ? resource
+        : of("iam/role:Role", "name", template === undefined ? inputs.role : profile?.inputs.role),
     /** The key that the resource is, names or encrypts with. */
-    key: type === "aws:kms/key:Key" ? resource : (of("kms/key:Key", "keyId", inputs.targetKeyId) ?? of("kms/key:Key", "arn", inputs.keyId)),
+    key:
+      type === "aws:kms/key:Key"
+        ? resource
+        : (of("kms/key:Key", "keyId", inputs.targetKeyId) ?? of("kms/key:Key", "arn", inputs.keyId)),
   };
 }
 
 /** What the provider says of every resource, which IAM sees as the tags of a key. */
 function tagsIn(program: RecordedProgram): Readonly<Record<string, string>> {
   const provider = program.resources.find(({ type }) => type === "pulumi:providers:aws");
-  return z.object({ tags: z.record(z.string(), z.string()) }).parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
+  return z
+    .object({ tags: z.record(z.string(), z.string()) })
+    .parse(JSON.parse(textOf(provider?.inputs.defaultTags) ?? "")).tags;
 }
 
 /** How IAM sees one action on a resource. */
-function callsOf(program: RecordedProgram, place: SimulatedPlace, resource: RecordedResource, action: string): readonly Call[] {
+function callsOf(
+  program: RecordedProgram,
+  place: SimulatedPlace,
+  resource: RecordedResource,
+  action: string,
+): readonly Call[] {
   const { own, role, key: ownKey } = sceneOf(program, resource);
   const { inputs, outputs, type } = resource;
   const [service = "", name = ""] = action.split(":");
@@ -198,11 +237,17 @@ function callsOf(program: RecordedProgram, place: SimulatedPlace, resource: Reco
   switch (service) {
     case "iam":
       if (name === "PassRole")
-        return role === undefined ? [] : [{ action, resource: roleArn, context: { "iam:PassedToService": "ec2.amazonaws.com" } }];
+        return role === undefined
+          ? []
+          : [{ action, resource: roleArn, context: { "iam:PassedToService": "ec2.amazonaws.com" } }];
       if (name === "CreateServiceLinkedRole") {
         const user = type.includes("autoscaling") ? "autoscaling.amazonaws.com" : "elasticloadbalancing.amazonaws.com";
         return [
-          { action, resource: `${all}:iam::${place.accountId}:role/aws-service-role/${user}/x`, context: { "iam:AWSServiceName": user } },
+          {
+            action,
+            resource: `${all}:iam::${place.accountId}:role/aws-service-role/${user}/x`,
+            context: { "iam:AWSServiceName": user },
+          },
         ];
       }
       if (/RolePolicy$|Role$|ForRole$|RolePolicies$|Boundary$/.test(name))
@@ -234,7 +279,8 @@ function callsOf(program: RecordedProgram, place: SimulatedPlace, resource: Reco
       return [{ action, resource: key, context: { ...ofKey, ...made } }];
     }
     case "ssm":
-      if (name === "GetParameters") return [{ action, resource: `${all}:ssm:${place.region}::parameter/aws/service/x` }];
+      if (name === "GetParameters")
+        return [{ action, resource: `${all}:ssm:${place.region}::parameter/aws/service/x` }];
       return [{ action, resource: name === "DescribeParameters" ? "*" : own }];
     case "s3": {
       const bucket = `${all}:s3:::${textOf(inputs.bucket) ?? textOf(outputs.bucket)}`;
@@ -244,7 +290,11 @@ function callsOf(program: RecordedProgram, place: SimulatedPlace, resource: Reco
     case "logs": {
       const group = textOf(inputs.logGroupName) ?? textOf(outputs.name);
       return [
-        { action, resource: name === "DescribeLogGroups" ? "*" : `${all}:logs:${place.region}:${place.accountId}:log-group:${group}` },
+        {
+          action,
+          resource:
+            name === "DescribeLogGroups" ? "*" : `${all}:logs:${place.region}:${place.accountId}:log-group:${group}`,
+        },
       ];
     }
     case "route53": {
@@ -253,7 +303,11 @@ function callsOf(program: RecordedProgram, place: SimulatedPlace, resource: Reco
         "route53:ChangeResourceRecordSetsRecordTypes": textOf(inputs.type) ?? "",
       };
       return [
-        { action, resource: `${all}:route53:::${name === "GetChange" ? "change/x" : `hostedzone/${textOf(inputs.zoneId)}`}`, context },
+        {
+          action,
+          resource: `${all}:route53:::${name === "GetChange" ? "change/x" : `hostedzone/${textOf(inputs.zoneId)}`}`,
+          context,
+        },
       ];
     }
     default:

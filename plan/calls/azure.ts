@@ -20,7 +20,10 @@ const linked: readonly (readonly [type: RegExp, action: string])[] = [
  * (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go), with what its references need. A blob is one of its account's keys
  * (provider/pkg/resources/customresources/custom_storage_azidentity.go, `newBlobClient`).
  */
-export function azureActions({ type, id, inputs, read }: RecordedResource, operation: Operation): readonly DeployerRequest[] {
+export function azureActions(
+  { type, id, inputs, read }: RecordedResource,
+  operation: Operation,
+): readonly DeployerRequest[] {
   const resource = id ?? read ?? "";
   const of = (action: string, on = resource): DeployerRequest => ({ action, plane: "control", resource: on });
   if (type === "azure-native:storage:Blob") {
@@ -31,7 +34,10 @@ export function azureActions({ type, id, inputs, read }: RecordedResource, opera
   const reading = of(`${own}/read`);
   if (operation === "read") return [reading];
   const role = type.endsWith(":RoleAssignment") ? textOf(inputs.roleDefinitionId)?.split("/").at(-1) : undefined;
-  const change = { ...of(`${own}/${operation === "delete" ? "delete" : "write"}`), ...(role === undefined ? {} : { role }) };
+  const change = {
+    ...of(`${own}/${operation === "delete" ? "delete" : "write"}`),
+    ...(role === undefined ? {} : { role }),
+  };
   if (operation === "delete") return [change];
   const references = idsIn(Object.values(inputs)).flatMap((each) =>
     linked.filter(([pattern]) => pattern.test(typeOf(each))).map(([, action]) => of(`${typeOf(each)}/${action}`, each)),
@@ -51,6 +57,9 @@ function idsIn(values: readonly PropertyValue[]): readonly string[] {
   return values.flatMap((value): readonly string[] => {
     if (Array.isArray(value)) return idsIn(value);
     if (isPropertyMap(value)) return [...idsIn(Object.values(value)), ...idsIn(Object.keys(value))];
-    return typeof value === "string" && /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/[^\s]+$/i.test(value) ? [value] : [];
+    return typeof value === "string" &&
+      /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/[^\s]+$/i.test(value)
+      ? [value]
+      : [];
   });
 }

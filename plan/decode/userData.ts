@@ -46,7 +46,11 @@ const archiveSchema = z.strictObject({ entry: z.string(), files: z.record(z.stri
 
 type Archive = z.output<typeof archiveSchema>;
 
-const referenceSchema = z.strictObject({ bucket: z.string().min(3), key: z.string().min(1), sha256: z.string().regex(/^[0-9a-f]{64}$/) });
+const referenceSchema = z.strictObject({
+  bucket: z.string().min(3),
+  key: z.string().min(1),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
 
 /**
  * Fetches the scripts that user data has no room for, and holds them against their digest, as the machine does.
@@ -97,7 +101,9 @@ function parseJson(text: string): unknown {
  * @param objects the store from which a machine fetches what its user data has no room for.
  */
 export function decodeUserData(userData: Buffer, objects?: ObjectStore): DecodedUserData {
-  return isGzip(userData) || userData.subarray(0, 1).toString() === "#" ? decodeLinux(userData, objects) : decodeWindows(userData, objects);
+  return isGzip(userData) || userData.subarray(0, 1).toString() === "#"
+    ? decodeLinux(userData, objects)
+    : decodeWindows(userData, objects);
 }
 
 /** The first line by which cloud-init knows a cloud-config. */
@@ -139,7 +145,9 @@ export function decodeLinux(userData: Buffer, objects: ObjectStore = () => undef
   if (source.split("\n", 1)[0]?.trimEnd() !== header) throw new UserDataError(`its first line is not ${header}`);
   const config = parseConfig(source);
   const commands = config.runcmd;
-  const files = config.write_files.map(({ path, content, permissions }): DecodedFile => ({ path, content, mode: permissions }));
+  const files = config.write_files.map(
+    ({ path, content, permissions }): DecodedFile => ({ path, content, mode: permissions }),
+  );
   const text = files.find(({ path }) => path === linuxScripts)?.content;
   const scripts = text === undefined ? {} : fetchScripts(linuxScripts, referenceIn(text), objects).files;
   const fetched = Object.entries(scripts).map(([path, content]): DecodedFile => ({ path, content, mode: "0755" }));
@@ -230,7 +238,8 @@ const commandLimit = 8191;
  * @throws UserDataError when the machine would never start its payload.
  */
 export function startedScript(command: string | undefined): string {
-  if (command === undefined) throw new UserDataError("no extension runs the custom data, which Windows never does itself");
+  if (command === undefined)
+    throw new UserDataError("no extension runs the custom data, which Windows never does itself");
   if (command.length > commandLimit)
     throw new UserDataError(`the extension's command has ${command.length} characters, cmd takes ${commandLimit}`);
   // Quotes, variables and characters beyond ASCII pass through cmd changed.

@@ -6,7 +6,12 @@ const baseSchema = z.looseObject({
   // What an older version lacks is optional here.
   version: z.int().min(1).max(planVersion),
   stack: z.string(),
-  cluster: z.looseObject({ name: z.string(), cloud: z.string(), kubernetes: z.string(), accountId: z.string().nullable().default(null) }),
+  cluster: z.looseObject({
+    name: z.string(),
+    cloud: z.string(),
+    kubernetes: z.string(),
+    accountId: z.string().nullable().default(null),
+  }),
   settings: z.record(z.string(), z.unknown()).optional(),
   pools: z.array(z.looseObject({ name: z.string() })).optional(),
   controlPlane: z.looseObject({ members: z.array(z.unknown()) }),
@@ -41,7 +46,9 @@ export type BasePlan = z.output<typeof baseSchema>;
 export function readBasePlan(text: string): BasePlan | string {
   try {
     const parsed = baseSchema.safeParse(JSON.parse(text));
-    return parsed.success ? parsed.data : `it is no plan.json of version ${planVersion}; allowed: the plan.json of an earlier run`;
+    return parsed.success
+      ? parsed.data
+      : `it is no plan.json of version ${planVersion}; allowed: the plan.json of an earlier run`;
   } catch {
     return "it is not JSON";
   }

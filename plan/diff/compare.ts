@@ -48,7 +48,15 @@ export interface PlanDiff {
 
 /** Whether nothing changes at all. */
 export function isEmpty({ refused, lost, resources, nodes, files, findings }: PlanDiff): boolean {
-  const parts = [refused, lost, resources, files, findings.new, findings.gone, nodes.filter(({ change }) => change !== "stays")];
+  const parts = [
+    refused,
+    lost,
+    resources,
+    files,
+    findings.new,
+    findings.gone,
+    nodes.filter(({ change }) => change !== "stays"),
+  ];
   return parts.every((part) => part.length === 0);
 }
 
@@ -68,7 +76,8 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
       ...refusedByCloud(operations),
       ...protectedProblems(base, plan, operations),
     ],
-    settings: base.settings === undefined || plan.settings === undefined ? [] : changedLeaves(base.settings, plan.settings),
+    settings:
+      base.settings === undefined || plan.settings === undefined ? [] : changedLeaves(base.settings, plan.settings),
     lost: lostOf(base, plan, operations),
     resources: operations.filter(({ type }) => type !== "pulumi:index:Stash"),
     nodes: nodeChanges(base, plan, operations),
@@ -89,7 +98,14 @@ function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): Cluster
   const guards = [stackGuardName, `${name}-guard`];
   const guard = resources.find((each) => each.type === "pulumi:index:Stash" && guards.includes(each.name));
   const state = readState(guardInput.safeParse(guard).data?.inputs.input);
-  return { version, replicas: controlPlane.members.length, ...state, name, cloud, ...(accountId === null ? {} : { accountId }) };
+  return {
+    version,
+    replicas: controlPlane.members.length,
+    ...state,
+    name,
+    cloud,
+    ...(accountId === null ? {} : { accountId }),
+  };
 }
 
 function lostOf(base: BasePlan, plan: Plan, operations: readonly Operation[]): PlanDiff["lost"] {
@@ -134,7 +150,8 @@ function protectedProblems(base: BasePlan, plan: Plan, operations: readonly Oper
     }));
 }
 
-const machineTypes = /^(aws:ec2\/instance:Instance|aws:autoscaling\/group:Group|azure-native:compute:VirtualMachine(ScaleSet)?)$/;
+const machineTypes =
+  /^(aws:ec2\/instance:Instance|aws:autoscaling\/group:Group|azure-native:compute:VirtualMachine(ScaleSet)?)$/;
 
 function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[]): readonly NodeChange[] {
   const before = new Map(base.machines.map((machine) => [machine.name, machine]));
@@ -205,11 +222,17 @@ function fileChanges(base: BasePlan, plan: Plan): readonly FileChange[] {
         const [left, right] = [was.get(path), is.get(path)];
         const json = path.endsWith(".json") ? changedLeaves(left, right) : [];
         const byLeaf = json.length > 0 && json.every((leaf) => leaf.path !== "");
-        return { machines: [name], path, leaves: byLeaf ? json : [], lines: byLeaf ? [] : diffLines(left ?? "", right ?? "") };
+        return {
+          machines: [name],
+          path,
+          leaves: byLeaf ? json : [],
+          lines: byLeaf ? [] : diffLines(left ?? "", right ?? ""),
+        };
       });
   });
-  return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap(([first, ...others]) =>
-    first === undefined ? [] : [{ ...first, machines: [first, ...others].flatMap(({ machines }) => machines) }],
+  return [...Map.groupBy(all, (change) => JSON.stringify({ ...change, machines: [] })).values()].flatMap(
+    ([first, ...others]) =>
+      first === undefined ? [] : [{ ...first, machines: [first, ...others].flatMap(({ machines }) => machines) }],
   );
 }
 

@@ -16,7 +16,8 @@ export function changedLeaves(old: unknown, now: unknown, path = ""): readonly L
   if (left === undefined || right === undefined || Array.isArray(left.value) !== Array.isArray(right.value))
     return [{ path, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { now }) }];
   const [before, after] = [itemsOf(left.value, right.value), itemsOf(right.value, left.value)];
-  const step = (key: string): string => (Array.isArray(left.value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`);
+  const step = (key: string): string =>
+    Array.isArray(left.value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
   return [...new Set([...before.keys(), ...after.keys()])]
     .sort()
     .flatMap((key) => changedLeaves(before.get(key), after.get(key), step(key)));
@@ -50,7 +51,10 @@ function nameIn(item: unknown, key: string): string {
 export function valueAt(value: unknown, path: string): unknown {
   return path
     .split(".")
-    .reduce<unknown>((found, step) => (typeof found === "object" && found !== null ? Reflect.get(found, step) : undefined), value);
+    .reduce<unknown>(
+      (found, step) => (typeof found === "object" && found !== null ? Reflect.get(found, step) : undefined),
+      value,
+    );
 }
 
 /** Longest rendering of one value, in characters. */

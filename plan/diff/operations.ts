@@ -53,7 +53,9 @@ export function findOperations(base: BasePlan, now: readonly PlanResource[]): re
   }
   for (const draft of drafts.values()) markRolled(draft, drafts);
   const gone = [...before.values()].filter(({ urn }) => !drafts.has(urn));
-  return [...gone.map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) => (a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0));
+  return [...gone.map(removed), ...[...drafts.values()].flatMap(finished)].sort((a, b) =>
+    a.urn < b.urn ? -1 : a.urn > b.urn ? 1 : 0,
+  );
 }
 
 function removed({ urn, type, name, inputs, options }: BaseResource): Operation {
@@ -87,15 +89,19 @@ function own(old: BaseResource | undefined, resource: PlanResource): Draft {
   if (old === undefined) return draft("added", [], []);
   const row = replacementRow(resource.type);
   const ignored = textsOf(resource.options.ignoreChanges);
-  const inputs = changedLeaves(old.inputs, resource.inputs).filter(({ path }) => !ignored.some((each) => ignores(each, path)));
+  const inputs = changedLeaves(old.inputs, resource.inputs).filter(
+    ({ path }) => !ignored.some((each) => ignores(each, path)),
+  );
   const touches = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
   const values = (key: string) => [valueAt(old.inputs, key), valueAt(resource.inputs, key)] as const;
   const forced = (row?.replaces ?? []).filter((key) => touches(key) && (row?.when?.[key]?.(...values(key)) ?? true));
   const declared = textsOf(resource.options.replaceOnChanges).filter(touches);
-  const triggered = JSON.stringify(old.options.replacementTrigger) !== JSON.stringify(resource.options.replacementTrigger);
+  const triggered =
+    JSON.stringify(old.options.replacementTrigger) !== JSON.stringify(resource.options.replacementTrigger);
   const refused = Object.entries(row?.refuses ?? {}).filter(([key, when]) => touches(key) && when(...values(key)));
   const replacing = new Set([...forced, ...declared]);
-  if (replacing.size > 0 || triggered) return draft("replaced", replacing.size > 0 ? [...replacing] : [otherMachine], inputs);
+  if (replacing.size > 0 || triggered)
+    return draft("replaced", replacing.size > 0 ? [...replacing] : [otherMachine], inputs);
   if (refused.length > 0)
     return draft(
       "refused",
@@ -164,7 +170,10 @@ function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>):
     }
   }
   if (resource.options.replacementTrigger !== undefined) {
-    const parts = [draft, ...dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type))];
+    const parts = [
+      draft,
+      ...dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type)),
+    ];
     const part = parts.find(({ carried }) => [...carried].some((input) => machineInputs.has(input)));
     if (part !== undefined) raise(azure ? "may-be-replaced" : "replaced", otherMachine);
   }

@@ -32,7 +32,8 @@ function members(nodes: readonly NodeChange[]): string {
 
 function pools(nodes: readonly NodeChange[]): readonly string[] {
   const workers = nodes.filter((node) => !isMember(node));
-  const sum = (of: readonly NodeChange[], count: (node: NodeChange) => number) => of.reduce((all, node) => all + count(node), 0);
+  const sum = (of: readonly NodeChange[], count: (node: NodeChange) => number) =>
+    of.reduce((all, node) => all + count(node), 0);
   const rolled = sum(workers.filter(renewed), ({ count: [before, now] }) => Math.min(before, now));
   const gone = sum(workers.filter(losesMachines), ({ count: [before, now] }) => before - now);
   const removed = sum(
@@ -49,9 +50,13 @@ function pools(nodes: readonly NodeChange[]): readonly string[] {
 function duration(nodes: readonly NodeChange[]): string {
   const renewing = nodes.filter(renewed);
   if (renewing.length === 0) return "";
-  const rounds = ({ change, count: [before], atATime }: NodeChange) => (change === "replaced" ? 1 : Math.ceil(before / atATime));
+  const rounds = ({ change, count: [before], atATime }: NodeChange) =>
+    change === "replaced" ? 1 : Math.ceil(before / atATime);
   const own = renewing.filter(isMember).length * minutes["control-plane"];
-  const theirs = Math.max(0, ...renewing.filter((node) => !isMember(node)).map((node) => rounds(node) * minutes[node.role]));
+  const theirs = Math.max(
+    0,
+    ...renewing.filter((node) => !isMember(node)).map((node) => rounds(node) * minutes[node.role]),
+  );
   const all = Math.ceil((own + theirs) / 5) * 5;
   return `about ${all < 120 ? `${all} min` : `${Math.round(all / 60)} h`}`;
 }
@@ -66,7 +71,9 @@ function api(nodes: readonly NodeChange[]): string {
  * What happens, as the reader sees it: word, mark of a line, which a pull request's comment shows in colour with `-` and `!`, and colour on a
  * terminal.
  */
-export const changeLooks: Readonly<Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>> = {
+export const changeLooks: Readonly<
+  Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>
+> = {
   refused: ["is refused", "-", "red"],
   replaced: ["is replaced", "!", "red"],
   "may-be-replaced": ["may be replaced", "?", "yellow"],
@@ -85,7 +92,12 @@ const plain: Paint = (_, text) => text;
 /** A comparison as text for the terminal. */
 export function diffText(diff: PlanDiff, paint: Paint = plain): string {
   if (isEmpty(diff)) return "Nothing changes.\n";
-  const parts = [...decisive(diff, paint), resourceLines(diff.resources, paint), findingLines(diff), diff.files.flatMap(fileLines)];
+  const parts = [
+    ...decisive(diff, paint),
+    resourceLines(diff.resources, paint),
+    findingLines(diff),
+    diff.files.flatMap(fileLines),
+  ];
   return `${parts
     .filter((part) => part.length > 0)
     .map((part) => part.join("\n"))
@@ -196,7 +208,10 @@ export function resourceLines(resources: readonly Operation[], paint: Paint = pl
     ...resources.flatMap(({ change, type, name, because, inputs }) => {
       const [word, mark] = changeLooks[change];
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;
-      return [painted(change, `${mark} ${type} ${name}: ${word}${why}`, paint), ...inputs.map((leaf) => `    ${showChange(leaf)}`)];
+      return [
+        painted(change, `${mark} ${type} ${name}: ${word}${why}`, paint),
+        ...inputs.map((leaf) => `    ${showChange(leaf)}`),
+      ];
     }),
   ];
 }

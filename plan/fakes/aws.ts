@@ -27,7 +27,12 @@ const kinds: Readonly<Record<string, readonly [prefix: string, inArn?: string]>>
   "vpc/securityGroupEgressRule:SecurityGroupEgressRule": ["sgr", "security-group-rule"],
 };
 
-type Maker = (request: ResourceRequest, context: SimulatedContext, id: string, name: string) => Partial<SimulatedResource>;
+type Maker = (
+  request: ResourceRequest,
+  context: SimulatedContext,
+  id: string,
+  name: string,
+) => Partial<SimulatedResource>;
 
 /** Resources whose id or outputs are more than the table above says. */
 const makers: Readonly<Record<string, Maker>> = {
@@ -52,7 +57,9 @@ const makers: Readonly<Record<string, Maker>> = {
     const macAddress = `0a:${(hex(10, request.urn, "mac").match(/../g) ?? []).join(":")}`;
     return { outputs: { privateIp, privateIps: [privateIp], macAddress } };
   },
-  "ec2/launchTemplate:LaunchTemplate": (_, __, ___, name) => ({ outputs: { name, latestVersion: 1, defaultVersion: 1 } }),
+  "ec2/launchTemplate:LaunchTemplate": (_, __, ___, name) => ({
+    outputs: { name, latestVersion: 1, defaultVersion: 1 },
+  }),
   "ec2/instance:Instance": (request, context, id) => {
     const primary = textOf(mapOf(request.inputs.primaryNetworkInterface).networkInterfaceId);
     const card = primary === undefined ? undefined : context.find(primary);
@@ -70,7 +77,9 @@ const makers: Readonly<Record<string, Maker>> = {
     };
   },
   "ec2/volumeAttachment:VolumeAttachment": ({ urn }) => ({ id: `vai-${digest(urn).readUInt32BE(0)}` }),
-  "ec2/route:Route": ({ inputs, urn }) => ({ id: `r-${textOf(inputs.routeTableId) ?? ""}${digest(urn).readUInt32BE(0)}` }),
+  "ec2/route:Route": ({ inputs, urn }) => ({
+    id: `r-${textOf(inputs.routeTableId) ?? ""}${digest(urn).readUInt32BE(0)}`,
+  }),
   "lb/loadBalancer:LoadBalancer": ({ urn, inputs }, { place }, _, name) => {
     const kind = textOf(inputs.loadBalancerType) === "network" ? "net" : "app";
     const unique = hex(16, urn);
@@ -97,30 +106,43 @@ const makers: Readonly<Record<string, Maker>> = {
     const own = arn("elasticloadbalancing", place, `listener/${balancer}/${hex(16, urn)}`);
     return { id: own, outputs: { arn: own } };
   },
-  "lb/targetGroupAttachment:TargetGroupAttachment": ({ urn, inputs }) => ({ id: `${textOf(inputs.targetGroupArn) ?? ""}-${hex(26, urn)}` }),
+  "lb/targetGroupAttachment:TargetGroupAttachment": ({ urn, inputs }) => ({
+    id: `${textOf(inputs.targetGroupArn) ?? ""}-${hex(26, urn)}`,
+  }),
   "iam/role:Role": iamIdentity("role", "AROA"),
   "iam/instanceProfile:InstanceProfile": iamIdentity("instance-profile", "AIPA"),
   "iam/policy:Policy": ({ urn, inputs }, { place }, _, name) => {
     const own = globalArn("iam", place, `policy${textOf(inputs.path) ?? "/"}${name}`);
     return { id: own, outputs: { arn: own, name, policyId: identity("ANPA", urn) } };
   },
-  "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({ id: `${textOf(inputs.role) ?? ""}:${name}`, outputs: { name } }),
+  "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({
+    id: `${textOf(inputs.role) ?? ""}:${name}`,
+    outputs: { name },
+  }),
   "iam/openIdConnectProvider:OpenIdConnectProvider": ({ inputs }, { place }) => {
     const url = textOf(inputs.url) ?? "";
     // IAM API reference, CreateOpenIDConnectProvider: https, no query, 255 characters, at most 100 client ids.
-    if (!/^https:\/\/[^?#]+$/.test(url) || url.length > 255) throw new Error(`ValidationError: ${url} as an OIDC provider`);
+    if (!/^https:\/\/[^?#]+$/.test(url) || url.length > 255)
+      throw new Error(`ValidationError: ${url} as an OIDC provider`);
     const clients = listOf(inputs.clientIdLists).length;
     if (clients < 1 || clients > 100) throw new Error(`an OIDC provider with ${clients} client ids`);
     const own = globalArn("iam", place, `oidc-provider/${url.replace("https://", "")}`);
     return { id: own, outputs: { arn: own } };
   },
-  "kms/key:Key": ({ urn }, { place }) => ({ id: uuid(urn), outputs: { arn: arn("kms", place, `key/${uuid(urn)}`), keyId: uuid(urn) } }),
+  "kms/key:Key": ({ urn }, { place }) => ({
+    id: uuid(urn),
+    outputs: { arn: arn("kms", place, `key/${uuid(urn)}`), keyId: uuid(urn) },
+  }),
   "kms/alias:Alias": ({ inputs }, { place, find }, _, name) => {
     const alias = name.startsWith("alias/") ? name : `alias/${name}`;
     const target = textOf(inputs.targetKeyId) ?? "";
     return {
       id: alias,
-      outputs: { arn: arn("kms", place, alias), name: alias, targetKeyArn: textOf(find(target)?.made.outputs.arn) ?? target },
+      outputs: {
+        arn: arn("kms", place, alias),
+        name: alias,
+        targetKeyArn: textOf(find(target)?.made.outputs.arn) ?? target,
+      },
     };
   },
   "ssm/parameter:Parameter": ({ inputs }, { place }, _, name) => {
@@ -140,7 +162,10 @@ const makers: Readonly<Record<string, Maker>> = {
   }),
   "s3/bucket:Bucket": ({ inputs }, { place: { region } }, _, fallback) => {
     const name = textOf(inputs.bucket) ?? fallback.toLowerCase();
-    const domains = { bucketDomainName: `${name}.s3.amazonaws.com`, bucketRegionalDomainName: `${name}.s3.${region}.amazonaws.com` };
+    const domains = {
+      bucketDomainName: `${name}.s3.amazonaws.com`,
+      bucketRegionalDomainName: `${name}.s3.${region}.amazonaws.com`,
+    };
     return { id: name, outputs: { arn: `arn:${partition(region)}:s3:::${name}`, bucket: name, ...domains, region } };
   },
   "s3/bucketObjectv2:BucketObjectv2": ({ inputs }, { place }) => {
@@ -151,7 +176,9 @@ const makers: Readonly<Record<string, Maker>> = {
     id: `${textOf(inputs.zoneId) ?? ""}_${name}_${textOf(inputs.type) ?? ""}`,
     outputs: { name, fqdn: name },
   }),
-  "cloudwatch/logGroup:LogGroup": (_, { place }, __, name) => ({ outputs: { arn: arn("logs", place, `log-group:${name}`), name } }),
+  "cloudwatch/logGroup:LogGroup": (_, { place }, __, name) => ({
+    outputs: { arn: arn("logs", place, `log-group:${name}`), name },
+  }),
   "cloudwatch/logStream:LogStream": ({ inputs }, { place }, __, name) => {
     const group = textOf(inputs.logGroupName) ?? "";
     return { outputs: { arn: arn("logs", place, `log-group:${group}:log-stream:${name}`), name } };
@@ -161,7 +188,11 @@ const makers: Readonly<Record<string, Maker>> = {
 /** What machines and services act as; its path is part of its ARN (IAM User Guide, "IAM identifiers"). */
 function iamIdentity(kind: string, prefix: string): Maker {
   return ({ urn, inputs }, { place }, _, name) => ({
-    outputs: { arn: globalArn("iam", place, `${kind}${textOf(inputs.path) ?? "/"}${name}`), name, uniqueId: identity(prefix, urn) },
+    outputs: {
+      arn: globalArn("iam", place, `${kind}${textOf(inputs.path) ?? "/"}${name}`),
+      name,
+      uniqueId: identity(prefix, urn),
+    },
   });
 }
 
@@ -171,7 +202,9 @@ export const awsResource: SimulatedProvider = (request, context) => {
   const [prefix, inArn] = kinds[kind] ?? [];
   const { name: given, namePrefix } = request.inputs;
   const generated =
-    namePrefix === undefined ? autoName(request.name, request.urn) : `${textOf(namePrefix)}${characters(26, "0123456789", request.urn)}`;
+    namePrefix === undefined
+      ? autoName(request.name, request.urn)
+      : `${textOf(namePrefix)}${characters(26, "0123456789", request.urn)}`;
   const name = textOf(given) ?? generated;
   const id = prefix === undefined ? name : `${prefix}-${hex(17, request.urn)}`;
   const own = inArn === undefined ? {} : { arn: arn("ec2", context.place, `${inArn}/${id}`) };
@@ -211,5 +244,7 @@ function requireSameVpc({ subnetId, securityGroups }: PropertyMap, { find }: Sim
   const own = vpcOf(subnetId);
   const stray = listOf(securityGroups).find((group) => own !== undefined && vpcOf(group) !== own);
   if (stray !== undefined)
-    throw new Error(`InvalidParameter: Security group ${textOf(stray)} and subnet ${textOf(subnetId)} belong to different networks.`);
+    throw new Error(
+      `InvalidParameter: Security group ${textOf(stray)} and subnet ${textOf(subnetId)} belong to different networks.`,
+    );
 }

@@ -24,7 +24,10 @@ const policySchema = z.strictObject({
 const trustSchema = z.strictObject({
   Version: z.literal("2012-10-17"),
   Statement: z.array(
-    statementSchema.extend({ Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]), Resource: texts.optional() }),
+    statementSchema.extend({
+      Principal: z.union([z.literal("*"), z.record(z.string(), z.string())]),
+      Resource: texts.optional(),
+    }),
   ),
 });
 
@@ -38,9 +41,12 @@ export function statementsOfRole(program: RecordedProgram, role: string): readon
     .filter(({ inputs }) => matches(textOf(inputs.role)))
     .map(({ inputs }) => {
       const policyArn = textOf(inputs.policyArn);
-      const own = resourcesOfType(program, "aws:iam/policy:Policy").find(({ outputs }) => textOf(outputs.arn) === policyArn);
+      const own = resourcesOfType(program, "aws:iam/policy:Policy").find(
+        ({ outputs }) => textOf(outputs.arn) === policyArn,
+      );
       // A managed policy of AWS could allow anything; what cannot be checked must not pass as checked.
-      if (own === undefined) throw new Error(`the policy ${policyArn} of the role ${role} is not a resource of the program`);
+      if (own === undefined)
+        throw new Error(`the policy ${policyArn} of the role ${role} is not a resource of the program`);
       return textOf(own.inputs.policy);
     });
   return [...inline, ...attached].flatMap((document) => {
@@ -63,9 +69,13 @@ export function collectParameters(program: RecordedProgram): ReadonlyMap<string,
 /** ARN of a key that is given by its id, ARN or alias. */
 function keyArn(program: RecordedProgram, reference: string | undefined): string | undefined {
   if (reference === undefined) return undefined;
-  const alias = resourcesOfType(program, "aws:kms/alias:Alias").find(({ id, outputs }) => [id, textOf(outputs.arn)].includes(reference));
+  const alias = resourcesOfType(program, "aws:kms/alias:Alias").find(({ id, outputs }) =>
+    [id, textOf(outputs.arn)].includes(reference),
+  );
   const target = alias === undefined ? reference : textOf(alias.inputs.targetKeyId);
-  const key = resourcesOfType(program, "aws:kms/key:Key").find(({ id, outputs }) => [id, textOf(outputs.arn)].includes(target));
+  const key = resourcesOfType(program, "aws:kms/key:Key").find(({ id, outputs }) =>
+    [id, textOf(outputs.arn)].includes(target),
+  );
   return key === undefined ? reference : textOf(key.outputs.arn);
 }
 
@@ -94,11 +104,16 @@ export function awsObjects(program: RecordedProgram, role?: string): SimulatedOb
   const objects = storedObjects(program);
   const statements = role === undefined ? undefined : statementsOfRole(program, role);
   const arns = new Map(
-    resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [textOf(outputs.bucket), textOf(outputs.arn)]),
+    resourcesOfType(program, "aws:s3/bucket:Bucket").map(({ outputs }) => [
+      textOf(outputs.bucket),
+      textOf(outputs.arn),
+    ]),
   );
   return (bucket, key) => {
     const request = { action: "s3:GetObject", resource: `${arns.get(bucket)}/${key}` };
-    return statements === undefined || allows([{ Statement: statements }], request) ? objects.get(`${bucket}/${key}`) : undefined;
+    return statements === undefined || allows([{ Statement: statements }], request)
+      ? objects.get(`${bucket}/${key}`)
+      : undefined;
   };
 }
 
@@ -109,12 +124,16 @@ export function awsObjects(program: RecordedProgram, role?: string): SimulatedOb
  */
 export function publicObject(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
-  const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host);
+  const bucket = resourcesOfType(program, "aws:s3/bucket:Bucket").find(
+    ({ outputs }) => textOf(outputs.bucketRegionalDomainName) === host,
+  );
   const name = textOf(bucket?.outputs.bucket);
   const policies = resourcesOfType(program, "aws:s3/bucketPolicy:BucketPolicy")
     .filter(({ inputs }) => textOf(inputs.bucket) === name)
     .map(({ inputs }) => trustSchema.parse(JSON.parse(textOf(inputs.policy) ?? "{}")));
-  const isPublic = policies.some(({ Statement }) => Statement.some(({ Effect, Principal }) => Effect === "Allow" && Principal === "*"));
+  const isPublic = policies.some(({ Statement }) =>
+    Statement.some(({ Effect, Principal }) => Effect === "Allow" && Principal === "*"),
+  );
   const block = resourcesOfType(program, "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock").find(
     ({ inputs }) => textOf(inputs.bucket) === name,
   );

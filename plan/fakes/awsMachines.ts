@@ -115,14 +115,20 @@ function launchTemplate(index: ProgramIndex, id: PropertyValue | undefined): Pro
 
 function roleOf({ program }: ProgramIndex, settings: PropertyMap): string | undefined {
   const profiles = resourcesOfType(program, "aws:iam/instanceProfile:InstanceProfile");
-  return textOf(profiles.find(({ outputs }) => textOf(outputs.arn) === textOf(mapOf(settings.iamInstanceProfile).arn))?.inputs.role);
+  return textOf(
+    profiles.find(({ outputs }) => textOf(outputs.arn) === textOf(mapOf(settings.iamInstanceProfile).arn))?.inputs.role,
+  );
 }
 
 function deviceVolumes(settings: PropertyMap): readonly SimulatedVolume[] {
   return listOf(settings.blockDeviceMappings).map((mapping) => {
     const { volumeSize, encrypted } = mapOf(mapOf(mapping).ebs);
     // Launch templates take the text "true".
-    return { id: undefined, sizeGib: typeof volumeSize === "number" ? volumeSize : undefined, encrypted: encrypted === "true" };
+    return {
+      id: undefined,
+      sizeGib: typeof volumeSize === "number" ? volumeSize : undefined,
+      encrypted: encrypted === "true",
+    };
   });
 }
 

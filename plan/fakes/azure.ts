@@ -13,15 +13,18 @@ const paths: Readonly<Record<string, string>> = {
   "network:VirtualNetwork": "Microsoft.Network/virtualNetworks/{virtualNetworkName}",
   "network:Subnet": "Microsoft.Network/virtualNetworks/{virtualNetworkName}/subnets/{subnetName}",
   "network:NetworkSecurityGroup": "Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}",
-  "network:SecurityRule": "Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}/securityRules/{securityRuleName}",
+  "network:SecurityRule":
+    "Microsoft.Network/networkSecurityGroups/{networkSecurityGroupName}/securityRules/{securityRuleName}",
   "network:ApplicationSecurityGroup": "Microsoft.Network/applicationSecurityGroups/{applicationSecurityGroupName}",
   "network:NatGateway": "Microsoft.Network/natGateways/{natGatewayName}",
   "network:PublicIPAddress": "Microsoft.Network/publicIPAddresses/{publicIpAddressName}",
   "network:NetworkInterface": "Microsoft.Network/networkInterfaces/{networkInterfaceName}",
   "network:LoadBalancer": "Microsoft.Network/loadBalancers/{loadBalancerName}",
   "privatedns:PrivateZone": "Microsoft.Network/privateDnsZones/{privateZoneName}",
-  "privatedns:VirtualNetworkLink": "Microsoft.Network/privateDnsZones/{privateZoneName}/virtualNetworkLinks/{virtualNetworkLinkName}",
-  "privatedns:PrivateRecordSet": "Microsoft.Network/privateDnsZones/{privateZoneName}/{recordType}/{relativeRecordSetName}",
+  "privatedns:VirtualNetworkLink":
+    "Microsoft.Network/privateDnsZones/{privateZoneName}/virtualNetworkLinks/{virtualNetworkLinkName}",
+  "privatedns:PrivateRecordSet":
+    "Microsoft.Network/privateDnsZones/{privateZoneName}/{recordType}/{relativeRecordSetName}",
   "dns:RecordSet": "Microsoft.Network/dnszones/{zoneName}/{recordType}/{relativeRecordSetName}",
   "compute:VirtualMachine": "Microsoft.Compute/virtualMachines/{vmName}",
   "compute:VirtualMachineScaleSet": "Microsoft.Compute/virtualMachineScaleSets/{vmScaleSetName}",
@@ -34,9 +37,12 @@ const paths: Readonly<Record<string, string>> = {
   "managedidentity:FederatedIdentityCredential":
     "Microsoft.ManagedIdentity/userAssignedIdentities/{resourceName}/federatedIdentityCredentials/{federatedIdentityCredentialResourceName}",
   "storage:StorageAccount": "Microsoft.Storage/storageAccounts/{accountName}",
-  "storage:BlobContainer": "Microsoft.Storage/storageAccounts/{accountName}/blobServices/default/containers/{containerName}",
-  "storage:Blob": "Microsoft.Storage/storageAccounts/{accountName}/blobServices/default/containers/{containerName}/blobs/{blobName}",
-  "storage:ManagementPolicy": "Microsoft.Storage/storageAccounts/{accountName}/managementPolicies/{managementPolicyName}",
+  "storage:BlobContainer":
+    "Microsoft.Storage/storageAccounts/{accountName}/blobServices/default/containers/{containerName}",
+  "storage:Blob":
+    "Microsoft.Storage/storageAccounts/{accountName}/blobServices/default/containers/{containerName}/blobs/{blobName}",
+  "storage:ManagementPolicy":
+    "Microsoft.Storage/storageAccounts/{accountName}/managementPolicies/{managementPolicyName}",
   "storage:BlobServiceProperties": "Microsoft.Storage/storageAccounts/{accountName}/blobServices/{blobServicesName}",
 };
 
@@ -66,7 +72,10 @@ function azurePath(
         input("roleAssignmentName") ?? uuid(urn),
       );
     case "authorization:RoleDefinition":
-      return at(`${subscription}/providers/Microsoft.Authorization/roleDefinitions`, input("roleDefinitionId") ?? uuid(urn));
+      return at(
+        `${subscription}/providers/Microsoft.Authorization/roleDefinitions`,
+        input("roleDefinitionId") ?? uuid(urn),
+      );
   }
   const path = paths[kind];
   if (path === undefined) throw new Error(`no simulation of azure-native:${kind}: the form of its id is not known`);
@@ -78,7 +87,11 @@ function azurePath(
 /** When machines were made: the same in every run. */
 const created = "2026-01-01T00:00:00+00:00";
 
-type Outputs = (request: ResourceRequest, context: SimulatedContext, named: ReturnType<typeof azurePath>) => PropertyMap;
+type Outputs = (
+  request: ResourceRequest,
+  context: SimulatedContext,
+  named: ReturnType<typeof azurePath>,
+) => PropertyMap;
 
 /** Outputs beyond name and location, of resources that have some that a program may read. */
 const outputs: Readonly<Record<string, Outputs>> = {
@@ -101,14 +114,20 @@ const outputs: Readonly<Record<string, Outputs>> = {
     // What replaces a resource has its URN and a number (plan/providers/cloud.ts).
     const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#\d+$/, "");
     const twice = [...made()].some(
-      ({ request: other }) => other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,
+      ({ request: other }) =>
+        other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,
     );
     // Azure RBAC, "Troubleshoot Azure RBAC": one assignment per principal, role and scope.
-    if (wanted !== undefined && twice) throw new Error(`RoleAssignmentExists: The role assignment already exists. ${wanted}`);
+    if (wanted !== undefined && twice)
+      throw new Error(`RoleAssignmentExists: The role assignment already exists. ${wanted}`);
     return {};
   },
   "keyvault:Vault": ({ inputs }, { place }, { name }) => ({
-    properties: { tenantId: tenantOf(place.accountId), ...mapOf(inputs.properties), vaultUri: `https://${name}.vault.azure.net/` },
+    properties: {
+      tenantId: tenantOf(place.accountId),
+      ...mapOf(inputs.properties),
+      vaultUri: `https://${name}.vault.azure.net/`,
+    },
   }),
   "keyvault:Secret": ({ inputs, urn }, _, { name }) => {
     const uri = `https://${textOf(inputs.vaultName) ?? ""}.vault.azure.net/secrets/${name}`;
@@ -143,8 +162,11 @@ const outputs: Readonly<Record<string, Outputs>> = {
     macAddress: `60-45-BD-${(hex(6, urn, "mac").toUpperCase().match(/../g) ?? []).join("-")}`,
   }),
   "network:LoadBalancer": ({ inputs, urn }, context, { id }) => ({
-    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map((frontend) =>
-      mapOf(frontend.subnet).id === undefined ? frontend : { ...frontend, privateIPAddress: privateAddress(frontend, context, urn) },
+    frontendIPConfigurations: children(inputs.frontendIPConfigurations, `${id}/frontendIPConfigurations`).map(
+      (frontend) =>
+        mapOf(frontend.subnet).id === undefined
+          ? frontend
+          : { ...frontend, privateIPAddress: privateAddress(frontend, context, urn) },
     ),
     backendAddressPools: children(inputs.backendAddressPools, `${id}/backendAddressPools`),
     probes: children(inputs.probes, `${id}/probes`),
@@ -167,7 +189,14 @@ export const azureResource: SimulatedProvider = (request, context): SimulatedRes
   const kind = request.type.replace(/^azure-native:/, "").replace(/\/v\d{8}(preview)?:/, ":");
   const { id, name } = azurePath(kind, request, context.place);
   const location = textOf(request.inputs.location) ?? groupLocation(request, context);
-  return { id, outputs: { name, ...(location === undefined ? {} : { location }), ...outputs[kind]?.(request, context, { id, name }) } };
+  return {
+    id,
+    outputs: {
+      name,
+      ...(location === undefined ? {} : { location }),
+      ...outputs[kind]?.(request, context, { id, name }),
+    },
+  };
 };
 
 /** What no two role assignments have in common, without regard to case; `undefined` while a part is unknown. */

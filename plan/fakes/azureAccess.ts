@@ -30,7 +30,8 @@ export function rolesOf(program: RecordedProgram, principalId: string): readonly
   return resourcesOfType(program, "azure-native:authorization:RoleAssignment")
     .filter(({ inputs }) => same(textOf(inputs.principalId), principalId))
     .map(({ name, inputs }) => {
-      if (inputs.condition !== undefined) throw new Error(`the role assignment ${name} has a condition, of which there is no simulation`);
+      if (inputs.condition !== undefined)
+        throw new Error(`the role assignment ${name} has a condition, of which there is no simulation`);
       return {
         scope: textOf(inputs.scope) ?? "",
         rights: rightsOf(program, textOf(inputs.roleDefinitionId) ?? "", name, textOf(inputs.scope) ?? ""),
@@ -40,9 +41,12 @@ export function rolesOf(program: RecordedProgram, principalId: string): readonly
 
 function rightsOf(program: RecordedProgram, definition: string, assignment: string, scope: string): RoleRights {
   const id = definition.split("/").at(-1)?.toLowerCase() ?? "";
-  const custom = resourcesOfType(program, "azure-native:authorization:RoleDefinition").find((role) => same(role.id?.split("/").at(-1), id));
+  const custom = resourcesOfType(program, "azure-native:authorization:RoleDefinition").find((role) =>
+    same(role.id?.split("/").at(-1), id),
+  );
   const rights = custom === undefined ? (builtInRoles[id] ?? rightsInNetwork(scope)) : customRights(custom);
-  if (rights === undefined) throw new Error(`the role ${definition} of the role assignment ${assignment} is not known to the rehearsal`);
+  if (rights === undefined)
+    throw new Error(`the role ${definition} of the role assignment ${assignment} is not known to the rehearsal`);
   return rights;
 }
 
@@ -53,8 +57,15 @@ function rightsInNetwork(scope: string): RoleRights | undefined {
 
 function customRights({ inputs }: RecordedResource): RoleRights {
   const all = (key: string): readonly string[] =>
-    listOf(inputs.permissions).flatMap((permission) => listOf(mapOf(permission)[key]).flatMap((action) => textOf(action) ?? []));
-  return { actions: all("actions"), notActions: all("notActions"), dataActions: all("dataActions"), notDataActions: all("notDataActions") };
+    listOf(inputs.permissions).flatMap((permission) =>
+      listOf(mapOf(permission)[key]).flatMap((action) => textOf(action) ?? []),
+    );
+  return {
+    actions: all("actions"),
+    notActions: all("notActions"),
+    dataActions: all("dataActions"),
+    notDataActions: all("notDataActions"),
+  };
 }
 
 /** Whether roles allow a call: one of them at the resource or above it must name the action and not take it away again. */
@@ -150,7 +161,11 @@ export function collectAccounts(program: RecordedProgram): readonly SimulatedAcc
 type Firewall = (subnet: RecordedResource | undefined) => boolean;
 
 /** A firewall lets in everybody, or subnets with the endpoint of its service. */
-function firewall(service: string, rules: PropertyValue | undefined, publicNetworkAccess: PropertyValue | undefined): Firewall {
+function firewall(
+  service: string,
+  rules: PropertyValue | undefined,
+  publicNetworkAccess: PropertyValue | undefined,
+): Firewall {
   const { defaultAction, virtualNetworkRules } = mapOf(rules);
   if (same(textOf(publicNetworkAccess), "Disabled")) return () => false;
   if (!same(textOf(defaultAction), "Deny")) return () => true;
@@ -168,7 +183,8 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
     resourcesOfType(program, "azure-native:keyvault:Secret").map(({ name, id, inputs, outputs }) => {
       const value = textOf(mapOf(inputs.properties).value);
       const url = textOf(mapOf(outputs.properties).secretUri);
-      if (id === undefined || url === undefined || value === undefined) throw new Error(`the secret ${name} has no value`);
+      if (id === undefined || url === undefined || value === undefined)
+        throw new Error(`the secret ${name} has no value`);
       return [url, { name: url, id, key: undefined, value }];
     }),
   );
@@ -187,7 +203,8 @@ export function publicBlob(program: RecordedProgram, url: string): string | unde
   const isPublic = resourcesOfType(program, "azure-native:storage:BlobContainer").some(
     (each) => inAccount(each) && ["Blob", "Container"].includes(textOf(each.inputs.publicAccess) ?? ""),
   );
-  const open = account?.inputs.allowBlobPublicAccess === true && mapOf(account.inputs.networkRuleSet).defaultAction !== "Deny";
+  const open =
+    account?.inputs.allowBlobPublicAccess === true && mapOf(account.inputs.networkRuleSet).defaultAction !== "Deny";
   const blob = resourcesOfType(program, "azure-native:storage:Blob").find(
     (each) => inAccount(each) && textOf(each.inputs.blobName) === path.join("/"),
   );
@@ -205,6 +222,13 @@ export async function identitiesFor(program: RecordedProgram, token: string): Pr
   );
   const [audience] = credentials.flatMap(({ inputs }) => listOf(inputs.audiences).map(textOf));
   if (audience === undefined) throw new Error(`AADSTS700211: no matching federated identity record for ${issuer}`);
-  const { sub } = await verifiedClaims(token, { issuer, audience, algorithms: ["RS256"], read: (url) => publicBlob(program, url) });
-  return credentials.filter(({ inputs }) => textOf(inputs.subject) === sub).flatMap(({ inputs }) => textOf(inputs.resourceName) ?? []);
+  const { sub } = await verifiedClaims(token, {
+    issuer,
+    audience,
+    algorithms: ["RS256"],
+    read: (url) => publicBlob(program, url),
+  });
+  return credentials
+    .filter(({ inputs }) => textOf(inputs.subject) === sub)
+    .flatMap(({ inputs }) => textOf(inputs.resourceName) ?? []);
 }

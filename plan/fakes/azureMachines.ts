@@ -137,7 +137,12 @@ function computerName(prefix: string, number: number): string {
   return prefix + number.toString(36).toUpperCase().padStart(suffixLength, "0");
 }
 
-function common(resource: RecordedResource, storage: PropertyMap, osProfile: PropertyMap, extensions: readonly AzureExtension[]) {
+function common(
+  resource: RecordedResource,
+  storage: PropertyMap,
+  osProfile: PropertyMap,
+  extensions: readonly AzureExtension[],
+) {
   const { inputs, outputs, urn, name } = resource;
   const os = isPropertyMap(osProfile.windowsConfiguration) ? ("windows" as const) : ("linux" as const);
   const image = mapOf(storage.imageReference);
@@ -148,7 +153,8 @@ function common(resource: RecordedResource, storage: PropertyMap, osProfile: Pro
       cloud: "azure" as const,
       urn,
       region: textOf(inputs.location) ?? textOf(outputs.location) ?? "",
-      image: textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
+      image:
+        textOf(image.id) ?? ["publisher", "offer", "sku", "version"].map((part) => textOf(image[part]) ?? "").join(":"),
       userData: customData(textOf(osProfile.customData), name),
       startCommand: os === "windows" ? startCommandOf(extensions, name) : undefined,
       role: identities[0],
@@ -247,7 +253,9 @@ function extensionsOfSet({ inputs }: RecordedResource): readonly AzureExtension[
  * @throws Error where Azure would refuse the settings.
  */
 function startCommandOf(extensions: readonly AzureExtension[], name: string): string | undefined {
-  const scripts = extensions.filter(({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension");
+  const scripts = extensions.filter(
+    ({ publisher, type }) => publisher === "Microsoft.Compute" && type === "CustomScriptExtension",
+  );
   if (scripts.length > 1) throw new Error(`${name}: a machine takes one CustomScriptExtension, not ${scripts.length}`);
   const [script] = scripts;
   if (script === undefined) return undefined;

@@ -23,11 +23,19 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Contributor
   "b24988ac-6180-42a0-ab88-20f7382dd24c": {
     actions: ["*"],
-    notActions: ["Microsoft.Authorization/*/Delete", "Microsoft.Authorization/*/Write", "Microsoft.Authorization/elevateAccess/Action"],
+    notActions: [
+      "Microsoft.Authorization/*/Delete",
+      "Microsoft.Authorization/*/Write",
+      "Microsoft.Authorization/elevateAccess/Action",
+    ],
   },
   // Role Based Access Control Administrator
   "f58310d9-a9f6-439a-9e8d-f62e7b41a168": {
-    actions: ["Microsoft.Authorization/roleAssignments/write", "Microsoft.Authorization/roleAssignments/delete", "*/read"],
+    actions: [
+      "Microsoft.Authorization/roleAssignments/write",
+      "Microsoft.Authorization/roleAssignments/delete",
+      "*/read",
+    ],
   },
   // Reader
   "acdd72a7-3385-48ef-bd42-f606fba81ae7": { actions: ["*/read"] },
@@ -49,7 +57,9 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Network Contributor
   "4d97b98b-1d4f-4787-a291-c67834d212e7": { actions: ["Microsoft.Network/*"] },
   // Managed Identity Operator
-  "f1a07417-d97a-45cb-824c-7a7467783830": { actions: inside("Microsoft.ManagedIdentity/userAssignedIdentities", "*/read */assign/action") },
+  "f1a07417-d97a-45cb-824c-7a7467783830": {
+    actions: inside("Microsoft.ManagedIdentity/userAssignedIdentities", "*/read */assign/action"),
+  },
   // Key Vault Secrets User
   "4633458b-17de-408a-b874-0445c86b69e6": {
     actions: [],
@@ -60,7 +70,10 @@ export const builtInRoles: Readonly<Record<string, RoleRights>> = {
   // Key Vault Administrator
   "00482a5a-887f-4fb3-b363-3b7fe8e74483": { actions: [], dataActions: ["Microsoft.KeyVault/vaults/*"] },
   // Storage Blob Data Reader
-  "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1": { actions: [`${containers}/read`], dataActions: [`${containers}/blobs/read`] },
+  "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1": {
+    actions: [`${containers}/read`],
+    dataActions: [`${containers}/blobs/read`],
+  },
   // Storage Blob Data Contributor
   "ba92f5b4-2d11-453d-a403-e96b0029c9fe": {
     actions: inside(containers, "delete read write"),

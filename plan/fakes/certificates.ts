@@ -18,7 +18,9 @@ const dayHours = { validityPeriodHours: 24, setSubjectKeyId: true };
 
 /** An output of a resource of the simulated tls provider, with real keys and signatures. */
 function made(type: string, output: string, inputs: PropertyMap): string {
-  return textOf(tlsResource({ type: `tls:index/${type}`, urn: "", inputs }, { certificates: "real" }).outputs[output]) ?? "";
+  return (
+    textOf(tlsResource({ type: `tls:index/${type}`, urn: "", inputs }, { certificates: "real" }).outputs[output]) ?? ""
+  );
 }
 
 function newKey(): string {
@@ -45,5 +47,8 @@ export function issueServerCertificate(authority: KeyAndCertificate, names: Cert
 export function newCertificateRequest({ commonName, organization, dnsNames = [], ipAddresses = [] }: CertificateNames) {
   const key = newKey();
   const subject = { commonName, ...(organization === undefined ? {} : { organization }) };
-  return { request: made("certRequest:CertRequest", "certRequestPem", { privateKeyPem: key, subject, dnsNames, ipAddresses }), key };
+  return {
+    request: made("certRequest:CertRequest", "certRequestPem", { privateKeyPem: key, subject, dnsNames, ipAddresses }),
+    key,
+  };
 }

@@ -66,7 +66,8 @@ export function simulatedCloud(place: SimulatedPlace, certificates: CertificateM
     const [provider = "", module = ""] = request.type.split(":");
     const simulate = providers[provider === "pulumi" ? `pulumi:${module}` : provider];
     if (simulate === undefined) throw new Error(`no simulation of the provider of ${request.type}`);
-    const resource = request.read === undefined ? simulate(request, context) : readExisting(place.existing ?? new Map(), request);
+    const resource =
+      request.read === undefined ? simulate(request, context) : readExisting(place.existing ?? new Map(), request);
     made.set(resource.id, { request, made: resource });
     const arn = textOf(resource.outputs.arn);
     if (arn !== undefined) made.set(arn, { request, made: resource });

@@ -4,6 +4,12 @@ import { collectAzureHosts } from "./azureMachines.ts";
 import type { ProgramIndex, SimulatedMachine } from "./machines.ts";
 
 /** Every machine that the clouds would run for a recorded program. @see programIndex for `howMany` */
-export function collectMachines(program: RecordedProgram, howMany?: ProgramIndex["howMany"]): readonly SimulatedMachine[] {
-  return [...collectAwsMachines(program, howMany), ...collectAzureHosts(program, howMany).map(({ machine }) => machine)];
+export function collectMachines(
+  program: RecordedProgram,
+  howMany?: ProgramIndex["howMany"],
+): readonly SimulatedMachine[] {
+  return [
+    ...collectAwsMachines(program, howMany),
+    ...collectAzureHosts(program, howMany).map(({ machine }) => machine),
+  ];
 }

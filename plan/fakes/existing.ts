@@ -70,10 +70,19 @@ export function existingOf(network: string | undefined, region: string, owner: s
     dhcpOptions: { dnsServers: [] },
   });
   if (group !== undefined)
-    add(`${subscription}/resourceGroups/${group}`, "azure-native:resources:ResourceGroup", { name: group, location: region });
+    add(`${subscription}/resourceGroups/${group}`, "azure-native:resources:ResourceGroup", {
+      name: group,
+      location: region,
+    });
   const serviceEndpoints = ["Microsoft.KeyVault", "Microsoft.Storage"].map((service) => ({ service }));
   for (const { id, cidr: addressPrefix } of subnets)
-    add(id, "azure-native:network:Subnet", { name: nameOf(id), addressPrefix, serviceEndpoints, delegations: [], ipConfigurations: [] });
+    add(id, "azure-native:network:Subnet", {
+      name: nameOf(id),
+      addressPrefix,
+      serviceEndpoints,
+      delegations: [],
+      ipConfigurations: [],
+    });
   return found;
 }
 

@@ -23,7 +23,9 @@ export interface Call {
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
   const { action, resource, context = {} } = call;
   const onIt = ({ Resource = [] }: PolicyStatement): boolean => Resource.some((pattern) => matches(pattern, resource));
-  return decide(policies.flatMap(({ Statement }) => Statement).filter((each) => takes(each, action, context) && onIt(each)));
+  return decide(
+    policies.flatMap(({ Statement }) => Statement).filter((each) => takes(each, action, context) && onIt(each)),
+  );
 }
 
 /** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
@@ -39,7 +41,8 @@ export function trusts(
   return decide(
     statements.filter(
       (statement) =>
-        (statement.Principal === "*" || statement.Principal[kind] === name) && takes(statement, "sts:AssumeRoleWithWebIdentity", context),
+        (statement.Principal === "*" || statement.Principal[kind] === name) &&
+        takes(statement, "sts:AssumeRoleWithWebIdentity", context),
     ),
   );
 }

@@ -16,9 +16,13 @@ export function hex(length: number, ...parts: readonly string[]): string {
 export function uuid(...parts: readonly string[]): string {
   const digits = hex(32, ...parts);
   const variant = ((Number.parseInt(digits.slice(16, 17), 16) & 3) | 8).toString(16);
-  return [digits.slice(0, 8), digits.slice(8, 12), `4${digits.slice(13, 16)}`, variant + digits.slice(17, 20), digits.slice(20, 32)].join(
-    "-",
-  );
+  return [
+    digits.slice(0, 8),
+    digits.slice(8, 12),
+    `4${digits.slice(13, 16)}`,
+    variant + digits.slice(17, 20),
+    digits.slice(20, 32),
+  ].join("-");
 }
 
 /** `length` bytes from the parts; for any length. */

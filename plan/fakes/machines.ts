@@ -72,10 +72,15 @@ export function programIndex(
   howMany: ProgramIndex["howMany"] = ({ desired }) => desired,
   running: readonly SimulatedMachine[] = [],
 ): ProgramIndex {
-  const byId = new Map(program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]])));
+  const byId = new Map(
+    program.resources.flatMap((resource) => (resource.id === undefined ? [] : [[resource.id.toLowerCase(), resource]])),
+  );
   // Addresses that network interfaces and load balancers have.
   const fixed = program.resources
-    .flatMap(({ outputs }) => [outputs, ...[...listOf(outputs.ipConfigurations), ...listOf(outputs.frontendIPConfigurations)].map(mapOf)])
+    .flatMap(({ outputs }) => [
+      outputs,
+      ...[...listOf(outputs.ipConfigurations), ...listOf(outputs.frontendIPConfigurations)].map(mapOf),
+    ])
     .flatMap(({ privateIp, privateIPAddress }) => textOf(privateIp) ?? textOf(privateIPAddress) ?? []);
   return {
     program,
@@ -88,8 +93,14 @@ export function programIndex(
 }
 
 /** Numbers of the machines of a group, after those that it has. */
-export function groupNumbers({ howMany, running }: ProgramIndex, urn: string, group: SimulatedGroup): readonly number[] {
-  const taken = running.filter((machine) => machine.urn === urn).map(({ name }) => Number(/\[(\d+)\]$/.exec(name)?.[1] ?? 0));
+export function groupNumbers(
+  { howMany, running }: ProgramIndex,
+  urn: string,
+  group: SimulatedGroup,
+): readonly number[] {
+  const taken = running
+    .filter((machine) => machine.urn === urn)
+    .map(({ name }) => Number(/\[(\d+)\]$/.exec(name)?.[1] ?? 0));
   const first = Math.max(-1, ...taken) + 1;
   return Array.from({ length: howMany(group) }, (_, place) => first + place);
 }

@@ -26,7 +26,10 @@ export const randomResource: SimulatedProvider = ({ type, urn, inputs }) => {
       };
     case "random:index/randomBytes:RandomBytes": {
       const value = bytes(lengthOf(inputs), seed);
-      return { id: "none", outputs: { base64: new Secret(value.toString("base64")), hex: new Secret(value.toString("hex")) } };
+      return {
+        id: "none",
+        outputs: { base64: new Secret(value.toString("base64")), hex: new Secret(value.toString("hex")) },
+      };
     }
     case "random:index/randomUuid:RandomUuid": {
       const result = uuid(seed);

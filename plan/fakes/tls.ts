@@ -46,7 +46,11 @@ export function tlsResource({ type, urn, inputs }: TlsRequest, context: Mode): S
       return privateKey(urn, inputs, context);
     case "tls:index/certRequest:CertRequest": {
       const key = requiredKey(inputs, "privateKeyPem");
-      const parts = { subject: subject(inputs, context), publicKey: spki(key), alternativeNames: alternativeNames(inputs) };
+      const parts = {
+        subject: subject(inputs, context),
+        publicKey: spki(key),
+        alternativeNames: alternativeNames(inputs),
+      };
       const certRequestPem = certificateRequest(parts, signer(key, context));
       return { id: hex(40, urn), outputs: { certRequestPem, keyAlgorithm: algorithmOf(key) } };
     }
@@ -88,7 +92,9 @@ function privateKey(urn: string, inputs: PropertyMap, { certificates }: Mode) {
       publicKeyPem: publicKey.export({ type: "spki", format: "pem" }).toString(),
       ...(forSsh
         ? { publicKeyOpenssh: opensshKey(der) }
-        : { publicKeyFingerprintSha256: `SHA256:${createHash("sha256").update(der).digest("base64").replace(/=+$/, "")}` }),
+        : {
+            publicKeyFingerprintSha256: `SHA256:${createHash("sha256").update(der).digest("base64").replace(/=+$/, "")}`,
+          }),
     },
   };
 }
@@ -141,7 +147,10 @@ function rsaKey(urn: string, algorithm: string, inputs: PropertyMap, mode: Certi
   return createPrivateKey({ format: "jwk", key });
 }
 
-type Names = Omit<Parameters<typeof certificate>[0], "serial" | "notBefore" | "notAfter" | "isCa" | "uses" | "namesKey">;
+type Names = Omit<
+  Parameters<typeof certificate>[0],
+  "serial" | "notBefore" | "notAfter" | "isCa" | "uses" | "namesKey"
+>;
 
 function signed(urn: string, inputs: PropertyMap, context: Mode, key: KeyObject, names: Names) {
   const notBefore = context.certificates === "real" ? new Date(Math.floor(Date.now() / 1000) * 1000) : fakeStart;
@@ -170,7 +179,8 @@ function rfc3339(date: Date): string {
 
 /** Signs with a key; a fake certificate's signature is filler of the right form. */
 function signer(key: KeyObject, { certificates }: Mode): Signer {
-  if (key.asymmetricKeyType === "rsa") return { algorithm: sha256WithRSAEncryption, sign: (bytes) => sign("sha256", bytes, key) };
+  if (key.asymmetricKeyType === "rsa")
+    return { algorithm: sha256WithRSAEncryption, sign: (bytes) => sign("sha256", bytes, key) };
   return {
     algorithm: ecdsaWithSHA256,
     sign: (bytes) =>
@@ -195,7 +205,9 @@ function algorithmOf(key: KeyObject): string {
 }
 
 function subject(inputs: PropertyMap, { certificates }: Mode): Name {
-  const given = Object.fromEntries(Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]));
+  const given = Object.fromEntries(
+    Object.entries(mapOf(inputs.subject)).map(([name, value]) => [name, textOf(value) ?? ""]),
+  );
   return distinguishedName(certificates === "real" ? given : { ...given, organizationalUnit: fakeUnit });
 }
 

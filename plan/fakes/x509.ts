@@ -64,7 +64,10 @@ export function distinguishedName(attributes: Readonly<Record<string, string>>):
 }
 
 /** The names as an extension holds them; `undefined` when there are none. */
-export function generalNames(dnsNames: readonly string[], ipAddresses: readonly string[]): x509.SubjectAlternativeName | undefined {
+export function generalNames(
+  dnsNames: readonly string[],
+  ipAddresses: readonly string[],
+): x509.SubjectAlternativeName | undefined {
   const names = [
     ...dnsNames.map((dNSName) => new x509.GeneralName({ dNSName })),
     ...ipAddresses.map((iPAddress) => new x509.GeneralName({ iPAddress })),
@@ -95,13 +98,22 @@ export function certificate(parts: CertificateParts, signer: Signer): string {
   return pem("CERTIFICATE", der(signed));
 }
 
-function extensions({ uses, isCa, namesKey, publicKey, authorityKey, alternativeNames }: CertificateParts): x509.Extension[] {
+function extensions({
+  uses,
+  isCa,
+  namesKey,
+  publicKey,
+  authorityKey,
+  alternativeNames,
+}: CertificateParts): x509.Extension[] {
   const unknown = uses.find((use) => usages[use] === undefined);
-  if (unknown !== undefined) throw new Error(`no simulation of a certificate for ${unknown}; known: ${Object.keys(usages).join(", ")}`);
+  if (unknown !== undefined)
+    throw new Error(`no simulation of a certificate for ${unknown}; known: ${Object.keys(usages).join(", ")}`);
   const kinds = uses.map((use) => usages[use]);
   const flags = kinds.reduce<number>((sum, kind) => sum | (typeof kind === "number" ? kind : 0), 0);
   const extended = kinds.filter((kind) => typeof kind === "string");
-  const authority = authorityKey && new x509.AuthorityKeyIdentifier({ keyIdentifier: new x509.KeyIdentifier(authorityKey) });
+  const authority =
+    authorityKey && new x509.AuthorityKeyIdentifier({ keyIdentifier: new x509.KeyIdentifier(authorityKey) });
   return [
     ...(flags === 0 ? [] : [extension(x509.id_ce_keyUsage, true, new x509.KeyUsage(flags))]),
     ...(extended.length === 0 ? [] : [extension(x509.id_ce_extKeyUsage, false, new x509.ExtendedKeyUsage(extended))]),
@@ -135,17 +147,26 @@ export function certificateRequest({ subject, publicKey, alternativeNames }: Req
     subject,
     subjectPKInfo: publicKey,
     attributes: new RequestAttributes(
-      alternativeNames === undefined ? [] : [new x509.Attribute({ type: id_pkcs9_at_extensionRequest, values: [names] })],
+      alternativeNames === undefined
+        ? []
+        : [new x509.Attribute({ type: id_pkcs9_at_extensionRequest, values: [names] })],
     ),
   });
   const signature = arrayBuffer(signer.sign(der(body)));
-  const signed = new CertificationRequest({ certificationRequestInfo: body, signatureAlgorithm: signer.algorithm, signature });
+  const signed = new CertificationRequest({
+    certificationRequestInfo: body,
+    signatureAlgorithm: signer.algorithm,
+    signature,
+  });
   return pem("CERTIFICATE REQUEST", der(signed));
 }
 
 /** Reads a certificate request as a signer would. */
 export function readRequestPem(text: string): RequestParts {
-  const { subject, subjectPKInfo, attributes } = AsnConvert.parse(fromPem(text), CertificationRequest).certificationRequestInfo;
+  const { subject, subjectPKInfo, attributes } = AsnConvert.parse(
+    fromPem(text),
+    CertificationRequest,
+  ).certificationRequestInfo;
   const names = (attributes ?? [])
     .filter(({ type }) => type === id_pkcs9_at_extensionRequest)
     .flatMap(({ values }) => values.flatMap((value) => [...AsnConvert.parse(value, ExtensionRequest)]))

@@ -1,5 +1,9 @@
 import type { LogRequest } from "@pulumi/pulumi/proto/engine_pb.js";
-import type { ReadResourceRequest, RegisterResourceOutputsRequest, RegisterResourceRequest } from "@pulumi/pulumi/proto/resource_pb.js";
+import type {
+  ReadResourceRequest,
+  RegisterResourceOutputsRequest,
+  RegisterResourceRequest,
+} from "@pulumi/pulumi/proto/resource_pb.js";
 import type { ErrorHook, ResourceHook } from "@pulumi/pulumi/resource.js";
 import type { ICallbackServer } from "@pulumi/pulumi/runtime/callbacks.js";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
@@ -89,7 +93,8 @@ export class RecordingEngine {
     return {
       registerResource: (request: RegisterResourceRequest, callback: Callback<RegisterResponse | undefined>) =>
         this.#registerResource(request, callback),
-      readResource: (request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>) => this.#readResource(request, callback),
+      readResource: (request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>) =>
+        this.#readResource(request, callback),
       registerResourceOutputs: (request: RegisterResourceOutputsRequest, callback: Callback<object>) => {
         this.#registerOutputs(request.getUrn(), request.getOutputs()?.toJavaScript() ?? {});
         callback(null, {});
@@ -108,7 +113,8 @@ export class RecordingEngine {
       log: (request: LogRequest, callback: () => void) => {
         const urn = request.getUrn();
         const severity = severities[request.getSeverity()];
-        if (severity !== undefined) this.#messages.push({ severity, text: request.getMessage(), urn: urn === "" ? undefined : urn });
+        if (severity !== undefined)
+          this.#messages.push({ severity, text: request.getMessage(), urn: urn === "" ? undefined : urn });
         callback();
       },
       setRootResource: (_: object, callback: Callback<object>) => callback(null, {}),

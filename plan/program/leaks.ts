@@ -30,7 +30,11 @@ export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   const values = knownSecrets(program);
   return program.resources.flatMap(({ name, inputs }) =>
     plainTexts(inputs).flatMap(({ path, text }) =>
-      [...new Set(unpacked(text).flatMap((layer) => findings(layer, values)))].map((what) => ({ resource: name, path, what })),
+      [...new Set(unpacked(text).flatMap((layer) => findings(layer, values)))].map((what) => ({
+        resource: name,
+        path,
+        what,
+      })),
     ),
   );
 }

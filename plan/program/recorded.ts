@@ -2,7 +2,14 @@ import resource, { type ReadResourceRequest, type RegisterResourceRequest } from
 import { fromWire, mapFromWire, type PropertyMap, type PropertyValue } from "./values.ts";
 
 /** When a hook runs; the names are those of Pulumi's `hooks` option. */
-export type HookTime = "beforeCreate" | "afterCreate" | "beforeUpdate" | "afterUpdate" | "beforeDelete" | "afterDelete" | "onError";
+export type HookTime =
+  | "beforeCreate"
+  | "afterCreate"
+  | "beforeUpdate"
+  | "afterUpdate"
+  | "beforeDelete"
+  | "afterDelete"
+  | "onError";
 
 /** The options of a resource as the program declared them. An option that was not given is `undefined` or empty. */
 export interface RecordedOptions {
@@ -138,9 +145,19 @@ export function existingRequest(place: ProgramPlace, request: ReadResourceReques
 }
 
 /** A registration with nothing but these, every option left out. */
-export function plainRequest(given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">): ResourceRequest {
+export function plainRequest(
+  given: Pick<ResourceRequest, "urn" | "type" | "name" | "inputs" | "read">,
+): ResourceRequest {
   const options = readOptions(new resource.RegisterResourceRequest());
-  return { ...given, parent: undefined, custom: true, dependencies: [], propertyDependencies: {}, provider: undefined, options };
+  return {
+    ...given,
+    parent: undefined,
+    custom: true,
+    dependencies: [],
+    propertyDependencies: {},
+    provider: undefined,
+    options,
+  };
 }
 
 function readOptions(request: RegisterResourceRequest): RecordedOptions {
@@ -152,7 +169,9 @@ function readOptions(request: RegisterResourceRequest): RecordedOptions {
     replaceOnChanges: request.getReplaceonchangesList(),
     additionalSecretOutputs: request.getAdditionalsecretoutputsList(),
     hideDiffs: request.getHidediffsList(),
-    replacementTrigger: request.hasReplacementTrigger() ? fromWire(request.getReplacementTrigger()?.toJavaScript()) : undefined,
+    replacementTrigger: request.hasReplacementTrigger()
+      ? fromWire(request.getReplacementTrigger()?.toJavaScript())
+      : undefined,
     deletedWith: absent(request.getDeletedwith()),
     replaceWith: request.getReplaceWithList(),
     hooks: readHooks(request),
@@ -180,7 +199,9 @@ function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeou
   const given = byCall.filter(([, duration]) => duration !== "");
   const wrong = given.find(([, duration]) => !goDuration.test(duration));
   if (wrong !== undefined)
-    throw new Error(`${request.getName()}: customTimeouts.${wrong[0]} is ${wrong[1]}, which is no duration of Go's, such as 40m`);
+    throw new Error(
+      `${request.getName()}: customTimeouts.${wrong[0]} is ${wrong[1]}, which is no duration of Go's, such as 40m`,
+    );
   return Object.fromEntries(given);
 }
 

@@ -54,11 +54,25 @@ export interface PropertyMap {
 }
 
 /** A value as a resource has it, with secrets and unknown values marked at their place. */
-export type PropertyValue = string | number | boolean | null | Secret | Unknown | readonly PropertyValue[] | PropertyMap;
+export type PropertyValue =
+  | string
+  | number
+  | boolean
+  | null
+  | Secret
+  | Unknown
+  | readonly PropertyValue[]
+  | PropertyMap;
 
 /** Whether a value is a mapping of names to values. */
 export function isPropertyMap(value: PropertyValue | undefined): value is PropertyMap {
-  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Secret) && !(value instanceof Unknown);
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    !Array.isArray(value) &&
+    !(value instanceof Secret) &&
+    !(value instanceof Unknown)
+  );
 }
 
 /** Whether a value is a list. (`Array.isArray` does not narrow a readonly array.) */
@@ -109,7 +123,8 @@ const unknownValues: ReadonlySet<unknown> = new Set([
 /** A value of the SDK's wire format with its marks: a mapping with a signature key is a secret, a resource or an asset. */
 export function fromWire(value: unknown): PropertyValue {
   if (unknownValues.has(value)) return unknown;
-  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean") return value;
+  if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+    return value;
   if (Array.isArray(value)) return value.map(fromWire);
   if (typeof value !== "object") return null;
   const entries: readonly [string, unknown][] = Object.entries(value);
@@ -125,7 +140,8 @@ type WireValue = string | number | boolean | null | WireValue[] | { [key: string
 /** The SDK's wire format of a value. */
 export function toWire(value: PropertyValue): WireValue {
   if (value instanceof Unknown) return runtime.unknownValue;
-  if (value instanceof Secret) return { [runtime.specialSigKey]: runtime.specialSecretSig, value: toWire(value.reveal()) };
+  if (value instanceof Secret)
+    return { [runtime.specialSigKey]: runtime.specialSecretSig, value: toWire(value.reveal()) };
   if (isPropertyList(value)) return value.map(toWire);
   if (isPropertyMap(value)) return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, toWire(item)]));
   return value;
@@ -145,9 +161,13 @@ export function secretsIn(value: PropertyValue): readonly Secret[] {
 }
 
 /** Every text inside a value that is not inside a secret, with its path: `userData`, `rules[0].cidr`. */
-export function plainTexts(value: PropertyValue, path = ""): readonly { readonly path: string; readonly text: string }[] {
+export function plainTexts(
+  value: PropertyValue,
+  path = "",
+): readonly { readonly path: string; readonly text: string }[] {
   if (typeof value === "string") return [{ path, text: value }];
   if (isPropertyList(value)) return value.flatMap((item, index) => plainTexts(item, `${path}[${index}]`));
-  if (isPropertyMap(value)) return Object.entries(value).flatMap(([key, item]) => plainTexts(item, path === "" ? key : `${path}.${key}`));
+  if (isPropertyMap(value))
+    return Object.entries(value).flatMap(([key, item]) => plainTexts(item, path === "" ? key : `${path}.${key}`));
   return [];
 }

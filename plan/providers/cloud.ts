@@ -2,7 +2,12 @@ import type { Operation } from "../calls/aws.ts";
 import { type ExistingResources, findExisting } from "../fakes/existing.ts";
 import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
-import { plainRequest, type RecordedProgram, type RecordedResource, type ResourceRequest } from "../program/recorded.ts";
+import {
+  plainRequest,
+  type RecordedProgram,
+  type RecordedResource,
+  type ResourceRequest,
+} from "../program/recorded.ts";
 import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
 import { countedOutput, type DiffQuestion, differentPaths, refusedInputs, updatedOutputs } from "./diff.ts";
@@ -114,7 +119,9 @@ export class ServedCloud {
     this.#recorded.delete(subject.urn);
     const differences = recorded === undefined ? undefined : differentPaths(recorded.inputs, inputs);
     const { id, outputs } =
-      recorded?.id !== undefined && differences?.length === 0 ? { id: recorded.id, outputs: recorded.outputs } : this.#simulate(request);
+      recorded?.id !== undefined && differences?.length === 0
+        ? { id: recorded.id, outputs: recorded.outputs }
+        : this.#simulate(request);
     if (onlyInState.test(subject.type)) {
       this.#lives.set(subject.urn, life);
       return { id, outputs: { ...inputs, ...outputs } };
@@ -157,7 +164,11 @@ export class ServedCloud {
     const request = { ...old.request, inputs };
     this.#ask("update", request, id, old.outputs);
     const changed = updatedOutputs({ type: subject.type, ...question }, old.outputs);
-    const outputs = this.#withReadBack(request, { ...inputs, ...this.#simulate(request).outputs, ...changed }, "create");
+    const outputs = this.#withReadBack(
+      request,
+      { ...inputs, ...this.#simulate(request).outputs, ...changed },
+      "create",
+    );
     this.#made.set(key, { request, id, outputs });
     this.#completed(subject, { id, outputs });
     return outputs;
@@ -226,7 +237,10 @@ export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">
   const { inputs, oldOutputs } = question;
   if (type.startsWith("azure-native:")) {
     const kept = ["name", "location"].filter((name) => oldOutputs[name] !== undefined);
-    return { ...previewCreate(type, inputs), ...Object.fromEntries(kept.map((name) => [name, oldOutputs[name] ?? unknown])) };
+    return {
+      ...previewCreate(type, inputs),
+      ...Object.fromEntries(kept.map((name) => [name, oldOutputs[name] ?? unknown])),
+    };
   }
   const counted = countedOutput({ type, ...question });
   return { ...oldOutputs, ...inputs, ...(counted === undefined ? {} : { [counted]: unknown }) };

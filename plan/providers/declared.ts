@@ -103,7 +103,12 @@ export function wrongInputs(type: string, inputs: PropertyMap): readonly InputFa
   return wrongIn(packageName, [declaredResource(type).inputs], inputs, "");
 }
 
-function wrongIn(packageName: string, allowed: readonly Properties[], value: PropertyMap, path: string): readonly InputFailure[] {
+function wrongIn(
+  packageName: string,
+  allowed: readonly Properties[],
+  value: PropertyMap,
+  path: string,
+): readonly InputFailure[] {
   const [first, ...others] = allowed;
   if (first === undefined) return [];
   const failures = [
@@ -119,13 +124,21 @@ function wrongIn(packageName: string, allowed: readonly Properties[], value: Pro
       .map(([key]) => ({ path: childPath(path, key).replace(/^\./, ""), reason: "this input is required" })),
   ];
   // One of several types is enough: a discriminated union.
-  return failures.length > 0 && others.length > 0 && wrongIn(packageName, others, value, path).length === 0 ? [] : failures;
+  return failures.length > 0 && others.length > 0 && wrongIn(packageName, others, value, path).length === 0
+    ? []
+    : failures;
 }
 
-function wrongBelow(packageName: string, property: Declared, value: PropertyValue, path: string): readonly InputFailure[] {
+function wrongBelow(
+  packageName: string,
+  property: Declared,
+  value: PropertyValue,
+  path: string,
+): readonly InputFailure[] {
   if (property.objects.length === 0) return [];
   if (value instanceof Secret) return wrongBelow(packageName, property, value.reveal(), path);
-  if (isPropertyList(value)) return value.flatMap((item, index) => wrongBelow(packageName, property, item, childPath(path, index)));
+  if (isPropertyList(value))
+    return value.flatMap((item, index) => wrongBelow(packageName, property, item, childPath(path, index)));
   if (!isPropertyMap(value)) return [];
   if (property.isMap)
     return Object.entries(value).flatMap(([key, item]) =>

@@ -1,7 +1,15 @@
 import { childPath } from "../../components/config/problem.ts";
 import { valueAt } from "../diff/leaves.ts";
 import { readBack } from "../fakes/readBack.ts";
-import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, reveal, textOf, Unknown } from "../program/values.ts";
+import {
+  isPropertyList,
+  isPropertyMap,
+  type PropertyMap,
+  type PropertyValue,
+  reveal,
+  textOf,
+  Unknown,
+} from "../program/values.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
 
 export interface Change {
@@ -53,7 +61,9 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   const counter = counters[type]?.output ?? "";
   const count = found[counter];
   const more = countedOutput(question) === undefined ? 0 : 1;
-  const resets = changed.every((path) => concerns(path, "tags")) ? [] : Object.entries(replacementRow(type)?.resets ?? {});
+  const resets = changed.every((path) => concerns(path, "tags"))
+    ? []
+    : Object.entries(replacementRow(type)?.resets ?? {});
   return {
     ...(typeof count === "number" ? { [counter]: count + more } : {}),
     ...Object.fromEntries(resets.filter(([key]) => key in oldInputs && !changed.includes(key))),
@@ -117,7 +127,8 @@ function replacedBy(type: string, path: string, old: PropertyMap, now: PropertyM
  * random, which is that of role assignments only (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
  */
 function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean {
-  if (type.startsWith("azure-native:")) return !type.endsWith(":RoleAssignment") || now.roleAssignmentName !== undefined;
+  if (type.startsWith("azure-native:"))
+    return !type.endsWith(":RoleAssignment") || now.roleAssignmentName !== undefined;
   return type.startsWith("aws:") && now.name !== undefined && textOf(old.name) === textOf(now.name);
 }
 
@@ -129,7 +140,11 @@ function plain(map: PropertyMap): PropertyMap {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, reveal(value)]));
 }
 
-function changesIn(old: PropertyValue | undefined, now: PropertyValue | undefined, path: string): readonly Pick<Change, "path" | "kind">[] {
+function changesIn(
+  old: PropertyValue | undefined,
+  now: PropertyValue | undefined,
+  path: string,
+): readonly Pick<Change, "path" | "kind">[] {
   if (old === undefined && now === undefined) return [];
   if (old === undefined) return [{ path, kind: "add" }];
   if (now === undefined) return [{ path, kind: "delete" }];

@@ -44,7 +44,8 @@ export interface EngineProject {
 export function makeEngineProject({ folder, stack, config, ports }: EngineProject): string {
   for (const inner of ["state", "stacks"]) mkdirSync(path.join(folder, inner), { mode: 0o700 });
   copyFileSync(path.join(root, "Pulumi.yaml"), path.join(folder, "Pulumi.yaml"));
-  for (const own of ["index.ts", "package.json", "node_modules"]) symlinkSync(path.join(root, own), path.join(folder, own));
+  for (const own of ["index.ts", "package.json", "node_modules"])
+    symlinkSync(path.join(root, own), path.join(folder, own));
   const more = process.env[artifactsVariable];
   if (more !== undefined && existsSync(more)) copyFileSync(more, path.join(folder, "stacks", moreArtifacts));
   // JSON is YAML. The program gets structures as JSON text in any case.

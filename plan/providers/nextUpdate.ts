@@ -17,7 +17,10 @@ export function fateOf(old: RecordedResource, now: ResourceRequest): Fate {
   const { ignoreChanges, replaceOnChanges, replacementTrigger } = options;
   const { changes } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
   const isDeclared = (path: string): boolean => replaceOnChanges.some((key) => concerns(path, key));
-  if (!same(old.options.replacementTrigger, replacementTrigger) || changes.some(({ path, replaces }) => replaces || isDeclared(path)))
+  if (
+    !same(old.options.replacementTrigger, replacementTrigger) ||
+    changes.some(({ path, replaces }) => replaces || isDeclared(path))
+  )
     return "replaced";
   return changes.length > 0 ? "changed" : "stays";
 }
@@ -42,10 +45,19 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     if (fate === "replaced") {
       // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a machine.
       const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${randomUUID()}` });
-      return { id, outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs };
+      return {
+        id,
+        outputs: "timeCreated" in outputs ? { ...outputs, timeCreated: new Date().toISOString() } : outputs,
+      };
     }
     const { type, inputs, options } = request;
-    const question = { type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: options.ignoreChanges };
+    const question = {
+      type,
+      oldInputs: old.inputs,
+      oldOutputs: old.outputs,
+      inputs,
+      ignoreChanges: options.ignoreChanges,
+    };
     return { id: old.id, outputs: { ...simulate(request).outputs, ...updatedOutputs(question) } };
   };
 }

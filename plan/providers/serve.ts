@@ -32,7 +32,9 @@ export async function serveProviders(cloud: ServedCloud): Promise<ServedProvider
     server.addService(services.ResourceProviderService, methods(name, cloud));
     return { name, server };
   });
-  const ports = await Promise.all(servers.map(async ({ name, server }): Promise<[string, number]> => [name, await listen(server)]));
+  const ports = await Promise.all(
+    servers.map(async ({ name, server }): Promise<[string, number]> => [name, await listen(server)]),
+  );
   return {
     ports: new Map(ports),
     close: () => {
@@ -43,7 +45,9 @@ export async function serveProviders(cloud: ServedCloud): Promise<ServedProvider
 
 function listen(server: Server): Promise<number> {
   return new Promise((resolve, reject) =>
-    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) => (error === null ? resolve(port) : reject(error))),
+    server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, port) =>
+      error === null ? resolve(port) : reject(error),
+    ),
   );
 }
 
@@ -78,19 +82,29 @@ interface AboutResource {
   getName(): string;
 }
 
-const subjectOf = (request: AboutResource): Subject => ({ urn: request.getUrn(), type: request.getType(), name: request.getName() });
+const subjectOf = (request: AboutResource): Subject => ({
+  urn: request.getUrn(),
+  type: request.getType(),
+  name: request.getName(),
+});
 const read = (properties: struct.Struct | undefined): PropertyMap => mapFromWire(properties?.toJavaScript() ?? {});
 const write = (properties: PropertyMap): struct.Struct =>
-  struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])));
+  struct.Struct.fromJavaScript(
+    Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
+  );
 
 /** The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
-    handshake: unary((_: messages.ProviderHandshakeRequest) => new messages.ProviderHandshakeResponse().setAcceptSecrets(true)),
+    handshake: unary((_: messages.ProviderHandshakeRequest) =>
+      new messages.ProviderHandshakeResponse().setAcceptSecrets(true),
+    ),
     attach: unary((_: plugin.PluginAttach) => new empty.Empty()),
     getPluginInfo: unary((_: empty.Empty) => new plugin.PluginInfo().setVersion(versionOf(packageName))),
     getSchema: unary((_: messages.GetSchemaRequest) =>
-      new messages.GetSchemaResponse().setSchema(JSON.stringify({ name: packageName, version: versionOf(packageName) })),
+      new messages.GetSchemaResponse().setSchema(
+        JSON.stringify({ name: packageName, version: versionOf(packageName) }),
+      ),
     ),
     checkConfig: unary((request: messages.CheckRequest) => {
       // The engine adds the version of the plug-in to the inputs of a provider.
@@ -124,7 +138,12 @@ function methods(packageName: string, cloud: ServedCloud) {
       return answer;
     }),
     read: unary((request: messages.ReadRequest) => {
-      const found = cloud.read(subjectOf(request), request.getId(), read(request.getInputs()), read(request.getProperties()));
+      const found = cloud.read(
+        subjectOf(request),
+        request.getId(),
+        read(request.getInputs()),
+        read(request.getProperties()),
+      );
       const answer = new messages.ReadResponse();
       // Without an id the engine takes it out of the state: it was deleted outside of Pulumi.
       if (found === undefined) return answer;
@@ -138,7 +157,11 @@ function methods(packageName: string, cloud: ServedCloud) {
       const question = questionOf(request);
       const answer = new messages.UpdateResponse();
       answer.setProperties(
-        write(request.getPreview() ? previewUpdate(subject.type, question) : cloud.update(subject, request.getId(), question)),
+        write(
+          request.getPreview()
+            ? previewUpdate(subject.type, question)
+            : cloud.update(subject, request.getId(), question),
+        ),
       );
       return answer;
     }),
@@ -166,7 +189,9 @@ function checked(request: messages.CheckRequest, inputs: PropertyMap): messages.
   const news = request.getNews();
   if (news !== undefined) answer.setInputs(news);
   answer.setFailuresList(
-    wrongInputs(request.getType(), inputs).map(({ path, reason }) => new messages.CheckFailure().setProperty(path).setReason(reason)),
+    wrongInputs(request.getType(), inputs).map(({ path, reason }) =>
+      new messages.CheckFailure().setProperty(path).setReason(reason),
+    ),
   );
   return answer;
 }

@@ -1,15 +1,18 @@
 import { loses, older, type ReplacementRow, row } from "./row.ts";
 
 /** First address of an interface: it is replaced when the new list lacks it. */
-const loses0 = (old: unknown, now: unknown): boolean => Array.isArray(old) && Array.isArray(now) && !now.includes(old[0]);
+const loses0 = (old: unknown, now: unknown): boolean =>
+  Array.isArray(old) && Array.isArray(now) && !now.includes(old[0]);
 const empty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
 const present = (value: unknown): boolean => value !== undefined && value !== null;
 /** From or to nothing: the kind of a rule's peer changes. */
 const comesOrGoes = (old: unknown, now: unknown): boolean => present(old) !== present(now);
 
-const rule = row("ec2/vpc_security_group_ingress_rule.go", ["securityGroupId", "cidrIpv4", "referencedSecurityGroupId"], {
-  when: { cidrIpv4: comesOrGoes, referencedSecurityGroupId: comesOrGoes },
-});
+const rule = row(
+  "ec2/vpc_security_group_ingress_rule.go",
+  ["securityGroupId", "cidrIpv4", "referencedSecurityGroupId"],
+  { when: { cidrIpv4: comesOrGoes, referencedSecurityGroupId: comesOrGoes } },
+);
 
 /**
  * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges. A job compares it
@@ -19,14 +22,20 @@ const rule = row("ec2/vpc_security_group_ingress_rule.go", ["securityGroupId", "
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),
   "aws:autoscaling/lifecycleHook:LifecycleHook": row("autoscaling/lifecycle_hook.go", ["name"]),
-  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], { data: "the logs in it", forgets: older("retentionInDays", "logs") }),
+  "aws:cloudwatch/logGroup:LogGroup": row("logs/group.go", ["name"], {
+    data: "the logs in it",
+    forgets: older("retentionInDays", "logs"),
+  }),
   "aws:cloudwatch/logStream:LogStream": row("logs/stream.go", ["name", "logGroupName"], { data: "the logs in it" }),
   "aws:ebs/volume:Volume": row("ec2/ebs_volume.go", ["availabilityZone", "encrypted", "kmsKeyId", "snapshotId"], {
     data: "what lies on the volume",
   }),
   "aws:ec2/defaultSecurityGroup:DefaultSecurityGroup": row("ec2/vpc_default_security_group.go", ["vpcId"]),
   "aws:ec2/eip:Eip": row("ec2/ec2_eip.go", ["domain"], { data: "its public address" }),
-  "aws:ec2/instance:Instance": row("ec2/ec2_instance.go", ["launchTemplate.id", "primaryNetworkInterface.networkInterfaceId"]),
+  "aws:ec2/instance:Instance": row("ec2/ec2_instance.go", [
+    "launchTemplate.id",
+    "primaryNetworkInterface.networkInterfaceId",
+  ]),
   "aws:ec2/internetGateway:InternetGateway": row("ec2/vpc_internet_gateway.go", []),
   "aws:ec2/launchTemplate:LaunchTemplate": row("ec2/ec2_launch_template.go", ["name"]),
   "aws:ec2/natGateway:NatGateway": row("ec2/vpc_nat_gateway.go", ["allocationId", "subnetId"]),
@@ -39,7 +48,11 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:ec2/securityGroup:SecurityGroup": row("ec2/vpc_security_group.go", ["vpcId", "description", "name"]),
   "aws:ec2/subnet:Subnet": row("ec2/vpc_subnet.go", ["vpcId", "availabilityZone", "cidrBlock"]),
   "aws:ec2/tag:Tag": row("ec2/tag_gen.go", ["resourceId", "key"]),
-  "aws:ec2/volumeAttachment:VolumeAttachment": row("ec2/ebs_volume_attachment.go", ["volumeId", "instanceId", "deviceName"]),
+  "aws:ec2/volumeAttachment:VolumeAttachment": row("ec2/ebs_volume_attachment.go", [
+    "volumeId",
+    "instanceId",
+    "deviceName",
+  ]),
   "aws:ec2/vpc:Vpc": row("ec2/vpc_.go", ["cidrBlock"]),
   "aws:ec2/vpcDhcpOptions:VpcDhcpOptions": row("ec2/vpc_dhcp_options.go", ["domainName", "domainNameServers"]),
   "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation": row("ec2/vpc_dhcp_options_association.go", ["vpcId"]),
@@ -55,16 +68,24 @@ export const awsRows: Readonly<Record<string, ReplacementRow>> = {
     data: "everything that only this key decrypts",
   }),
   "aws:lb/listener:Listener": row("elbv2/listener.go", ["loadBalancerArn"]),
-  "aws:lb/loadBalancer:LoadBalancer": row("elbv2/load_balancer.go", ["name", "internal", "loadBalancerType", "subnets", "securityGroups"], {
-    when: { subnets: loses, securityGroups: (old, now) => empty(old) !== empty(now) },
-  }),
+  "aws:lb/loadBalancer:LoadBalancer": row(
+    "elbv2/load_balancer.go",
+    ["name", "internal", "loadBalancerType", "subnets", "securityGroups"],
+    { when: { subnets: loses, securityGroups: (old, now) => empty(old) !== empty(now) } },
+  ),
   "aws:lb/targetGroup:TargetGroup": row("elbv2/target_group.go", ["name", "port", "protocol", "targetType", "vpcId"]),
-  "aws:lb/targetGroupAttachment:TargetGroupAttachment": row("elbv2/target_group_attachment.go", ["targetGroupArn", "targetId", "port"]),
+  "aws:lb/targetGroupAttachment:TargetGroupAttachment": row("elbv2/target_group_attachment.go", [
+    "targetGroupArn",
+    "targetId",
+    "port",
+  ]),
   "aws:route53/record:Record": row("route53/record.go", ["zoneId", "name"]),
   "aws:s3/bucket:Bucket": row("s3/bucket.go", ["bucket"], { data: "the objects in the bucket" }),
-  "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": row("s3/bucket_lifecycle_configuration.go", ["bucket"], {
-    forgets: older("days", "snapshots of etcd"),
-  }),
+  "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration": row(
+    "s3/bucket_lifecycle_configuration.go",
+    ["bucket"],
+    { forgets: older("days", "snapshots of etcd") },
+  ),
   "aws:s3/bucketObjectv2:BucketObjectv2": row("s3/object.go", ["bucket", "key"]),
   "aws:s3/bucketPolicy:BucketPolicy": row("s3/bucket_policy.go", ["bucket"]),
   "aws:s3/bucketPublicAccessBlock:BucketPublicAccessBlock": row("s3/bucket_public_access_block.go", ["bucket"]),

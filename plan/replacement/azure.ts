@@ -19,21 +19,30 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:compute:VirtualMachine": row(azr("compute/linux_virtual_machine_resource.go"), path("vmName"), {
     refuses: { location: any },
   }),
-  "azure-native:compute:VirtualMachineScaleSet": row(azr("compute/windows_virtual_machine_scale_set_resource.go"), path("vmScaleSetName"), {
-    refuses: { zones: loses, "upgradePolicy.mode": any },
-  }),
+  "azure-native:compute:VirtualMachineScaleSet": row(
+    azr("compute/windows_virtual_machine_scale_set_resource.go"),
+    path("vmScaleSetName"),
+    { refuses: { zones: loses, "upgradePolicy.mode": any } },
+  ),
   "azure-native:dns:RecordSet": row(pan, path("zoneName", "recordType", "relativeRecordSetName")),
   "azure-native:keyvault:Secret": row(pan, path("vaultName", "secretName")),
   "azure-native:keyvault:Vault": row(azr("keyvault/key_vault_resource.go"), path("vaultName"), {
     refuses: { location: any },
     data: "the secrets in the vault",
   }),
-  "azure-native:managedidentity:FederatedIdentityCredential": row(pan, path("resourceName", "federatedIdentityCredentialResourceName")),
+  "azure-native:managedidentity:FederatedIdentityCredential": row(
+    pan,
+    path("resourceName", "federatedIdentityCredentialResourceName"),
+  ),
   "azure-native:managedidentity:UserAssignedIdentity": row(pan, path("resourceName", "location")),
-  "azure-native:monitor:AutoscaleSetting": row(azr("monitor/monitor_autoscale_setting_resource.go"), path("autoscaleSettingName"), {
-    refuses: { location: any, targetResourceUri: any },
+  "azure-native:monitor:AutoscaleSetting": row(
+    azr("monitor/monitor_autoscale_setting_resource.go"),
+    path("autoscaleSettingName"),
+    { refuses: { location: any, targetResourceUri: any } },
+  ),
+  "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), {
+    refuses: { location: any },
   }),
-  "azure-native:network:ApplicationSecurityGroup": row(pan, path("applicationSecurityGroupName"), { refuses: { location: any } }),
   "azure-native:network:LoadBalancer": row(azr("loadbalancer/loadbalancer_resource.go"), path("loadBalancerName"), {
     refuses: { location: any, sku: any },
   }),
@@ -41,7 +50,9 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
     refuses: { location: any, zones: any, sku: any },
   }),
   "azure-native:network:NetworkInterface": row(pan, path("networkInterfaceName")),
-  "azure-native:network:NetworkSecurityGroup": row(pan, path("networkSecurityGroupName"), { refuses: { location: any } }),
+  "azure-native:network:NetworkSecurityGroup": row(pan, path("networkSecurityGroupName"), {
+    refuses: { location: any },
+  }),
   "azure-native:network:PublicIPAddress": row(
     pan,
     path("publicIpAddressName", "location", "publicIPAddressVersion", "publicIPPrefix", "sku"),
@@ -59,22 +70,27 @@ export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:network:VirtualNetwork": row(pan, path("virtualNetworkName", "location")),
   "azure-native:privatedns:PrivateRecordSet": row(pan, path("privateZoneName", "recordType", "relativeRecordSetName")),
   "azure-native:privatedns:PrivateZone": row(pan, path("privateZoneName", "location")),
-  "azure-native:privatedns:VirtualNetworkLink": row(pan, path("privateZoneName", "virtualNetworkLinkName", "location"), {
-    refuses: { virtualNetwork: any },
-  }),
+  "azure-native:privatedns:VirtualNetworkLink": row(
+    pan,
+    path("privateZoneName", "virtualNetworkLinkName", "location"),
+    { refuses: { virtualNetwork: any } },
+  ),
   "azure-native:resources:ResourceGroup": row(pan, path("location"), { data: "everything in the resource group" }),
   "azure-native:storage:Blob": row(
     "pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage_azidentity.go",
     path("accountName", "containerName", "blobName", "type", "source", "contentMd5"),
   ),
-  "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), { data: "the blobs in the container" }),
+  "azure-native:storage:BlobContainer": row(pan, path("accountName", "containerName"), {
+    data: "the blobs in the container",
+  }),
   "azure-native:storage:BlobServiceProperties": row(pan, path("accountName", "blobServicesName")),
   "azure-native:storage:ManagementPolicy": row(pan, path("accountName", "managementPolicyName"), {
     forgets: older("daysAfterModificationGreaterThan", "snapshots of etcd"),
   }),
-  "azure-native:storage:StorageAccount": row(azr("storage/storage_account_resource.go"), path("accountName", "location", "isHnsEnabled"), {
-    refuses: { sku: any, kind: any },
-    data: "the blobs in the account",
-  }),
+  "azure-native:storage:StorageAccount": row(
+    azr("storage/storage_account_resource.go"),
+    path("accountName", "location", "isHnsEnabled"),
+    { refuses: { sku: any, kind: any }, data: "the blobs in the account" },
+  ),
   "pulumi:providers:azure-native": row(pan, []),
 };

@@ -16,7 +16,9 @@ const packageSchema = z.looseObject({
   types: z.record(z.string(), z.looseObject({ properties: properties.default({}) })).default({}),
 });
 
-const planSchema = z.looseObject({ resources: z.array(z.looseObject({ type: z.string(), inputs: z.record(z.string(), z.unknown()) })) });
+const planSchema = z.looseObject({
+  resources: z.array(z.looseObject({ type: z.string(), inputs: z.record(z.string(), z.unknown()) })),
+});
 
 /**
  * Where the table says otherwise than a package's schema, property by property, for the types and inputs that these plans use. Providers of
@@ -34,14 +36,20 @@ export function differencesFrom(schemaText: string, planTexts: readonly string[]
   return [...used].sort().flatMap(([type, inputs]) => {
     const own = resources[type]?.inputProperties ?? {};
     const row = replacementRow(type);
-    if (row === undefined || !Object.values(own).some(({ willReplaceOnChanges }) => willReplaceOnChanges === true)) return [];
+    if (row === undefined || !Object.values(own).some(({ willReplaceOnChanges }) => willReplaceOnChanges === true))
+      return [];
     const declared = row.replaces.filter((key) => row.when?.[key] === undefined && inputs.has(key.split(".")[0] ?? ""));
     const marked = (key: string): boolean => {
       const [first = "", second] = key.split(".");
       const outer = own[first];
-      return outer?.willReplaceOnChanges === true || (second !== undefined && inside(outer)[second]?.willReplaceOnChanges === true);
+      return (
+        outer?.willReplaceOnChanges === true ||
+        (second !== undefined && inside(outer)[second]?.willReplaceOnChanges === true)
+      );
     };
-    const unknown = declared.filter((key) => !marked(key)).map((key) => `${type} ${key}: replaces in the table, not in the schema`);
+    const unknown = declared
+      .filter((key) => !marked(key))
+      .map((key) => `${type} ${key}: replaces in the table, not in the schema`);
     const missing = [...inputs]
       .filter((key) => own[key]?.willReplaceOnChanges === true && !row.replaces.includes(key))
       .map((key) => `${type} ${key}: replaces in the schema, not in the table`);

@@ -17,14 +17,22 @@ export interface ReplacementRow {
 }
 
 /** A row. */
-export function row(source: string, replaces: readonly string[], more: Omit<ReplacementRow, "source" | "replaces"> = {}): ReplacementRow {
+export function row(
+  source: string,
+  replaces: readonly string[],
+  more: Omit<ReplacementRow, "source" | "replaces"> = {},
+): ReplacementRow {
   return { source, replaces, ...more };
 }
 
 /** Of a retention that gets shorter: everything older, soon and for good. `key` holds its days, wherever in the inputs. */
 export function older(key: string, what: string): NonNullable<ReplacementRow["forgets"]> {
   const least = (inputs: unknown): number =>
-    Math.min(...[...JSON.stringify(inputs ?? null).matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, days]) => Number(days)));
+    Math.min(
+      ...[...JSON.stringify(inputs ?? null).matchAll(new RegExp(`"${key}":(\\d+)`, "g"))].map(([, days]) =>
+        Number(days),
+      ),
+    );
   return (old, now) => (least(now) < least(old) ? `${what} older than ${least(now)} days` : undefined);
 }
 

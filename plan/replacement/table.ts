@@ -21,7 +21,11 @@ const otherRows: Readonly<Record<string, ReplacementRow>> = {
     ...["length", "lower", "upper", "numeric", "special", "minLower", "minUpper", "minNumeric", "minSpecial"],
     ...["overrideSpecial", "keepers"],
   ]),
-  "tls:index/privateKey:PrivateKey": row("internal/provider/resource_private_key.go", ["algorithm", "ecdsaCurve", "rsaBits"]),
+  "tls:index/privateKey:PrivateKey": row("internal/provider/resource_private_key.go", [
+    "algorithm",
+    "ecdsaCurve",
+    "rsaBits",
+  ]),
   "tls:index/certRequest:CertRequest": row("internal/provider/resource_cert_request.go", subject),
   "tls:index/selfSignedCert:SelfSignedCert": row(signed, [
     ...subject,

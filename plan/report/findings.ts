@@ -15,7 +15,9 @@ const collator = new Intl.Collator("en", { numeric: true });
 
 /** Everything that a reviewer should look at, each once, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
-  const found = [...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules].flatMap((rule) => rule(input) || []);
+  const found = [...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules].flatMap(
+    (rule) => rule(input) || [],
+  );
   const all = [...found, ...unusedReasons(input, found)];
   const { acknowledge } = input.spec;
   const accepted = (id: string): string | null =>
@@ -23,7 +25,12 @@ export function findings(input: FindingInput): readonly Finding[] {
   const once = new Map(all.map((each) => [`${each.id} ${each.path} ${each.message}`, each]));
   return [...once.values()]
     .map((each) => ({ ...each, acknowledged: accepted(each.id) }))
-    .sort((a, b) => levels.indexOf(a.level) - levels.indexOf(b.level) || collator.compare(a.id, b.id) || collator.compare(a.path, b.path));
+    .sort(
+      (a, b) =>
+        levels.indexOf(a.level) - levels.indexOf(b.level) ||
+        collator.compare(a.id, b.id) ||
+        collator.compare(a.path, b.path),
+    );
 }
 
 /** An acknowledged finding that does not occur is mistyped or obsolete. */
@@ -34,7 +41,9 @@ function unusedReasons({ spec }: FindingInput, found: readonly Found[]): readonl
       id: "acknowledged-nothing",
       level: "note",
       path: `config.fenestra:acknowledge["${id}"]`,
-      message: neverAccepted.includes(id) ? `The finding ${id} cannot be accepted.` : `The plan has no finding ${id} to accept.`,
+      message: neverAccepted.includes(id)
+        ? `The finding ${id} cannot be accepted.`
+        : `The plan has no finding ${id} to accept.`,
       remedy: "Take the reason out, or correct the finding's name.",
     }));
 }

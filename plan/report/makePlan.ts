@@ -148,7 +148,9 @@ function planPool(pool: PoolSpec): PlanPool {
     diskGb: pool.diskGb,
     spot: pool.spot,
     labels: { ...pool.scheduling.ownLabels, ...pool.scheduling.kubeletLabels },
-    taints: pool.scheduling.taints.map(({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`),
+    taints: pool.scheduling.taints.map(
+      ({ key, value, effect }) => `${key}${value === "" ? "" : `=${value}`}:${effect}`,
+    ),
     runtimeClass: pool.scheduling.runtimeClass?.name ?? null,
   };
 }
@@ -170,7 +172,11 @@ function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly Pla
         size: first.size,
         image: first.image,
         zones: [...new Set(members.map(({ zone }) => zone))].sort(),
-        userData: { bytes: first.userData.length, limit: spec.facts.machines.userDataBytes, sha256: sha256(first.userData) },
+        userData: {
+          bytes: first.userData.length,
+          limit: spec.facts.machines.userDataBytes,
+          sha256: sha256(first.userData),
+        },
         entry: decoded.entry,
         files: decoded.files.map(({ path, content, mode }) => ({
           path,
@@ -187,7 +193,8 @@ function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly Pla
 function planResource(resource: RecordedResource): PlanResource {
   const { options } = resource;
   const given = Object.entries(options).filter(
-    ([, value]) => value !== undefined && !(typeof value === "object" && value !== null && Object.keys(value).length === 0),
+    ([, value]) =>
+      value !== undefined && !(typeof value === "object" && value !== null && Object.keys(value).length === 0),
   );
   return {
     urn: resource.urn,
@@ -201,7 +208,10 @@ function planResource(resource: RecordedResource): PlanResource {
     propertyDependencies: resource.propertyDependencies,
     provider: resource.provider ?? null,
     options: Object.fromEntries(
-      given.map(([name, value]) => [name, name === "replacementTrigger" ? printable(options.replacementTrigger ?? null) : value]),
+      given.map(([name, value]) => [
+        name,
+        name === "replacementTrigger" ? printable(options.replacementTrigger ?? null) : value,
+      ]),
     ),
   };
 }
@@ -229,7 +239,9 @@ function sha256(data: string | Buffer): string {
 /** The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a secret. */
 function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
-  return Object.fromEntries(own.map(([key, text]) => [key.slice(configPrefix.length), shown(opened(text), `config.${key}`)]));
+  return Object.fromEntries(
+    own.map(([key, text]) => [key.slice(configPrefix.length), shown(opened(text), `config.${key}`)]),
+  );
 }
 
 function opened(text: string): unknown {
@@ -248,7 +260,9 @@ function shown(value: unknown, path: string): unknown {
 export function choicesInWords(spec: ClusterSpec): readonly string[] {
   const { apiNames, apiDns, signIn, workloadIdentity, certificateAuthorities, httpProxy, controlPlane, pools } = spec;
   const { extraArgs, auditPolicy, admission = [], osDisk, etcdDisk } = controlPlane;
-  const flags = Object.entries(extraArgs).flatMap(([program, own]) => Object.keys(own ?? {}).map((flag) => `${program} --${flag}`));
+  const flags = Object.entries(extraArgs).flatMap(([program, own]) =>
+    Object.keys(own ?? {}).map((flag) => `${program} --${flag}`),
+  );
   const own = (of: readonly unknown[]): boolean => of.some((value) => Object.keys(value ?? {}).length > 0);
   const named = (choose: (pool: ClusterSpec["pools"][number]) => readonly unknown[]): readonly string[] =>
     pools.filter((pool) => own(choose(pool))).map(({ name }) => name);
@@ -256,10 +270,16 @@ export function choicesInWords(spec: ClusterSpec): readonly string[] {
     ["the API is known as", [...(apiDns === undefined ? [] : [apiDns.name]), ...apiNames]],
     ["its record is made in", apiDns?.zone === undefined ? [] : [apiDns.zone]],
     ["people sign in by", signIn.map(({ name, issuer }) => `${name} (${issuer})`)],
-    ["rights in the cloud for pods of", (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`)],
+    [
+      "rights in the cloud for pods of",
+      (workloadIdentity?.serviceAccounts ?? []).map(({ namespace, name }) => `${namespace}/${name}`),
+    ],
     ["Secrets in etcd have the keys", isFirstKeyAlone(spec.secretsEncryption) ? [] : spec.secretsEncryption.keys],
     ["images by the nodes' identity from", spec.registryAccess?.resources ?? []],
-    ["machines trust", certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`]],
+    [
+      "machines trust",
+      certificateAuthorities.length === 0 ? [] : [`authorities of yours: ${certificateAuthorities.length}`],
+    ],
     ["downloads by", httpProxy === undefined ? [] : [httpProxy]],
     ["flags of yours", flags],
     ["files of yours", [...(auditPolicy === undefined ? [] : ["audit policy"]), ...admission.map(({ name }) => name)]],

@@ -90,7 +90,9 @@ export function mermaid(plan: Plan): readonly string[] {
     `  nodeApi([internal load balancer :${ports.api}])`,
     ...(plan.network.publicAccess === null
       ? []
-      : [`  internet((${quoted(plan.network.publicAccess.join(", "))})) --> publicApi([public load balancer :${ports.api}])`]),
+      : [
+          `  internet((${quoted(plan.network.publicAccess.join(", "))})) --> publicApi([public load balancer :${ports.api}])`,
+        ]),
     ...zones.flatMap(({ zone, id }) => [
       `  subgraph ${id}[${quoted(zone)}]`,
       ...plan.controlPlane.members
@@ -103,7 +105,8 @@ export function mermaid(plan: Plan): readonly string[] {
       ...(plan.network.publicAccess === null ? [] : [`  publicApi --> ${identifier(etcdName)}`]),
     ]),
     ...plan.pools.map(
-      ({ name, os, count, size }) => `  pool_${identifier(name)}[[${quoted(`${name}: ${count} x ${size}, ${os}`)}]] --> nodeApi`,
+      ({ name, os, count, size }) =>
+        `  pool_${identifier(name)}[[${quoted(`${name}: ${count} x ${size}, ${os}`)}]] --> nodeApi`,
     ),
   ];
 }
@@ -143,7 +146,11 @@ function resourceTable(plan: Plan): readonly string[] {
     "",
     ...table(
       ["Type", "Number", "Names"],
-      types.map(([type, members]) => [code(type), String(members.length), members.map(({ name }) => code(name)).join(", ")]),
+      types.map(([type, members]) => [
+        code(type),
+        String(members.length),
+        members.map(({ name }) => code(name)).join(", "),
+      ]),
     ),
   ];
 }

@@ -45,7 +45,9 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
   const { artifacts, registries } = spec.mirror;
   const texts = [...payloads, ...objects.map(({ inputs }) => JSON.stringify(inputs))];
   const named = new Set(texts.flatMap((text) => text.match(/https?:\/\/[^\s"'\\,<>]+/g) ?? []));
-  const files = spec.artifacts.filter((artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)));
+  const files = spec.artifacts.filter(
+    (artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)),
+  );
   const images = new Set([
     ...kubeadmImages(spec.kubernetes.version),
     ...objects.flatMap(({ inputs }) => imagesIn(inputs)),

@@ -60,7 +60,9 @@ export function madeResources({ resources }: Plan): Plan["resources"] {
 /** How many resources the program makes, in all and of each provider. */
 export function resourcesInWords(plan: Plan): string {
   const made = madeResources(plan);
-  const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(([, a], [, b]) => b.length - a.length);
+  const providers = [...Map.groupBy(made, ({ type }) => type.split(":")[0] ?? "")].sort(
+    ([, a], [, b]) => b.length - a.length,
+  );
   return `${counted(made.length, "resource")}: ${providers.map(([provider, members]) => `${members.length} ${provider}`).join(", ")}`;
 }
 
@@ -76,7 +78,9 @@ export function usedPercent({ bytes, limit }: Plan["machines"][number]["userData
 
 /** Findings that nobody has accepted, and those that somebody has. */
 export function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "accepted", Plan["findings"]>> {
-  const { open = [], accepted = [] } = Object.groupBy(findings, ({ acknowledged }) => (acknowledged === null ? "open" : "accepted"));
+  const { open = [], accepted = [] } = Object.groupBy(findings, ({ acknowledged }) =>
+    acknowledged === null ? "open" : "accepted",
+  );
   return { open, accepted };
 }
 
@@ -98,7 +102,8 @@ function findingLines(plan: Plan): readonly string[] {
 /** Rows in plain text, columns as wide as they must be; with a line below the first where that is their head. */
 export function table(rows: readonly (readonly string[])[], underlined = false): readonly string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const line = (cells: readonly string[]): string => cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
+  const line = (cells: readonly string[]): string =>
+    cells.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
   const lines = rows.map((cells) => line(cells).trimEnd());
   return underlined ? [...lines.slice(0, 1), line(widths.map((width) => "─".repeat(width))), ...lines.slice(1)] : lines;
 }
@@ -114,7 +119,8 @@ function nodeTree(plan: Plan): readonly string[] {
     ...group(
       `${networkInWords(plan)}, pods ${network.podCidr}, services ${network.serviceCidr}`,
       network.zones.map(
-        (zone) => `${zone.zone}  private ${zone.private}  public ${zone.public ?? "none"}  control plane ${zone.controlPlane}`,
+        (zone) =>
+          `${zone.zone}  private ${zone.private}  public ${zone.public ?? "none"}  control plane ${zone.controlPlane}`,
       ),
     ),
     `API  ${apiAccess(plan)}`,
@@ -137,5 +143,7 @@ export function networkInWords({ network }: Plan): string {
 /** Who reaches the API, in words. */
 export function apiAccess({ network }: Plan): string {
   const inside = ["private network", ...(network.privateAccess ?? [])].join(", ");
-  return network.publicAccess === null ? `${inside} only` : `${inside}, and ${network.publicAccess.join(", ")} by a public load balancer`;
+  return network.publicAccess === null
+    ? `${inside} only`
+    : `${inside}, and ${network.publicAccess.join(", ")} by a public load balancer`;
 }

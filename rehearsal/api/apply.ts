@@ -14,7 +14,11 @@ export function kubectlWith(program: string, kubeconfigFile: string): Kubectl {
   const options = { timeoutMs: limitsMs.program };
   return (args, stdin) =>
     retryWhileUnavailable(
-      () => runCommand([program, "--kubeconfig", kubeconfigFile, ...args], stdin === undefined ? options : { ...options, stdin }),
+      () =>
+        runCommand(
+          [program, "--kubeconfig", kubeconfigFile, ...args],
+          stdin === undefined ? options : { ...options, stdin },
+        ),
       hasAnswer,
     );
 }
@@ -41,12 +45,16 @@ export function objectOf(resource: RecordedResource): KubernetesObject {
   const metadata = typeof plain.metadata === "object" && plain.metadata !== null ? plain.metadata : {};
   // The provider makes a name from the resource's when the program gives none.
   const named =
-    "name" in metadata || "generateName" in metadata ? metadata : { ...metadata, name: `${resource.name.toLowerCase()}-00000000` };
+    "name" in metadata || "generateName" in metadata
+      ? metadata
+      : { ...metadata, name: `${resource.name.toLowerCase()}-00000000` };
   return { ...plain, metadata: named };
 }
 
 function plainMap(map: PropertyMap, where: string): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(map).map(([key, value]) => [fieldName(key), plainValue(value, `${where}.${key}`)]));
+  return Object.fromEntries(
+    Object.entries(map).map(([key, value]) => [fieldName(key), plainValue(value, `${where}.${key}`)]),
+  );
 }
 
 /** The SDK spells fields of a definition's schema with underscores; the provider sends them with hyphens. */
@@ -70,7 +78,10 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
  * How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only pass on what they
  * wait for.
  */
-export function depths(program: RecordedProgram, isStep: (resource: RecordedResource) => boolean): ReadonlyMap<string, number> {
+export function depths(
+  program: RecordedProgram,
+  isStep: (resource: RecordedResource) => boolean,
+): ReadonlyMap<string, number> {
   const byUrn = new Map(program.resources.map((resource) => [resource.urn, resource]));
   const depths = new Map<string, number>();
   const depthOf = (urn: string): number => {
@@ -90,7 +101,10 @@ export function depths(program: RecordedProgram, isStep: (resource: RecordedReso
 }
 
 /** Steps in layers: those of one layer wait only for those of earlier ones. */
-export function layers(steps: readonly RecordedResource[], depths: ReadonlyMap<string, number>): readonly (readonly RecordedResource[])[] {
+export function layers(
+  steps: readonly RecordedResource[],
+  depths: ReadonlyMap<string, number>,
+): readonly (readonly RecordedResource[])[] {
   return [...Map.groupBy(steps, ({ urn }) => depths.get(urn) ?? 0)].sort(([a], [b]) => a - b).map(([, layer]) => layer);
 }
 
@@ -135,7 +149,9 @@ export async function applyAll(
 
 /** Whether the program's provider takes fields that others own (pulumi/pulumi-kubernetes: provider/pkg/await/await.go, `patchForce`). */
 export function takesFields({ resources }: RecordedProgram): boolean {
-  return resources.some(({ type, inputs }) => type === "pulumi:providers:kubernetes" && inputs.enablePatchForce === "true");
+  return resources.some(
+    ({ type, inputs }) => type === "pulumi:providers:kubernetes" && inputs.enablePatchForce === "true",
+  );
 }
 
 /**
@@ -157,7 +173,11 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
  *
  * @param force whether it takes fields that others own, see {@link takesFields}
  */
-export async function applyLayer(objects: readonly KubernetesObject[], kubectl: Kubectl, force: boolean): Promise<Applied> {
+export async function applyLayer(
+  objects: readonly KubernetesObject[],
+  kubectl: Kubectl,
+  force: boolean,
+): Promise<Applied> {
   const said: Applied[] = [];
   for (const [manager, group] of Map.groupBy(objects, fieldManagerOf)) {
     const apply = ["apply", "--server-side", "--validate=strict", `--field-manager=${manager}`, "--filename=-"];
@@ -166,13 +186,19 @@ export async function applyLayer(objects: readonly KubernetesObject[], kubectl: 
   return { refused: said.flatMap(({ refused }) => refused), warnings: said.flatMap(({ warnings }) => warnings) };
 }
 
-async function applyGroup(objects: readonly KubernetesObject[], kubectl: Kubectl, apply: readonly string[]): Promise<Applied> {
+async function applyGroup(
+  objects: readonly KubernetesObject[],
+  kubectl: Kubectl,
+  apply: readonly string[],
+): Promise<Applied> {
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   const first = await kubectl(apply, list);
   if (first.code === 0) return { refused: [], warnings: warningsIn(first) };
   // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the others.
   await new Promise((resolve) => setTimeout(resolve, 1000));
-  const results = await Promise.all(objects.map(async (object) => ({ object, result: await kubectl(apply, JSON.stringify(object)) })));
+  const results = await Promise.all(
+    objects.map(async (object) => ({ object, result: await kubectl(apply, JSON.stringify(object)) })),
+  );
   return {
     refused: results
       .filter(({ result }) => result.code !== 0)

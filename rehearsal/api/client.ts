@@ -129,7 +129,9 @@ const base64 = (text: string): string => Buffer.from(text).toString("base64");
 /** A kubeconfig with one context. */
 export function kubeconfig({ server, ca, user }: KubeconfigParts): string {
   const credentials =
-    "token" in user ? { token: user.token } : { "client-certificate-data": base64(user.certificate), "client-key-data": base64(user.key) };
+    "token" in user
+      ? { token: user.token }
+      : { "client-certificate-data": base64(user.certificate), "client-key-data": base64(user.key) };
   return JSON.stringify({
     apiVersion: "v1",
     kind: "Config",

@@ -24,18 +24,28 @@ export const servingCertificates: RehearsalCheck = {
   id: "serving certificates",
   title: "the node controller gives each kubelet the serving certificates that it asks for, and refuses none",
   run: async ({ api, cloud, linuxWorkers, note }) => {
-    const controlPlane = cloud.machines.filter(({ group }) => group === undefined).map((machine) => cloud.identity(machine).nodeName);
+    const controlPlane = cloud.machines
+      .filter(({ group }) => group === undefined)
+      .map((machine) => cloud.identity(machine).nodeName);
     const requests = async () =>
-      (await api.certificates.listCertificateSigningRequest()).items.filter(({ spec }) => spec.signerName === servingSigner);
-    await waitFor("the request of every Linux machine for a serving certificate to be answered", limitsMs.answer, async () => {
-      const all = await requests();
-      const asked = new Set(all.map(({ spec }) => spec.username));
-      const known = [...linuxWorkers, ...controlPlane].every((name) => asked.has(`system:node:${name}`));
-      return known && all.every(({ status }) => (status?.conditions ?? []).length > 0);
-    });
+      (await api.certificates.listCertificateSigningRequest()).items.filter(
+        ({ spec }) => spec.signerName === servingSigner,
+      );
+    await waitFor(
+      "the request of every Linux machine for a serving certificate to be answered",
+      limitsMs.answer,
+      async () => {
+        const all = await requests();
+        const asked = new Set(all.map(({ spec }) => spec.username));
+        const known = [...linuxWorkers, ...controlPlane].every((name) => asked.has(`system:node:${name}`));
+        return known && all.every(({ status }) => (status?.conditions ?? []).length > 0);
+      },
+    );
     const all = await requests();
     const denied = all.flatMap(({ spec, status }) =>
-      (status?.conditions ?? []).filter(({ type }) => type === "Denied").map(({ message }) => `${spec.username}: ${message}`),
+      (status?.conditions ?? [])
+        .filter(({ type }) => type === "Denied")
+        .map(({ message }) => `${spec.username}: ${message}`),
     );
     expect(denied.length === 0, `denied: ${[...new Set(denied)].join("; ")}`);
     note(`${all.length} requests of ${new Set(all.map(({ spec }) => spec.username)).size} kubelets`);
@@ -50,14 +60,17 @@ export function addOnChecks(
   return [
     {
       id: "add-ons: programs",
-      title: "every add-on whose program runs is ready by its own probes, with the arguments, the token and the rights that it is given",
+      title:
+        "every add-on whose program runs is ready by its own probes, with the arguments, the token and the rights that it is given",
       limitMs: limitsMs.steps,
       run: async (context) => await untilReady(cluster, context),
     },
     {
       id: "add-ons: cluster DNS",
-      title: "CoreDNS knows the cluster's Services, asks the cloud's name server for other hosts, and neither knows what there is not",
-      run: async (context) => void (await waitFor("CoreDNS to answer as it should", limitsMs.answer, () => askClusterDns(context))),
+      title:
+        "CoreDNS knows the cluster's Services, asks the cloud's name server for other hosts, and neither knows what there is not",
+      run: async (context) =>
+        void (await waitFor("CoreDNS to answer as it should", limitsMs.answer, () => askClusterDns(context))),
       ...(hasCoreDns(release) ? {} : { skip: `the program of CoreDNS is another version than that of ${release}` }),
     },
     ...(addons.exporters && addons.nodeProblemDetector ? [nodeReports] : []),
@@ -91,7 +104,11 @@ async function askClusterDns({ api, cloud, note }: CheckContext): Promise<boolea
         if (error instanceof Error && "code" in error && error.code === NOTFOUND) return [];
         throw error;
       });
-    expectEqual(await ask("kubernetes.default.svc.cluster.local"), [spec?.clusterIP], `kubernetes.default by ${address}`);
+    expectEqual(
+      await ask("kubernetes.default.svc.cluster.local"),
+      [spec?.clusterIP],
+      `kubernetes.default by ${address}`,
+    );
     expectEqual((await ask(host)).length, 1, `addresses of ${host} by ${address}`);
     expectEqual(await ask("nowhere.default.svc.cluster.local"), [], `a Service that does not exist by ${address}`);
     expectEqual(await ask("nowhere.example.org"), [], `a host that does not exist by ${address}`);
@@ -103,7 +120,8 @@ async function askClusterDns({ api, cloud, note }: CheckContext): Promise<boolea
 /** The agents see their machine, not their container: its folder of metrics, its kernel's log. */
 const nodeReports: RehearsalCheck = {
   id: "add-ons: reports of nodes",
-  title: "node-exporter reads what the machine's own jobs measure, and node-problem-detector writes its conditions to the Node",
+  title:
+    "node-exporter reads what the machine's own jobs measure, and node-problem-detector writes its conditions to the Node",
   run: async (context) => {
     const containers = await realContainers(context);
     const byName = (wanted: string) => containers.filter(({ name }) => name === wanted);
@@ -153,7 +171,9 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
   let refused: readonly string[] = [];
   const measured = (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
   const ended = (): RealContainer | undefined =>
-    containers.find(({ status }) => status?.lastState?.terminated !== undefined || status?.state?.terminated !== undefined);
+    containers.find(
+      ({ status }) => status?.lastState?.terminated !== undefined || status?.state?.terminated !== undefined,
+    );
   await waitFor("the add-ons to be ready", limitsMs.program, async () => {
     containers = await realContainers(context);
     // A program without a right asks again until its liveness probe ends it.
@@ -173,7 +193,8 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
     const how = code === undefined ? "is not ready" : `ended with exit code ${code}`;
     expect(false, `${bad.pod.metadata?.name}, ${bad.name} ${how}: ${await lastWords(cluster, bad)}`);
   }
-  if (!measured) context.note("control groups of version 2 count no memory on this host: metrics-server has nothing to serve");
+  if (!measured)
+    context.note("control groups of version 2 count no memory on this host: metrics-server has nothing to serve");
   context.note(containers.map(({ pod, name }) => `${pod.metadata?.name}: ${name}`).join(", "));
 }
 
@@ -211,7 +232,9 @@ async function refusals(cluster: Cluster): Promise<readonly string[]> {
     return `${user.username} may not ${verb} ${[objectRef?.resource, objectRef?.apiGroup].filter(Boolean).join(".")}`;
   });
   // Lines of logs differ by their times, the rest repeats itself.
-  const words = said.flatMap((line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? []);
+  const words = said.flatMap(
+    (line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? [],
+  );
   // The audit policy leaves leases and events out; of the rest it knows more than a log.
   return [...new Set([...found, ...(found.length > 0 ? [] : words)])];
 }

@@ -17,7 +17,10 @@ async function writesAfterLoss(context: CheckContext, name: string, inARow: numb
   const passed = (): number => (performance.now() - started) / 1000;
   let [row, failed, last] = [0, 0, 0];
   for (let round = 0; row < inARow; round += 1) {
-    expect(passed() * 1000 < outageLimitMs, `${failed} writes failed, the last one ${last.toFixed(1)} s after the loss`);
+    expect(
+      passed() * 1000 < outageLimitMs,
+      `${failed} writes failed, the last one ${last.toFixed(1)} s after the loss`,
+    );
     if ((await writes(context, `${name}-${round}`, 1, once)) === 1) row += 1;
     else [row, failed, last] = [0, failed + 1, passed()];
   }
@@ -35,10 +38,18 @@ const once: ConfigurationOptions = { httpApi: new IsomorphicFetchHttpLibrary() }
  * Writes objects one after the other through the load balancer and counts what succeeds.
  * @param how how each call is made. Default: repeated while there is no answer.
  */
-export async function writes({ api }: CheckContext, name: string, count: number, how?: ConfigurationOptions): Promise<number> {
+export async function writes(
+  { api }: CheckContext,
+  name: string,
+  count: number,
+  how?: ConfigurationOptions,
+): Promise<number> {
   let good = 0;
   for (let index = 0; index < count; index += 1) {
-    const body = { metadata: { name: `${name}-${index}`, labels: { rehearsal: "write" } }, data: { index: String(index) } };
+    const body = {
+      metadata: { name: `${name}-${index}`, labels: { rehearsal: "write" } },
+      data: { index: String(index) },
+    };
     good += await api.core.createNamespacedConfigMap({ namespace: "default", body }, how).then(
       () => 1,
       () => 0,
@@ -76,7 +87,8 @@ export function availabilityChecks(
   const count = 10;
   const before = gates.find((name) => name.endsWith("-control-plane-api"))?.replace(/-api$/, "-before-0") ?? "?";
   /** The gate before the first machine, as for a machine that is about to be replaced. */
-  const passBefore = ({ passGate }: CheckContext): Promise<void> => passGate(before, { fingerprint: "another", replicas: lab.size });
+  const passBefore = ({ passGate }: CheckContext): Promise<void> =>
+    passGate(before, { fingerprint: "another", replicas: lab.size });
   const lost = "one machine lost";
   const gateCheck: RehearsalCheck = {
     id: "one machine lost: gate",
@@ -136,7 +148,11 @@ export function availabilityChecks(
         await lab.untilHealthy();
         const after = (await lab.etcdctl(0, "member", "list")).trim();
         expect(before !== after, "the member kept its id although its data was lost");
-        expectEqual(await held(lab, 2, "lost"), await readBack(context, "lost"), "objects that the new machine's etcd holds");
+        expectEqual(
+          await held(lab, 2, "lost"),
+          await readBack(context, "lost"),
+          "objects that the new machine's etcd holds",
+        );
       },
     },
     {

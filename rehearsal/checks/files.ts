@@ -53,8 +53,10 @@ const isShell = ({ path }: DecodedFile): boolean => path.endsWith(".sh");
 const isPowershell = ({ path }: DecodedFile): boolean => path.endsWith(".ps1");
 const isUnit = ({ path }: DecodedFile): boolean => path.startsWith("/etc/systemd/system/");
 const isContainerd = ({ path }: DecodedFile): boolean => /[\\/]containerd[\\/]config\.toml$/.test(path);
-const isKubelet = ({ path, content }: DecodedFile): boolean => path.endsWith(".yaml") && /^kind: KubeletConfiguration$/m.test(content);
-const isKubeadm = ({ path, content }: DecodedFile): boolean => path.endsWith(".yaml") && /^kind: ClusterConfiguration$/m.test(content);
+const isKubelet = ({ path, content }: DecodedFile): boolean =>
+  path.endsWith(".yaml") && /^kind: KubeletConfiguration$/m.test(content);
+const isKubeadm = ({ path, content }: DecodedFile): boolean =>
+  path.endsWith(".yaml") && /^kind: ClusterConfiguration$/m.test(content);
 
 function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonly Check[] {
   const controlPlane = linux.filter(({ machine }) => machine.group === undefined);
@@ -62,11 +64,21 @@ function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonl
   const scripts = () => shared(linux, isShell);
   const configurations = () => onePer(controlPlane, "kubeadm configuration", isKubeadm);
   return [
-    check("cloud-init", "each Linux machine's user data is a cloud-config as cloud-init takes it", userData, each(cloudConfigProblems)),
-    check("cloud-init schema", "cloud-init itself finds nothing wrong with each Linux machine's user data", userData, async (files) => {
-      const program = await installed("cloud-init");
-      return await each((text) => cloudInitProblems(program, text))(files);
-    }),
+    check(
+      "cloud-init",
+      "each Linux machine's user data is a cloud-config as cloud-init takes it",
+      userData,
+      each(cloudConfigProblems),
+    ),
+    check(
+      "cloud-init schema",
+      "cloud-init itself finds nothing wrong with each Linux machine's user data",
+      userData,
+      async (files) => {
+        const program = await installed("cloud-init");
+        return await each((text) => cloudInitProblems(program, text))(files);
+      },
+    ),
     systemd(linux),
     check("bash", "each shell script is bash", scripts, each(bashProblems)),
     check("shellcheck", "shellcheck finds nothing in the shell scripts", scripts, async (files) => {
@@ -153,7 +165,9 @@ function upstreamCheck(
     const built = await checkers;
     if (typeof built === "string") throw new CheckSkipped(built);
     if (kind === "containerd" && built.containerd === undefined)
-      throw new CheckSkipped("check-containerd is not built yet, which takes a minute: --full builds it, and make test-slow");
+      throw new CheckSkipped(
+        "check-containerd is not built yet, which takes a minute: --full builds it, and make test-slow",
+      );
     const requests = list.map(({ os, content }, index) => ({ id: String(index), kind, os, minor, text: content }));
     const found = await checkConfigs(built, requests);
     return requests.map(({ id }) => found.get(id) ?? ["not read"]);
@@ -177,7 +191,11 @@ function shared(machines: readonly DecodedMachine[], wanted: (file: DecodedFile)
  * The one file of its kind that every machine must have.
  * @throws CheckFailure when a machine has none or more than one
  */
-function onePer(machines: readonly DecodedMachine[], kind: string, wanted: (file: DecodedFile) => boolean): readonly SharedFile[] {
+function onePer(
+  machines: readonly DecodedMachine[],
+  kind: string,
+  wanted: (file: DecodedFile) => boolean,
+): readonly SharedFile[] {
   for (const { machine, payload } of machines) {
     const paths = payload.files.filter(wanted).map(({ path }) => path);
     expect(paths.length === 1, `${machine.name}: found ${paths.join(", ") || "no"} ${kind}, wanted one`);
@@ -194,9 +212,17 @@ function sources(machines: readonly DecodedMachine[]): readonly SharedFile[] {
   });
 }
 
-function grouped(machines: readonly DecodedMachine[], filesOf: (machine: DecodedMachine) => readonly DecodedFile[]): readonly SharedFile[] {
+function grouped(
+  machines: readonly DecodedMachine[],
+  filesOf: (machine: DecodedMachine) => readonly DecodedFile[],
+): readonly SharedFile[] {
   const all = machines.flatMap((machine) =>
-    filesOf(machine).map(({ path, content }) => ({ name: machine.machine.name, os: machine.payload.system, path, content })),
+    filesOf(machine).map(({ path, content }) => ({
+      name: machine.machine.name,
+      os: machine.payload.system,
+      path,
+      content,
+    })),
   );
   const groups = Map.groupBy(all, ({ os, path, content }) => JSON.stringify([os, path, content]));
   return [...groups.values()].flatMap(([first, ...rest]) =>

@@ -70,7 +70,13 @@ function rows(classes: readonly string[], mutates: boolean): readonly Row[] {
     {
       about: "a pod that takes the kubelet's port of its node",
       spec: {
-        containers: [{ name: "app", image: "registry.example.test/app:1.0", ports: [{ containerPort: 80, hostPort: ports.kubelet }] }],
+        containers: [
+          {
+            name: "app",
+            image: "registry.example.test/app:1.0",
+            ports: [{ containerPort: 80, hostPort: ports.kubelet }],
+          },
+        ],
       },
       refused: /violates PodSecurity "baseline:.*hostPort/,
     },
@@ -91,12 +97,18 @@ const takesAddress = {
 };
 
 /** Sends a pod for a dry run and gives the answer of the API server. */
-async function dryRun({ kubectl }: CheckContext, row: Row): Promise<{ code: number; spec: V1PodSpec | undefined; said: string }> {
+async function dryRun(
+  { kubectl }: CheckContext,
+  row: Row,
+): Promise<{ code: number; spec: V1PodSpec | undefined; said: string }> {
   const pod = {
     apiVersion: "v1",
     kind: "Pod",
     metadata: { generateName: "guard-rail-" },
-    spec: { containers: [{ name: "app", image: row.image ?? "registry.example.test/app:1.0", ...limits }], ...row.spec },
+    spec: {
+      containers: [{ name: "app", image: row.image ?? "registry.example.test/app:1.0", ...limits }],
+      ...row.spec,
+    },
   };
   const { code, stdout, stderr } = await kubectl(
     ["create", "--dry-run=server", "--output=json", `--namespace=${row.namespace ?? "default"}`, "--filename=-"],
@@ -115,7 +127,10 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
   const skip = mutates ? {} : { skip: "this minor has no policies that change pods: a pod names its class itself" };
   return [
     // Policies are in force a moment after they are made.
-    ...classes.map((name) => ({ ...runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, limitsMs.answer), ...skip })),
+    ...classes.map((name) => ({
+      ...runtimeClassPolicyCheck({ name, imageTag: `ltsc${name.slice(-4)}` }, limitsMs.answer),
+      ...skip,
+    })),
     {
       id: "guard rails",
       title: "the API server's own policies place, warn of and refuse pods as they should",
@@ -132,7 +147,8 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
           );
           if (row.refused !== undefined) expect(row.refused.test(said), `${row.about} is refused with: ${said.trim()}`);
           if (row.warned !== undefined) expect(row.warned.test(said), `${row.about} is not warned of: ${said.trim()}`);
-          if (row.runtimeClass !== undefined) expectEqual(spec?.runtimeClassName ?? null, row.runtimeClass, `RuntimeClass of ${row.about}`);
+          if (row.runtimeClass !== undefined)
+            expectEqual(spec?.runtimeClassName ?? null, row.runtimeClass, `RuntimeClass of ${row.about}`);
           const tolerations = (spec?.tolerations ?? []).filter(({ key }) => key === "os");
           if (row.runtimeClass) expectEqual(tolerations.length, 1, `tolerations of the Windows taint of ${row.about}`);
         }
@@ -140,7 +156,10 @@ export function guardRailChecks(classes: readonly string[], mutates: boolean): r
           ["create", "--dry-run=server", "--namespace=default", "--filename=-"],
           JSON.stringify(takesAddress),
         );
-        expect(code !== 0 && /spec\.externalIPs: 192\.0\.2\.1/.test(stderr), `a Service takes an address: ${stderr.trim()}`);
+        expect(
+          code !== 0 && /spec\.externalIPs: 192\.0\.2\.1/.test(stderr),
+          `a Service takes an address: ${stderr.trim()}`,
+        );
         await context.api.core.deleteNamespace({ name: free });
         context.note(`a Service and ${table.length} pods, each with the expected answer`);
       },

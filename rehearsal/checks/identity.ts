@@ -11,7 +11,10 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
-const clouds = { aws: { read: publicObject, judge: rolesFor }, azure: { read: publicBlob, judge: identitiesFor } } as const;
+const clouds = {
+  aws: { read: publicObject, judge: rolesFor },
+  azure: { read: publicBlob, judge: identitiesFor },
+} as const;
 
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const volume = "fenestra-identity";
@@ -29,7 +32,8 @@ export function identityChecks(
       id: "issuer",
       title: "the API server serves the documents of the issuer that everybody reads in the cloud",
       run: async ({ kubectl, note }) => {
-        const served = async (path: string): Promise<unknown> => JSON.parse((await kubectl(["get", "--raw", `/${path}`])).stdout);
+        const served = async (path: string): Promise<unknown> =>
+          JSON.parse((await kubectl(["get", "--raw", `/${path}`])).stdout);
         const document = await served(issuerPaths.discovery);
         const { issuer, jwks_uri: keys } = discovery.parse(document);
         const published = (url: string): unknown => JSON.parse(read(program, url) ?? "null");
@@ -40,7 +44,8 @@ export function identityChecks(
     },
     {
       id: "tokens for the cloud",
-      title: "the token that the kubelet gives a pod is worth the identity of its service account, and another one's nothing",
+      title:
+        "the token that the kubelet gives a pod is worth the identity of its service account, and another one's nothing",
       run: async (context) => {
         const { kubectl, note } = context;
         const token = await tokenOfPod(context, cluster);
@@ -48,7 +53,14 @@ export function identityChecks(
         expect(others.length === 0, `the token is worth ${others.length + 1} identities`);
         expect(identity.endsWith(`${sampleAccount.namespace}_${sampleAccount.name}`), `identity ${identity}`);
         const audience = tokenAudiences[cloud];
-        const made = await kubectl(["create", "token", "default", "--namespace", sampleAccount.namespace, `--audience=${audience}`]);
+        const made = await kubectl([
+          "create",
+          "token",
+          "default",
+          "--namespace",
+          sampleAccount.namespace,
+          `--audience=${audience}`,
+        ]);
         expectEqual(await judge(program, made.stdout.trim()), [], "identities of another service account");
         note(`${identity}, for a token of the kubelet on a Linux worker`);
       },
@@ -60,7 +72,11 @@ export function identityChecks(
 async function tokenOfPod({ api, waitingImage, linuxWorkers }: CheckContext, cluster: Cluster): Promise<string> {
   const { namespace, name: serviceAccountName } = sampleAccount;
   const name = "identity-check";
-  const spec = { serviceAccountName, nodeSelector: { "kubernetes.io/os": "linux" }, containers: [waitingContainer(waitingImage)] };
+  const spec = {
+    serviceAccountName,
+    nodeSelector: { "kubernetes.io/os": "linux" },
+    containers: [waitingContainer(waitingImage)],
+  };
   try {
     const pod = await api.core.createNamespacedPod({ namespace, body: { metadata: { name }, spec } });
     expect(pod.spec?.volumes?.some((each) => each.name === volume) === true, "the pod got no volume with a token");

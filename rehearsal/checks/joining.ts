@@ -19,7 +19,8 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
     id: "late worker",
     slow: true,
     limitMs: limitsMs.steps,
-    title: "a worker that finds only an expired join secret waits, and joins with the next one that the timer's script publishes",
+    title:
+      "a worker that finds only an expired join secret waits, and joins with the next one that the timer's script publishes",
     run: async ({ api, note }) => {
       const publisher = lab.machine(0);
       const run = async (script: string): Promise<void> => {

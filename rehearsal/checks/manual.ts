@@ -36,7 +36,9 @@ export interface Step {
 export function manual(): readonly Step[] {
   return readdirSync(folder).flatMap((file) => {
     let section = "";
-    const parts = readFileSync(new URL(file, folder), "utf8").matchAll(/^#+ (.+)$|^( *)```sh ?(.*)\n((?:.*\n)*?)^\2```$/gm);
+    const parts = readFileSync(new URL(file, folder), "utf8").matchAll(
+      /^#+ (.+)$|^( *)```sh ?(.*)\n((?:.*\n)*?)^\2```$/gm,
+    );
     return [...parts].flatMap(([, heading, , mark = "", text]) => {
       section = heading ?? section;
       return text === undefined ? [] : [{ at: `${file}, ${section}`, section, mark, text }];
@@ -50,7 +52,11 @@ export function walk(section: (typeof walked)[number]): readonly Step[] {
 }
 
 /** Runs a step with these in place of the names that it has for what is the reader's; on each machine of the control plane. */
-export type Follow = (step: Step | undefined, context: CheckContext, names?: Readonly<Record<string, string>>) => Promise<string>;
+export type Follow = (
+  step: Step | undefined,
+  context: CheckContext,
+  names?: Readonly<Record<string, string>>,
+) => Promise<string>;
 
 /** @param kubectl path of the program */
 export function followWith(cluster: Cluster, lab: ControlPlaneLab, kubectl: string): Follow {
@@ -66,7 +72,8 @@ export function followWith(cluster: Cluster, lab: ControlPlaneLab, kubectl: stri
       KUBECONFIG: cluster.kubeconfigFile,
       ROOT: fileURLToPath(root),
     };
-    const machines = mark === "worker" ? [cluster.machines.get(worker)] : lab.indices.map((index) => lab.machine(index));
+    const machines =
+      mark === "worker" ? [cluster.machines.get(worker)] : lab.indices.map((index) => lab.machine(index));
     const runs =
       mark === ""
         ? [() => runCommand(["bash", "-e", "-c", `cd "$ROOT"\n${script}`], { env, timeoutMs })]
@@ -101,7 +108,9 @@ export function manualCheck(follow: Follow): RehearsalCheck {
         NAME: "encryption-check",
         REQUEST: request?.metadata?.name ?? "",
       };
-      const steps = manual().filter(({ section, mark }) => !(mark in elsewhere) && !walked.some((each) => each === section));
+      const steps = manual().filter(
+        ({ section, mark }) => !(mark in elsewhere) && !walked.some((each) => each === section),
+      );
       // What machines do first is looked at by the others.
       for (const place of [...places, ""])
         for (const step of steps.filter(({ mark }) => mark === place)) await follow(step, context, names);

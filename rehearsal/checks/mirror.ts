@@ -61,7 +61,9 @@ function filesCheck({ mirror, decoded, running }: MirrorSources): RehearsalCheck
         for (const url of urls) expect(fetched.has(url), `${name} has ${url}, which the mirror did not hand out`);
         installed += urls.length;
       }
-      note(`${mirror.list.files.length} files on the mirror, ${installed} installed from it on ${running().length} machines`);
+      note(
+        `${mirror.list.files.length} files on the mirror, ${installed} installed from it on ${running().length} machines`,
+      );
     },
   };
 }
@@ -74,7 +76,9 @@ function curlConfig(curl: readonly string[]): number {
 const windowsMachine = z.looseObject({
   curl: z.array(z.string()),
   cloud: z.looseObject({ joinVault: z.string().optional() }),
-  credentials: z.object({ secret: z.string(), files: z.array(z.object({ template: z.string(), path: z.string() })) }).optional(),
+  credentials: z
+    .object({ secret: z.string(), files: z.array(z.object({ template: z.string(), path: z.string() })) })
+    .optional(),
   artifacts: z.array(
     z.looseObject({
       name: z.string(),
@@ -102,10 +106,16 @@ function windowsCheck(of: MirrorSources): RehearsalCheck {
         const { credentials, cloud: access } = settings;
         if (credentials !== undefined) {
           const vault = access.joinVault === undefined ? "" : `${access.joinVault}/secrets/`;
-          const logins = Object.entries<unknown>(JSON.parse(await cloud.readSecret(machine, vault + credentials.secret)));
+          const logins = Object.entries<unknown>(
+            JSON.parse(await cloud.readSecret(machine, vault + credentials.secret)),
+          );
           // As stage-credentials.ps1 does.
-          const { template = "" } = credentials.files.find(({ path }) => path === settings.curl.at(curlConfig(curl))) ?? {};
-          config = logins.reduce((text, [name, login]) => text.replaceAll(`@${name}@`, String(login)), fileContent(payload, template));
+          const { template = "" } =
+            credentials.files.find(({ path }) => path === settings.curl.at(curlConfig(curl))) ?? {};
+          config = logins.reduce(
+            (text, [name, login]) => text.replaceAll(`@${name}@`, String(login)),
+            fileContent(payload, template),
+          );
         }
         for (const { name, urls, checksumUrls, algorithm, digest } of settings.artifacts) {
           const [first = ""] = urls;
@@ -149,7 +159,9 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
     id: "mirror: nothing else",
     title: "no machine looked for another host, and no publisher can be reached",
     run: async ({ note }) => {
-      const names = lookUps.filter(({ name }) => !issuers.includes(name)).map(({ caller, name }) => `${name} by ${caller}`);
+      const names = lookUps
+        .filter(({ name }) => !issuers.includes(name))
+        .map(({ caller, name }) => `${name} by ${caller}`);
       expectEqual([...new Set(names)], [], "names that machines looked up and that this network does not have");
       const refused = proxied.filter((request) => request.refused);
       expectEqual([...new Set(refused.map(({ target }) => target))], [], "hosts that the proxy refused");
@@ -184,7 +196,8 @@ function nothingElseCheck({ mirror, lookUps, running }: MirrorSources): Rehearsa
         const denied = proxied.slice(asked).some((request) => request.denied && request.caller === from.address);
         expect(denied, "the proxy did not ask for its login");
       }
-      const way = httpProxy === undefined ? "" : `; ${proxied.length - refused.length - publishers.size} requests by the proxy`;
+      const way =
+        httpProxy === undefined ? "" : `; ${proxied.length - refused.length - publishers.size} requests by the proxy`;
       note(`out of reach: ${[...publishers].sort().join(", ")}${way}`);
     },
   };
@@ -203,7 +216,10 @@ function loginsCheck({ mirror, registries, decoded, running }: MirrorSources): R
       });
       for (const { machine, payload } of decoded)
         for (const { path, content } of payload.files)
-          expect(!forms.some((form) => content.includes(form)), `${machine.name} has a login in its user data: ${path}`);
+          expect(
+            !forms.some((form) => content.includes(form)),
+            `${machine.name} has a login in its user data: ${path}`,
+          );
       const templates = "/etc/fenestra/templates";
       const made = new Set(
         decoded.flatMap(({ payload }) =>
@@ -231,7 +247,11 @@ function loginsCheck({ mirror, registries, decoded, running }: MirrorSources): R
             `set -a; . /etc/fenestra/proxy.env; ask() { curl -q --silent --output /dev/null --write-out '%{http_code} ' "$@" '${url}/'; }
              grep -rh -A9 -F '[host."${url}"' ${registryFolder} | sed -n 's/^Authorization = "/header = "Authorization: /p' | ask --config -; ask`,
           ]);
-          expectEqual(stdout.trim(), "200 401", `answers of ${url} to ${name}, with the login of hosts.toml and without`);
+          expectEqual(
+            stdout.trim(),
+            "200 401",
+            `answers of ${url} to ${name}, with the login of hosts.toml and without`,
+          );
         }
       }
       note(`${running().length} machines`);
@@ -244,6 +264,14 @@ const cannotResolve = 6;
 
 /** Exit code of a curl that asks a host. */
 async function head(from: LinuxMachine, host: string, options: readonly string[]): Promise<number> {
-  const { code } = await from.run(["curl", "--silent", "--head", "--connect-timeout", "5", ...options, `https://${host}/`]);
+  const { code } = await from.run([
+    "curl",
+    "--silent",
+    "--head",
+    "--connect-timeout",
+    "5",
+    ...options,
+    `https://${host}/`,
+  ]);
   return code;
 }

@@ -11,7 +11,8 @@ const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
 
 /** Whether a certificate request is one that a kubelet made for this node and the controller-manager signed. */
 function isSignedFor({ spec, status }: V1CertificateSigningRequest, node: string): boolean {
-  if (spec.signerName !== "kubernetes.io/kube-apiserver-client-kubelet" || status?.certificate === undefined) return false;
+  if (spec.signerName !== "kubernetes.io/kube-apiserver-client-kubelet" || status?.certificate === undefined)
+    return false;
   const subject = new X509Certificate(Buffer.from(status.certificate, "base64")).subject;
   return subject === `O=system:nodes\nCN=system:node:${node}` && (spec.username ?? "").startsWith("system:bootstrap:");
 }
@@ -47,7 +48,9 @@ export function poolChecks(pool: ExpectedPool): readonly RehearsalCheck[] {
           );
           const uninitialized = node.taints.filter(({ key }) => key === uninitializedTaintKey);
           expectEqual(uninitialized.length, 1, `taints ${uninitializedTaintKey} of ${node.name}`);
-          const os = node.taints.filter(({ key }) => key === "os").map(({ key, value, effect }) => ({ key, value, effect }));
+          const os = node.taints
+            .filter(({ key }) => key === "os")
+            .map(({ key, value, effect }) => ({ key, value, effect }));
           expectEqual(os, pool.os === "windows" ? [windowsTaint] : [], `taint os of ${node.name}`);
         }
       },
@@ -85,9 +88,11 @@ export function autoscalerCheck(templates: readonly NodeTemplate[]): RehearsalCh
         // A pool of none has no node to compare with.
         if (node === undefined) continue;
         seen.push(pool);
-        for (const [key, value] of Object.entries(labels)) expectEqual(node.labels[key], value, `label ${key} of a node of ${pool}`);
+        for (const [key, value] of Object.entries(labels))
+          expectEqual(node.labels[key], value, `label ${key} of a node of ${pool}`);
         const lasting = node.taints.filter(
-          ({ key }) => key !== "node.cloudprovider.kubernetes.io/uninitialized" && !key.startsWith("node.kubernetes.io/"),
+          ({ key }) =>
+            key !== "node.cloudprovider.kubernetes.io/uninitialized" && !key.startsWith("node.kubernetes.io/"),
         );
         expectEqual(
           Object.fromEntries(lasting.map(({ key, value, effect }) => [key, `${value ?? ""}:${effect}`])),

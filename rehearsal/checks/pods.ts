@@ -52,14 +52,19 @@ function nodesOf(place: Place, nodes: readonly V1Node[]): readonly string[] {
 }
 
 /** The DaemonSets that have other nodes than they are meant for, in words. Pure. */
-export function daemonSetProblems(daemonSets: readonly string[], pods: readonly V1Pod[], nodes: readonly V1Node[]): readonly string[] {
+export function daemonSetProblems(
+  daemonSets: readonly string[],
+  pods: readonly V1Pod[],
+  nodes: readonly V1Node[],
+): readonly string[] {
   return daemonSets.flatMap((daemonSet) => {
     const place = places[daemonSet];
     if (place === undefined) return [`DaemonSet ${daemonSet}: this check does not know its nodes`];
     const [namespace, name] = daemonSet.split("/");
     const own = pods.filter(
       ({ metadata }) =>
-        metadata?.namespace === namespace && metadata?.ownerReferences?.some((owner) => owner.kind === "DaemonSet" && owner.name === name),
+        metadata?.namespace === namespace &&
+        metadata?.ownerReferences?.some((owner) => owner.kind === "DaemonSet" && owner.name === name),
     );
     const found = own.map(({ spec }) => spec?.nodeName ?? "none").toSorted();
     const wanted = nodesOf(place, nodes);
@@ -87,7 +92,9 @@ export const daemonSetNodes: RehearsalCheck = {
       problems = daemonSetProblems(names, pods.items, nodes.items);
       return count > 0 && problems.length === 0;
     };
-    await waitFor("all DaemonSets", 60_000, look).catch(() => expect(false, problems.join("\n") || "there are no DaemonSets"));
+    await waitFor("all DaemonSets", 60_000, look).catch(() =>
+      expect(false, problems.join("\n") || "there are no DaemonSets"),
+    );
     note(`${count} DaemonSets`);
   },
 };
@@ -100,7 +107,10 @@ export const nameServers: RehearsalCheck = {
     const { items } = await api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "k8s-app=kube-dns" });
     const nodes = items.map(({ spec }) => spec?.nodeName ?? "none");
     const machines = nodesOf("control plane", (await api.core.listNode()).items).length;
-    expect(items.length >= 2 && new Set(nodes).size >= Math.min(items.length, machines), `CoreDNS is on ${nodes.join(", ")}`);
+    expect(
+      items.length >= 2 && new Set(nodes).size >= Math.min(items.length, machines),
+      `CoreDNS is on ${nodes.join(", ")}`,
+    );
     note(nodes.join(", "));
   },
 };
@@ -136,7 +146,9 @@ export function noPodPending(pools: readonly ExpectedPool[]): RehearsalCheck {
         trouble = items.filter((each) => !isExpected(each)).flatMap((each) => podTrouble(each) ?? []);
         return all > 0 && trouble.length === 0;
       };
-      await waitFor("all pods to run", 60_000, look).catch(() => expect(false, trouble.join("\n") || "there are no pods"));
+      await waitFor("all pods to run", 60_000, look).catch(() =>
+        expect(false, trouble.join("\n") || "there are no pods"),
+      );
       note(`${all} pods${waiting > 0 ? `, of which ${waiting} wait for a node of ${[...absent].join(", ")}` : ""}`);
     },
   };
@@ -152,7 +164,13 @@ export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
       const { items } = await api.core.listNode({ labelSelector: `fenestra.dev/pool=${pool}` });
       const { name = "", labels = {} } = items[0]?.metadata ?? {};
       const label = async (payload: string | undefined): Promise<void> => {
-        const { code, stderr } = await kubectl(["label", "--overwrite", "node", name, `fenestra.dev/payload=${payload}`]);
+        const { code, stderr } = await kubectl([
+          "label",
+          "--overwrite",
+          "node",
+          name,
+          `fenestra.dev/payload=${payload}`,
+        ]);
         expectEqual(code, 0, `exit code of kubectl label (${stderr.trim()})`);
       };
       await label("older");
@@ -213,7 +231,8 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
         await restore();
         await passing;
         note(`open ${((performance.now() - made) / 1000).toFixed(1)} s after the binding was made`);
-        for (let asked = 0; asked < 12; asked += 1) expectEqual(await given(), runtimeClass, "RuntimeClass right behind the gate");
+        for (let asked = 0; asked < 12; asked += 1)
+          expectEqual(await given(), runtimeClass, "RuntimeClass right behind the gate");
       } finally {
         await restore();
       }
@@ -234,20 +253,29 @@ export const objectsAccepted: RehearsalCheck = {
 };
 
 /** The samples of each build run on it. */
-export function sampleCheck(pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string }): RehearsalCheck {
+export function sampleCheck(
+  pool: ExpectedPool & { readonly runtimeClass: string; readonly build: string },
+): RehearsalCheck {
   return {
     id: `samples ${pool.runtimeClass}`,
     title: `the samples for ${pool.runtimeClass} run on Windows ${pool.build}`,
     run: async ({ api }) => {
-      const pods = (await api.core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/part-of=fenestra-samples" })).items.filter(
-        ({ spec }) => spec?.runtimeClassName === pool.runtimeClass,
-      );
+      const pods = (
+        await api.core.listPodForAllNamespaces({ labelSelector: "app.kubernetes.io/part-of=fenestra-samples" })
+      ).items.filter(({ spec }) => spec?.runtimeClassName === pool.runtimeClass);
       expect(pods.length >= 2, `there are ${pods.length} pods of samples`);
       for (const { metadata, spec, status } of pods) {
         const ends = metadata?.ownerReferences?.some(({ kind }) => kind === "Job") === true;
-        expect(status?.phase === "Running" || (ends && status?.phase === "Succeeded"), `phase of ${metadata?.name}: ${status?.phase}`);
+        expect(
+          status?.phase === "Running" || (ends && status?.phase === "Succeeded"),
+          `phase of ${metadata?.name}: ${status?.phase}`,
+        );
         const node = await api.core.readNode({ name: spec?.nodeName ?? "" });
-        expectEqual(node.metadata?.labels?.["node.kubernetes.io/windows-build"], pool.build, `build of the node of ${metadata?.name}`);
+        expectEqual(
+          node.metadata?.labels?.["node.kubernetes.io/windows-build"],
+          pool.build,
+          `build of the node of ${metadata?.name}`,
+        );
       }
     },
   };

@@ -73,7 +73,14 @@ interface Replacements {
 /**
  * What becomes of workers that end, never join, lose their Nodes, are rolled and maintained. Each check leaves as many workers as it found.
  */
-export function replacementChecks({ cluster, lab, updates, options, worker, follow }: Replacements): readonly RehearsalCheck[] {
+export function replacementChecks({
+  cluster,
+  lab,
+  updates,
+  options,
+  worker,
+  follow,
+}: Replacements): readonly RehearsalCheck[] {
   const workers = ({ machines }: CloudSimulation): readonly SimulatedMachine[] =>
     machines.filter(({ id, urn }) => urn === worker.machine.urn && cluster.machines.has(id));
   const current = (cloud: CloudSimulation): { readonly machine: SimulatedMachine; readonly group: SimulatedGroup } => {
@@ -81,7 +88,11 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
     if (machine?.group === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
     return { machine, group: machine.group };
   };
-  const successorOf = async ({ api, cloud }: CheckContext, machine: SimulatedMachine, sameName = false): Promise<string> => {
+  const successorOf = async (
+    { api, cloud }: CheckContext,
+    machine: SimulatedMachine,
+    sameName = false,
+  ): Promise<string> => {
     await cluster.powerOffMachine(machine);
     const old = (await nodesByName(api)).get(cloud.identity(machine).nodeName)?.metadata?.uid;
     const { machine: successor } = await cluster.replaceMachine({ machine, payload: worker.payload }, sameName);
@@ -95,7 +106,8 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
   const thiefOf = async (cloud: CloudSimulation, machine: SimulatedMachine) => {
     const { server, caCertificate: ca, token } = await joinSecretOf(cloud, machine);
     // What root on the machine may have kept.
-    const pem = (await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem")) ?? "";
+    const pem =
+      (await cluster.machines.get(machine.id)?.readFile("/var/lib/kubelet/pki/kubelet-client-current.pem")) ?? "";
     const as = (user: Parameters<typeof kubeconfig>[0]["user"]) => apiFor(kubeconfig({ server, ca, user }));
     return { thief: as({ certificate: pem, key: pem }), bootstrap: as({ token }) };
   };
@@ -119,16 +131,25 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
           if (typeof made === "string") hostile.push(made);
           return made === 401;
         });
-        cloud.faults.zone = cloud.machines.find(({ zone, group }) => group !== undefined && zone !== machine.zone)?.zone;
+        cloud.faults.zone = cloud.machines.find(
+          ({ zone, group }) => group !== undefined && zone !== machine.zone,
+        )?.zone;
         cloud.faults.throttled = 2;
         const successor = await successorOf(context, machine).finally(() => {
           cloud.faults.zone = undefined;
         });
         await waitFor("lists to be refused", limitsMs.machine, async () => cloud.faults.throttled === 0);
-        await waitFor(`node ${nodeName} to be gone`, limitsMs.machine, async () => !(await nodesByName(api)).has(nodeName));
+        await waitFor(
+          `node ${nodeName} to be gone`,
+          limitsMs.machine,
+          async () => !(await nodesByName(api)).has(nodeName),
+        );
         const approved = await expectRefused(api, [...hostile, await ask(thief, nodeName)]);
         const seen = await follow(traces, context, names);
-        expect(seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`), `traces of it: ${seen}`);
+        expect(
+          seen.includes(`"create","/apis/certificates.k8s.io/v1/certificatesigningrequests`),
+          `traces of it: ${seen}`,
+        );
         const own = approved.flatMap(({ metadata, status }) =>
           (status?.conditions ?? []).flatMap(({ message, lastUpdateTime }) =>
             message?.startsWith(`first certificate of ${successor},`)
@@ -136,7 +157,10 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
               : [],
           ),
         );
-        expect(own.length === 1 && (own[0] ?? 0) <= patience * 1000, `the first certificate of ${successor} took ${own.join(", ")} ms`);
+        expect(
+          own.length === 1 && (own[0] ?? 0) <= patience * 1000,
+          `the first certificate of ${successor} took ${own.join(", ")} ms`,
+        );
         note(`${successor} came after ${nodeName}, with a certificate after ${(own[0] ?? 0) / 1000} s`);
       },
     },
@@ -165,7 +189,8 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         if (machine?.group === undefined) throw new Error(`no machine of ${worker.machine.urn} runs`);
         const { group } = machine;
         const { nodeName } = cloud.identity(machine);
-        const uidOf = async () => (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
+        const uidOf = async () =>
+          (await nodesByName(api)).get(other === undefined ? "" : cloud.identity(other).nodeName)?.metadata?.uid;
         const [uid, { thief }] = [await uidOf(), await thiefOf(cloud, machine)];
         // One whose Node it has never seen is one that never joined, and of those it ends one an hour.
         await waitFor(
@@ -185,7 +210,11 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
         const others = cloud.machines.filter((each) => cloud.isToGo(each) && each !== machine);
         expectEqual(others.length, 0, "machines that were well and were given up");
         const successor = await successorOf(context, machine, true);
-        await waitFor("the group to have its size again", limitsMs.machine, async () => cloud.sizeOf(group) === group.desired);
+        await waitFor(
+          "the group to have its size again",
+          limitsMs.machine,
+          async () => cloud.sizeOf(group) === group.desired,
+        );
         await expectRefused(api, [await ask(thief, nodeName)]);
         const more = workers(cloud).filter((each) => cloud.isToGo(each));
         expectEqual(more.length, 0, "machines that the next leader gave up too");
@@ -194,7 +223,8 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
     },
     {
       id: "replaced: bad payload",
-      title: "a roll with a payload that does not join costs no machine that works, and one with a good payload goes on without help",
+      title:
+        "a roll with a payload that does not join costs no machine that works, and one with a good payload goes on without help",
       run: async (context) => {
         const { api, cloud, listens, note } = context;
         const { group } = current(cloud);
@@ -248,7 +278,9 @@ export function replacementChecks({ cluster, lab, updates, options, worker, foll
           const { ready, old: older } = (await poolOf()) ?? {};
           return ready === old.length && older === 0;
         });
-        const resumed = cloud.calls.slice(began).filter(({ action }) => action === "autoscaling:StartInstanceRefresh").length;
+        const resumed = cloud.calls
+          .slice(began)
+          .filter(({ action }) => action === "autoscaling:StartInstanceRefresh").length;
         note(`${workers(cloud).length} machines are new; the node controller began ${resumed} rolls`);
       },
     },
@@ -317,7 +349,8 @@ const maintenanceCheck = (machineOf: (cloud: CloudSimulation) => SimulatedMachin
       note(`${nodeName} took no pods and takes them again`);
     } finally {
       end();
-      for (const name of names) await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
+      for (const name of names)
+        await api.core.deleteNamespacedPod({ namespace, name, gracePeriodSeconds: 0 }).catch(() => undefined);
       await kubectl(["delete", ...budget]);
     }
   },

@@ -25,14 +25,18 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
         const began = Date.now();
         await lab.script(0, "etcd-snapshot.sh");
-        const noted = await context.api.core.readNamespacedConfigMap({ namespace: "kube-system", name: "fenestra-etcd-snapshots" });
+        const noted = await context.api.core.readNamespacedConfigMap({
+          namespace: "kube-system",
+          name: "fenestra-etcd-snapshots",
+        });
         const [time = "", name = ""] = (noted.data?.["cp-0"] ?? "").split(" ");
         // It is noted in whole seconds.
         expect(Date.parse(time) > began - 1_000, `the last snapshot noted in the cluster is of ${time}`);
         expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
         await lab.onAll("etcd-restore.sh", "--stop");
         // Nothing of the old data may be of use to anybody.
-        for (const index of lab.indices) await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
+        for (const index of lab.indices)
+          await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
         // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same commands.
         await lab.script(0, "etcd-restore.sh", name);
         await lab.onAll("etcd-restore.sh", "--stop");
@@ -58,16 +62,25 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
           (
             await lab
               .machine(0)
-              .run(["bash", "-c", `openssl s_client -connect 127.0.0.1:${port} </dev/null 2>/dev/null | openssl x509 -serial -noout`])
+              .run([
+                "bash",
+                "-c",
+                `openssl s_client -connect 127.0.0.1:${port} </dev/null 2>/dev/null | openssl x509 -serial -noout`,
+              ])
           ).stdout;
         const before = await Promise.all([ports.etcdClient, ports.api].map(served));
         // All are younger than this.
-        await lab.machine(0).run(["bash", "-c", "printf 'RENEW_DAYS=400\\nTURN_SECONDS=1\\n' >>/etc/fenestra/machine.env"]);
+        await lab
+          .machine(0)
+          .run(["bash", "-c", "printf 'RENEW_DAYS=400\\nTURN_SECONDS=1\\n' >>/etc/fenestra/machine.env"]);
         await lab.script(0, "renew-certificates.sh");
         await lab.untilHealthy();
         const after = await Promise.all([ports.etcdClient, ports.api].map(served));
         for (const [index, serial] of after.entries())
-          expect(/^serial=/.test(serial) && serial !== before[index], `served before and after: ${before[index]} ${serial}`);
+          expect(
+            /^serial=/.test(serial) && serial !== before[index],
+            `served before and after: ${before[index]} ${serial}`,
+          );
       },
     },
     {
@@ -121,5 +134,9 @@ async function controlPlaneNodes({ api }: CheckContext): Promise<readonly string
 }
 
 async function answersAgain({ kubectl }: CheckContext): Promise<void> {
-  await waitFor("the API to answer", limitsMs.answer, async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0);
+  await waitFor(
+    "the API to answer",
+    limitsMs.answer,
+    async () => (await kubectl(["get", "--raw", "/readyz"])).code === 0,
+  );
 }

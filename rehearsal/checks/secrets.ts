@@ -50,13 +50,16 @@ export const secretChecks: readonly RehearsalCheck[] = [
   },
   {
     id: "launch hooks",
-    title: "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
+    title:
+      "every Linux worker's group learns when it is in service: by its report once it was Ready, or by a health extension",
     run: async ({ cloud, linuxWorkers, listens }) => {
       for (const id of linuxWorkers) {
         const machine = cloud.machines.find((one) => one.id === id);
         expect(machine !== undefined, `${id} is no machine of the cloud`);
         // The port opens a moment after its node is Ready.
-        await waitFor(`the group to learn of ${id}`, limitsMs.answer, () => cloud.inService(machine, (port) => listens(id, port)));
+        await waitFor(`the group to learn of ${id}`, limitsMs.answer, () =>
+          cloud.inService(machine, (port) => listens(id, port)),
+        );
       }
     },
   },

@@ -66,7 +66,9 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
   const samples = hasSamples(stackConfig);
   const gates = program.resources.filter(isGate).map(({ name }) => name);
   const windows = pools.flatMap((pool) =>
-    pool.runtimeClass === undefined || pool.build === undefined ? [] : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
+    pool.runtimeClass === undefined || pool.build === undefined
+      ? []
+      : [{ ...pool, runtimeClass: pool.runtimeClass, build: pool.build }],
   );
   const builds = new Map(windows.filter(({ count }) => count > 0).map((pool) => [pool.runtimeClass, pool]));
   // MutatingAdmissionPolicy is v1 since 1.36 (KEP-3962); a check must not learn it from the program.
@@ -91,7 +93,9 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
       noPodPending(pools),
       podAddresses,
       plainPodsCheck({ count: 12, mustStart: true, system: ["coredns", "kube-proxy"] }),
-      ...[...builds.values()].map(({ runtimeClass, build }) => runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true })),
+      ...[...builds.values()].map(({ runtimeClass, build }) =>
+        runtimeClassCheck({ name: runtimeClass, build, count: 4, mustStart: true }),
+      ),
     ),
     refusedFieldsCheck,
     // A pod is judged before it is placed: pools that have no node yet count too.
@@ -186,7 +190,10 @@ export function checksOfCluster(parts: ListParts): ClusterChecks {
     disruptive: acceptance.slice(readOnly),
     concurrent: [
       hasWindows(parts)
-        ? [windowsKubeletCheck(options.wine), ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network))]
+        ? [
+            windowsKubeletCheck(options.wine),
+            ...windowsProgramChecks(options.wine, cluster, podAddressesOf(stackConfig.network)),
+          ]
         : [],
       linuxWorker(parts) === undefined ? [] : trustChecks(cluster, lab, followOf(parts)),
     ],

@@ -31,7 +31,9 @@ export function isAsked({ id }: { readonly id: string }, { only, skip }: Selecti
 export function selected<Context>(checks: readonly Check<Context>[], selection: Selection): readonly Check<Context>[] {
   return checks
     .filter((check) => isAsked(check, selection))
-    .map((check) => (check.slow === true && !selection.full ? { ...check, skip: "it is slow: --full runs it" } : check));
+    .map((check) =>
+      check.slow === true && !selection.full ? { ...check, skip: "it is slow: --full runs it" } : check,
+    );
 }
 
 /**
@@ -44,7 +46,9 @@ export function requireChosen(selection: Selection, checks: readonly Pick<Check,
   const chosen = checks.filter((check) => isAsked(check, selection));
   const ids = (all: typeof checks) => all.map(({ id }) => id).join(", ");
   if (chosen.length === 0)
-    throw new RehearsalError(`--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`);
+    throw new RehearsalError(
+      `--only ${only}: no check of this stack has an id that begins so; allowed: ${ids(checks)}`,
+    );
   if (!full && chosen.every(({ slow }) => slow === true))
     throw new RehearsalError(`--only ${only}: chooses slow checks alone (${ids(chosen)}); add --full`);
 }
@@ -84,7 +88,8 @@ export class CheckSession {
       earlier: this.#results,
       // Where everything can be installed, a check that was skipped would be missed.
       skipsFail: isStrict(),
-      onWaiting: (id, _, seconds) => this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
+      onWaiting: (id, _, seconds) =>
+        this.#progress.line(`...   ${positionText(this.#position)}  [${id}] for ${Math.round(seconds)} s`),
       onResult: (result) => {
         if (!isShown(result)) return;
         this.#progress.line(resultLines(result, this.#position, this.#paint));
@@ -105,7 +110,9 @@ export function summary(
   const passed = results.some(({ outcome }) => outcome === "passed");
   return {
     lines: [
-      ...(none ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`] : []),
+      ...(none
+        ? [`no check was run; --only ${only}: allowed is the beginning of a check's id, slow ones with --full`]
+        : []),
       ...(none || failed || passed ? [] : ["no check has passed: each one was skipped"]),
       ...recapLines(results, paint),
       summaryLine(results).replace(", 0 skipped", ""),

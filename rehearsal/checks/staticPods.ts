@@ -40,7 +40,9 @@ function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
   const name = pod.metadata?.name ?? "";
   const last = events
     // That the kubelet waits before it starts a program again says nothing of why.
-    .filter(({ involvedObject, type, reason }) => involvedObject.name === name && type === "Warning" && reason !== "BackOff")
+    .filter(
+      ({ involvedObject, type, reason }) => involvedObject.name === name && type === "Warning" && reason !== "BackOff",
+    )
     .sort((a, b) => Number(new Date(a.lastTimestamp ?? 0)) - Number(new Date(b.lastTimestamp ?? 0)))
     .at(-1);
   return `${name} is not ready: ${last?.message ?? "its kubelet says nothing"}`;
@@ -49,7 +51,8 @@ function staticPodProblem(pod: V1Pod, events: readonly CoreV1Event[]): string {
 /** The control plane's pods are ready by the probes of their manifests, asked by the kubelets. */
 export const staticPods: RehearsalCheck = {
   id: "static pods",
-  title: "etcd and the programs of the control plane are static pods of their kubelets, ready by the probes of their manifests",
+  title:
+    "etcd and the programs of the control plane are static pods of their kubelets, ready by the probes of their manifests",
   limitMs: limitsMs.steps,
   run: async ({ api, note }) => {
     const { items: nodes } = await api.core.listNode({ labelSelector: controlPlaneKey });

@@ -28,8 +28,14 @@ export async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMac
 /** Asks for a client certificate. @returns name of the request */
 export async function askFor({ certificates }: Api, commonName: string, organization: string): Promise<string> {
   const { request } = newCertificateRequest({ commonName, organization });
-  const spec = { request: Buffer.from(request).toString("base64"), signerName, usages: ["digital signature", "client auth"] };
-  const { metadata } = await certificates.createCertificateSigningRequest({ body: { metadata: { generateName: "csr-" }, spec } });
+  const spec = {
+    request: Buffer.from(request).toString("base64"),
+    signerName,
+    usages: ["digital signature", "client auth"],
+  };
+  const { metadata } = await certificates.createCertificateSigningRequest({
+    body: { metadata: { generateName: "csr-" }, spec },
+  });
   return metadata?.name ?? "";
 }
 
@@ -37,13 +43,20 @@ const pageSchema = z.object({
   cloud: z.object({ problems: z.array(z.string()) }).optional(),
   pools: z.record(
     z.string(),
-    z.object({ ready: z.number(), old: z.number(), roll: z.object({ state: z.string(), why: z.string() }).partial().optional() }),
+    z.object({
+      ready: z.number(),
+      old: z.number(),
+      roll: z.object({ state: z.string(), why: z.string() }).partial().optional(),
+    }),
   ),
 });
 
 /** What the node controller shows (components/nodeController/program/status.py); nothing before its first round. */
 export async function machinesPage(api: Api): Promise<z.output<typeof pageSchema>> {
-  const { items } = await api.core.listNamespacedConfigMap({ namespace: "kube-system", fieldSelector: "metadata.name=fenestra-machines" });
+  const { items } = await api.core.listNamespacedConfigMap({
+    namespace: "kube-system",
+    fieldSelector: "metadata.name=fenestra-machines",
+  });
   return pageSchema.parse(JSON.parse(items[0]?.data?.status ?? '{"pools":{}}'));
 }
 
@@ -97,14 +110,24 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
       title: "who has no credentials learns from the API that it is well, and nothing else",
       run: async (context) => {
         const url = `https://${lab.machine(0).address}:${ports.api}`;
-        const paths = ["/readyz", "/livez", "/version", "/api", "/api/v1/namespaces/kube-public/configmaps/cluster-info"];
+        const paths = [
+          "/readyz",
+          "/livez",
+          "/version",
+          "/api",
+          "/api/v1/namespaces/kube-public/configmaps/cluster-info",
+        ];
         const asked = ["curl", "--silent", "--insecure", "--write-out", "%{http_code},", "--output", "/dev/null"];
         const { stdout } = await workerOf(context).run([
           "bash",
           "-c",
           paths.map((path) => [...asked, `${url}${path}`].join(" ")).join("; "),
         ]);
-        expectEqual(stdout.split(",").slice(0, -1), ["200", "200", "401", "401", "401"], `answers to ${paths.join(" ")}`);
+        expectEqual(
+          stdout.split(",").slice(0, -1),
+          ["200", "200", "401", "401", "401"],
+          `answers to ${paths.join(" ")}`,
+        );
       },
     },
     {
@@ -126,16 +149,21 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
     },
     {
       id: "leaked kubeconfig",
-      title: "the exported kubeconfig loses its rights when its binding does, the machines' jobs keep theirs and have no file above it",
+      title:
+        "the exported kubeconfig loses its rights when its binding does, the machines' jobs keep theirs and have no file above it",
       run: async (context) => {
         const { kubectl, peoplesApi, note } = context;
         const [revoke, look] = walk("A kubeconfig leaked");
         const binding = ["clusterrolebinding", "fenestra:administrators"];
         const { stdout: kept } = await kubectl(["get", ...binding, "--output=jsonpath={.subjects}"]);
-        const status = async (): Promise<number | undefined> => await peoplesApi.core.listNode().then(() => 200, statusOf);
+        const status = async (): Promise<number | undefined> =>
+          await peoplesApi.core.listNode().then(() => 200, statusOf);
         const until = (wanted: number) =>
           waitFor(`${wanted} to the exported kubeconfig`, limitsMs.answer, async () => (await status()) === wanted);
-        await peoplesApi.core.createNamespacedConfigMap({ namespace: "default", body: { metadata: { name: "leaked" } } });
+        await peoplesApi.core.createNamespacedConfigMap({
+          namespace: "default",
+          body: { metadata: { name: "leaked" } },
+        });
         await peoplesApi.core.deleteNamespacedConfigMap({ namespace: "default", name: "leaked" });
         await follow(revoke, context);
         await until(403);
@@ -144,7 +172,10 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           expect(seen.includes(`"${verb}","configmaps","default","leaked"]`), `what was done with it: ${seen}`);
         await lab.script(0, "publish-join-secret.sh");
         const left = await inMachines(cluster, "ls /etc/kubernetes/*.conf");
-        expect(left.length > 0 && !left.some((file) => file.includes("super-admin")), `kubeconfigs of machines: ${left.join(" ")}`);
+        expect(
+          left.length > 0 && !left.some((file) => file.includes("super-admin")),
+          `kubeconfigs of machines: ${left.join(" ")}`,
+        );
         const put = [{ op: "add", path: "/subjects", value: JSON.parse(kept) }];
         await kubectl(["patch", ...binding, "--type=json", `--patch=${JSON.stringify(put)}`]);
         await until(200);
@@ -153,7 +184,8 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
     },
     {
       id: "hostile worker",
-      title: "no identity that lies on a worker writes another node or roles of its own, reads Secrets, makes tokens or approves requests",
+      title:
+        "no identity that lies on a worker writes another node or roles of its own, reads Secrets, makes tokens or approves requests",
       run: async (context) => {
         const worker = workerOf(context);
         const { items } = await context.api.core.listNode({ labelSelector: controlPlaneKey });
@@ -184,7 +216,12 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const who = await ask(identity, "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", review);
           if (who !== known) return `who ${identity} is: ${who}, not ${known}`;
           for (const [method, path, body] of hostile) {
-            const answer = await ask(identity, method, path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""), body);
+            const answer = await ask(
+              identity,
+              method,
+              path.replace("NODE", node).replace("OWN", context.linuxWorkers[0] ?? ""),
+              body,
+            );
             if (!(known === "401" ? ["401"] : ["403", "422"]).includes(answer))
               return `${identity}: ${method} ${path} ${JSON.stringify(body)}: ${answer}`;
           }
@@ -196,12 +233,15 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         }
         const taken = identities.filter(({ known }) => known === "201").length;
         expect(taken > 1, "no pod of the worker has a token");
-        context.note(`${taken} identities of the API's and ${identities.length - taken} of others', ${hostile.length} requests each`);
+        context.note(
+          `${taken} identities of the API's and ${identities.length - taken} of others', ${hostile.length} requests each`,
+        );
       },
     },
     {
       id: "names of nodes",
-      title: "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
+      title:
+        "the join secret is worth one's own name: no other node's, no control-plane node's, no invented one, no other group",
       run: async (context) => {
         const { api, cloud, note, linuxWorkers, registered } = context;
         const worker = cloud.machines.find(({ id }) => id === linuxWorkers[0]);
@@ -226,7 +266,9 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const made: string[] = [];
         for (const [commonName, organization] of wanted) made.push(await askFor(bootstrap, commonName, organization));
         const conditionsOf = async (name: string): Promise<readonly string[]> =>
-          (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(({ type }) => type) ?? [];
+          (await api.certificates.readCertificateSigningRequest({ name })).status?.conditions?.map(
+            ({ type }) => type,
+          ) ?? [];
         await waitFor("the control plane to look at the requests", limitsMs.answer, async () =>
           (await conditionsOf(made.at(-1) ?? "")).includes("Denied"),
         );
@@ -235,9 +277,14 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
         const requests = (await api.certificates.listCertificateSigningRequest()).items;
         const reasons = requests
           .filter(({ spec }) => spec.signerName === signerName && spec.username?.startsWith("system:bootstrap:"))
-          .flatMap(({ status }) => status?.conditions?.filter(({ type }) => type === "Approved").map(({ reason }) => reason) ?? []);
+          .flatMap(
+            ({ status }) =>
+              status?.conditions?.filter(({ type }) => type === "Approved").map(({ reason }) => reason) ?? [],
+          );
         expectEqual([...new Set(reasons)], ["FenestraApproved"], "who approved first certificates");
-        note(`${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`);
+        note(
+          `${reasons.length} first certificates were approved by the control plane's own job, ${made.length} hostile requests were not`,
+        );
         await Promise.all(made.map((name) => api.certificates.deleteCertificateSigningRequest({ name })));
       },
     },
@@ -251,7 +298,8 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const { code, stderr } = await worker.run(["bash", "-ec", script]);
           expectEqual(code, 0, `exit code of ${script} (${stderr.trim()})`);
         };
-        const open = (port: number) => waitFor(`port ${port} to be open`, limitsMs.steps, () => context.listens(id, port));
+        const open = (port: number) =>
+          waitFor(`port ${port} to be open`, limitsMs.steps, () => context.listens(id, port));
         // In place of its certificate one of an authority that the API does not know.
         const own = "/var/lib/kubelet/pki/kubelet-client-current.pem";
         const make = `openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -keyout - -out - -subj`;

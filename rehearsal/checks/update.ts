@@ -145,10 +145,14 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
     },
     {
       id: "update: seen from outside",
-      title: "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
+      title:
+        "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
       run: async ({ cloud, note }) => {
         const { longestMs, failed, looks, fewest, tooNew } = watch.seen;
-        expect(sameRelease || looks >= cloud.machines.length, `${looks} looks while ${cloud.machines.length} machines were replaced`);
+        expect(
+          sameRelease || looks >= cloud.machines.length,
+          `${looks} looks while ${cloud.machines.length} machines were replaced`,
+        );
         expect(longestMs < outageLimitMs, `no write succeeded for ${(longestMs / 1000).toFixed(1)} s`);
         expect(fewest >= 1, `${fewest} copies of the workload were ready`);
         expectEqual(tooNew, [], "workers with a kubelet newer than a control-plane machine");
@@ -162,7 +166,11 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
 }
 
 /** What each control-plane machine runs: the kubelet as its Node tells it, the API server and etcd as they answer themselves. */
-async function expectReleases({ api, cloud }: RehearsalTools, lab: ControlPlaneLab, wanted: readonly Release[]): Promise<void> {
+async function expectReleases(
+  { api, cloud }: RehearsalTools,
+  lab: ControlPlaneLab,
+  wanted: readonly Release[],
+): Promise<void> {
   const look = async (): Promise<boolean> => {
     for (const [index, { programs }] of wanted.entries()) {
       const { nodeName } = cloud.identity(lab.member(index).machine);
@@ -245,7 +253,9 @@ class UpdateWatch {
   /** Ids of the workload's pods with their restarts. */
   async pods(): Promise<readonly string[]> {
     const { items } = await this.#api.core.listNamespacedPod({ namespace, labelSelector: selector });
-    return items.map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`).sort();
+    return items
+      .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
+      .sort();
   }
 
   /** What was seen so far. */
@@ -273,7 +283,9 @@ class UpdateWatch {
 
   async #write(): Promise<void> {
     const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${name}-` } };
-    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({ status: 0 }));
+    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({
+      status: 0,
+    }));
     if (status !== 201) {
       this.#failed += 1;
       return;

@@ -18,7 +18,9 @@ async function verify({ kubectl }: CheckContext, args: readonly string[]): Promi
   const file = path.join(insideNamespaces()?.workFolder ?? tmpdir(), `verify-${process.pid}.kubeconfig`);
   try {
     await writeFile(file, kubeconfig, { mode: 0o600 });
-    return await runCommand([process.execPath, program, "verify", "--kubeconfig", file, ...args], { timeoutMs: limitsMs.program });
+    return await runCommand([process.execPath, program, "verify", "--kubeconfig", file, ...args], {
+      timeoutMs: limitsMs.program,
+    });
   } finally {
     await rm(file, { force: true });
   }
@@ -110,14 +112,23 @@ const nowhere = "fenestra.dev/nowhere";
 /** Negative control: a sample that cannot be placed makes `fenestra verify` fail, with the scheduler's reason. */
 function verifyFails(sample: string): RehearsalCheck {
   const namespace = "fenestra-samples";
-  const select = (value: string | null): string => JSON.stringify({ spec: { template: { spec: { nodeSelector: { [nowhere]: value } } } } });
+  const select = (value: string | null): string =>
+    JSON.stringify({ spec: { template: { spec: { nodeSelector: { [nowhere]: value } } } } });
   return {
     id: "verify, broken sample",
     slow: true,
     title: `fenestra verify fails with the scheduler's reason when sample ${sample} asks for a node that is not there`,
     run: async (context) => {
       const patch = async (value: string | null): Promise<void> => {
-        const { code, stderr } = await context.kubectl(["-n", namespace, "patch", "deployment", sample, "-p", select(value)]);
+        const { code, stderr } = await context.kubectl([
+          "-n",
+          namespace,
+          "patch",
+          "deployment",
+          sample,
+          "-p",
+          select(value),
+        ]);
         expectEqual(code, 0, `exit code of the patch (${stderr})`);
       };
       try {
@@ -125,7 +136,11 @@ function verifyFails(sample: string): RehearsalCheck {
         const { code, stdout } = await verify(context, ["--only", "workloads", "--timeout", "10"]);
         const result = resultsOf(stdout).get("workloads");
         expectEqual([result?.outcome, code], ["FAIL", 1], "outcome and exit code");
-        for (const part of [`Deployment ${namespace}/${sample}`, "Unschedulable", "didn't match Pod's node affinity/selector"])
+        for (const part of [
+          `Deployment ${namespace}/${sample}`,
+          "Unschedulable",
+          "didn't match Pod's node affinity/selector",
+        ])
           expect(result?.text.includes(part) === true, `the reason does not speak of "${part}": ${result?.text}`);
         context.note(/\(pod .*\)/.exec(result?.text ?? "")?.[0] ?? "");
       } finally {
@@ -164,7 +179,11 @@ const verifyMisses: RehearsalCheck = {
 };
 
 /** `fenestra verify` as a program against the rehearsal's cluster. One of its negative controls needs a sample. */
-export function verifyChecks(pools: readonly ExpectedPool[], samples: boolean, mutates: boolean): readonly RehearsalCheck[] {
+export function verifyChecks(
+  pools: readonly ExpectedPool[],
+  samples: boolean,
+  mutates: boolean,
+): readonly RehearsalCheck[] {
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
   return within(limitsMs.steps, [

@@ -17,7 +17,8 @@ import { driveFile, onDrive, oneLine, onMachine, type Subject, writeDrive } from
 export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalCheck {
   return {
     id: "kubelet.exe",
-    title: "kubelet.exe has registered each Windows node, with the system that it found, and asked for its serving certificate",
+    title:
+      "kubelet.exe has registered each Windows node, with the system that it found, and asked for its serving certificate",
     run: async ({ api, pools, note }) => {
       const wine = await later;
       if (typeof wine === "string") throw new CheckSkipped(wine);
@@ -33,7 +34,8 @@ export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalChe
           expectEqual(info?.osImage, `Windows Server ${year} Datacenter`, `image of ${name}`);
           expectEqual(info?.kernelVersion.split(".").slice(0, 3).join("."), pool.build, `kernel of ${name}`);
           const asked = requests.filter(
-            ({ spec }) => spec.signerName === "kubernetes.io/kubelet-serving" && spec.username === `system:node:${name}`,
+            ({ spec }) =>
+              spec.signerName === "kubernetes.io/kubelet-serving" && spec.username === `system:node:${name}`,
           );
           expect(asked.length > 0, `${name} has not asked for a serving certificate`);
           seen += 1;
@@ -79,7 +81,9 @@ export function windowsProgramChecks(
   podAddresses: "range" | "interface",
 ): readonly RehearsalCheck[] {
   const ofOverlay = (checked: RehearsalCheck): RehearsalCheck =>
-    podAddresses === "range" ? checked : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
+    podAddresses === "range"
+      ? checked
+      : { ...checked, skip: "the plug-in of this pod network has no module that every proxy serves" };
   return [
     ofOverlay(
       onMachine(wine, cluster, {
@@ -124,9 +128,19 @@ async function hostLocal(subject: Subject, context: CheckContext): Promise<void>
   }
 }
 
-function cniEnvironment(command: string, { paths }: Subject["settings"], { sourceVip }: Overlay): Readonly<Record<string, string>> {
+function cniEnvironment(
+  command: string,
+  { paths }: Subject["settings"],
+  { sourceVip }: Overlay,
+): Readonly<Record<string, string>> {
   const { container, interface: name } = sourceVip;
-  return { CNI_COMMAND: command, CNI_CONTAINERID: container, CNI_NETNS: container, CNI_IFNAME: name, CNI_PATH: paths.cniBin };
+  return {
+    CNI_COMMAND: command,
+    CNI_CONTAINERID: container,
+    CNI_NETNS: container,
+    CNI_IFNAME: name,
+    CNI_PATH: paths.cniBin,
+  };
 }
 
 const conflistSchema = z.looseObject({
@@ -165,7 +179,9 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
   const { program, kubeconfig, arguments: flags } = settings.kubeProxy;
   const { fill } = machine.joined;
   const pods = (await api.core.listPodForAllNamespaces({ fieldSelector: `spec.nodeName=${machine.name}` })).items;
-  const pod = pods.find(({ spec }) => spec?.containers[0]?.command?.some((word) => word.endsWith("start-kube-proxy.ps1")));
+  const pod = pods.find(({ spec }) =>
+    spec?.containers[0]?.command?.some((word) => word.endsWith("start-kube-proxy.ps1")),
+  );
   expect(pod?.spec?.serviceAccountName !== undefined, `no pod on ${machine.name} starts kube-proxy`);
   const { status } = await api.core.createNamespacedServiceAccountToken({
     name: pod.spec.serviceAccountName,
@@ -180,7 +196,12 @@ async function kubeProxy({ machine, settings, programs }: Subject, { api, note }
       apiVersion: "v1",
       kind: "Config",
       "current-context": "node",
-      clusters: [{ name: "cluster", cluster: { server: fill("@API_SERVER@"), "certificate-authority": settings.paths.clusterCa } }],
+      clusters: [
+        {
+          name: "cluster",
+          cluster: { server: fill("@API_SERVER@"), "certificate-authority": settings.paths.clusterCa },
+        },
+      ],
       users: [{ name: "pod", user: { tokenFile: settings.paths.serviceAccountToken } }],
       contexts: [{ name: "node", context: { cluster: "cluster", user: "pod" } }],
     }),
@@ -210,7 +231,14 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
   const { name: node } = machine;
   await machine.install(settings.programs.kubectl, programs.kubectl);
   const run = async (...args: readonly string[]): Promise<string> => {
-    const argv = [settings.programs.kubectl, "--kubeconfig", settings.paths.kubeconfig, "--request-timeout", "10s", ...args];
+    const argv = [
+      settings.programs.kubectl,
+      "--kubeconfig",
+      settings.paths.kubeconfig,
+      "--request-timeout",
+      "10s",
+      ...args,
+    ];
     const { code, stdout, stderr } = await retryWhileUnavailable(() => machine.run(argv), hasAnswer);
     expect(code === 0, `kubectl.exe ${args.slice(0, 2).join(" ")} ended with exit code ${code}: ${oneLine(stderr)}`);
     return stdout.replaceAll("\r", "");
@@ -256,7 +284,9 @@ async function kubectl(subject: Subject, context: CheckContext): Promise<void> {
     await run("create", "--raw", `/api/v1/namespaces/${namespace}/pods/${evicted}/eviction`, "-f", file);
     await run("delete", "pod", deleted, "--namespace", namespace, "--wait=false");
     const left = async (): Promise<void> => {
-      const present = (await api.core.listNamespacedPod({ namespace })).items.map(({ metadata }) => metadata?.name ?? "");
+      const present = (await api.core.listNamespacedPod({ namespace })).items.map(
+        ({ metadata }) => metadata?.name ?? "",
+      );
       if (names.some((name) => present.includes(name))) throw new NotYet(`${present.join(", ")} are there`);
     };
     await until("both pods to be gone", { signal, limitMs: limitsMs.answer, intervalMs: 200 }, left);

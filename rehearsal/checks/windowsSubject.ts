@@ -41,7 +41,11 @@ interface ProgramCheck {
 }
 
 /** A check that runs a program on a Windows machine under Wine; skipped where the host has none. */
-export function onMachine(later: Promise<Wine | string>, cluster: Cluster, { name, title, run }: ProgramCheck): RehearsalCheck {
+export function onMachine(
+  later: Promise<Wine | string>,
+  cluster: Cluster,
+  { name, title, run }: ProgramCheck,
+): RehearsalCheck {
   return {
     id: `windows: ${name}`,
     title,
@@ -60,7 +64,12 @@ async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: Chec
   const { files, fill } = machine.joined;
   const text = files.find(({ path }) => path === machineFile)?.content ?? "";
   const { spec } = await api.core.readNode({ name: machine.name });
-  return { machine, settings: settingsSchema.parse(JSON.parse(fill(text))), programs: wine.programs, subnet: spec?.podCIDR ?? "" };
+  return {
+    machine,
+    settings: settingsSchema.parse(JSON.parse(fill(text))),
+    programs: wine.programs,
+    subnet: spec?.podCIDR ?? "",
+  };
 }
 
 /** Path of a file of `C:\` from the drive's root on. */

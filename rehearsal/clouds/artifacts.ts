@@ -45,11 +45,18 @@ const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, 
 
 /** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes. */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
-  containerd: () => ({ "bin/containerd": "containerd", "bin/ctr": "ctr", "bin/containerd-shim-runc-v2": "containerd-shim-runc-v2" }),
+  containerd: () => ({
+    "bin/containerd": "containerd",
+    "bin/ctr": "ctr",
+    "bin/containerd-shim-runc-v2": "containerd-shim-runc-v2",
+  }),
   crictl: () => ({ crictl: "crictl" }),
   "cni-plugins": () =>
     Object.fromEntries(
-      ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [plugin, plugin]),
+      ["bridge", "host-local", "loopback", "portmap", "bandwidth", "firewall", "tuning"].map((plugin) => [
+        plugin,
+        plugin,
+      ]),
     ),
   etcd: (version) => ({
     [`etcd-v${version}-linux-amd64/etcd`]: "etcd",
@@ -71,7 +78,10 @@ export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: 
     // The last one: a mirror's address and path come first.
     const version = url.match(/\d+\.\d+\.\d+/g)?.at(-1) ?? "0.0.0";
     const contents = archives[name]?.(version);
-    files.set(name, contents === undefined ? Buffer.from(programFile(name)) : await archive(name, contents, workFolder));
+    files.set(
+      name,
+      contents === undefined ? Buffer.from(programFile(name)) : await archive(name, contents, workFolder),
+    );
   }
   return files;
 }

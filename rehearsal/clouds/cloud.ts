@@ -56,11 +56,16 @@ export interface NodeTemplate {
  * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a group without any.
  * @param enabled tag of a group that is autoscaled
  */
-export function nodeTemplate(tags: readonly (readonly [key: string, value: string])[], enabled: string): readonly NodeTemplate[] {
+export function nodeTemplate(
+  tags: readonly (readonly [key: string, value: string])[],
+  enabled: string,
+): readonly NodeTemplate[] {
   if (!tags.some(([key]) => key === enabled)) return [];
   const part = (kind: "label" | "taint"): Readonly<Record<string, string>> => {
     const prefix = `k8s.io/cluster-autoscaler/node-template/${kind}/`;
-    return Object.fromEntries(tags.flatMap(([key, value]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [])));
+    return Object.fromEntries(
+      tags.flatMap(([key, value]) => (key.startsWith(prefix) ? [[key.slice(prefix.length), value]] : [])),
+    );
   };
   const labels = part("label");
   return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];

@@ -11,7 +11,9 @@ import { answerForWebhook } from "./gmsaWebhook.ts";
  * type, and removes the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
  */
 export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
-  const nodes = (await core.listNode()).items.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
+  const nodes = (await core.listNode()).items.filter(({ spec }) =>
+    spec?.taints?.some(({ key }) => key === uninitializedTaintKey),
+  );
   await Promise.all(nodes.map((node) => ignoringConflict(initialise(node))));
 
   /** Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`). */
@@ -80,7 +82,8 @@ export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "a
   if (cloud === "azure") return undefined;
   if (/^(nlb-ip|external)$/.test(metadata?.annotations?.["service.beta.kubernetes.io/aws-load-balancer-type"] ?? ""))
     return "a load balancer of this type is for another controller";
-  if ((spec?.sessionAffinity ?? "None") !== "None") return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
+  if ((spec?.sessionAffinity ?? "None") !== "None")
+    return `unsupported load balancer affinity: ${spec?.sessionAffinity}`;
   return (spec?.loadBalancerIP ?? "") === "" ? undefined : "LoadBalancerIP cannot be specified for AWS ELB";
 }
 
@@ -99,7 +102,10 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
       core.replaceNamespacedServiceStatus({
         name,
         namespace,
-        body: { ...service, status: { ...service.status, loadBalancer: { ingress: [{ ip: `203.0.113.${firstBalancer + index}` }] } } },
+        body: {
+          ...service,
+          status: { ...service.status, loadBalancer: { ingress: [{ ip: `203.0.113.${firstBalancer + index}` }] } },
+        },
       }),
     );
   }
@@ -110,7 +116,9 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
  * that node's zone.
  */
 async function provideVolumes({ core }: Api): Promise<void> {
-  const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(({ status }) => status?.phase === "Pending");
+  const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
+    ({ status }) => status?.phase === "Pending",
+  );
   for (const claim of claims) {
     const node = claim.metadata?.annotations?.["volume.kubernetes.io/selected-node"];
     const driver = claim.metadata?.annotations?.["volume.kubernetes.io/storage-provisioner"];
@@ -131,7 +139,11 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string)
       claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid },
       csi: { driver, volumeHandle: `simulated-${uid}` },
       nodeAffinity: {
-        required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] }] },
+        required: {
+          nodeSelectorTerms: [
+            { matchExpressions: [{ key: "topology.kubernetes.io/zone", operator: "In", values: [zone] }] },
+          ],
+        },
       },
     },
   };

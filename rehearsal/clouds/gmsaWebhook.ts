@@ -24,7 +24,9 @@ export const podReview = z.looseObject({
     uid: z.string(),
     operation: z.enum(["CREATE", "UPDATE"]),
     namespace: z.string(),
-    object: z.looseObject({ spec: secured.extend({ serviceAccountName: z.string().default(""), containers: z.array(secured) }) }),
+    object: z.looseObject({
+      spec: secured.extend({ serviceAccountName: z.string().default(""), containers: z.array(secured) }),
+    }),
   }),
 });
 
@@ -50,7 +52,10 @@ export async function answerReview(path: string, { request }: z.output<typeof po
     for (const { name } of asking) {
       const problem = await ask.mayUse(account, namespace, name).then((yes) => (yes ? undefined : ""), messageOf);
       if (problem !== undefined)
-        return refused(403, `service account "${account}" is not authorized to \`use\` GMSA cred spec "${name}" ${problem}`.trim());
+        return refused(
+          403,
+          `service account "${account}" is not authorized to \`use\` GMSA cred spec "${name}" ${problem}`.trim(),
+        );
     }
     return allowed;
   }
@@ -60,7 +65,11 @@ export async function answerReview(path: string, { request }: z.output<typeof po
       path: `${at}/securityContext/windowsOptions/gmsaCredentialSpec`,
       value: JSON.stringify(await ask.contents(name)),
     }));
-    return { ...allowed, patchType: "JSONPatch", patch: Buffer.from(JSON.stringify(await Promise.all(patch))).toString("base64") };
+    return {
+      ...allowed,
+      patchType: "JSONPatch",
+      patch: Buffer.from(JSON.stringify(await Promise.all(patch))).toString("base64"),
+    };
   } catch (error) {
     return refused(500, `unable to retrieve the contents of a cred spec: ${messageOf(error)}`);
   }

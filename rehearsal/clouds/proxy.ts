@@ -42,7 +42,14 @@ export interface ProxyOptions {
  *
  * @returns a live list
  */
-export async function startProxy({ address, port, tls, routes, login, onDenied }: ProxyOptions): Promise<readonly ProxiedRequest[]> {
+export async function startProxy({
+  address,
+  port,
+  tls,
+  routes,
+  login,
+  onDenied,
+}: ProxyOptions): Promise<readonly ProxiedRequest[]> {
   const requests: ProxiedRequest[] = [];
   /** Where a request goes, or the status of its refusal. */
   const route = ({ socket, headers }: IncomingMessage, target: string): Upstream | 403 | 407 => {
@@ -67,7 +74,8 @@ export async function startProxy({ address, port, tls, routes, login, onDenied }
   const server = tls === undefined ? createHttpServer(onRequest) : createHttpsServer({ ...tls }, onRequest);
   server.on("connect", (incoming: IncomingMessage, socket: Duplex, head: Buffer) => {
     const upstream = route(incoming, incoming.url ?? "");
-    if (upstream === 407) socket.end(`HTTP/1.1 407 Login needed\r\nProxy-Authenticate: ${basicChallenge}\r\nContent-Length: 0\r\n\r\n`);
+    if (upstream === 407)
+      socket.end(`HTTP/1.1 407 Login needed\r\nProxy-Authenticate: ${basicChallenge}\r\nContent-Length: 0\r\n\r\n`);
     else if (upstream === 403) socket.end("HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n");
     else tunnel(socket, head, upstream);
   });

@@ -33,7 +33,12 @@ export interface TlsIdentity {
 }
 
 /** Listens on an address of the bridge, with TLS when an identity is given. */
-export async function listen(address: string, port: number, handle: EndpointHandler, tls?: TlsIdentity): Promise<Server> {
+export async function listen(
+  address: string,
+  port: number,
+  handle: EndpointHandler,
+  tls?: TlsIdentity,
+): Promise<Server> {
   const onRequest = (request: IncomingMessage, response: ServerResponse): void => {
     answer(request, handle).then(
       ({ status, headers, body }) =>
@@ -50,7 +55,10 @@ async function answer(request: IncomingMessage, handle: EndpointHandler): Promis
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(Buffer.from(chunk));
   const headers = Object.fromEntries(
-    Object.entries(request.headers).map(([name, value]) => [name, Array.isArray(value) ? value.join(",") : (value ?? "")]),
+    Object.entries(request.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(",") : (value ?? ""),
+    ]),
   );
   return await handle({
     caller: (request.socket.remoteAddress ?? "").replace(/^::ffff:/, ""),

@@ -4,7 +4,13 @@ import { addressAt, type Cidr, cidr, contains } from "../../components/model/cid
 import type { DecodedUserData } from "../../plan/decode/userData.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
-import { type ArtifactFiles, artifactFiles, artifactServer, parseArtifacts, substituteDigests } from "../clouds/artifacts.ts";
+import {
+  type ArtifactFiles,
+  artifactFiles,
+  artifactServer,
+  parseArtifacts,
+  substituteDigests,
+} from "../clouds/artifacts.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import { type MirrorOnly, type MirrorSettings, startMirrorOnly } from "../clouds/mirror.ts";
 import { type LookUp, startNameServer } from "../clouds/nameServer.ts";
@@ -76,9 +82,12 @@ export async function buildSimulatedInfra(
     ...balancer,
     address: addressAt(outside, firstBalancerIndex + index),
   }));
-  for (const address of [endpointAddress, ...balancerAddresses.map(({ address: own }) => own)]) await network.addAddress(address);
+  for (const address of [endpointAddress, ...balancerAddresses.map(({ address: own }) => own)])
+    await network.addAddress(address);
 
-  const lines = decoded.flatMap(({ payload }) => parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""));
+  const lines = decoded.flatMap(({ payload }) =>
+    parseArtifacts(payload.files.find((file) => file.path === artifactList)?.content ?? ""),
+  );
   await mkdir(path.join(workFolder, "artifacts"), { recursive: true });
   const files = await artifactFiles(lines, workFolder);
   const publishers = artifactServer(mirror === undefined ? lines : [], files);
@@ -91,7 +100,8 @@ export async function buildSimulatedInfra(
   await listen(
     endpointAddress,
     443,
-    (request: EndpointRequest) => (publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request)),
+    (request: EndpointRequest) =>
+      publishers.hosts.includes(request.host) ? publishers.handle(request) : cloud.endpoints(request),
     { cert: identity.certificate, key: identity.key },
   );
   let mirrorIndex = firstMirrorIndex;
@@ -112,7 +122,9 @@ export async function buildSimulatedInfra(
           },
         });
   await Promise.all(
-    balancerAddresses.map(({ address, port, targets, health }) => startLoadBalancer({ host: address, port, backends: targets, health })),
+    balancerAddresses.map(({ address, port, targets, health }) =>
+      startLoadBalancer({ host: address, port, backends: targets, health }),
+    ),
   );
   const endpointLines = [...names.map((name) => `${endpointAddress} ${name}`), ...(mirrorOnly?.hosts ?? [])];
   const hosts = (reader?: string): readonly string[] => [

@@ -148,7 +148,9 @@ export class Cluster {
           await this.startLinux(worker, false);
           return;
         }
-        this.#startWindows(worker).catch((error: unknown) => this.#failedJoins.push(`${worker.machine.name}: ${messageOf(error)}`));
+        this.#startWindows(worker).catch((error: unknown) =>
+          this.#failedJoins.push(`${worker.machine.name}: ${messageOf(error)}`),
+        );
       }),
     );
   }
@@ -182,7 +184,9 @@ export class Cluster {
 
   /** What keeps kubelets from having a Node now. */
   async #refused(): Promise<readonly string[]> {
-    const linux = [...this.#machines.values()].map(({ name, systemd }) => [name, systemd.logFile(kubeletUnit)] as const);
+    const linux = [...this.#machines.values()].map(
+      ({ name, systemd }) => [name, systemd.logFile(kubeletUnit)] as const,
+    );
     const refused = await Promise.all(
       [...linux, ...this.#windowsLogs].map(async ([name, logFile]) => {
         const reason = refusal(await readFile(logFile, "utf8").catch(() => ""));
@@ -283,7 +287,8 @@ export class Cluster {
   /** Plays flannel between the machines. */
   async routePods(): Promise<void> {
     // Fakes of containers speak to nobody.
-    if (this.#parts.addOnPrograms.size > 0) await routePods(this.api, [...this.#machines.values()], this.#parts.cloud.machines);
+    if (this.#parts.addOnPrograms.size > 0)
+      await routePods(this.api, [...this.#machines.values()], this.#parts.cloud.machines);
   }
 
   /** Waits until the bootstrap of every machine in a namespace has ended well. */

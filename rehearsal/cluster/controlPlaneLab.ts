@@ -90,9 +90,19 @@ export class ControlPlaneLab {
 
   /** etcdctl on a machine, with its own member. */
   async etcdctl(index: number, ...args: readonly string[]): Promise<string> {
-    const keys = [`--cacert=${pki}/ca.crt`, `--cert=${pki}/healthcheck-client.crt`, `--key=${pki}/healthcheck-client.key`];
+    const keys = [
+      `--cacert=${pki}/ca.crt`,
+      `--cert=${pki}/healthcheck-client.crt`,
+      `--key=${pki}/healthcheck-client.key`,
+    ];
     const { run } = this.machine(index);
-    const argv = ["etcdctl", `--endpoints=https://127.0.0.1:${ports.etcdClient}`, "--command-timeout=5s", ...keys, ...args];
+    const argv = [
+      "etcdctl",
+      `--endpoints=https://127.0.0.1:${ports.etcdClient}`,
+      "--command-timeout=5s",
+      ...keys,
+      ...args,
+    ];
     const { code, stdout, stderr } = await retryWhileUnavailable(
       () => run(argv),
       (result) => result.code === 0,
@@ -109,7 +119,13 @@ export class ControlPlaneLab {
         const voting = lines.filter((line) => / started, .*, false$/.test(line));
         if (lines.length !== this.size || voting.length !== this.size) throw new Error(`members: ${lines.join(" | ")}`);
         await this.etcdctl(index, "endpoint", "health");
-        const ready = await this.machine(index).run(["curl", "--silent", "--fail", "--insecure", `https://127.0.0.1:${ports.api}/readyz`]);
+        const ready = await this.machine(index).run([
+          "curl",
+          "--silent",
+          "--fail",
+          "--insecure",
+          `https://127.0.0.1:${ports.api}/readyz`,
+        ]);
         if (ready.code !== 0) throw new Error(`the API server of machine ${index} is not ready`);
       }
       return true;

@@ -14,7 +14,9 @@ export interface RepeatedBootstrap {
 
 /** Lines that a shell command prints in the Linux machines; a machine in which it fails has none. */
 export async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {
-  const outputs = await Promise.all([...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])));
+  const outputs = await Promise.all(
+    [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
+  );
   return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
 }
 
@@ -54,7 +56,9 @@ const auditEvent = z.looseObject({
   verb: z.string(),
   /** Nobody in the event of a request whose credentials were refused. */
   user: z.looseObject({ username: z.string().default("") }),
-  objectRef: z.looseObject({ apiGroup: z.string().optional(), resource: z.string().optional(), name: z.string().optional() }).optional(),
+  objectRef: z
+    .looseObject({ apiGroup: z.string().optional(), resource: z.string().optional(), name: z.string().optional() })
+    .optional(),
   responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
 });
 

@@ -11,7 +11,11 @@ import type { LinuxMachine } from "../machines/linuxMachine.ts";
  * @param machines those that get the routes
  * @param inCloud every machine with its addresses
  */
-export async function routePods(api: Api, machines: readonly LinuxMachine[], inCloud: readonly SimulatedMachine[]): Promise<void> {
+export async function routePods(
+  api: Api,
+  machines: readonly LinuxMachine[],
+  inCloud: readonly SimulatedMachine[],
+): Promise<void> {
   const onInterfaces = inCloud.flatMap(({ privateIp, secondaryIps = [] }) =>
     secondaryIps.map((address) => ({ range: `${address}/32`, address: privateIp })),
   );

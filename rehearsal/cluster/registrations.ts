@@ -49,6 +49,10 @@ function registeredNode({ metadata, spec }: V1Node): RegisteredNode {
     name: metadata?.name ?? "",
     pool: metadata?.labels?.["fenestra.dev/pool"],
     labels: metadata?.labels ?? {},
-    taints: (spec?.taints ?? []).map(({ key, value, effect }) => ({ key, effect, ...(value === undefined ? {} : { value }) })),
+    taints: (spec?.taints ?? []).map(({ key, value, effect }) => ({
+      key,
+      effect,
+      ...(value === undefined ? {} : { value }),
+    })),
   };
 }

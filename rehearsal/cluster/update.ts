@@ -119,7 +119,8 @@ export class Update {
       await Promise.all(layer.map((resource) => this.#carryOut(resource)?.(cluster, lab)));
       const reached = Math.max(...layer.map(({ urn }) => this.#depths.get(urn) ?? 0));
       const done = this.#layers.length === 0 ? Number.POSITIVE_INFINITY : reached;
-      for (const resource of program.resources) if ((this.#depths.get(resource.urn) ?? 0) <= done) state.set(resource.urn, resource);
+      for (const resource of program.resources)
+        if ((this.#depths.get(resource.urn) ?? 0) <= done) state.set(resource.urn, resource);
       if (layer.some(({ name }) => name === until)) return;
     }
     await this.#deleteOthers(cluster);
@@ -135,7 +136,10 @@ export class Update {
       state.delete(urn);
       if (!isKubernetesObject(resource)) continue;
       const object = objectOf(resource);
-      const { code, stderr } = await kubectl(["delete", "--ignore-not-found", "--wait=false", "--filename", "-"], JSON.stringify(object));
+      const { code, stderr } = await kubectl(
+        ["delete", "--ignore-not-found", "--wait=false", "--filename", "-"],
+        JSON.stringify(object),
+      );
       if (code !== 0) throw new Error(`${resource.name} cannot be deleted: ${stderr.trim()}`);
       progress.line(`update: ${resource.name} is deleted`);
     }
@@ -167,7 +171,11 @@ export class Update {
     };
   }
 
-  async #roll(running: readonly SimulatedMachine[], wanted: readonly DecodedMachine[], cluster: Cluster): Promise<void> {
+  async #roll(
+    running: readonly SimulatedMachine[],
+    wanted: readonly DecodedMachine[],
+    cluster: Cluster,
+  ): Promise<void> {
     const { cloud, progress } = this.#of;
     await rollGroup(running, wanted, cloud, cluster, progress);
   }
@@ -185,7 +193,8 @@ export async function rollGroup(
   cloud: CloudSimulation,
   cluster: Cluster,
   progress: Pick<Progress, "line">,
-  untilUp: (machine: SimulatedMachine) => Promise<void> = (machine) => untilReady(cloud.identity(machine).nodeName, cluster),
+  untilUp: (machine: SimulatedMachine) => Promise<void> = (machine) =>
+    untilReady(cloud.identity(machine).nodeName, cluster),
 ): Promise<void> {
   const last = [...running];
   for (const worker of wanted) {
@@ -258,13 +267,16 @@ export function withPatchOf(
   const asked = loadConfig(config).kubernetes.version;
   const { version } = programs["kube-apiserver"];
   if (asked === version) return config;
-  progress.line(`the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`);
+  progress.line(
+    `the stack asks for Kubernetes ${asked}; the programs at hand are ${version}, so this rehearsal runs with ${version}`,
+  );
   return withRelease(config, version);
 }
 
 /** Which releases ran, in their order. Pure. */
 export function releasesText(ran: readonly Programs[]): string {
-  const releases = (name: ProgramName): string => [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
+  const releases = (name: ProgramName): string =>
+    [...new Set(ran.map((programs) => releaseOf(programs[name])))].join(", then ");
   return `ran: Kubernetes ${releases("kube-apiserver")}; etcd ${releases("etcd")}; kwok ${releases("kwok")}`;
 }
 

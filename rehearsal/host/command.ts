@@ -87,7 +87,8 @@ export function runCommand(argv: readonly string[], options: CommandOptions = {}
     });
     child.on("close", (code, signal) => {
       clearTimeout(timer);
-      if (timedOut) reject(new Error(`${argv.join(" ")}: not finished after ${timeoutMs / 1000} s${tailOf(output.stderr)}`));
+      if (timedOut)
+        reject(new Error(`${argv.join(" ")}: not finished after ${timeoutMs / 1000} s${tailOf(output.stderr)}`));
       else resolve({ code: exitCodeOf(code, signal), ...output });
     });
   });

@@ -51,7 +51,12 @@ export function hardwareFiles(hardware: Hardware): Readonly<Record<string, strin
   return {
     "/proc/cpuinfo": processors
       .map((index) => {
-        const fields = [`processor\t: ${index}`, "vendor_id\t: GenuineIntel", "cpu MHz\t\t: 2500.000", "physical id\t: 0"];
+        const fields = [
+          `processor\t: ${index}`,
+          "vendor_id\t: GenuineIntel",
+          "cpu MHz\t\t: 2500.000",
+          "physical id\t: 0",
+        ];
         return [...fields, `core id\t\t: ${index}`, ""].join("\n");
       })
       .join("\n"),

@@ -16,7 +16,10 @@ export interface HostFacts {
 }
 
 /** Kernel settings that forbid user namespaces. */
-type HostSetting = "user/max_user_namespaces" | "kernel/unprivileged_userns_clone" | "kernel/apparmor_restrict_unprivileged_userns";
+type HostSetting =
+  | "user/max_user_namespaces"
+  | "kernel/unprivileged_userns_clone"
+  | "kernel/apparmor_restrict_unprivileged_userns";
 
 const settings: readonly HostSetting[] = [
   "user/max_user_namespaces",
@@ -90,11 +93,16 @@ async function hostFacts(): Promise<HostFacts> {
   const root = isRoot();
   const facts = { platform: process.platform, root, settings: {} };
   if (process.platform !== "linux") return { ...facts, missingTools: [], attempt: "" };
-  const found = await runCommand(["/bin/sh", "-c", `for t in ${tools.join(" ")}; do command -v $t >/dev/null || echo $t; done`]);
+  const found = await runCommand([
+    "/bin/sh",
+    "-c",
+    `for t in ${tools.join(" ")}; do command -v $t >/dev/null || echo $t; done`,
+  ]);
   const missingTools = found.stdout.split("\n").filter((line) => line !== "");
   if (missingTools.length > 0) return { ...facts, missingTools, attempt: "" };
   // Ubuntu lets anybody make a user namespace but then denies its capabilities, so they are put to use here.
-  const script = "set -e; mount -t tmpfs fenestra /proc; ip link add fen0 type bridge; ip link add a0 type veth peer name b0";
+  const script =
+    "set -e; mount -t tmpfs fenestra /proc; ip link add fen0 type bridge; ip link add a0 type veth peer name b0";
   const attempt = await runCommand([
     "unshare",
     ...unshareFlags({ root, moreIds: (await lackOfIds()) === undefined }),
@@ -135,7 +143,10 @@ export function hostProblem(facts: HostFacts): RehearsalError | undefined {
     ]);
   }
   if (facts.attempt === "") return undefined;
-  return new RehearsalError(`This host does not allow the namespaces of a rehearsal: ${facts.attempt}`, hostRemedies(facts));
+  return new RehearsalError(
+    `This host does not allow the namespaces of a rehearsal: ${facts.attempt}`,
+    hostRemedies(facts),
+  );
 }
 
 function hostRemedies(facts: HostFacts): readonly string[] {

@@ -160,10 +160,13 @@ function watch(target: Target, rules: HealthRules, intervalMs: number, changed: 
 /** What a health check meets: 200, another answer or a reset, or nothing within its time. */
 function probe(target: Backend, { path, timeoutMs }: HealthRules): Promise<"ready" | "refused" | "none"> {
   return new Promise((resolve) => {
-    const attempt = request({ host: target.host, port: target.port, path, agent: false, rejectUnauthorized: false }, (response) => {
-      response.resume();
-      resolve(response.statusCode === 200 ? "ready" : "refused");
-    });
+    const attempt = request(
+      { host: target.host, port: target.port, path, agent: false, rejectUnauthorized: false },
+      (response) => {
+        response.resume();
+        resolve(response.statusCode === 200 ? "ready" : "refused");
+      },
+    );
     // The request's own timeout counts idle time only. An answer that is there already counts, although this process comes to it late.
     const timer = setTimeout(() => setImmediate(() => attempt.destroy(new Error("time limit"))), timeoutMs);
     attempt.on("error", ({ code }: NodeJS.ErrnoException) =>

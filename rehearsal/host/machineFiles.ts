@@ -67,7 +67,12 @@ export async function readMachineFile(pid: number, path: string): Promise<string
  * this moment sees the old text or the new one; a symbolic link there is replaced too, since it may lead to a read-only folder.
  * @param mode permissions. Default: 0o644
  */
-export async function writeMachineFile(pid: number, path: string, content: string | Uint8Array, mode = 0o644): Promise<void> {
+export async function writeMachineFile(
+  pid: number,
+  path: string,
+  content: string | Uint8Array,
+  mode = 0o644,
+): Promise<void> {
   const folder = await pathInMachine(pid, dirname(path));
   await mkdir(folder, { recursive: true });
   const partial = join(folder, `.partial-${process.pid}-${Math.random().toString(36).slice(2)}`);

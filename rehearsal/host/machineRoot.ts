@@ -108,7 +108,10 @@ async function trust(pid: number, ca: string): Promise<void> {
   const [debian = ""] = caBundles;
   // What the bundle is made from: a machine that trusts authorities of its stack file makes it anew.
   await writeMachineFile(pid, "/usr/local/share/ca-certificates/rehearsal.crt", pem);
-  const wanted = new Map([[debian, texts[0] ?? ""], ...found.map((path, index) => [path, texts[index] ?? ""] as const)]);
+  const wanted = new Map([
+    [debian, texts[0] ?? ""],
+    ...found.map((path, index) => [path, texts[index] ?? ""] as const),
+  ]);
   for (const [path, text] of wanted) {
     const separator = text === "" || text.endsWith("\n") ? "" : "\n";
     await writeMachineFile(pid, path, `${text}${separator}${pem}`);

@@ -152,7 +152,9 @@ async function announce(parent: number, lifeline: Writable): Promise<void> {
  */
 export function workMountPoint(needed: readonly string[], exists: (path: string) => boolean = existsSync): string {
   const candidates = ["/mnt", "/media", "/srv", "/dev/shm"];
-  const found = candidates.find((folder) => exists(folder) && !needed.some((path) => path === folder || path.startsWith(`${folder}/`)));
+  const found = candidates.find(
+    (folder) => exists(folder) && !needed.some((path) => path === folder || path.startsWith(`${folder}/`)),
+  );
   if (found !== undefined) return found;
   throw new RehearsalError(`No folder to mount the work folder on: ${candidates.join(", ")} are missing or in use.`, [
     "create an empty /mnt or /srv",

@@ -60,7 +60,11 @@ export function machineEnvironment(added: Readonly<Record<string, string>> = {})
  * Runs a program in a machine to its end. A nonzero exit code is a result, not an error.
  * @throws Error when the time is up
  */
-export function runInMachine(machine: MachineNamespaces, argv: readonly string[], options: RunOptions = {}): Promise<CommandResult> {
+export function runInMachine(
+  machine: MachineNamespaces,
+  argv: readonly string[],
+  options: RunOptions = {},
+): Promise<CommandResult> {
   return runCommand(inMachine(machine, argv), { ...options, env: machineEnvironment(options.env) });
 }
 
@@ -68,12 +72,20 @@ export function runInMachine(machine: MachineNamespaces, argv: readonly string[]
  * Starts a program in a machine. nsenter and setpriv replace themselves by it, so the pid is the program's own.
  * @throws Error when the program cannot be started at all; a program that is not found ends with exit code 127
  */
-export async function startInMachine(machine: MachineNamespaces, argv: readonly string[], options: StartOptions): Promise<MachineProcess> {
+export async function startInMachine(
+  machine: MachineNamespaces,
+  argv: readonly string[],
+  options: StartOptions,
+): Promise<MachineProcess> {
   mkdirSync(dirname(options.logFile), { recursive: true });
   const log = openSync(options.logFile, "a");
   const [file = "", ...args] = inMachine(machine, argv);
   // A process group of its own: Ctrl-C reaches the harness first, which ends things in order.
-  const child = spawn(file, args, { env: machineEnvironment(options.env), detached: true, stdio: ["ignore", log, log] });
+  const child = spawn(file, args, {
+    env: machineEnvironment(options.env),
+    detached: true,
+    stdio: ["ignore", log, log],
+  });
   closeSync(log);
   await once(child, "spawn");
   let ended: number | undefined;
@@ -85,7 +97,8 @@ export async function startInMachine(machine: MachineNamespaces, argv: readonly 
     exited,
     exitCode: () => ended,
     async stop(graceMs, whole = false) {
-      const send = (signal: NodeJS.Signals): void => void spawnSync("kill", ["-s", signal, "--", `${whole ? "-" : ""}${child.pid}`]);
+      const send = (signal: NodeJS.Signals): void =>
+        void spawnSync("kill", ["-s", signal, "--", `${whole ? "-" : ""}${child.pid}`]);
       send("SIGTERM");
       const timer = setTimeout(send, graceMs, "SIGKILL");
       const code = await exited;

@@ -92,5 +92,7 @@ export const fakeCommands: Readonly<Record<string, string>> = {
   systemctl: forward,
   // The harness gives a unit's name as the address of the socket.
   "systemd-notify": forward,
-  ...Object.fromEntries(Object.entries(podNetworkCommands).map(([name, body]) => [name, script("packets are simulated", body)])),
+  ...Object.fromEntries(
+    Object.entries(podNetworkCommands).map(([name, body]) => [name, script("packets are simulated", body)]),
+  ),
 };

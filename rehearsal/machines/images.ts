@@ -14,7 +14,10 @@ const authorities = "/etc/ssl/certs/ca-certificates.crt";
 export const imagePrograms = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const;
 
 const knownImages: readonly KnownImage[] = [
-  ...imagePrograms.map((name) => ({ image: `registry.k8s.io/${name}`, files: { [`/usr/local/bin/${name}`]: `${programFolder}/${name}` } })),
+  ...imagePrograms.map((name) => ({
+    image: `registry.k8s.io/${name}`,
+    files: { [`/usr/local/bin/${name}`]: `${programFolder}/${name}` },
+  })),
   ...podNetworkImages,
 ];
 
@@ -32,7 +35,11 @@ export function imageTable(programs: ReadonlyMap<string, string>): Readonly<Reco
         [place, programInCache(path.join(path.dirname(program), path.basename(source)))] as const;
       return {
         image,
-        files: { [at]: programInCache(program), [authorities]: authorities, ...Object.fromEntries(Object.entries(files).map(beside)) },
+        files: {
+          [at]: programInCache(program),
+          [authorities]: authorities,
+          ...Object.fromEntries(Object.entries(files).map(beside)),
+        },
         entrypoint: [at],
         user,
       };

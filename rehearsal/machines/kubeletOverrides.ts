@@ -11,7 +11,11 @@ interface KubeletOverride {
 
 /** All fields that the rehearsal overrides. What is overridden is not checked by running it; every other field is the payload's. */
 const kubeletOverrides: readonly KubeletOverride[] = [
-  { field: "cgroupsPerQOS", value: false, reason: "control groups belong to the host; a machine sees them and makes none" },
+  {
+    field: "cgroupsPerQOS",
+    value: false,
+    reason: "control groups belong to the host; a machine sees them and makes none",
+  },
   { field: "enforceNodeAllocatable", value: ["none"], reason: "what cgroupsPerQOS: false demands" },
 ];
 
@@ -23,11 +27,17 @@ export const linuxRuntimeAddress = "unix:///run/rehearsal.sock";
 
 /** The same for the kubelets of Windows machines, which run under Wine. */
 const windowsOverrides: readonly KubeletOverride[] = [
-  { field: "containerRuntimeEndpoint", value: `tcp://${windowsRuntimeAddress}`, reason: "Wine's named pipes do not carry gRPC" },
+  {
+    field: "containerRuntimeEndpoint",
+    value: `tcp://${windowsRuntimeAddress}`,
+    reason: "Wine's named pipes do not carry gRPC",
+  },
 ];
 
 /** Flags of kubelet.exe that are left out, each with the reason. */
-export const withheldFlags: Readonly<Record<string, string>> = { "--windows-service": "Wine's service manager does not start it" };
+export const withheldFlags: Readonly<Record<string, string>> = {
+  "--windows-service": "Wine's service manager does not start it",
+};
 
 /** Folder of the drop-in on a Windows machine. */
 export const windowsDropInFolder = "C:\\rehearsal\\kubelet.conf.d";

@@ -14,7 +14,11 @@ const label = "kwok.x-k8s.io/node";
 const kwokSelector = `${label}=fake`;
 
 /** Lets KWOK take a node that is registered, with more labels if they are given. */
-export async function giveToKwok({ core }: ApiClients, name: string, more: Readonly<Record<string, string>> = {}): Promise<void> {
+export async function giveToKwok(
+  { core }: ApiClients,
+  name: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<void> {
   await relabel(core, name, (labels) => ({ ...labels, ...more, [label]: "fake" }));
 }
 
@@ -44,7 +48,11 @@ async function relabel(
 interface Stage {
   readonly name: string;
   readonly kind: "Node" | "Pod";
-  readonly when: readonly (readonly [key: string, operator: "In" | "NotIn" | "Exists" | "DoesNotExist", values?: readonly string[]])[];
+  readonly when: readonly (readonly [
+    key: string,
+    operator: "In" | "NotIn" | "Exists" | "DoesNotExist",
+    values?: readonly string[],
+  ])[];
   readonly next: { readonly delete: true } | { readonly statusTemplate: string };
 }
 
@@ -140,7 +148,11 @@ function kwokStages(): string {
     spec: {
       resourceRef: { apiGroup: "v1", kind },
       selector: {
-        matchExpressions: when.map(([key, operator, values]) => ({ key, operator, ...(values === undefined ? {} : { values }) })),
+        matchExpressions: when.map(([key, operator, values]) => ({
+          key,
+          operator,
+          ...(values === undefined ? {} : { values }),
+        })),
       },
       next,
     },

@@ -52,7 +52,10 @@ export interface LinuxMachine {
   readonly systemd: Systemd;
   readFile(path: string): Promise<string>;
   /** Runs a command in the machine. */
-  run(argv: readonly string[], options?: { readonly stdin?: string; readonly timeoutMs?: number }): ReturnType<typeof runInMachine>;
+  run(
+    argv: readonly string[],
+    options?: { readonly stdin?: string; readonly timeoutMs?: number },
+  ): ReturnType<typeof runInMachine>;
   /** The power fails: every process is gone at once, the machine too; its disk stays. */
   destroy(): Promise<void>;
 }
@@ -128,13 +131,19 @@ export function diskOf(machine: SimulatedMachine): string {
  * Listens for the fake commands of one machine on a socket in `folder`, which the machine sees too.
  * @param handle carries out a call: the command's name and its arguments
  */
-async function serveControl(folder: string, handle: (command: string, args: readonly string[]) => Promise<ControlAnswer>): Promise<Server> {
+async function serveControl(
+  folder: string,
+  handle: (command: string, args: readonly string[]) => Promise<ControlAnswer>,
+): Promise<Server> {
   await mkdir(folder, { recursive: true });
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request.setEncoding("utf8")) body += String(chunk);
     const [command = "", ...args] = body.replace(/\n$/, "").split("\n");
-    const { code, text } = await handle(command, args).catch((error: unknown) => ({ code: 1, text: `rehearsal: ${messageOf(error)}` }));
+    const { code, text } = await handle(command, args).catch((error: unknown) => ({
+      code: 1,
+      text: `rehearsal: ${messageOf(error)}`,
+    }));
     response.end(`${code}\n${text ?? ""}`);
   });
   await once(server.listen(path.join(folder, "socket")), "listening");

@@ -9,10 +9,15 @@ const withError = (message: string): RegExp => new RegExp(String.raw`"${message}
  */
 const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp }[] = [
   { pattern: withError("command failed"), lasting: /./ },
-  { pattern: withError("Failed while requesting a signed certificate from the control plane"), lasting: /forbidden|Unauthorized|x509/ },
+  {
+    pattern: withError("Failed while requesting a signed certificate from the control plane"),
+    lasting: /forbidden|Unauthorized|x509/,
+  },
   // One for serving passes by itself: the cloud controller may not have named the machine yet.
   {
-    pattern: new RegExp(`${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`),
+    pattern: new RegExp(
+      `${withError("Certificate request was not signed").source} logger="kubernetes\\.io/kube-apiserver-client-kubelet`,
+    ),
     lasting: /is denied/,
   },
   { pattern: withError('Unable to register node with API server[^"]*'), lasting: /is invalid|is forbidden|x509/ },
@@ -39,7 +44,10 @@ export function refusal(kubeletLog: string): string | undefined {
  */
 function inOneLine(log: string): readonly string[] {
   return log
-    .replaceAll(/err=<\n((?:\t.*\n)+) >/g, (_, block: string) => `err=${JSON.stringify(block.trim().replaceAll("\n\t", " "))}`)
+    .replaceAll(
+      /err=<\n((?:\t.*\n)+) >/g,
+      (_, block: string) => `err=${JSON.stringify(block.trim().replaceAll("\n\t", " "))}`,
+    )
     .split("\n");
 }
 
@@ -57,7 +65,9 @@ export function stuckStage(log: string): string | undefined {
   const lines = log.split("\n");
   const ends = lines.flatMap((line, index) => {
     const [, stage, outcome, seconds] = / bootstrap (\S+): (done|failed) after (\d+) s/.exec(line) ?? [];
-    return stage === undefined ? [] : [{ stage, atOnce: outcome === "failed" && Number(seconds) < atOnceSeconds, index }];
+    return stage === undefined
+      ? []
+      : [{ stage, atOnce: outcome === "failed" && Number(seconds) < atOnceSeconds, index }];
   });
   const failed = ends.findLast(({ atOnce }) => atOnce);
   const last = ends.filter(({ stage }) => stage === failed?.stage).slice(-failuresInARow);

@@ -3,7 +3,16 @@ import path from "node:path";
 import { pathInMachine, readMachineFile } from "../host/machineFiles.ts";
 import type { Machine } from "../host/network.ts";
 import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
-import { commandLine, parseEnvironmentFile, parseUnit, setting, settings, splitWords, timeSpanSeconds, type Unit } from "./units.ts";
+import {
+  commandLine,
+  parseEnvironmentFile,
+  parseUnit,
+  setting,
+  settings,
+  splitWords,
+  timeSpanSeconds,
+  type Unit,
+} from "./units.ts";
 
 /** The answer to a fake command's call. */
 export interface ControlAnswer {
@@ -74,7 +83,8 @@ export class Systemd {
       const active = names.every((unit) => this.state(unit).active || this.#timers.has(unit));
       return { code: active ? 0 : 3, text: args.includes("--quiet") ? "" : active ? "active" : "inactive" };
     }
-    if (verb === "status" || verb === "list-timers") return { code: 0, text: [...this.#states.keys(), ...this.#timers.keys()].join("\n") };
+    if (verb === "status" || verb === "list-timers")
+      return { code: 0, text: [...this.#states.keys(), ...this.#timers.keys()].join("\n") };
     if (verb === "show") {
       const failed = [...this.#states].filter(
         ([name, { active, lastCode = 0 }]) => name.startsWith("fenestra-") && !active && lastCode !== 0,
@@ -163,7 +173,10 @@ export class Systemd {
       await runInMachine(this.#options.machine, ["install", "--directory", `--mode=${mode}`, ...inRun]);
     }
     let code = 0;
-    for (const argv of [...(await this.#commands(unit, "ExecStartPre")), ...(await this.#commands(unit, "ExecStart"))]) {
+    for (const argv of [
+      ...(await this.#commands(unit, "ExecStartPre")),
+      ...(await this.#commands(unit, "ExecStart")),
+    ]) {
       const process = await startInMachine(this.#options.machine, argv, {
         logFile: this.logFile(name),
         env: {
@@ -206,7 +219,8 @@ export class Systemd {
         }, seconds * 1000),
       );
     };
-    if (first !== undefined || next !== undefined) fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
+    if (first !== undefined || next !== undefined)
+      fire(first === undefined ? timeSpanSeconds(next ?? "0") : timeSpanSeconds(first));
     return 0;
   }
 
@@ -247,7 +261,8 @@ export class Systemd {
   /** `undefined` without an environment file that is not optional: systemd then does not start the service (systemd.exec(5)). */
   async #environment(unit: Unit): Promise<Readonly<Record<string, string>> | undefined> {
     const files = settings(unit, "Service", "EnvironmentFile");
-    const read = (file: string) => readMachineFile(this.#options.machine.pid, file.replace(/^-/, "")).catch(() => undefined);
+    const read = (file: string) =>
+      readMachineFile(this.#options.machine.pid, file.replace(/^-/, "")).catch(() => undefined);
     const texts = await Promise.all(files.map(read));
     if (files.some((file, index) => !file.startsWith("-") && texts[index] === undefined)) return undefined;
     const inline = settings(unit, "Service", "Environment").flatMap(splitWords).join("\n");

@@ -74,10 +74,16 @@ export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKub
 /** Starts the runtime and waits until it listens: on a machine the service that a kubelet depends on does so before the kubelet starts. */
 async function startRuntime({ machine, logFile }: KubeletParts, address: string): Promise<MachineProcess> {
   const log = path.join(path.dirname(logFile), "container-runtime.log");
-  const runtime = await startInMachine(machine, [`${programFolder}/container-runtime`, "windows", address], { logFile: log });
+  const runtime = await startInMachine(machine, [`${programFolder}/container-runtime`, "windows", address], {
+    logFile: log,
+  });
   const socket = /^unix:\/\/(.*)$/.exec(address)?.[1];
   const listens = socket === undefined ? `: 2>/dev/null </dev/tcp/${address.replace(":", "/")}` : `test -S ${socket}`;
-  const { code } = await runInMachine(machine, ["bash", "-c", `for i in {1..200}; do (${listens}) && exit; sleep 0.05; done; exit 1`]);
+  const { code } = await runInMachine(machine, [
+    "bash",
+    "-c",
+    `for i in {1..200}; do (${listens}) && exit; sleep 0.05; done; exit 1`,
+  ]);
   if (code !== 0) throw new Error(`${machine.name}: the container runtime does not listen on ${address}: see ${log}`);
   return runtime;
 }

@@ -52,7 +52,10 @@ export interface WindowsMachine {
  * the kubelet ends, since Wine 8 has no Unix sockets and a kubelet without them runs no pods, and KWOK goes on with the node.
  * @returns the machine where it has Wine
  */
-export async function startWindowsMachine(payload: DecodedUserData, options: WindowsMachineOptions): Promise<WindowsMachine | undefined> {
+export async function startWindowsMachine(
+  payload: DecodedUserData,
+  options: WindowsMachineOptions,
+): Promise<WindowsMachine | undefined> {
   const { network, identity, wine } = options;
   const name = identity.nodeName;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
@@ -67,7 +70,9 @@ export async function startWindowsMachine(payload: DecodedUserData, options: Win
     joined = await joinPayload(payload, options);
     const release = windowsRelease(options.machine, options.pinnedImages);
     const parts = { machine, joined, release, hardware: options.hardware, logFile: options.logFile };
-    const { kubelet, runtime } = await (wine === undefined ? startLinuxKubelet(parts) : startKubeletExe(parts, inCache(wine)));
+    const { kubelet, runtime } = await (wine === undefined
+      ? startLinuxKubelet(parts)
+      : startKubeletExe(parts, inCache(wine)));
     await untilRegistered(kubelet, options);
     // Wine does not always heed the first signal.
     await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);
@@ -100,7 +105,10 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
   let server: Promise<void> | undefined;
   const serve = async (): Promise<void> => {
     const script = `{ ${startServer}; } </dev/null >/dev/null 2>&1`;
-    const { code } = await runOnDrive(["bash", "-c", script, "bash", wine.server, wine.loader], { timeoutMs: limitsMs.program, env });
+    const { code } = await runOnDrive(["bash", "-c", script, "bash", wine.server, wine.loader], {
+      timeoutMs: limitsMs.program,
+      env,
+    });
     if (code !== 0) throw new Error(`${name}: Wine's server could not be started: exit code ${code}`);
   };
   return {
@@ -108,7 +116,11 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
     joined,
     runOnDrive,
     async install(at, program) {
-      const { code, stderr } = await runOnDrive(["bash", "-c", installScript(machinePrefix, at, programInCache(program))]);
+      const { code, stderr } = await runOnDrive([
+        "bash",
+        "-c",
+        installScript(machinePrefix, at, programInCache(program)),
+      ]);
       if (code !== 0) throw new Error(`${name}: ${at} could not be installed: ${stderr}`);
     },
     async run([program = "", ...args], options) {
@@ -124,7 +136,10 @@ function underWine(machine: Machine, joined: JoinedPayload, wine: Wine, name: st
 }
 
 /** @throws Error with the kubelet's own reason when it ends before */
-async function untilRegistered(kubelet: MachineProcess, { identity, api, logFile }: WindowsMachineOptions): Promise<void> {
+async function untilRegistered(
+  kubelet: MachineProcess,
+  { identity, api, logFile }: WindowsMachineOptions,
+): Promise<void> {
   const name = identity.nodeName;
   const look = async (): Promise<boolean> => {
     const code = kubelet.exitCode();
@@ -154,7 +169,11 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
   const { year, build } = windowsRelease(options.machine, options.pinnedImages);
   await api.coordination.deleteNamespacedLease({ name, namespace: "kube-node-lease" }).catch(() => undefined);
   const disk = { "ephemeral-storage": `${hardware.diskGib}Gi` };
-  const system = { operatingSystem: "windows", osImage: `Windows Server ${year} Datacenter`, kernelVersion: `${build}.0` };
+  const system = {
+    operatingSystem: "windows",
+    osImage: `Windows Server ${year} Datacenter`,
+    kernelVersion: `${build}.0`,
+  };
   const complete = async () => {
     const node = await api.core.readNode({ name });
     const { status } = node;
@@ -162,7 +181,10 @@ async function handOver(options: WindowsMachineOptions): Promise<void> {
     const allocatable = { ...status?.allocatable, ...disk };
     const nodeInfo = status?.nodeInfo;
     const own = wine === undefined && nodeInfo !== undefined ? { nodeInfo: { ...nodeInfo, ...system } } : {};
-    return await api.core.replaceNodeStatus({ name, body: { ...node, status: { ...status, capacity, allocatable, ...own } } });
+    return await api.core.replaceNodeStatus({
+      name,
+      body: { ...node, status: { ...status, capacity, allocatable, ...own } },
+    });
   };
   await waitFor(`node ${name} to have a disk`, limitsMs.change, complete);
   await giveToKwok(api, name, wine === undefined ? systemLabels : {});

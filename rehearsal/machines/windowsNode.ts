@@ -23,7 +23,12 @@ const machineSchema = z.looseObject({
   stages: z.array(z.looseObject({ name: z.string(), fills: z.array(z.string()).optional() })),
 });
 
-const joinSecretSchema = z.looseObject({ server: z.string(), caCertificate: z.string(), token: z.string(), expires: z.string() });
+const joinSecretSchema = z.looseObject({
+  server: z.string(),
+  caCertificate: z.string(),
+  token: z.string(),
+  expires: z.string(),
+});
 
 /** Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none. */
 function windowsYear(image: string): string | undefined {
@@ -43,7 +48,8 @@ export interface WindowsRelease {
 export function windowsRelease(machine: SimulatedMachine, pinned: PinnedImages): WindowsRelease {
   const year = windowsYear(machine.image) ?? pinned.get(machine.image) ?? "";
   const build = windowsBuilds[year];
-  if (build === undefined) throw new Error(`the image ${machine.image} of ${machine.name} is no Windows Server that the rehearsal knows`);
+  if (build === undefined)
+    throw new Error(`the image ${machine.image} of ${machine.name} is no Windows Server that the rehearsal knows`);
   return { year, build };
 }
 
@@ -71,8 +77,13 @@ export interface JoinedPayload {
  * Does what the join stage of a Windows machine does (components/machine/windows/scripts/stage-join.ps1): the join secret is read by the
  * machine's identity, and values known at boot are put into the payload's files.
  */
-export async function joinPayload(payload: DecodedUserData, { machine, identity, readSecret }: WindowsIdentity): Promise<JoinedPayload> {
-  const { kubelet, paths, cloud, stages } = machineSchema.parse(JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")));
+export async function joinPayload(
+  payload: DecodedUserData,
+  { machine, identity, readSecret }: WindowsIdentity,
+): Promise<JoinedPayload> {
+  const { kubelet, paths, cloud, stages } = machineSchema.parse(
+    JSON.parse(fileContent(payload, "C:\\fenestra\\machine.json")),
+  );
   // A machine with accounts of Active Directory has another identity beside its own in Azure.
   const { joinSecret, clientId } =
     cloud.kind === "aws"
@@ -89,7 +100,8 @@ export async function joinPayload(payload: DecodedUserData, { machine, identity,
     "@CA_DATA@": Buffer.from(secret.caCertificate).toString("base64"),
     "@TOKEN@": secret.token,
   };
-  const fill = (text: string): string => Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
+  const fill = (text: string): string =>
+    Object.entries(values).reduce((filled, [mark, value]) => filled.replaceAll(mark, value), text);
   const filled = stages.flatMap(({ fills }) => fills ?? []);
   return {
     fill,

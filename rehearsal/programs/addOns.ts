@@ -104,7 +104,10 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     module: "k8s.io/node-problem-detector",
     sum: "h1:2Dxx80GmUiEplFZbdIPKp3VIeuP7RY1hvtEzbRZVkiY=",
     goPackage: "./cmd/nodeproblemdetector",
-    files: { "/config/kernel-monitor.json": "config/kernel-monitor.json", "/config/readonly-monitor.json": "config/readonly-monitor.json" },
+    files: {
+      "/config/kernel-monitor.json": "config/kernel-monitor.json",
+      "/config/readonly-monitor.json": "config/readonly-monitor.json",
+    },
     buildSeconds: 60,
   },
   {
@@ -166,12 +169,14 @@ function fileOf(program: AddOnProgram): string {
 async function buildOne(program: AddOnProgram, file: string, progress: Progress): Promise<void> {
   const { name, sum, goPackage, buildSeconds } = program;
   const module = moduleOf(program);
-  const withoutGo = () => new GoMissing(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
+  const withoutGo = () =>
+    new GoMissing(`Go, which builds ${name} from ${module}, is not on PATH.`, ["leave --real-add-ons out"]);
   const go = await findOnPath("go", process.env.PATH ?? "");
   if (go === undefined) throw withoutGo();
   const answer = await runOrFail([go, "mod", "download", "-json", module], { timeoutMs: 300_000 });
   const source = downloaded.parse(JSON.parse(answer));
-  if (source.Sum !== sum) throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
+  if (source.Sum !== sum)
+    throw new RehearsalError(`${module} is ${source.Sum}, wanted is ${sum}.`, ["look at what has changed upstream"]);
   await mkdir(dirname(file), { recursive: true });
   for (const place of Object.values(program.files ?? {}))
     await writeFile(join(dirname(file), basename(place)), await readFile(join(source.Dir, place)));

@@ -12,7 +12,9 @@ export function isStrict(): boolean {
 export class GoMissing extends RehearsalError {}
 
 /** Obtains programs, or says why they cannot be had on this machine. A build or a download that fails is an error as before. */
-export async function obtainOrReason<T>(obtain: () => Promise<T>): Promise<{ readonly programs: T } | { readonly reason: string }> {
+export async function obtainOrReason<T>(
+  obtain: () => Promise<T>,
+): Promise<{ readonly programs: T } | { readonly reason: string }> {
   try {
     return { programs: await obtain() };
   } catch (error) {

@@ -87,7 +87,10 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
         await goBuild({ ...options, go, path, work, names, packages: missing.map(({ goPackage }) => goPackage) });
         for (const { goPackage, file } of missing) {
           await mkdir(dirname(file), { recursive: true });
-          await rename(join(work, missing.length === 1 ? alone : outputName(goPackage) + (options.os === undefined ? "" : ".exe")), file);
+          await rename(
+            join(work, missing.length === 1 ? alone : outputName(goPackage) + (options.os === undefined ? "" : ".exe")),
+            file,
+          );
         }
       });
     } finally {
@@ -117,7 +120,13 @@ interface GoBuild extends Pick<BuildOptions, "folder" | "modFile" | "linker" | "
 
 async function goBuild(options: GoBuild): Promise<void> {
   const { linker = "-s -w", modFile } = options;
-  const args = ["-trimpath", "-buildvcs=false", "-ldflags", linker, ...(modFile === undefined ? [] : [`-modfile=${modFile}`])];
+  const args = [
+    "-trimpath",
+    "-buildvcs=false",
+    "-ldflags",
+    linker,
+    ...(modFile === undefined ? [] : [`-modfile=${modFile}`]),
+  ];
   const child = spawn(
     options.go,
     ["build", ...args, "-o", join(options.work, options.packages.length === 1 ? alone : "/"), ...options.packages],
@@ -143,9 +152,12 @@ async function goBuild(options: GoBuild): Promise<void> {
   const [exitCode, signal] = await once(child, "close");
   const code = exitCodeOf(exitCode, signal);
   if (code === 0) return;
-  throw new RehearsalError(`go build of ${options.names} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`, [
-    'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
-    "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
-    "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",
-  ]);
+  throw new RehearsalError(
+    `go build of ${options.names} in ${options.folder} failed with exit code ${code}:\n${problem.trim()}`,
+    [
+      'exit code 137 or "signal: killed": not enough memory, a build takes up to 2.2 GB; set GOFLAGS=-p=1 or GOGC=50',
+      "modules that cannot be fetched: set GOPROXY to a proxy that can be reached",
+      "no space left: the Go build cache takes about 5 GB (go env GOCACHE)",
+    ],
+  );
 }

@@ -21,7 +21,9 @@ export function defaultCache(): string {
 export function goArch(nodeArch: string): string {
   if (nodeArch === "x64") return "amd64";
   if (nodeArch === "arm64") return "arm64";
-  throw new RehearsalError(`There are no control-plane programs for the processor ${nodeArch}.`, ["use x86-64 or arm64"]);
+  throw new RehearsalError(`There are no control-plane programs for the processor ${nodeArch}.`, [
+    "use x86-64 or arm64",
+  ]);
 }
 
 /** A folder beside the finished programs, on the same file system. Those of killed processes are removed on the way. */
@@ -29,7 +31,8 @@ export async function withWorkFolder<T>(folder: string, use: (work: string) => P
   await mkdir(folder, { recursive: true });
   for (const entry of await readdir(folder)) {
     const pid = /^work-(\d+)-/.exec(entry)?.[1];
-    if (pid !== undefined && !existsSync(`/proc/${pid}`)) await rm(join(folder, entry), { recursive: true, force: true });
+    if (pid !== undefined && !existsSync(`/proc/${pid}`))
+      await rm(join(folder, entry), { recursive: true, force: true });
   }
   const work = await mkdtemp(join(folder, `work-${process.pid}-`));
   try {

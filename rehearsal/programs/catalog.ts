@@ -114,9 +114,14 @@ export async function readToolsModule(
 export async function pinnedMinors(folder: string, label: string): Promise<ReadonlyMap<string, string | undefined>> {
   const own = /^\s*k8s\.io\/kubernetes v(\d+\.\d+\.\d+)$/m.exec(await readFile(join(folder, "go.mod"), "utf8"))?.[1];
   if (own === undefined)
-    throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [`restore it: git checkout ${label}/go.mod`]);
+    throw new RehearsalError(`${label}/go.mod does not pin k8s.io/kubernetes.`, [
+      `restore it: git checkout ${label}/go.mod`,
+    ]);
   const others = await readdir(join(folder, "kubernetes"));
-  return new Map([[minorOf(own), undefined], ...others.map((minor): [string, string] => [minor, `kubernetes/${minor}/go.mod`])]);
+  return new Map([
+    [minorOf(own), undefined],
+    ...others.map((minor): [string, string] => [minor, `kubernetes/${minor}/go.mod`]),
+  ]);
 }
 
 /** Release of Kubernetes that programs are wanted of. */
@@ -144,7 +149,11 @@ export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
  * The file that pins a minor, of {@link pinnedMinors}.
  * @throws RehearsalError when there is none
  */
-export function modFileOf(minor: string, pinned: ReadonlyMap<string, string | undefined>, label: string): string | undefined {
+export function modFileOf(
+  minor: string,
+  pinned: ReadonlyMap<string, string | undefined>,
+  label: string,
+): string | undefined {
   if (pinned.has(minor)) return pinned.get(minor);
   throw new RehearsalError(`${label} pins no Kubernetes ${minor}; there are ${[...pinned.keys()].sort().join(", ")}.`, [
     `add ${label}/kubernetes/${minor}/go.mod and go.sum, as those of the other minors`,

@@ -119,8 +119,23 @@ async function fetchVerified(what: Download, file: string, patience: number | un
 /** Fetches a file, and gives up after so many seconds without a connection or without data. */
 async function fetched(url: string, target: string, patience = 10): Promise<Buffer> {
   const limits = ["--connect-timeout", "--speed-time"].flatMap((limit) => [limit, String(patience)]);
-  const argv = ["curl", "--silent", "--show-error", "--fail", "--location", "--speed-limit", "1", ...limits, "--output", target, url];
-  const problem = await runCommand(argv, { timeoutMs: 3_600_000 }).then(({ code, stderr }) => (code === 0 ? "" : stderr.trim()), messageOf);
+  const argv = [
+    "curl",
+    "--silent",
+    "--show-error",
+    "--fail",
+    "--location",
+    "--speed-limit",
+    "1",
+    ...limits,
+    "--output",
+    target,
+    url,
+  ];
+  const problem = await runCommand(argv, { timeoutMs: 3_600_000 }).then(
+    ({ code, stderr }) => (code === 0 ? "" : stderr.trim()),
+    messageOf,
+  );
   if (problem !== "") throw new NotReachable(`${url}: ${problem}`);
   return await readFile(target);
 }

@@ -95,7 +95,8 @@ export async function obtainPrograms(options: ObtainOptions): Promise<Programs> 
   const wanted = await searchOf(options, toolsFolder, options.wanted ?? { minor });
   const all = z.record(z.enum(programNames), z.custom<Program>());
   if (wanted.folder === pinned.folder) return all.parse(Object.fromEntries(await find(programNames, pinned)));
-  const isOther = (name: ProgramName): boolean => (wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name));
+  const isOther = (name: ProgramName): boolean =>
+    wanted.modFile === undefined ? catalog[name].project === "kubernetes" : ofMinor(name);
   const others = await find(programNames.filter(isOther), wanted);
   const same = programNames.filter((name) => !isOther(name));
   return all.parse(Object.fromEntries([...others, ...(await find(same, pinned))]));
@@ -237,7 +238,10 @@ function goMissing(pins: Pins): RehearsalError {
 }
 
 /** Looks a program up on PATH and asks it for its version. */
-async function programOnPath(name: ProgramName, path: string): Promise<{ path: string; version: string | undefined } | undefined> {
+async function programOnPath(
+  name: ProgramName,
+  path: string,
+): Promise<{ path: string; version: string | undefined } | undefined> {
   const found = await findOnPath(name, path);
   if (found === undefined) return undefined;
   try {

@@ -27,7 +27,12 @@ export const podNetworkDaemonSets = {
 /** Images of pod networks. */
 export const podNetworkImages: readonly KnownImage[] = [
   // flannel's init containers copy the pod network's configuration and plug-in to the machine, and do so for real. flanneld is not run.
-  { image: "ghcr.io/flannel-io/flannel-cni-plugin", files: { "/flannel": "/.rehearsal/commands/flannel" }, system: true, programs: ["cp"] },
+  {
+    image: "ghcr.io/flannel-io/flannel-cni-plugin",
+    files: { "/flannel": "/.rehearsal/commands/flannel" },
+    system: true,
+    programs: ["cp"],
+  },
   {
     image: "ghcr.io/flannel-io/flannel",
     files: { "/opt/bin/install-conf": "/.rehearsal/commands/install-conf" },
@@ -50,7 +55,12 @@ const azureConflist = JSON.stringify({
   cniVersion: "0.3.0",
   name: "azure",
   plugins: [
-    { type: "azure-vnet", mode: "transparent", ipsToRouteViaHost: ["169.254.20.10"], ipam: { type: "azure-vnet-ipam" } },
+    {
+      type: "azure-vnet",
+      mode: "transparent",
+      ipsToRouteViaHost: ["169.254.20.10"],
+      ipam: { type: "azure-vnet-ipam" },
+    },
     { type: "portmap", capabilities: { portMappings: true }, snat: true },
   ],
 });

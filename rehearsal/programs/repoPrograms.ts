@@ -32,8 +32,13 @@ export interface RepoProgramOptions {
 }
 
 /** Programs of this project as they are built: those of one module and selection of versions in one call. */
-export async function repoBuilds(programs: readonly RepoProgram[], cacheDir = defaultCache()): Promise<readonly Build[]> {
-  return await Promise.all(programs.map(async (program) => ({ ...program, file: join(cacheDir, await keyOf(program), program.name) })));
+export async function repoBuilds(
+  programs: readonly RepoProgram[],
+  cacheDir = defaultCache(),
+): Promise<readonly Build[]> {
+  return await Promise.all(
+    programs.map(async (program) => ({ ...program, file: join(cacheDir, await keyOf(program), program.name) })),
+  );
 }
 
 /**
@@ -79,7 +84,14 @@ export const toolsFolder = fileURLToPath(new URL("../../tools", import.meta.url)
 
 /** The program that takes containerd's place in the machines. */
 export function containerRuntime(module: string): RepoProgram {
-  return { name: "container-runtime", goPackage: "./runtime", module, label: "tools", source: "runtime", buildSeconds: 15 };
+  return {
+    name: "container-runtime",
+    goPackage: "./runtime",
+    module,
+    label: "tools",
+    source: "runtime",
+    buildSeconds: 15,
+  };
 }
 
 /**
@@ -97,5 +109,13 @@ export async function obtainContainerRuntime(progress: Progress): Promise<string
  */
 export function kubeletChecker(module: string, minor: string, modFile: string | undefined): RepoProgram {
   const goPackage = "./check-kubelet";
-  return { name: `check-kubelet-${minor}`, goPackage, module, label: "tools", source: "check-kubelet", modFile, buildSeconds: 10 };
+  return {
+    name: `check-kubelet-${minor}`,
+    goPackage,
+    module,
+    label: "tools",
+    source: "check-kubelet",
+    modFile,
+    buildSeconds: 10,
+  };
 }

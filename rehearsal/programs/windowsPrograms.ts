@@ -26,7 +26,11 @@ function kubernetes(name: string, buildSeconds: number): WindowsProgram {
 }
 
 function plugin(folder: string): WindowsProgram {
-  return { goPackage: `github.com/containernetworking/plugins/plugins/${folder}`, module: "tools/readers", buildSeconds: 5 };
+  return {
+    goPackage: `github.com/containernetworking/plugins/plugins/${folder}`,
+    module: "tools/readers",
+    buildSeconds: 5,
+  };
 }
 
 /** The Windows programs of a rehearsal. */
@@ -54,7 +58,11 @@ export type Effort = "look" | "download" | "build";
  * @returns the reason in words where those can only be built
  * @throws RehearsalError when there is no Go or when a build fails
  */
-export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted, effort: Effort): Promise<WindowsPrograms | string> {
+export async function obtainWindowsPrograms(
+  progress: Progress,
+  wanted: Wanted,
+  effort: Effort,
+): Promise<WindowsPrograms | string> {
   const all = await placed(wanted);
   const missing = all.filter(({ file }) => !existsSync(file));
   const about = aboutTime(missing.reduce((sum, { program }) => sum + program.buildSeconds, 0));
@@ -69,7 +77,9 @@ export async function obtainWindowsPrograms(progress: Progress, wanted: Wanted, 
     lacking.push({ one, lack });
   }
   for (const [label, list] of Map.groupBy(lacking, ({ one }) => one.program.module)) await build(label, list, progress);
-  return z.record(z.enum(windowsProgramNames), z.string()).parse(Object.fromEntries(all.map(({ name, file }) => [name, file])));
+  return z
+    .record(z.enum(windowsProgramNames), z.string())
+    .parse(Object.fromEntries(all.map(({ name, file }) => [name, file])));
 }
 
 /** Whether none of Kubernetes' own is yet to be downloaded or built; the others take a minute. */
@@ -100,7 +110,9 @@ async function placed(wanted: Wanted): Promise<readonly Placed[]> {
       const isOther = program.url !== undefined && !isPinned;
       const versions = isOther ? pins.versions : pinned;
       const { goSum } = await readToolsModule(folderOf(program.module), isOther ? modFile : undefined);
-      const key = createHash("sha256").update(JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]));
+      const key = createHash("sha256").update(
+        JSON.stringify(["windows", versions.kubernetes, linkerFlags(versions), goSum]),
+      );
       const file = join(defaultCache(), key.digest("hex").slice(0, 16), `${name}.exe`);
       return { name, program, versions, file, isPinned: !isOther };
     }),
@@ -117,11 +129,22 @@ async function build(
   const builds = lacking.map(({ one: { name, program, file } }) => ({ ...program, name: `${name}.exe`, file }));
   const linker = linkerFlags(first.one.versions);
   const withoutGo = () => goMissing(`${first.one.name}.exe`, first.lack);
-  await buildPrograms(builds, { folder: folderOf(label), label, linker, os: "windows", arch: "amd64", progress, withoutGo });
+  await buildPrograms(builds, {
+    folder: folderOf(label),
+    label,
+    linker,
+    os: "windows",
+    arch: "amd64",
+    progress,
+    withoutGo,
+  });
 }
 
 /** Why a program cannot be downloaded; nothing when it has been. */
-async function downloadProblem({ name, program, versions, file }: Placed, progress: Progress): Promise<string | undefined> {
+async function downloadProblem(
+  { name, program, versions, file }: Placed,
+  progress: Progress,
+): Promise<string | undefined> {
   const url = program.url?.(versions.kubernetes);
   const start = performance.now();
   if (url === undefined) return "nobody publishes it by itself";

@@ -40,7 +40,9 @@ const shimFolder = fileURLToPath(new URL("../../tools/wine", import.meta.url));
 export async function findWine(): Promise<{ loader: string; server: string; gcc: string } | string> {
   if (process.arch !== "x64") return `Wine runs programs of Windows for x86-64 only, this machine is ${process.arch}`;
   const path = [...wineFolders, hostPath()].join(":");
-  const [loader, server, gcc] = await Promise.all(["wine64", "wineserver64", compiler].map((name) => findOnPath(name, path)));
+  const [loader, server, gcc] = await Promise.all(
+    ["wine64", "wineserver64", compiler].map((name) => findOnPath(name, path)),
+  );
   if (loader === undefined || server === undefined) return "Wine is not installed: apt-get install wine wine64";
   if (gcc === undefined) return `${compiler} is not installed: apt-get install gcc-mingw-w64-x86-64-win32`;
   return { loader, server, gcc };
@@ -71,7 +73,8 @@ interface Tools {
 async function obtainTemplate(tools: Tools): Promise<string> {
   const version = await runOrFail([tools.loader, "--version"]);
   const hash = createHash("sha256").update(JSON.stringify([version, compilerFlags, shims, wineSettings]));
-  for (const file of (await readdir(shimFolder)).sort()) hash.update(`${file}\0`).update(await readFile(join(shimFolder, file)));
+  for (const file of (await readdir(shimFolder)).sort())
+    hash.update(`${file}\0`).update(await readFile(join(shimFolder, file)));
   const folder = join(defaultCache(), hash.digest("hex").slice(0, 16));
   const template = join(folder, "prefix");
   if (existsSync(template)) return template;
@@ -100,7 +103,13 @@ async function makeTemplate(work: string, template: string, tools: Tools): Promi
 /** A prefix whose system folder has links to Wine's libraries, not copies: 650 MB less. */
 async function makePrefix(prefix: string, { loader, server }: Tools): Promise<void> {
   await mkdir(prefix);
-  const env = { ...process.env, WINEPREFIX: prefix, WINEDEBUG: "-all", WINEDLLOVERRIDES: "mscoree,mshtml=", DISPLAY: "" };
+  const env = {
+    ...process.env,
+    WINEPREFIX: prefix,
+    WINEDEBUG: "-all",
+    WINEDLLOVERRIDES: "mscoree,mshtml=",
+    DISPLAY: "",
+  };
   await runOrFail([loader, "wineboot", "--init"], { env, timeoutMs: 180_000 });
   await runOrFail([server, "--wait"], { env });
   const libraries = libraryFolders.find((folder) => existsSync(folder));
@@ -157,7 +166,12 @@ function registryText(keys: Readonly<Record<string, Key>>): string {
     typeof value === "number" ? `dword:${value.toString(16).padStart(8, "0")}` : `"${escaped(value)}"`;
   return Object.entries(keys)
     .map(([key, values]) =>
-      ["", `[${escaped(key)}]`, ...Object.entries(values).map(([name, value]) => `"${escaped(name)}"=${valueText(value)}`), ""].join("\n"),
+      [
+        "",
+        `[${escaped(key)}]`,
+        ...Object.entries(values).map(([name, value]) => `"${escaped(name)}"=${valueText(value)}`),
+        "",
+      ].join("\n"),
     )
     .join("");
 }

@@ -30,7 +30,11 @@ export function withPlatform(cloud: CloudSimulation, change: Breakage["platform"
 }
 
 /** What a machine's user data holds, changed by a breakage. */
-export function decodeMachine(machine: SimulatedMachine, cloud: CloudSimulation, change: Breakage["payload"]): DecodedMachine {
+export function decodeMachine(
+  machine: SimulatedMachine,
+  cloud: CloudSimulation,
+  change: Breakage["payload"],
+): DecodedMachine {
   const decoded = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
   return change === undefined ? decoded : { machine, payload: change(decoded) };
 }

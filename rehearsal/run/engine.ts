@@ -66,7 +66,9 @@ export async function serveEngine(parts: EngineParts): Promise<EngineAccess> {
       if (booting.length === 0) return;
       if (differences?.length !== 0) {
         const why = differences === undefined ? "it takes the place of one that is gone" : differences.join(", ");
-        progress.line(`engine: ${nameOfUrn(urn)} boots no machine, for it is not as in the rehearsal's own run: ${why}`);
+        progress.line(
+          `engine: ${nameOfUrn(urn)} boots no machine, for it is not as in the rehearsal's own run: ${why}`,
+        );
         return;
       }
       progress.line(`engine: made ${nameOfUrn(urn)}: ${booting.map(({ machine }) => machine.name).join(", ")} boot`);

@@ -5,35 +5,41 @@ import type { StackConfigInput } from "../../components/config/schema.ts";
 type Input = Required<NonNullable<StackConfigInput["addons"]>>;
 
 /** Values of the add-ons that are no mere switch, of documentation: nobody asks for any of them in a rehearsal. */
-const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } = {
-  autoscalerLimits: { nodes: 100 },
-  serviceMonitorLabels: { release: "kube-prometheus-stack" },
-  gmsa: {
-    credentialSpecs: [
-      {
-        name: "web",
-        account: "web1",
-        domain: {
-          dnsName: "corp.example.com",
-          netBiosName: "CORP",
-          sid: "S-1-5-21-2126449477-2524075714-3094792973",
-          guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+const examples: { readonly [Key in keyof Input as Input[Key] extends boolean | undefined ? never : Key]: Input[Key] } =
+  {
+    autoscalerLimits: { nodes: 100 },
+    serviceMonitorLabels: { release: "kube-prometheus-stack" },
+    gmsa: {
+      credentialSpecs: [
+        {
+          name: "web",
+          account: "web1",
+          domain: {
+            dnsName: "corp.example.com",
+            netBiosName: "CORP",
+            sid: "S-1-5-21-2126449477-2524075714-3094792973",
+            guid: "244818ae-87ac-4fcd-92ec-e79e5252348a",
+          },
         },
-      },
-    ],
-  },
-  smb: { shares: [{ name: "files", source: "//files.corp.example.com/pods", secret: "files" }] },
-  logs: { otlp: { endpoint: "https://otlp.example.com/v1/logs" }, windowsSecurity: true },
-};
+      ],
+    },
+    smb: { shares: [{ name: "files", source: "//files.corp.example.com/pods", secret: "files" }] },
+    logs: { otlp: { endpoint: "https://otlp.example.com/v1/logs" }, windowsSecurity: true },
+  };
 
 /** Every add-on that the schema has, switched on. */
-export const everyAddOn = { ...Object.fromEntries(Object.keys(addonsSchema.shape).map((key) => [key, true])), ...examples };
+export const everyAddOn = {
+  ...Object.fromEntries(Object.keys(addonsSchema.shape).map((key) => [key, true])),
+  ...examples,
+};
 
 /** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a change. */
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
 
 const mappingSchema = z.looseObject({});
-const poolsSchema = z.array(z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }));
+const poolsSchema = z.array(
+  z.looseObject({ autoscale: z.looseObject({ min: z.number(), max: z.number() }).optional() }),
+);
 
 /**
  * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every pool, so that each of
@@ -42,7 +48,9 @@ const poolsSchema = z.array(z.looseObject({ autoscale: z.looseObject({ min: z.nu
 export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));
   const manned = pools.map((pool) =>
-    pool.autoscale === undefined ? pool : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
+    pool.autoscale === undefined
+      ? pool
+      : { ...pool, autoscale: { ...pool.autoscale, min: Math.max(1, pool.autoscale.min) } },
   );
   const own = (key: string) => mappingSchema.parse(JSON.parse(config[key] ?? "{}"));
   // A pool may need the secret of an account of its own.

@@ -33,7 +33,9 @@ const startVariable = "FENESTRA_REHEARSAL_STARTED";
 const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
 /** Settings of {@link rehearseInNamespaces}. */
-export interface RehearsalSettings extends Selection, Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom"> {
+export interface RehearsalSettings
+  extends Selection,
+    Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom"> {
   /** Every add-on and all samples switched on. */
   readonly everyAddOn: boolean;
   /** Some add-ons' own programs run. */
@@ -58,7 +60,10 @@ export interface RehearsalSettings extends Selection, Pick<RehearsalOptions, "st
 export async function rehearseInNamespaces(settings: RehearsalSettings): Promise<boolean> {
   const { config: written, everyAddOn, engine } = settings;
   const started = process.env[startVariable];
-  const progress = createProgress({ stream: process.stdout, ...(started === undefined ? {} : { startedAt: Number(started) }) });
+  const progress = createProgress({
+    stream: process.stdout,
+    ...(started === undefined ? {} : { startedAt: Number(started) }),
+  });
   loadConfig(written);
   const asked = everyAddOn ? withEveryAddOn(written) : written;
   const config = engine ? withoutExamples(asked) : asked;
@@ -103,7 +108,9 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
       );
   }
   await obtainContainerRuntime(progress);
-  const hasWine = typeof (await findWine()) !== "string" && (effortFor(settings) === "build" || (await windowsProgramsAtHand(wanted)));
+  const hasWine =
+    typeof (await findWine()) !== "string" &&
+    (effortFor(settings) === "build" || (await windowsProgramsAtHand(wanted)));
   progress.line(overridesText(hasWine));
   const beside = await obtainLater(programs, settings, progress);
   try {
@@ -119,7 +126,8 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
 
 /** A plain rehearsal does not wait for minutes until Windows programs or readers are built; whoever asks for more does. */
 function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: RehearsalSettings): Effort {
-  const asksForMore = full || everyAddOn || only !== "" || [breakage, updateTo, updateFrom].some((each) => each !== undefined);
+  const asksForMore =
+    full || everyAddOn || only !== "" || [breakage, updateTo, updateFrom].some((each) => each !== undefined);
   return asksForMore || isStrict() ? "build" : "download";
 }
 
@@ -190,8 +198,12 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
     ...release,
     updateTo: updateTo === undefined ? undefined : await findRelease(updateTo, later, quiet),
     containerRuntime: await obtainContainerRuntime(quiet),
-    addOns: realAddOns ? { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) } : undefined,
-    checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, settings, quiet))).catch(reasonOf),
+    addOns: realAddOns
+      ? { programs: addOnFiles(cloud), atHand: untilAtHand(later, "add-ons", () => Promise.resolve()) }
+      : undefined,
+    checkers: untilAtHand(later, "checkers", () => obtainCheckers(checkersOf(release.programs, settings, quiet))).catch(
+      reasonOf,
+    ),
     progress,
     workFolder: inside.workFolder,
     paint,

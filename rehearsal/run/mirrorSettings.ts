@@ -40,7 +40,9 @@ export function withoutProxy(host: string, exceptions: readonly string[]): boole
     const [range, address] = [parseCidr(text), parseCidr(`${host}/32`)];
     return range !== undefined && address !== undefined && contains(range, address);
   };
-  return exceptions.some((each) => each === host || inRange(each) || host.endsWith(each.startsWith(".") ? each : `.${each}`));
+  return exceptions.some(
+    (each) => each === host || inRange(each) || host.endsWith(each.startsWith(".") ? each : `.${each}`),
+  );
 }
 
 /** A login in the form in which basic authentication has it. */
@@ -70,7 +72,8 @@ interface RehearsalCa {
  */
 export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);
-  if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true) return undefined;
+  if (!("fenestra:certificateAuthorities" in config) || mirror.artifacts?.startsWith("https:") !== true)
+    return undefined;
   const authority = newAuthority("Fenestra rehearsal, in place of the stack's");
   const all = JSON.stringify([authority.certificate, ...others]);
   return { config: { ...config, "fenestra:certificateAuthorities": all }, authority };

@@ -79,7 +79,11 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
   "windows-taint": {
     what: "Windows nodes register os=Windows instead of os=windows",
     fails: "pool <windows pool>: registration",
-    ...inFile("kubelet-config.yaml", (content) => content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows"), isWindows),
+    ...inFile(
+      "kubelet-config.yaml",
+      (content) => content.replaceAll(/("?value"?: ?"?)windows/g, "$1Windows"),
+      isWindows,
+    ),
   },
   "duplicate-taint": {
     what: "Linux machines register the taint that their kubelets add by themselves for --cloud-provider=external",
@@ -106,14 +110,19 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     fails: "nodes register",
     ...inFile(
       "/etc/fenestra/bootstrap-kubelet.conf",
-      (content) => content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64")),
+      (content) =>
+        content.replace("@CA_DATA@", Buffer.from(newAuthority("another cluster").certificate).toString("base64")),
       isLinuxWorker,
     ),
   },
   "launch-hook": {
     what: "Linux workers of AWS report their launch to a hook that their group does not have",
     fails: "launch hooks",
-    ...inFile("/etc/fenestra/machine.env", (content) => content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another"), isLinuxWorker),
+    ...inFile(
+      "/etc/fenestra/machine.env",
+      (content) => content.replace(/^LAUNCH_HOOK=.*$/m, "LAUNCH_HOOK=another"),
+      isLinuxWorker,
+    ),
   },
   "probe-port": {
     what: "the scheduler serves at another port than the one at which kubeadm has the kubelet probe it",
@@ -201,13 +210,17 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     what: "metrics-server may not look for nodes and pods",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inObject("ClusterRole", "fenestra:metrics-server", (text) => text.replace('"resources":["pods","nodes"]', '"resources":["pods"]')),
+    ...inObject("ClusterRole", "fenestra:metrics-server", (text) =>
+      text.replace('"resources":["pods","nodes"]', '"resources":["pods"]'),
+    ),
   },
   "add-on-unknown-flag": {
     what: "metrics-server is given a flag that it does not know",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inObject("Deployment", "metrics-server", (text) => text.replace("--metric-resolution=15s", "--metric-resolutions=15s")),
+    ...inObject("Deployment", "metrics-server", (text) =>
+      text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
+    ),
   },
   "no-upstream-dns": {
     what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",
@@ -268,7 +281,8 @@ export function breakagesText(): string {
 export function together(broken: readonly Breakage[]): Breakage {
   const { mirror } = broken.find((one) => one.mirror !== undefined) ?? {};
   return {
-    payload: ({ machine, payload }) => broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
+    payload: ({ machine, payload }) =>
+      broken.reduce((changed, one) => one.payload?.({ machine, payload: changed }) ?? changed, payload),
     object: (object) => broken.reduce((changed, one) => one.object?.(changed) ?? changed, object),
     platform: (answer) => broken.reduce((changed, one) => one.platform?.(changed) ?? changed, answer),
     ...(mirror === undefined ? {} : { mirror }),

@@ -52,7 +52,9 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
   readonly onEngine: ((access: EngineAccess) => Promise<void>) | undefined;
   /** Called when the checks are done, before everything is taken down, so that a person can look around. */
-  readonly onReady: ((view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>) | undefined;
+  readonly onReady:
+    | ((view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>)
+    | undefined;
 }
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
@@ -82,7 +84,8 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   });
   progress.line(`program: ${program.resources.length} resources registered, outputs simulated`);
   const cloud = withPlatform(simulateCloud(program, spec), options.breakage?.platform);
-  const decodeOne = (machine: SimulatedMachine): DecodedMachine => decodeMachine(machine, cloud, options.breakage?.payload);
+  const decodeOne = (machine: SimulatedMachine): DecodedMachine =>
+    decodeMachine(machine, cloud, options.breakage?.payload);
   const decoded = cloud.machines.map(decodeOne);
   const updates = new Updates({ stack, config, entry, program, simulate, cloud, decode: decodeOne, progress });
   const { updateTo, updateFrom } = options;
@@ -94,7 +97,12 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     `machines: ${decoded.map(({ machine }) => machine.name).join(", ")}; from here on only their user data and the simulated stores are read`,
   );
 
-  const settings = await mirrorSettings({ entry, stack, config }, stackConfig, own?.authority, options.breakage?.mirror);
+  const settings = await mirrorSettings(
+    { entry, stack, config },
+    stackConfig,
+    own?.authority,
+    options.breakage?.mirror,
+  );
   const infra = await buildSimulatedInfra(cloud, [...decoded, ...coming], spec.network.cidrs, workFolder, settings);
   const { mirror } = infra;
   progress.line("network, metadata service, TLS endpoints, load balancers and artifact server are up (simulated)");
@@ -103,7 +111,9 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const unlessLacking = async <T>(waiting: Promise<T>): Promise<T> =>
     await (mirror === undefined ? waiting : Promise.race([waiting, mirror.lacks]));
   // What makes the objects; that for people has rights only by one of them.
-  const kubeconfig = textOf(program.resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig);
+  const kubeconfig = textOf(
+    program.resources.find(({ type }) => type === "pulumi:providers:kubernetes")?.inputs.kubeconfig,
+  );
   const people = textOf(program.outputs.kubeconfig);
   if (kubeconfig === undefined || people === undefined) throw new Error("the program makes no kubeconfig");
   const cluster = new Cluster({
@@ -130,7 +140,17 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
     await session.run(files, {});
     const { deployer } = options;
     await options.onEngine(
-      await serveEngine({ deployer, stack, config, program, simulate, cluster, machines: decoded, workFolder, progress }),
+      await serveEngine({
+        deployer,
+        stack,
+        config,
+        program,
+        simulate,
+        cluster,
+        machines: decoded,
+        workFolder,
+        progress,
+      }),
     );
     return session.results;
   }
@@ -214,8 +234,15 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
 }
 
 /** Runs the checks whose readers may still be built, which the first rehearsal on a machine does beside everything else. */
-async function runAtLast(session: CheckSession, checks: readonly Check[], { checkers, progress }: RehearsalOptions): Promise<void> {
-  const notice = setTimeout(() => progress.line("waiting for the build of the readers of files: once, then they are in the cache"), 1_000);
+async function runAtLast(
+  session: CheckSession,
+  checks: readonly Check[],
+  { checkers, progress }: RehearsalOptions,
+): Promise<void> {
+  const notice = setTimeout(
+    () => progress.line("waiting for the build of the readers of files: once, then they are in the cache"),
+    1_000,
+  );
   if (checks.length > 0) await checkers.catch(() => undefined);
   clearTimeout(notice);
   await session.run(checks, {});

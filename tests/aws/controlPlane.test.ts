@@ -20,7 +20,11 @@ describe("the control plane on AWS", () => {
   it("has instances that hold neither image nor disks nor user data, at fixed addresses", () => {
     for (const index of [0, 1, 2]) {
       const { inputs, options } = resource(prod, instanceType, instanceName(index));
-      const card = resource(prod, "aws:ec2/networkInterface:NetworkInterface", `aws-prod-control-plane-${index}-address`);
+      const card = resource(
+        prod,
+        "aws:ec2/networkInterface:NetworkInterface",
+        `aws-prod-control-plane-${index}-address`,
+      );
       const template = resource(prod, templateType, `aws-prod-control-plane-${index}-template`);
       assert.deepEqual(inputs, {
         launchTemplate: { id: template.id, version: "1" },
@@ -49,7 +53,10 @@ describe("the control plane on AWS", () => {
     assert.equal(options.protect, true);
     assert.equal(resource(dev, "aws:ebs/volume:Volume", "aws-dev-control-plane-0-etcd").options.protect, false);
     const attachment = resource(prod, "aws:ec2/volumeAttachment:VolumeAttachment", "aws-prod-control-plane-1-etcd");
-    assert.deepEqual([attachment.inputs.stopInstanceBeforeDetaching, attachment.options.deleteBeforeReplace], [true, true]);
+    assert.deepEqual(
+      [attachment.inputs.stopInstanceBeforeDetaching, attachment.options.deleteBeforeReplace],
+      [true, true],
+    );
     assert.equal(nameOfUrn(attachment.options.deletedWith ?? ""), "aws-prod-control-plane-1-instance");
   });
 
@@ -60,7 +67,8 @@ describe("the control plane on AWS", () => {
 
   it("is a chain: gate, machine, gate, next machine; the last gate is the API's, and behind it the release is kept that was reached", () => {
     const gate = (index: number): string => `${stashType} aws-prod-control-plane-gate-${index}`;
-    const dependencies = (type: string, name: string): readonly string[] => resource(prod, type, name).dependencies.map(shortUrn);
+    const dependencies = (type: string, name: string): readonly string[] =>
+      resource(prod, type, name).dependencies.map(shortUrn);
     const upgrade = `${stashType} aws-prod-control-plane-upgrade`;
     for (const [index, before] of [upgrade, gate(0), gate(1)].entries()) {
       const others = `aws-prod-control-plane-before-${index}`;
@@ -90,7 +98,9 @@ describe("the control plane on AWS", () => {
       assert.deepEqual(options.hooks, { beforeUpdate: [`aws-prod-control-plane-gate-${index}`] });
     }
     const api = resource(prod, stashType, "aws-prod-control-plane-api");
-    assert.deepEqual(api.inputs, { input: [0, 1, 2].map((index) => resource(prod, instanceType, instanceName(index)).id ?? "") });
+    assert.deepEqual(api.inputs, {
+      input: [0, 1, 2].map((index) => resource(prod, instanceType, instanceName(index)).id ?? ""),
+    });
     const hook = ["aws-prod-control-plane-api"];
     assert.deepEqual(api.options.hooks, { beforeCreate: hook, beforeUpdate: hook });
   });
@@ -130,7 +140,9 @@ describe("the control plane on AWS", () => {
     assert.ok(hook !== undefined && "opts" in hook);
     assert.deepEqual(hook.opts, { onDryRun: true });
     const call = (version: string): unknown =>
-      Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: { version, replicas: 3 } }, newInputs: guard.inputs }]);
+      Reflect.apply(hook.callback, undefined, [
+        { oldInputs: { input: { version, replicas: 3 } }, newInputs: guard.inputs },
+      ]);
     assert.doesNotThrow(() => call("1.35.8"));
     assert.throws(() => call("1.34.8"), /skips a minor after 1\.34\.8(.|\n)*found: +"1\.36\.4"/);
   });
@@ -157,7 +169,9 @@ describe("the control plane on AWS", () => {
     const changed = async (changes: Record<string, string>): Promise<boolean> =>
       trigger(await runStack("aws-prod", changes)) !== trigger(prod);
     const base = { replicas: 3, size: "m7i.xlarge", image: "ami-0123456789abcdef0", etcdDiskGb: 40 };
-    const withPlane = (change: object): Record<string, string> => ({ controlPlane: JSON.stringify({ ...base, ...change }) });
+    const withPlane = (change: object): Record<string, string> => ({
+      controlPlane: JSON.stringify({ ...base, ...change }),
+    });
     assert.equal(await changed({}), false);
     assert.equal(await changed({ tags: JSON.stringify({ owner: "others" }) }), false);
     assert.equal(await changed(withPlane({ etcdDiskGb: 50 })), false);
@@ -169,9 +183,13 @@ describe("the control plane on AWS", () => {
 
   it("tells its machines the key of the parameters that they write, their volume and their bucket", () => {
     const text = gunzipSync(
-      Buffer.from(textOf(resource(dev, templateType, "aws-dev-control-plane-0-template").inputs.userData) ?? "", "base64"),
+      Buffer.from(
+        textOf(resource(dev, templateType, "aws-dev-control-plane-0-template").inputs.userData) ?? "",
+        "base64",
+      ),
     ).toString("utf8");
-    const output = (type: string, name: string, key: string): string => textOf(resource(dev, type, name).outputs[key]) ?? "?";
+    const output = (type: string, name: string, key: string): string =>
+      textOf(resource(dev, type, name).outputs[key]) ?? "?";
     const volume = resource(dev, "aws:ebs/volume:Volume", "aws-dev-control-plane-0-etcd").id ?? "?";
     for (const known of [
       output("aws:kms/key:Key", "aws-dev-secrets-key", "arn"),

@@ -22,7 +22,10 @@ const make = (stack: string, publicGroupId: string | undefined): Promise<Recorde
 describe("load balancers of the API on AWS", () => {
   it("are an internal one, and a public one with a group of its own", async () => {
     const { inputs } = resource(await make("aws-dev", "sg-out"), "aws:lb/loadBalancer:LoadBalancer", "b-public");
-    assert.deepEqual([inputs.name, inputs.internal, inputs.subnets], ["aws-dev-public", false, ["subnet-o1", "subnet-o2"]]);
+    assert.deepEqual(
+      [inputs.name, inputs.internal, inputs.subnets],
+      ["aws-dev-public", false, ["subnet-o1", "subnet-o2"]],
+    );
     assert.deepEqual([inputs.securityGroups, inputs.ipAddressType], [["sg-out"], "ipv4"]);
     const only = ofType(await make("aws-dev", undefined), "aws:lb/loadBalancer:LoadBalancer");
     assert.deepEqual([...only.keys()], ["b-internal"]);

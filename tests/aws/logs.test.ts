@@ -28,7 +28,10 @@ describe("logs to CloudWatch", () => {
       },
     ]);
     const role = resource(recorded, "aws:iam/role:Role", name);
-    assert.match(textOf(role.inputs.assumeRolePolicy) ?? "", /:sub":"system:serviceaccount:fenestra-monitoring:log-collector"/);
+    assert.match(
+      textOf(role.inputs.assumeRolePolicy) ?? "",
+      /:sub":"system:serviceaccount:fenestra-monitoring:log-collector"/,
+    );
     for (const workload of ["log-collector", "log-collector-control-plane", "log-collector-windows"]) {
       const set = resource(recorded, "kubernetes:apps/v1:DaemonSet", `aws-dev-in-logs-fenestra-monitoring-${workload}`);
       const text = JSON.stringify(mapOf(set.inputs.spec));

@@ -4,7 +4,10 @@ import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, resource, specOf, withMocks } from "../support/mocks.ts";
 
-const mirror = JSON.stringify({ artifacts: "https://mirror.example", registries: { "registry.k8s.io": "https://mirror.example" } });
+const mirror = JSON.stringify({
+  artifacts: "https://mirror.example",
+  registries: { "registry.k8s.io": "https://mirror.example" },
+});
 
 function make(nat: string, changes: Readonly<Record<string, string>> = {}): Promise<Recorded> {
   const zones = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
@@ -39,7 +42,10 @@ describe("the network on AWS", () => {
       assert.equal(inputs.privateDnsHostnameTypeOnLaunch, "resource-name");
     }
     const { inputs } = resource(recorded, "aws:ec2/vpc:Vpc", "n-vpc");
-    assert.deepEqual([inputs.cidrBlock, inputs.enableDnsSupport, inputs.enableDnsHostnames], ["10.0.0.0/16", true, true]);
+    assert.deepEqual(
+      [inputs.cidrBlock, inputs.enableDnsSupport, inputs.enableDnsHostnames],
+      ["10.0.0.0/16", true, true],
+    );
   });
 
   it("tells the account by the owner of the VPC", async () => {
@@ -60,17 +66,22 @@ describe("the network on AWS", () => {
         .filter(([name]) => name.startsWith("n-private-"))
         .map(([name, { inputs }]) => [name.slice(-1), idToName.get(textOf(inputs.natGatewayId))]);
       assert.deepEqual(Object.fromEntries(found), routes);
-      for (const { inputs } of ofType(recorded, "aws:ec2/route:Route").values()) assert.equal(inputs.destinationCidrBlock, "0.0.0.0/0");
+      for (const { inputs } of ofType(recorded, "aws:ec2/route:Route").values())
+        assert.equal(inputs.destinationCidrBlock, "0.0.0.0/0");
     });
 
   it("has the gateway endpoint of S3 always, and interface endpoints only without NAT", async () => {
-    const names = async (nat: string): Promise<readonly string[]> => [...ofType(await make(nat), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()];
+    const names = async (nat: string): Promise<readonly string[]> => [
+      ...ofType(await make(nat), "aws:ec2/vpcEndpoint:VpcEndpoint").keys(),
+    ];
     assert.deepEqual(await names("single"), ["n-s3"]);
     assert.deepEqual(await names("none"), ["n-s3", ...interfaceEndpoints.map((service) => `n-${service}`)]);
     const resources = ["arn:aws:ecr:eu-central-1:123456789012:repository/a"];
     const registryAccess = JSON.stringify({ resources });
     const more = async (changes: Record<string, string>) =>
-      [...ofType(await make("none", changes), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()].slice(1 + interfaceEndpoints.length);
+      [...ofType(await make("none", changes), "aws:ec2/vpcEndpoint:VpcEndpoint").keys()].slice(
+        1 + interfaceEndpoints.length,
+      );
     assert.deepEqual(await more({ registryAccess }), ["n-ecr.api", "n-ecr.dkr"]);
     assert.deepEqual(await more({ registryAccess, httpProxy: "http://proxy.test:3128" }), []);
     const recorded = await make("none");

@@ -38,7 +38,8 @@ const controlPlane = {
 const made = await runStack("aws-dev", { pools, iam, controlPlane });
 
 describe("purchase and placement of pools on AWS", () => {
-  const template = (pool: string) => resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
+  const template = (pool: string) =>
+    resource(made, "aws:ec2/launchTemplate:LaunchTemplate", `aws-dev-pool-${pool}-template`).inputs;
   const groupOf = (pool: string) => resource(made, "aws:autoscaling/group:Group", `aws-dev-pool-${pool}-group`).inputs;
 
   it("has disks of the control plane as the stack file says", () => {
@@ -72,24 +73,35 @@ describe("purchase and placement of pools on AWS", () => {
   });
 
   it("limit the price of spot machines, and move off them before they end", () => {
-    assert.deepEqual(template("cheap").instanceMarketOptions, { marketType: "spot", spotOptions: { maxPrice: "0.05" } });
+    assert.deepEqual(template("cheap").instanceMarketOptions, {
+      marketType: "spot",
+      spotOptions: { maxPrice: "0.05" },
+    });
     assert.deepEqual([groupOf("cheap").mixedInstancesPolicy, groupOf("cheap").capacityRebalance], [undefined, true]);
   });
 
   it("have the disk that is asked for", () => {
     const disk = (pool: string) => template(pool).blockDeviceMappings;
     const common = { volumeSize: 50, encrypted: "true", deleteOnTermination: "true" };
-    assert.deepEqual(disk("mixed"), [{ deviceName: "/dev/sda1", ebs: { volumeType: "io2", iops: 4000, ...common, kmsKeyId: key } }]);
-    assert.deepEqual(disk("cheap"), [{ deviceName: "/dev/sda1", ebs: { volumeType: "gp3", throughput: 250, ...common } }]);
+    assert.deepEqual(disk("mixed"), [
+      { deviceName: "/dev/sda1", ebs: { volumeType: "io2", iops: 4000, ...common, kmsKeyId: key } },
+    ]);
+    assert.deepEqual(disk("cheap"), [
+      { deviceName: "/dev/sda1", ebs: { volumeType: "gp3", throughput: 250, ...common } },
+    ]);
   });
 
   it("run on reserved capacity and own hosts, with further groups and an own profile", () => {
     const { capacityReservationSpecification, placement, iamInstanceProfile, networkInterfaces } = template("win");
-    assert.deepEqual(capacityReservationSpecification, { capacityReservationTarget: { capacityReservationId: "cr-0123456789abcdef0" } });
+    assert.deepEqual(capacityReservationSpecification, {
+      capacityReservationTarget: { capacityReservationId: "cr-0123456789abcdef0" },
+    });
     assert.deepEqual(placement, { tenancy: "host", hostResourceGroupArn: group("hosts") });
     assert.deepEqual(iamInstanceProfile, { arn: profile });
     const workers = resource(made, "aws:ec2/securityGroup:SecurityGroup", "aws-dev-security-workers").id;
-    const attached = (Array.isArray(networkInterfaces) ? networkInterfaces : []).map((card) => mapOf(card).securityGroups);
+    const attached = (Array.isArray(networkInterfaces) ? networkInterfaces : []).map(
+      (card) => mapOf(card).securityGroups,
+    );
     assert.deepEqual(attached, [[workers, "sg-0123456789abcdef0"]]);
   });
 

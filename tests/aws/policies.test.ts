@@ -8,7 +8,13 @@ import {
   scriptsArn,
   workerPolicy,
 } from "../../components/aws/policies.ts";
-import { type PolicyDocument, type PolicyScope, partition, policy, unscopedActions } from "../../components/aws/policyDocument.ts";
+import {
+  type PolicyDocument,
+  type PolicyScope,
+  partition,
+  policy,
+  unscopedActions,
+} from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
 import { gmsaSecrets } from "../kubernetes/switches.ts";
 
@@ -67,14 +73,18 @@ const refusedToWorkers: readonly Call[] = [
   call("kms:Decrypt", scope.keyArn),
   { ...decrypt(join), resource: `${scope.keyArn}2` },
   { ...decrypt(join), action: "kms:Encrypt" },
-  ...["PutParameter", "GetParametersByPath", "GetParameters", "DescribeParameters"].map((name) => call(`ssm:${name}`, parameter(join))),
+  ...["PutParameter", "GetParametersByPath", "GetParameters", "DescribeParameters"].map((name) =>
+    call(`ssm:${name}`, parameter(join)),
+  ),
   ...[`${scripts}/linux/abc`, `${scripts}/other`, `${bucket}/etcd/1.db`].map((object) => call("s3:GetObject", object)),
   call("s3:ListBucket", scripts),
   call("s3:PutObject", `${scripts}/windows/abc`),
   ...["CompleteLifecycleAction", "RecordLifecycleActionHeartbeat"].flatMap((name) =>
     ["demo-win2022-a", "demo-linux"].map((other) => call(`autoscaling:${name}`, group(other))),
   ),
-  ...["ec2:TerminateInstances", "ec2:AttachVolume", "iam:PassRole", "autoscaling:SetInstanceHealth"].map((name) => call(name, "*", owned)),
+  ...["ec2:TerminateInstances", "ec2:AttachVolume", "iam:PassRole", "autoscaling:SetInstanceHealth"].map((name) =>
+    call(name, "*", owned),
+  ),
 ];
 
 /** What a control-plane machine never may with all policies of its role: what is another cluster's, its own keys, roles. */
@@ -153,7 +163,12 @@ describe("every policy", () => {
   }
 
   it("stays below the 6,144 characters of a policy, with the longest names there can be", () => {
-    const long = { ...scope, cluster: "c".repeat(20), region: "ap-southeast-2", keyArn: `${scope.keyArn}${"0".repeat(40)}` };
+    const long = {
+      ...scope,
+      cluster: "c".repeat(20),
+      region: "ap-southeast-2",
+      keyArn: `${scope.keyArn}${"0".repeat(40)}`,
+    };
     const { initialised: marker, ...keys } = controlPlaneParameters(long.cluster);
     const parameters = { read: Object.values(keys), write: [joinParameter(long.cluster), marker] };
     const longBucket = `arn:aws:s3:::${"b".repeat(63)}`;
@@ -192,7 +207,12 @@ describe("every policy", () => {
         "kms:ViaService": `${via}.eu-central-1.amazonaws.com`,
         "kms:EncryptionContext:SecretARN": secret,
       });
-    const calls = [reading(gmsaSecrets.aws), opening(gmsaSecrets.aws, "secretsmanager"), reading(other), opening(other, "secretsmanager")];
+    const calls = [
+      reading(gmsaSecrets.aws),
+      opening(gmsaSecrets.aws, "secretsmanager"),
+      reading(other),
+      opening(other, "secretsmanager"),
+    ];
     const more = [opening(gmsaSecrets.aws, "ssm"), call("secretsmanager:PutSecretValue", gmsaSecrets.aws)];
     const allowed = (given?: typeof account) => {
       const document = workerPolicy(scope, [join], "demo-win", scriptsArn(scripts, "windows"), given);

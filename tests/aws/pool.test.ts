@@ -49,7 +49,11 @@ describe("pools on AWS", () => {
 
   it("grow and shrink while they are replaced as the stack file says, in whole percents, by a tenth and at least one without it", () => {
     const of = (count: number, update?: PoolSpec["update"]) => {
-      const { minHealthyPercentage, maxHealthyPercentage } = rollingRange({ ...poolOf("aws-dev", "linux"), count, update });
+      const { minHealthyPercentage, maxHealthyPercentage } = rollingRange({
+        ...poolOf("aws-dev", "linux"),
+        count,
+        update,
+      });
       return [minHealthyPercentage, maxHealthyPercentage];
     };
     for (const [count, update, range] of [
@@ -69,7 +73,9 @@ describe("pools on AWS", () => {
   it("tell the autoscaler from zero what a node will be, without putting that on machines", () => {
     const template = "k8s.io/cluster-autoscaler/node-template";
     const tags = groupTags(specOf("aws-prod"), poolOf("aws-prod", "win2022-a"));
-    const shown = Object.fromEntries(tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`]));
+    const shown = Object.fromEntries(
+      tags.map(({ key, value, propagateAtLaunch }) => [key, `${value}${propagateAtLaunch ? " ->" : ""}`]),
+    );
     assert.deepEqual(shown, {
       "fenestra:cluster": "aws-prod ->",
       "fenestra:environment": "production ->",

@@ -20,7 +20,11 @@ describe("the program on AWS", () => {
     const recorded = await run("aws-prod", { name: "c".repeat(20), pools: JSON.stringify(pools) });
     // A hyphen and seven random characters.
     const suffix = 8;
-    const limits = { "aws:iam/role:Role": 64, "aws:s3/bucket:Bucket": 63, "aws:ec2/launchTemplate:LaunchTemplate": 128 };
+    const limits = {
+      "aws:iam/role:Role": 64,
+      "aws:s3/bucket:Bucket": 63,
+      "aws:ec2/launchTemplate:LaunchTemplate": 128,
+    };
     for (const [type, limit] of Object.entries(limits)) {
       const names = [...ofType(recorded, type).keys()];
       assert.ok(names.length > 0, type);
@@ -32,9 +36,19 @@ describe("the program on AWS", () => {
   it("hands every AWS resource its one provider, with region, tags and the account that it may touch", async () => {
     const recorded = await run("aws-dev", { accountId: "123456789012" });
     const providers = [...ofType(recorded, "pulumi:providers:aws").values()];
-    const settings = providers.map(({ name, inputs }) => [name, inputs.region, inputs.allowedAccountIds, inputs.defaultTags]);
+    const settings = providers.map(({ name, inputs }) => [
+      name,
+      inputs.region,
+      inputs.allowedAccountIds,
+      inputs.defaultTags,
+    ]);
     assert.deepEqual(settings, [
-      ["aws-dev-aws", "eu-central-1", '["123456789012"]', '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}'],
+      [
+        "aws-dev-aws",
+        "eu-central-1",
+        '["123456789012"]',
+        '{"tags":{"fenestra:cluster":"aws-dev","fenestra:environment":"development"}}',
+      ],
     ]);
     for (const { urn, type, provider } of recorded.program.resources)
       if (type.startsWith("aws:")) assert.equal(provider, providers[0]?.urn, urn);

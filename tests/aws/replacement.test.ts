@@ -44,7 +44,8 @@ describe("replacements on AWS", () => {
       const changeable = Object.keys(inputs).filter((key) => key !== "name" && key !== "tags");
       assert.deepEqual([...options.ignoreChanges].sort(), changeable.sort());
     }
-    for (const { options } of parameters.filter((each) => !written.includes(each))) assert.deepEqual(options.ignoreChanges, []);
+    for (const { options } of parameters.filter((each) => !written.includes(each)))
+      assert.deepEqual(options.ignoreChanges, []);
   });
 
   it("keep a security group for other words in its description", () => {
@@ -63,7 +64,8 @@ describe("replacements on AWS", () => {
   it("replace a control-plane machine whose instance profile is another one", () => {
     const spec = specOf("aws-prod");
     const payload = exampleControlPlane(spec);
-    const of = (profile: string): string => machineFingerprint(spec, payload, `arn:aws:iam::1:instance-profile/${profile}`);
+    const of = (profile: string): string =>
+      machineFingerprint(spec, payload, `arn:aws:iam::1:instance-profile/${profile}`);
     assert.equal(of("a"), of("a"));
     assert.notEqual(of("a"), of("b"));
   });

@@ -20,7 +20,12 @@ describe("scripts of machines on AWS", () => {
     const keys = objects.map(({ inputs }) => textOf(inputs.key) ?? "");
     assert.equal(new Set(keys).size, keys.length);
     const kinds = keys.map((key) => key.replace(/[0-9a-f]{64}/, "<digest>")).sort();
-    assert.deepEqual(kinds, ["linux/<digest>.json", "linux/<digest>.json", "windows/<digest>.json", "windows/<digest>.json"]);
+    assert.deepEqual(kinds, [
+      "linux/<digest>.json",
+      "linux/<digest>.json",
+      "windows/<digest>.json",
+      "windows/<digest>.json",
+    ]);
   });
 
   it("are found by every machine with the rights of its own role, and no machine reads those of the other system", () => {
@@ -52,7 +57,9 @@ describe("scripts of machines on AWS", () => {
   it("stay for machines of an old template, and go with their bucket", () => {
     for (const { options } of ofType(prod, objectType).values()) assert.equal(options.retainOnDelete, true);
     assert.equal(resource(prod, "aws:s3/bucket:Bucket", "aws-prod-scripts-bucket").inputs.forceDestroy, true);
-    const expiring = [...ofType(prod, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration").keys()].join();
+    const expiring = [
+      ...ofType(prod, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration").keys(),
+    ].join();
     assert.equal(expiring, "aws-prod-snapshots-expiry");
   });
 

@@ -5,7 +5,8 @@ import { securityRules } from "../../components/aws/securityRules.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
 import { ofType, type Recorded, specOf, withMocks } from "../support/mocks.ts";
 
-const make = (stack: string): Promise<Recorded> => withMocks(() => void new Security("s", { spec: specOf(stack), vpcId: "vpc-1" }));
+const make = (stack: string): Promise<Recorded> =>
+  withMocks(() => void new Security("s", { spec: specOf(stack), vpcId: "vpc-1" }));
 
 const types = {
   from: "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule",
@@ -15,7 +16,9 @@ const types = {
 /** Every rule as it was registered: group, direction, other end, protocol and ports, purpose. */
 async function table(stack: string): Promise<readonly string[]> {
   const recorded = await make(stack);
-  const groups = new Map([...ofType(recorded, "aws:ec2/securityGroup:SecurityGroup")].map(([name, { id }]) => [id, name.slice(2)]));
+  const groups = new Map(
+    [...ofType(recorded, "aws:ec2/securityGroup:SecurityGroup")].map(([name, { id }]) => [id, name.slice(2)]),
+  );
   return Object.entries(types)
     .flatMap(([direction, type]) =>
       [...ofType(recorded, type).values()].map(({ inputs }) => {
@@ -44,7 +47,9 @@ describe("security groups on AWS", () => {
 
   it("let the public in by the allow-list alone, and only when there is one", async () => {
     const open = (await table("aws-dev")).filter((rule) => rule.startsWith("api-public | from"));
-    assert.deepEqual(open, ["api-public | from 203.0.113.0/24 | tcp 6443-6443 | Allowed network to the Kubernetes API"]);
+    assert.deepEqual(open, [
+      "api-public | from 203.0.113.0/24 | tcp 6443-6443 | Allowed network to the Kubernetes API",
+    ]);
     assert.doesNotMatch((await table("aws-prod")).join("\n"), /public/);
   });
 
@@ -61,8 +66,15 @@ describe("security groups on AWS", () => {
 
   it("carry the cluster's tag where machines are members, and nowhere else", async () => {
     const groups = [...ofType(await make("aws-dev"), "aws:ec2/securityGroup:SecurityGroup")];
-    const tagged = Object.fromEntries(groups.map(([name, { inputs }]) => [name, clusterTag("aws-dev") in mapOf(inputs.tags)]));
-    assert.deepEqual(tagged, { "s-control-plane": true, "s-workers": true, "s-api-internal": false, "s-api-public": false });
+    const tagged = Object.fromEntries(
+      groups.map(([name, { inputs }]) => [name, clusterTag("aws-dev") in mapOf(inputs.tags)]),
+    );
+    assert.deepEqual(tagged, {
+      "s-control-plane": true,
+      "s-workers": true,
+      "s-api-internal": false,
+      "s-api-public": false,
+    });
   });
 
   it("have rules with one purpose each, in characters that EC2 takes", () => {

@@ -16,8 +16,10 @@ const login = (inputs: PropertyMap): PropertyMap => mapOf(profile(inputs).osProf
 const isWindows = (inputs: PropertyMap): boolean => login(inputs).windowsConfiguration !== undefined;
 const isSpot = (inputs: PropertyMap): boolean => profile(inputs).priority === "Spot";
 const prefix = (inputs: PropertyMap): string => textOf(login(inputs).computerNamePrefix)?.toLowerCase() ?? "";
-const extensions = (inputs: PropertyMap): readonly PropertyMap[] => maps(mapOf(profile(inputs).extensionProfile).extensions);
-const health = (inputs: PropertyMap) => extensions(inputs).filter(({ publisher }) => publisher === "Microsoft.ManagedServices");
+const extensions = (inputs: PropertyMap): readonly PropertyMap[] =>
+  maps(mapOf(profile(inputs).extensionProfile).extensions);
+const health = (inputs: PropertyMap) =>
+  extensions(inputs).filter(({ publisher }) => publisher === "Microsoft.ManagedServices");
 const cards = (inputs: PropertyMap) => maps(mapOf(profile(inputs).networkProfile).networkInterfaceConfigurations);
 const disks = (inputs: PropertyMap) => maps(mapOf(inputs.storageProfile).dataDisks);
 const hasBadName = (value: PropertyValue | undefined, pattern: RegExp): boolean => !pattern.test(textOf(value) ?? "");
@@ -38,7 +40,9 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
       !/^[a-z][a-z0-9-]*$/.test(prefix(inputs)) || prefix(inputs).length > (isWindows(inputs) ? 9 : 58),
     // kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmss.go, azure_vmssflex_cache.go, topics/node-types
     "computer name prefixes are unique in a resource group": (inputs, own, all) =>
-      all.some(({ type, urn, inputs: other }) => type === own.type && urn !== own.urn && prefix(other) === prefix(inputs)),
+      all.some(
+        ({ type, urn, inputs: other }) => type === own.type && urn !== own.urn && prefix(other) === prefix(inputs),
+      ),
     // Azure documentation, resource name rules
     "a uniform set's instances are named <set>_<id>, at most 64 characters": ({ vmScaleSetName }) =>
       hasBadName(vmScaleSetName, /^[a-z0-9][a-z0-9-]{0,56}[a-z0-9]$/),
@@ -57,7 +61,10 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
     },
     // Azure REST API, OSProfile: adminUsername
     "the administrator's name is at most 20 characters and none of the reserved ones": (inputs) =>
-      hasBadName(login(inputs).adminUsername, /^(?!(admin|administrator|root|user|test|guest|console|support)$).{1,20}$/),
+      hasBadName(
+        login(inputs).adminUsername,
+        /^(?!(admin|administrator|root|user|test|guest|console|support)$).{1,20}$/,
+      ),
     // Azure REST API, OSProfile: customData
     "customData is base64 of at most 65,535 characters (set)": (inputs) => hasBadCustomData(login(inputs)),
     // Azure documentation, application health extension
@@ -67,7 +74,9 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
       return health(inputs).length + probes !== 1 || health(inputs).some(({ type }) => type !== wanted);
     },
     // Azure documentation, application health extension
-    "a TCP health probe has a port and no path; by HTTP the rich version wants an answer that no kubelet gives": (inputs) => {
+    "a TCP health probe has a port and no path; by HTTP the rich version wants an answer that no kubelet gives": (
+      inputs,
+    ) => {
       const { settings, typeHandlerVersion } = health(inputs)[0] ?? {};
       const { protocol, port, requestPath, gracePeriod = 0 } = mapOf(settings);
       if (protocol !== "tcp") return typeHandlerVersion === "2.0" || requestPath === undefined;
@@ -85,7 +94,8 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
         scripts.length !== (isWindows(inputs) ? 1 : 0) ||
         scripts.some(
           ({ settings, protectedSettings }) =>
-            mapOf(settings).commandToExecute !== undefined || hasBadName(mapOf(protectedSettings).commandToExecute, /^[ -~]{1,8191}$/),
+            mapOf(settings).commandToExecute !== undefined ||
+            hasBadName(mapOf(protectedSettings).commandToExecute, /^[ -~]{1,8191}$/),
         )
       );
     },
@@ -96,21 +106,29 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
         .some((name) => !extensions(inputs).some((each) => each.name === name && each.settings !== undefined)),
     // Azure documentation, terminate notification
     "a terminate notification lasts 5 to 15 minutes, and a spot machine has none": (inputs) => {
-      const { enable = false, notBeforeTimeout } = mapOf(mapOf(profile(inputs).scheduledEventsProfile).terminateNotificationProfile);
+      const { enable = false, notBeforeTimeout } = mapOf(
+        mapOf(profile(inputs).scheduledEventsProfile).terminateNotificationProfile,
+      );
       return (
-        enable === isSpot(inputs) || (enable === true && unlike(Number(/^PT(\d+)M$/.exec(textOf(notBeforeTimeout) ?? "")?.[1]), 5, 15))
+        enable === isSpot(inputs) ||
+        (enable === true && unlike(Number(/^PT(\d+)M$/.exec(textOf(notBeforeTimeout) ?? "")?.[1]), 5, 15))
       );
     },
     // docs/adr/0023-clouds-roll-their-groups.md
-    "nothing but the node controller repairs machines": ({ automaticRepairsPolicy }) => mapOf(automaticRepairsPolicy).enabled !== false,
+    "nothing but the node controller repairs machines": ({ automaticRepairsPolicy }) =>
+      mapOf(automaticRepairsPolicy).enabled !== false,
     // Azure documentation, spot virtual machine scale sets
     "eviction policy and price are for spot only, and a spot set has them": (inputs) =>
-      [profile(inputs).evictionPolicy, profile(inputs).billingProfile].some((value) => (value !== undefined) !== isSpot(inputs)),
+      [profile(inputs).evictionPolicy, profile(inputs).billingProfile].some(
+        (value) => (value !== undefined) !== isSpot(inputs),
+      ),
     // Azure REST API, RollingUpgradePolicy
     "a batch of a rolling upgrade is 5 to 100 percent, and not more than may be unhealthy": ({ upgradePolicy }) => {
       const { mode, rollingUpgradePolicy } = mapOf(upgradePolicy);
       const { maxBatchInstancePercent: batch, maxUnhealthyInstancePercent: sick } = mapOf(rollingUpgradePolicy);
-      return mode === "Rolling" ? unlike(batch, 5, 100) || unlike(sick, Number(batch), 100) : rollingUpgradePolicy !== undefined;
+      return mode === "Rolling"
+        ? unlike(batch, 5, 100) || unlike(sick, Number(batch), 100)
+        : rollingUpgradePolicy !== undefined;
     },
     // kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmss.go, azure_vmssflex_cache.go, topics/node-types
     "nobody else writes the model of a set that rolls by itself: the cloud controller knows its machines by address": (
@@ -119,16 +137,21 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
       all,
     ) => {
       const config = all.find(
-        ({ type, inputs }) => type === "kubernetes:core/v1:Secret" && mapOf(inputs.metadata).name === "azure-cloud-provider",
+        ({ type, inputs }) =>
+          type === "kubernetes:core/v1:Secret" && mapOf(inputs.metadata).name === "azure-cloud-provider",
       );
       const text = textOf(mapOf(config?.inputs.stringData)["cloud-config"]) ?? "";
-      return mapOf(upgradePolicy).mode === "Rolling" && !text.includes('"loadBalancerBackendPoolConfigurationType":"nodeIP"');
+      return (
+        mapOf(upgradePolicy).mode === "Rolling" && !text.includes('"loadBalancerBackendPoolConfigurationType":"nodeIP"')
+      );
     },
     // Azure REST API, VirtualMachineScaleSetOSDisk: deleteOption
     "only a flexible set is told what becomes of its machines' disks": (inputs) =>
-      inputs.orchestrationMode !== "Flexible" && mapOf(mapOf(profile(inputs).storageProfile).osDisk).deleteOption !== undefined,
+      inputs.orchestrationMode !== "Flexible" &&
+      mapOf(mapOf(profile(inputs).storageProfile).osDisk).deleteOption !== undefined,
     // Azure documentation, fault domains of scale sets
-    "a zonal uniform set has 1 or 5 fault domains": ({ platformFaultDomainCount }) => ![1, 5].includes(Number(platformFaultDomainCount)),
+    "a zonal uniform set has 1 or 5 fault domains": ({ platformFaultDomainCount }) =>
+      ![1, 5].includes(Number(platformFaultDomainCount)),
     // Azure documentation, large scale sets
     "a set with more than one placement group has a security group on every card": (inputs) =>
       inputs.singlePlacementGroup === false &&
@@ -136,7 +159,9 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
     // Azure REST API, VirtualMachineScaleSetIPConfiguration
     "machines of a pool have no public address and zones that exist": (inputs) =>
       !/^[123](,[123])*$/.test(zones(inputs)) ||
-      cards(inputs).some(({ ipConfigurations }) => maps(ipConfigurations).some((each) => each.publicIPAddressConfiguration !== undefined)),
+      cards(inputs).some(({ ipConfigurations }) =>
+        maps(ipConfigurations).some((each) => each.publicIPAddressConfiguration !== undefined),
+      ),
   },
   [vm]: {
     // Azure REST API, OSProfile: customData
@@ -153,13 +178,17 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
     // Azure documentation, delete a VM and attached resources
     "disks and cards outlive the machine that they are attached to": (inputs) =>
       disks(inputs).some(({ createOption }) => createOption !== "Attach") ||
-      [...disks(inputs), ...maps(mapOf(inputs.networkProfile).networkInterfaces)].some(({ deleteOption }) => deleteOption !== "Detach"),
+      [...disks(inputs), ...maps(mapOf(inputs.networkProfile).networkInterfaces)].some(
+        ({ deleteOption }) => deleteOption !== "Detach",
+      ),
   },
   [balancer]: {
     // Azure documentation, load balancer and availability zones
     "a Standard load balancer has frontends in every zone, or a Standard address": (inputs) =>
       mapOf(inputs.sku).name !== "Standard" ||
-      maps(inputs.frontendIPConfigurations).some((each) => (each.publicIPAddress === undefined) !== (zones(each) === "1,2,3")),
+      maps(inputs.frontendIPConfigurations).some(
+        (each) => (each.publicIPAddress === undefined) !== (zones(each) === "1,2,3"),
+      ),
     // Azure documentation, load balancer health probes
     "an HTTP or HTTPS probe has a path, a TCP probe none, and neither a forbidden port": (inputs) =>
       !maps(inputs.probes).some(
@@ -172,14 +201,18 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
     "a load-balancing rule gives no outbound, resets idle connections, after 4 to 30 minutes": (inputs) =>
       maps(inputs.loadBalancingRules).some(
         ({ disableOutboundSnat, enableTcpReset, enableFloatingIP, idleTimeoutInMinutes }) =>
-          disableOutboundSnat !== true || enableTcpReset !== true || enableFloatingIP !== false || unlike(idleTimeoutInMinutes, 4, 30),
+          disableOutboundSnat !== true ||
+          enableTcpReset !== true ||
+          enableFloatingIP !== false ||
+          unlike(idleTimeoutInMinutes, 4, 30),
       ),
   },
   "network:PublicIPAddress": {
     // Azure documentation, NAT gateway and availability zones
     "a Standard public address is static; for a NAT gateway it lies in the gateway's zone": (inputs, { id }, all) => {
       const gateway = all.find(
-        ({ type, inputs: other }) => type.endsWith(":NatGateway") && maps(other.publicIpAddresses).some((each) => each.id === id),
+        ({ type, inputs: other }) =>
+          type.endsWith(":NatGateway") && maps(other.publicIpAddresses).some((each) => each.id === id),
       );
       const isStatic = mapOf(inputs.sku).name === "Standard" && inputs.publicIPAllocationMethod === "Static";
       return !isStatic || (gateway !== undefined && zones(gateway.inputs) !== zones(inputs));
@@ -209,11 +242,13 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
   },
   "network:NetworkSecurityGroup": {
     // pulumi/pulumi-azure-native#611
-    "a group's rules are resources of their own, and none stands in its body": ({ securityRules }) => securityRules !== undefined,
+    "a group's rules are resources of their own, and none stands in its body": ({ securityRules }) =>
+      securityRules !== undefined,
   },
   "network:VirtualNetwork": {
     // pulumi/pulumi-azure-native#611
-    "a network's subnets are resources of their own, and none stands in its body": ({ subnets }) => subnets !== undefined,
+    "a network's subnets are resources of their own, and none stands in its body": ({ subnets }) =>
+      subnets !== undefined,
   },
   "keyvault:Vault": {
     // Azure documentation, resource name rules
@@ -222,31 +257,40 @@ export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken
     // Azure documentation, Key Vault soft delete
     "a vault decides by roles, is kept 7 to 90 days, and purge protection is true or absent": ({ properties }) => {
       const { enableRbacAuthorization, softDeleteRetentionInDays, enablePurgeProtection = true } = mapOf(properties);
-      return enableRbacAuthorization !== true || enablePurgeProtection !== true || unlike(softDeleteRetentionInDays, 7, 90);
+      return (
+        enableRbacAuthorization !== true || enablePurgeProtection !== true || unlike(softDeleteRetentionInDays, 7, 90)
+      );
     },
     // Azure documentation, virtual network service endpoints for Key Vault
     "a vault that admits a subnet needs the service endpoint there": ({ properties }, _, all) => {
       const ids = maps(mapOf(mapOf(properties).networkAcls).virtualNetworkRules).map(({ id }) => id);
       const isOpen = ({ inputs }: RecordedResource) =>
         maps(inputs.serviceEndpoints).some(({ service }) => service === "Microsoft.KeyVault");
-      return ids.length === 0 || all.filter((each) => each.id !== undefined && ids.includes(each.id) && isOpen(each)).length !== ids.length;
+      return (
+        ids.length === 0 ||
+        all.filter((each) => each.id !== undefined && ids.includes(each.id) && isOpen(each)).length !== ids.length
+      );
     },
   },
   "keyvault:Secret": {
     // Azure documentation, resource name rules
-    "a secret's name has 1 to 127 letters, digits and hyphens": ({ secretName }) => hasBadName(secretName, /^[0-9a-zA-Z-]{1,127}$/),
+    "a secret's name has 1 to 127 letters, digits and hyphens": ({ secretName }) =>
+      hasBadName(secretName, /^[0-9a-zA-Z-]{1,127}$/),
   },
   "storage:StorageAccount": {
     // Azure documentation, resource name rules
-    "a storage account's name has 3 to 24 lower-case letters and digits": ({ accountName }) => hasBadName(accountName, /^[a-z0-9]{3,24}$/),
+    "a storage account's name has 3 to 24 lower-case letters and digits": ({ accountName }) =>
+      hasBadName(accountName, /^[a-z0-9]{3,24}$/),
   },
   "storage:Blob": {
     // pulumi/pulumi-azure-native: provider/pkg/resources/customresources/custom_storage_azidentity.go
-    "a blob is replaced for its text, and stays meanwhile for those who read it": (_, { options }) => options.retainOnDelete !== true,
+    "a blob is replaced for its text, and stays meanwhile for those who read it": (_, { options }) =>
+      options.retainOnDelete !== true,
   },
   "authorization:RoleAssignment": {
     // Azure documentation, troubleshoot Azure RBAC
-    "a role for a new identity says that it is a service principal": ({ principalType }) => principalType !== "ServicePrincipal",
+    "a role for a new identity says that it is a service principal": ({ principalType }) =>
+      principalType !== "ServicePrincipal",
   },
 };
 

@@ -23,7 +23,9 @@ describe("the control plane on Azure", () => {
       assert.deepEqual(mapOf(inputs.storageProfile).dataDisks, [
         { lun: 0, createOption: "Attach", managedDisk: { id: disk.id }, deleteOption: "Detach", caching: "None" },
       ]);
-      assert.deepEqual(mapOf(inputs.networkProfile).networkInterfaces, [{ id: card.id, primary: true, deleteOption: "Detach" }]);
+      assert.deepEqual(mapOf(inputs.networkProfile).networkInterfaces, [
+        { id: card.id, primary: true, deleteOption: "Detach" },
+      ]);
       assert.equal(mapOf(listOf(card.inputs.ipConfigurations)[0]).privateIPAddress, `10.20.${224 + 4 * index}.10`);
       assert.equal(card.inputs.enableAcceleratedNetworking, true);
       assert.deepEqual(options.replaceWith, [disk.urn, card.urn]);
@@ -31,7 +33,8 @@ describe("the control plane on Azure", () => {
       const others = resource(prod, "pulumi:index:Stash", `azure-prod-control-plane-before-${index}`);
       const machine = resource(prod, azureType("compute:VirtualMachine"), `${name}-instance`);
       // The disk and the card too: either takes its machine along.
-      for (const each of [machine, disk, card]) assert.ok(each.dependencies.includes(others.urn), `${each.name} waits for ${others.name}`);
+      for (const each of [machine, disk, card])
+        assert.ok(each.dependencies.includes(others.urn), `${each.name} waits for ${others.name}`);
       const last = index === 0 ? "upgrade" : `gate-${index - 1}`;
       assert.ok(others.dependencies.some((urn) => urn.endsWith(`::azure-prod-control-plane-${last}`)));
     }

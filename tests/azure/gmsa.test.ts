@@ -21,7 +21,11 @@ describe("secrets of gMSA accounts on Azure", () => {
     assert.deepEqual(scopes, [gmsaSecrets.azure]);
     assert.match(textOf(assigned[0]?.inputs.roleDefinitionId) ?? "", new RegExp(`${roles.keyVaultSecretsUser}$`));
     for (const { name, ccgPlugin } of pools) {
-      const { inputs, dependencies } = resource(recorded, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${name}-group`);
+      const { inputs, dependencies } = resource(
+        recorded,
+        azureType("compute:VirtualMachineScaleSet"),
+        `azure-dev-pool-${name}-group`,
+      );
       const held = listOf(mapOf(inputs.identity).userAssignedIdentities);
       assert.equal(held.includes(identity.id ?? "none"), ccgPlugin, name);
       assert.equal(held.length, ccgPlugin ? 2 : 1);

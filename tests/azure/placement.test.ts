@@ -30,7 +30,8 @@ const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, 
 const made = await runStack("azure-dev", { pools, controlPlane });
 
 describe("purchase and placement of pools on Azure", () => {
-  const group = (pool: string) => resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
+  const group = (pool: string) =>
+    resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
   const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);
 
   it("has disks of the control plane on an own key", () => {
@@ -48,7 +49,11 @@ describe("purchase and placement of pools on Azure", () => {
   });
 
   it("let the disk driver attach volumes, for which Azure asks that it may read the set of each disk of the machine", () => {
-    const identity = resource(made, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-control-plane-identity-identity");
+    const identity = resource(
+      made,
+      azureType("managedidentity:UserAssignedIdentity"),
+      "azure-dev-control-plane-identity-identity",
+    );
     const roles = rolesOf(made.program, textOf(identity.outputs.principalId) ?? "");
     const may = (action: string, set: string) =>
       rolesAllow(roles, { action: `Microsoft.Compute/diskEncryptionSets/${action}`, plane: "control", resource: set });

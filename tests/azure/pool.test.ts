@@ -11,7 +11,10 @@ const setType = azureType("compute:VirtualMachineScaleSet");
 
 const dev = await runStack("azure-dev");
 const prod = await runStack("azure-prod");
-const spot = await runStack("azure-dev", { pools: [{ name: "spot", os: "linux", spot: true, count: 3 }], encryptionAtHost: true });
+const spot = await runStack("azure-dev", {
+  pools: [{ name: "spot", os: "linux", spot: true, count: 3 }],
+  encryptionAtHost: true,
+});
 
 describe("pools on Azure", () => {
   const idOf = (type: string, name: string): string | undefined => resource(dev, azureType(type), name).id;
@@ -40,13 +43,21 @@ describe("pools on Azure", () => {
     const [card, ...cards] = listOf(mapOf(networkProfile).networkInterfaceConfigurations).map(mapOf);
     const [address, ...addresses] = listOf(card?.ipConfigurations).map(mapOf);
     assert.deepEqual([cards, addresses, card?.enableAcceleratedNetworking], [[], [], true]);
-    assert.deepEqual(card?.networkSecurityGroup, { id: idOf("network:NetworkSecurityGroup", "azure-dev-security-workers") });
+    assert.deepEqual(card?.networkSecurityGroup, {
+      id: idOf("network:NetworkSecurityGroup", "azure-dev-security-workers"),
+    });
     assert.deepEqual(address?.subnet, { id: idOf("network:Subnet", "azure-dev-network-private-1") });
     const members = idOf("network:ApplicationSecurityGroup", "azure-dev-security-workers");
     assert.deepEqual(address?.applicationSecurityGroups, [{ id: members }]);
     const [bootstrap, health] = listOf(mapOf(extensionProfile).extensions).map(mapOf);
     assert.deepEqual(bootstrap?.protectedSettings, { commandToExecute: windowsExtensionCommand() });
-    assert.deepEqual(health?.settings, { protocol: "tcp", port: 10261, numberOfProbes: 3, intervalInSeconds: 60, gracePeriod: 2400 });
+    assert.deepEqual(health?.settings, {
+      protocol: "tcp",
+      port: 10261,
+      numberOfProbes: 3,
+      intervalInSeconds: 60,
+      gracePeriod: 2400,
+    });
     const { customData, adminPassword, computerNamePrefix, windowsConfiguration } = mapOf(osProfile);
     assert.ok(adminPassword instanceof Secret);
     assert.match(Buffer.from(textOf(customData) ?? "", "base64").toString("utf8"), /^\$ErrorActionPreference/);
@@ -69,8 +80,16 @@ describe("pools on Azure", () => {
 
   // What each identity may do is in a table of docs/security.md, and that it suffices, a rehearsal shows.
   it("let the controllers hand their identity on", () => {
-    const control = resource(dev, azureType("managedidentity:UserAssignedIdentity"), "azure-dev-control-plane-identity-identity");
-    const { principalId, scope } = resource(dev, azureType("authorization:RoleAssignment"), "azure-dev-pool-linux-controllers").inputs;
+    const control = resource(
+      dev,
+      azureType("managedidentity:UserAssignedIdentity"),
+      "azure-dev-control-plane-identity-identity",
+    );
+    const { principalId, scope } = resource(
+      dev,
+      azureType("authorization:RoleAssignment"),
+      "azure-dev-pool-linux-controllers",
+    ).inputs;
     const own = idOf("managedidentity:UserAssignedIdentity", "azure-dev-pool-linux-identity-identity");
     assert.deepEqual([principalId, scope], [control.outputs.principalId, own]);
   });
@@ -103,7 +122,10 @@ describe("pools on Azure", () => {
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 3 }), 34);
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 0 }), 100);
     assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90 }), 10);
-    assert.equal(rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90, update: { maxSurge: 2, maxUnavailable: 0 } }), 5);
+    assert.equal(
+      rollingBatch({ ...poolOf("azure-dev", "linux"), count: 90, update: { maxSurge: 2, maxUnavailable: 0 } }),
+      5,
+    );
   });
 
   it("are given as long for an update as all their batches may take", () => {
@@ -152,14 +174,20 @@ describe("pools on Azure", () => {
     // Two that set the number would undo each other's.
     assert.deepEqual(set.options.ignoreChanges, ["sku.capacity"]);
     const scaled = { name: "spot", os: "linux", spot: true, autoscale: { min: 0, max: 3 } };
-    for (const none of [prod, await runStack("azure-dev", { pools: [scaled] })]) assert.equal(ofType(none, kind).size, 0);
+    for (const none of [prod, await runStack("azure-dev", { pools: [scaled] })])
+      assert.equal(ofType(none, kind).size, 0);
   });
 
   it("of spot machines have no notice and no rolling upgrade, and go when they are evicted", () => {
     const { inputs } = resource(spot, setType, "azure-dev-pool-spot-group");
-    const { priority, evictionPolicy, billingProfile, scheduledEventsProfile, securityProfile } = mapOf(inputs.virtualMachineProfile);
+    const { priority, evictionPolicy, billingProfile, scheduledEventsProfile, securityProfile } = mapOf(
+      inputs.virtualMachineProfile,
+    );
     assert.deepEqual(inputs.upgradePolicy, { mode: "Manual" });
-    assert.deepEqual([priority, evictionPolicy, billingProfile, scheduledEventsProfile], ["Spot", "Delete", { maxPrice: -1 }, undefined]);
+    assert.deepEqual(
+      [priority, evictionPolicy, billingProfile, scheduledEventsProfile],
+      ["Spot", "Delete", { maxPrice: -1 }, undefined],
+    );
     assert.deepEqual(securityProfile, { encryptionAtHost: true });
     const machine = resource(spot, azureType("compute:VirtualMachine"), "azure-dev-control-plane-0-instance");
     assert.deepEqual(machine.inputs.securityProfile, { encryptionAtHost: true });

@@ -44,9 +44,15 @@ describe("the program on Azure", () => {
     for (const { name, type, inputs } of azure) {
       const tagged = !untagged.includes(type);
       const inDns = type.includes(":privatedns:");
-      assert.equal(mapOf(inputs.tags)[inDns ? "fenestra_cluster" : "fenestra:cluster"], tagged ? "azure-prod" : undefined, name);
-      if (type !== azureType("authorization:RoleAssignment")) assert.equal(inputs.resourceGroupName, "fenestra-azure-prod", name);
-      if (tagged && type !== azureType("keyvault:Secret")) assert.equal(inputs.location, inDns ? "global" : "westeurope", name);
+      assert.equal(
+        mapOf(inputs.tags)[inDns ? "fenestra_cluster" : "fenestra:cluster"],
+        tagged ? "azure-prod" : undefined,
+        name,
+      );
+      if (type !== azureType("authorization:RoleAssignment"))
+        assert.equal(inputs.resourceGroupName, "fenestra-azure-prod", name);
+      if (tagged && type !== azureType("keyvault:Secret"))
+        assert.equal(inputs.location, inDns ? "global" : "westeurope", name);
     }
   });
 
@@ -64,7 +70,10 @@ describe("the program on Azure", () => {
     const { outputs } = (await runStack("azure-dev")).program;
     assert.ok(outputs.kubeconfig instanceof Secret);
     assert.equal(outputs.apiEndpoint, "https://api.azure-dev.fenestra.internal:6443");
-    assert.match(textOf(outputs.publicEndpoint) ?? "", /^https:\/\/azure-dev-[a-z0-9]{8}\.westeurope\.cloudapp\.azure\.com:6443$/);
+    assert.match(
+      textOf(outputs.publicEndpoint) ?? "",
+      /^https:\/\/azure-dev-[a-z0-9]{8}\.westeurope\.cloudapp\.azure\.com:6443$/,
+    );
     assert.ok((textOf(outputs.kubeconfig) ?? "").includes(textOf(outputs.publicEndpoint) ?? "?"));
     assert.deepEqual(outputs.pools, [
       { name: "linux", os: "linux", group: "azure-dev-linux" },

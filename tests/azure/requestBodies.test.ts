@@ -83,7 +83,9 @@ describe("the request bodies for Azure", () => {
       // Of the scale sets a Windows one, since most rules are about those.
       const target = dev.program.resources.findLast((each) => each.type === type);
       assert.ok(target !== undefined);
-      const resources = dev.program.resources.map((each) => (each === target ? { ...each, inputs: change(each.inputs) } : each));
+      const resources = dev.program.resources.map((each) =>
+        each === target ? { ...each, inputs: change(each.inputs) } : each,
+      );
       const told = bodyProblems({ ...dev.program, resources });
       const isTold = told.some((text) => rule.test(text) && text.startsWith(`${target.name}:`));
       assert.ok(isTold, told.join("\n"));

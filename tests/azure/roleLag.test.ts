@@ -7,7 +7,14 @@ const unknown = 'Status=400 Code="RoleDefinitionDoesNotExist" Message="The speci
 async function answer(...errors: readonly string[]): Promise<readonly [again: boolean, pauses: number]> {
   let pauses = 0;
   const hook = untilRoleIsKnown("role", async () => void pauses++);
-  const again = await hook.callback({ urn: "", id: "", name: "", type: "", failedOperation: "create", errors: [...errors] });
+  const again = await hook.callback({
+    urn: "",
+    id: "",
+    name: "",
+    type: "",
+    failedOperation: "create",
+    errors: [...errors],
+  });
   return [again, pauses];
 }
 

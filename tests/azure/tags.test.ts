@@ -11,7 +11,11 @@ describe("tags on Azure", () => {
       ({ inputs: { metadata } }) => mapOf(metadata).name === "azure-cloud-provider",
     );
     const { tagsMap } = JSON.parse(textOf(mapOf(config?.inputs.stringData)["cloud-config"]) ?? "");
-    assert.deepEqual(tagsMap, { "fenestra:cluster": "azure-dev", "fenestra:environment": "development", owner: "a, b = c" });
+    assert.deepEqual(tagsMap, {
+      "fenestra:cluster": "azure-dev",
+      "fenestra:environment": "development",
+      owner: "a, b = c",
+    });
     // The controller tags that group as well: with other tags, each update would take its own off again.
     assert.deepEqual(mapOf(inputs.tags), tagsMap);
   });

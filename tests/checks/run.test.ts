@@ -88,7 +88,10 @@ describe("the engine of checks", () => {
       check("b", undefined, { skip: "the pool is empty" }),
     ];
     assert.deepEqual(await run(checks), ["a skipped: no shellcheck", "b skipped: the pool is empty"]);
-    assert.deepEqual(await run(checks, { skipsFail: true }), ["a failed: no shellcheck", "b skipped: the pool is empty"]);
+    assert.deepEqual(await run(checks, { skipsFail: true }), [
+      "a failed: no shellcheck",
+      "b skipped: the pool is empty",
+    ]);
   });
 
   it("ends a check at its time limit, with the reason of what it waits for, and shows meanwhile that it runs", async () => {
@@ -104,9 +107,15 @@ describe("the engine of checks", () => {
     ]);
     assert.ok(beats > 0);
     const deaf = check("deaf", () => new Promise(() => undefined));
-    assert.deepEqual(await run([deaf, check("next")], { limitMs: 20 }), ["deaf failed: not finished after 0.02 s", "next passed"]);
+    assert.deepEqual(await run([deaf, check("next")], { limitMs: 20 }), [
+      "deaf failed: not finished after 0.02 s",
+      "next passed",
+    ]);
     const slow = check("slow", () => new Promise((resolve) => setTimeout(resolve, 60)), { limitMs: 10_000 });
-    assert.deepEqual(await run([slow, ...within(10, [deaf])], { limitMs: 30 }), ["slow passed", "deaf failed: not finished after 0.01 s"]);
+    assert.deepEqual(await run([slow, ...within(10, [deaf])], { limitMs: 30 }), [
+      "slow passed",
+      "deaf failed: not finished after 0.01 s",
+    ]);
   });
 
   it("ends at an interruption", async () => {

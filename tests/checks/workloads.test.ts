@@ -13,7 +13,11 @@ function deployment(status: V1Deployment["status"]): V1Deployment {
   };
 }
 function pod(status: V1Pod["status"]): V1Pod {
-  return { metadata: { name: "web-1", namespace: "shop", labels }, spec: { nodeName: "n1", containers: [] }, status: { ...status } };
+  return {
+    metadata: { name: "web-1", namespace: "shop", labels },
+    spec: { nodeName: "n1", containers: [] },
+    status: { ...status },
+  };
 }
 const of = (each: V1Deployment, pods: readonly V1Pod[] = []) =>
   workloadProblems({ deployments: [each], statefulSets: [], daemonSets: [], pods });
@@ -21,7 +25,9 @@ const of = (each: V1Deployment, pods: readonly V1Pod[] = []) =>
 describe("workloads", () => {
   const good = { replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
   const unschedulable = pod({
-    conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/7 nodes are available" }],
+    conditions: [
+      { type: "PodScheduled", status: "False", reason: "Unschedulable", message: "0/7 nodes are available" },
+    ],
   });
 
   it("have no problem when rolled out", () => assert.deepEqual(of(deployment(good)), []));
@@ -58,7 +64,9 @@ describe("workloads", () => {
       const workloads = { deployments: [], statefulSets: [], daemonSets: [daemonSet], pods: [] };
       return workloadProblems(workloads).map(({ what }) => what);
     };
-    assert.deepEqual(problems("RollingUpdate"), ["DaemonSet shop/agent is not rolled out: 4 of 5 pods at the new version"]);
+    assert.deepEqual(problems("RollingUpdate"), [
+      "DaemonSet shop/agent is not rolled out: 4 of 5 pods at the new version",
+    ]);
     assert.deepEqual(problems("OnDelete"), []);
   });
 
@@ -82,7 +90,10 @@ describe("workloads", () => {
     it(`tell of a pod: ${reason}`, () =>
       assert.equal(
         podProblem(
-          pod({ phase: status.phase, ...("containerStatuses" in status ? { containerStatuses: [...status.containerStatuses] } : {}) }),
+          pod({
+            phase: status.phase,
+            ...("containerStatuses" in status ? { containerStatuses: [...status.containerStatuses] } : {}),
+          }),
         ),
         reason,
       ));
@@ -113,7 +124,9 @@ describe("workloads", () => {
 describe("removal of a namespace", () => {
   const condition = (type: string, status: string) => ({ type, status, message: `${type} says` });
   it("waits while something is left, and says what", () => {
-    assert.throws(() => emptied([condition("NamespaceContentRemaining", "True")]), { message: "NamespaceContentRemaining says" });
+    assert.throws(() => emptied([condition("NamespaceContentRemaining", "True")]), {
+      message: "NamespaceContentRemaining says",
+    });
     assert.throws(
       () =>
         emptied([
@@ -127,7 +140,10 @@ describe("removal of a namespace", () => {
   });
   it("is done when it is empty and only an API that does not answer holds it", () => {
     assert.match(
-      emptied([condition("NamespaceDeletionDiscoveryFailure", "True"), condition("NamespaceContentRemaining", "False")]),
+      emptied([
+        condition("NamespaceDeletionDiscoveryFailure", "True"),
+        condition("NamespaceContentRemaining", "False"),
+      ]),
       /^it is empty, .* NamespaceDeletionDiscoveryFailure says$/,
     );
   });

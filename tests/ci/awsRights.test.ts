@@ -38,7 +38,8 @@ describe("the rights of the workflows on AWS", () => {
   it("are told apart: a wildcard for a resource only where a call knows no other, or a condition narrows it", () => {
     for (const document of Object.values(policies))
       for (const { Sid, Resource, Condition } of document.Statement)
-        if (Resource?.includes("*") === true) assert.ok(Condition !== undefined || Sid.startsWith("LookAt"), `${Sid} on everything`);
+        if (Resource?.includes("*") === true)
+          assert.ok(Condition !== undefined || Sid.startsWith("LookAt"), `${Sid} on everything`);
   });
 
   const roles = { preview: [policies.preview], drift: [policies.drift], deploy: [state, look, resources] };
@@ -61,7 +62,10 @@ describe("the rights of the workflows on AWS", () => {
     { action: "kms:ScheduleKeyDeletion", resource: scope.keyArn },
     { action: "kms:DeleteAlias", resource: `arn:aws:kms:${region}:${account}:alias/fenestra-state-aws-dev` },
     // Of another stack.
-    { action: "s3:GetObject", resource: "arn:aws:s3:::fenestra-state-aws-prod-bucket-1/.pulumi/stacks/fenestra/aws-prod.json" },
+    {
+      action: "s3:GetObject",
+      resource: "arn:aws:s3:::fenestra-state-aws-prod-bucket-1/.pulumi/stacks/fenestra/aws-prod.json",
+    },
     { action: "kms:Decrypt", resource: key("2") },
     { action: "kms:ScheduleKeyDeletion", resource: key("2"), context: tagged("aws-prod") },
     { action: "ssm:GetParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-prod/join` },
@@ -69,7 +73,11 @@ describe("the rights of the workflows on AWS", () => {
     { action: "iam:DeleteRole", resource: `arn:aws:iam::${account}:role/aws-prod-control-plane-role-1` },
     // A tag that would make somebody else's key the cluster's own: another cluster's, a state's, and any that has a name.
     { action: "kms:TagResource", resource: key("2"), context: { ...asked, ...tagged("aws-prod") } },
-    { action: "kms:TagResource", resource: scope.keyArn, context: { ...asked, "aws:ResourceTag/fenestra:purpose": "ci" } },
+    {
+      action: "kms:TagResource",
+      resource: scope.keyArn,
+      context: { ...asked, "aws:ResourceTag/fenestra:purpose": "ci" },
+    },
     { action: "kms:TagResource", resource: key("rds"), context: { ...asked, "kms:ResourceAliases": "alias/orders" } },
     { action: "kms:TagResource", resource: key("2"), context: { ...asked, "aws:RequestedRegion": "us-east-1" } },
     { action: "kms:CreateKey", resource: "*", context: { ...asked, "aws:RequestTag/fenestra:cluster": "aws-prod" } },
@@ -85,7 +93,10 @@ describe("the rights of the workflows on AWS", () => {
     { action: "iam:PassRole", resource: role, context: { "iam:PassedToService": "lambda.amazonaws.com" } },
     { action: "route53:ChangeResourceRecordSets", resource: zone, context: record("shop.example.com") },
     { action: "route53:DeleteHostedZone", resource: zone },
-    { action: "iam:CreateOpenIDConnectProvider", resource: `arn:aws:iam::${account}:oidc-provider/token.actions.githubusercontent.com` },
+    {
+      action: "iam:CreateOpenIDConnectProvider",
+      resource: `arn:aws:iam::${account}:oidc-provider/token.actions.githubusercontent.com`,
+    },
     // No role without the boundary of the stack file, and never another one or none.
     { action: "iam:CreateRole", resource: role },
     { action: "iam:PutRolePolicy", resource: role, context: bounds("wider") },
@@ -96,7 +107,9 @@ describe("the rights of the workflows on AWS", () => {
   ];
 
   it("allow nobody what is somebody else's, or too much", () => {
-    const allowed = refused.flatMap((call) => purposes.filter((purpose) => allows(roles[purpose], call)).map((purpose) => [purpose, call]));
+    const allowed = refused.flatMap((call) =>
+      purposes.filter((purpose) => allows(roles[purpose], call)).map((purpose) => [purpose, call]),
+    );
     assert.deepEqual(allowed, []);
   });
 

@@ -63,7 +63,10 @@ describe("the setup for the workflows", function () {
       const preview = await run(cloud, "unknown-outputs");
       const shape = ({ resources }: RecordedProgram) => resources.map(({ type, name }) => `${type} ${name}`).sort();
       assert.deepEqual(shape(preview), shape(programs[cloud]));
-      matchSnapshot(path.join(snapshots, `${cloud}.txt`), ofEachStack(inventory({ program: programs[cloud], hooks: new Map() })));
+      matchSnapshot(
+        path.join(snapshots, `${cloud}.txt`),
+        ofEachStack(inventory({ program: programs[cloud], hooks: new Map() })),
+      );
     });
 
     it(`tells on ${cloud} the variables of every environment`, () => {
@@ -102,12 +105,16 @@ describe("the setup for the workflows", function () {
   it("tells every variable that a workflow or the making of a stack reads, and no other", () => {
     const making = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
     const read = new Set(
-      [...Object.values(texts), making].flatMap((text) => [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name)),
+      [...Object.values(texts), making].flatMap((text) =>
+        [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),
+      ),
     );
     // What the repository itself turns on.
     for (const name of ["DEPLOY", "PREVIEW"]) assert.ok(read.delete(name), name);
     const told = (["aws", "azure"] as const).flatMap((cloud) =>
-      Object.values(mapOf(mapOf(programs[cloud].outputs).environments)).flatMap((variables) => Object.keys(mapOf(variables))),
+      Object.values(mapOf(mapOf(programs[cloud].outputs).environments)).flatMap((variables) =>
+        Object.keys(mapOf(variables)),
+      ),
     );
     assert.deepEqual([...read].sort(), [...new Set(told)].sort());
   });
@@ -137,7 +144,10 @@ describe("the setup for the workflows", function () {
     const blobs = inputsOf(programs.azure, "azure-native:storage:BlobServiceProperties", "fenestra-state-versions");
     assert.equal(blobs.isVersioningEnabled, true);
     const account = inputsOf(programs.azure, "azure-native:storage:StorageAccount", "fenestra-state-account");
-    assert.deepEqual([account.allowSharedKeyAccess, account.allowBlobPublicAccess, account.minimumTlsVersion], [false, false, "TLS1_2"]);
+    assert.deepEqual(
+      [account.allowSharedKeyAccess, account.allowBlobPublicAccess, account.minimumTlsVersion],
+      [false, false, "TLS1_2"],
+    );
   });
 
   it("gives on Azure the roles of its table, each on its own scope", () => {

@@ -8,9 +8,15 @@ import { stackConfig } from "../support/stacks.ts";
 
 describe("the subject of a run", () => {
   it("names an environment, with the repository's numbers where it has them", () => {
-    assert.equal(subject({ name: "octo-org/clusters" }, "preview-aws-dev"), "repo:octo-org/clusters:environment:preview-aws-dev");
+    assert.equal(
+      subject({ name: "octo-org/clusters" }, "preview-aws-dev"),
+      "repo:octo-org/clusters:environment:preview-aws-dev",
+    );
     const ids = { owner: "12", repository: "345" };
-    assert.equal(subject({ name: "octo-org/clusters", ids }, "aws-prod"), "repo:octo-org@12/clusters@345:environment:aws-prod");
+    assert.equal(
+      subject({ name: "octo-org/clusters", ids }, "aws-prod"),
+      "repo:octo-org@12/clusters@345:environment:aws-prod",
+    );
   });
 
   it("differs for each purpose and stack, and is never that of every pull request", () => {
@@ -29,7 +35,11 @@ describe("the subject of a run", () => {
 });
 
 describe("the config of the setup", () => {
-  const config = { "fenestra-ci:repository": "o/r", "fenestra-ci:stacks": `["aws-dev"]`, "fenestra-ci:stackDir": "examples/stacks" };
+  const config = {
+    "fenestra-ci:repository": "o/r",
+    "fenestra-ci:stacks": `["aws-dev"]`,
+    "fenestra-ci:stackDir": "examples/stacks",
+  };
   const refused = (over: Readonly<Record<string, string>>, ...messages: readonly RegExp[]) =>
     assert.throws(
       () => loadCiConfig({ ...config, ...over }),
@@ -61,9 +71,10 @@ describe("the config of the setup", () => {
   it("knows what a stack gives to pods", () => {
     const of = (stack: string) => ciStackOf(stack, loadConfig(stackConfig(stack))).pods;
     assert.deepEqual(of("azure-logs"), { issuer: undefined, rights: ["2a2b9908-6ea1-4ae2-8e65-a410df84e7d1"] });
-    const [condition = ""] = rolesOf("deploy", { pods: { issuer: undefined, rights: ["0000-1"] }, network: undefined }).flatMap(
-      (role) => role.condition ?? [],
-    );
+    const [condition = ""] = rolesOf("deploy", {
+      pods: { issuer: undefined, rights: ["0000-1"] },
+      network: undefined,
+    }).flatMap((role) => role.condition ?? []);
     assert.equal(condition.split("0000-1").length, 3, "in both halves");
   });
 
@@ -75,7 +86,10 @@ describe("the config of the setup", () => {
       /more/,
     );
     refused({ "fenestra-ci:repositoryIds": `{"owner":12,"repository":"3"}` }, /fenestra-ci:repositoryIds\.owner/);
-    refused({ "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" }, /fenestra-ci:oidcProviderArn: allowed: the ARN/);
+    refused(
+      { "fenestra-ci:oidcProviderArn": "arn:aws:iam::1:user/x" },
+      /fenestra-ci:oidcProviderArn: allowed: the ARN/,
+    );
   });
 
   it("knows clusters whose names the rights could not tell apart", () => {
@@ -88,7 +102,10 @@ describe("the config of the setup", () => {
 
   it("refuses a stack that would write a role", () => {
     const { stacks } = loadCiConfig({ ...config, "fenestra-ci:stacks": `["azure-existing"]` });
-    assert.throws(() => requireControllerRoles(stacks), /azure-existing makes a role .* network\.existing\.controllerRole .* uuidgen/);
+    assert.throws(
+      () => requireControllerRoles(stacks),
+      /azure-existing makes a role .* network\.existing\.controllerRole .* uuidgen/,
+    );
   });
 
   it("refuses stacks of different places", () => {

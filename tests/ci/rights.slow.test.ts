@@ -19,15 +19,24 @@ const json = (value: object) => JSON.stringify(value);
 /** Settings on which rights hang and that no example has. */
 const more: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "aws-prod": {
-    "fenestra:iam": json({ rolePath: "/kubernetes/", permissionsBoundary: `arn:aws:iam::${testAccount}:policy/boundary` }),
-    "fenestra:controlPlane": json({ replicas: 3, osDisk: { encryptionKey: key("1") }, etcdDisk: { encryptionKey: key("2") } }),
+    "fenestra:iam": json({
+      rolePath: "/kubernetes/",
+      permissionsBoundary: `arn:aws:iam::${testAccount}:policy/boundary`,
+    }),
+    "fenestra:controlPlane": json({
+      replicas: 3,
+      osDisk: { encryptionKey: key("1") },
+      etcdDisk: { encryptionKey: key("2") },
+    }),
     "fenestra:addons": json({ logs: { cloudwatch: { retentionDays: 30 } } }),
     "fenestra:access": json({ workloadIdentity: { issuer: "https://issuer.corp.test/prod" } }),
   },
   "aws-dev": {
     "fenestra:access": json({
       dns: { name: "api.shop.example.com", zone: "Z0123456789ABCDEFGHIJ" },
-      workloadIdentity: { serviceAccounts: [{ namespace: "a", name: "b", policies: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] }] },
+      workloadIdentity: {
+        serviceAccounts: [{ namespace: "a", name: "b", policies: ["arn:aws:iam::aws:policy/AmazonSQSReadOnlyAccess"] }],
+      },
     }),
     "fenestra:network": json({
       cidr: "10.0.0.0/16",
@@ -43,16 +52,25 @@ const stacksOf = (cloud: "aws" | "azure") =>
     .filter((name) => name.startsWith(cloud))
     .flatMap((name) => {
       const { "fenestra:network": network = "", ...rest } = readStackFile(name, testStacks);
-      const role = cloud === "azure" ? `"existing":{"controllerRole":"c0ffee00-0000-4000-8000-000000000000",` : `"existing":{`;
+      const role =
+        cloud === "azure" ? `"existing":{"controllerRole":"c0ffee00-0000-4000-8000-000000000000",` : `"existing":{`;
       const config = { ...rest, "fenestra:network": network.replace(`"existing":{`, role) };
-      return [config, ...(more[name] === undefined ? [] : [{ ...config, ...more[name] }])].map((each) => ({ name, config: each }));
+      return [config, ...(more[name] === undefined ? [] : [{ ...config, ...more[name] }])].map((each) => ({
+        name,
+        config: each,
+      }));
     });
 
 /**
  * What a run of each workflow is refused by clouds that ask at each call: an update makes, reads, changes and deletes everything, a
  * comparison reads it, a preview reads what exists already. `seen` is told of each call that is asked for.
  */
-async function refusals(name: string, config: Config, purpose: Purpose, seen: (...asked: Parameters<Deployer>) => void = () => {}) {
+async function refusals(
+  name: string,
+  config: Config,
+  purpose: Purpose,
+  seen: (...asked: Parameters<Deployer>) => void = () => {},
+) {
   const { program } = await runConfig(name, config, "known-outputs");
   const place = placeOf(config);
   const cloud = new ServedCloud(simulatedCloud(place, "fake"), program.resources, {}, place.existing);
@@ -78,7 +96,12 @@ async function refusals(name: string, config: Config, purpose: Purpose, seen: (.
     if (purpose !== "drift" || !each.type.endsWith(":Blob")) cloud.read(each, each.id ?? "", each.inputs, each.outputs);
   if (purpose !== "deploy") return refused;
   for (const each of own)
-    cloud.update(each, each.id ?? "", { inputs: each.inputs, oldInputs: each.inputs, oldOutputs: each.outputs, ignoreChanges: [] });
+    cloud.update(each, each.id ?? "", {
+      inputs: each.inputs,
+      oldInputs: each.inputs,
+      oldOutputs: each.outputs,
+      ignoreChanges: [],
+    });
   for (const each of own.toReversed()) cloud.delete(each, each.id ?? "", each.inputs);
   assert.equal(cloud.size, 0);
   return refused;
@@ -98,10 +121,17 @@ describe("the rights of the workflows, against the calls of every stack", functi
         for (const { Effect, Action } of policies.flatMap(({ Statement }) => Statement))
           if (Effect === "Allow") for (const action of Action) given.add(action);
         const calls: Call[] = [...ofState(purpose, scope)];
-        refused.push(...calls.filter((call) => !allows(policies, call)).map(({ action }) => `${name} ${purpose}: ${action}`));
+        refused.push(
+          ...calls.filter((call) => !allows(policies, call)).map(({ action }) => `${name} ${purpose}: ${action}`),
+        );
         const seen: typeof calls.push = (...more) => calls.push(...more);
-        refused.push(...(await refusals(name, config, purpose, (how, what, all) => seen(...awsCalls(all, placeOf(config), what, how)))));
-        for (const call of calls) for (const { Statement } of policies) for (const action of fitting(Statement, call)) used.add(action);
+        refused.push(
+          ...(await refusals(name, config, purpose, (how, what, all) =>
+            seen(...awsCalls(all, placeOf(config), what, how)),
+          )),
+        );
+        for (const call of calls)
+          for (const { Statement } of policies) for (const action of fitting(Statement, call)) used.add(action);
       }
     }
     assert.deepEqual([...new Set(refused)], []);

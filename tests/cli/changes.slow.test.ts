@@ -33,7 +33,9 @@ describe("the stacks that change", function () {
     const bigger = (plan: Plan): Plan => ({
       ...plan,
       resources: plan.resources.map((resource) =>
-        resource.name === "aws-dev-pool-win2022-template" ? { ...resource, inputs: { instanceType: "m7i.xlarge" } } : resource,
+        resource.name === "aws-dev-pool-win2022-template"
+          ? { ...resource, inputs: { instanceType: "m7i.xlarge" } }
+          : resource,
       ),
     });
     const [first, second] = await compareStacks(texts(["aws-dev", "azure-dev"], bigger), now("aws-dev", "azure-dev"));
@@ -83,7 +85,12 @@ Billed by time
 
   it("may be new or gone", async () => {
     const compared = await compareStacks(texts(["aws-dev"]), now("azure-dev"));
-    const shown = compared.map(({ change: { stack, status, overview }, plan }) => [stack, status, overview?.pools.length, plan?.stack]);
+    const shown = compared.map(({ change: { stack, status, overview }, plan }) => [
+      stack,
+      status,
+      overview?.pools.length,
+      plan?.stack,
+    ]);
     assert.deepEqual(shown, [
       ["aws-dev", "removed", undefined, undefined],
       ["azure-dev", "added", 3, "azure-dev"],
@@ -110,7 +117,10 @@ Billed by time
       },
     };
     const [unknown] = await compareStacks(broken, now("aws-dev"));
-    assert.deepEqual([unknown?.change.status, unknown?.change.reason], ["unknown", "--since x: that version cannot plan aws-dev: no"]);
+    assert.deepEqual(
+      [unknown?.change.status, unknown?.change.reason],
+      ["unknown", "--since x: that version cannot plan aws-dev: no"],
+    );
     const old = { stacks: ["aws-dev"], plan: async () => `{"version":0}` };
     const [older] = await compareStacks(old, now("aws-dev"));
     assert.match(older?.change.reason ?? "", /^it is no plan.json of version/);
@@ -219,7 +229,9 @@ Resources: + 1
       fc.string({ unit: "binary", maxLength: 300 }),
       fc.array(fc.constantFrom("`", "\n", "~", "@octocat", "</details>", "é", "🪟", "\r", " "), { maxLength: 400 }),
       fc.constantFrom(...hostile),
-      fc.tuple(fc.constantFrom("a\n", "🪟", "````\n@octocat "), fc.nat(60_000)).map(([part, times]) => part.repeat(times)),
+      fc
+        .tuple(fc.constantFrom("a\n", "🪟", "````\n@octocat "), fc.nat(60_000))
+        .map(([part, times]) => part.repeat(times)),
     )
     .map((found) => (typeof found === "string" ? found : found.join("")));
   const anyChange = fc.record({
@@ -250,11 +262,20 @@ Resources: + 1
   });
 
   it("has fewer than sixty lines for a stack, folded ones too: what decides first, then what there is room for", () => {
-    const many = (name: string, lines: number): string => Array.from({ length: lines }, (_, line) => `${name} ${line}`).join("\n");
-    const long = change({ nodes: many("node", 20), findings: many("finding", 3), values: many("value", 900), files: many("file", 900) });
+    const many = (name: string, lines: number): string =>
+      Array.from({ length: lines }, (_, line) => `${name} ${line}`).join("\n");
+    const long = change({
+      nodes: many("node", 20),
+      findings: many("finding", 3),
+      values: many("value", 900),
+      files: many("file", 900),
+    });
     const comment = changesComment([long], source);
     assert.ok(comment.split("\n").length < 60, String(comment.split("\n").length));
-    assert.match(comment, /\nnode 19\n````[\s\S]*\nfinding 2\n````[\s\S]*\nvalue 4\n\.\.\. the rest is with the run\n````/);
+    assert.match(
+      comment,
+      /\nnode 19\n````[\s\S]*\nfinding 2\n````[\s\S]*\nvalue 4\n\.\.\. the rest is with the run\n````/,
+    );
     assert.doesNotMatch(comment, /file 0/);
     const two = changesComment([long, change({ stack: "aws-prod", values: "short\n" })], source);
     assert.match(two, /\nshort\n````/);

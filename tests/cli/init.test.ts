@@ -42,10 +42,15 @@ describe("fenestra init", () => {
     assert.equal(await init(tokyo, false, silent, folder), 0);
     assert.deepEqual(loadConfig(readStackFile("tokyo", folder)).network.zones, zones("ap-northeast-1", "acd"));
     rmSync(new URL("Pulumi.tokyo.yaml", folder));
-    await assert.rejects(init({ ...tokyo, region: "us-west-1" }, false, silent, folder), /--zones 3: us-west-1 has 2 .*allowed: --zones 2/);
+    await assert.rejects(
+      init({ ...tokyo, region: "us-west-1" }, false, silent, folder),
+      /--zones 3: us-west-1 has 2 .*allowed: --zones 2/,
+    );
     await assert.rejects(init(options, false, silent, folder), /Pulumi\.shop\.yaml exists; allowed: another name/);
     assert.throws(() => readStackFile("shpo", folder), /one of shop\n +fix: +did you mean shop\?/);
-    assert.deepEqual(stackLines(folder).slice(1), [`shop   aws    eu-central-1  ${defaultRelease}      linux, win2019, win2025`]);
+    assert.deepEqual(stackLines(folder).slice(1), [
+      `shop   aws    eu-central-1  ${defaultRelease}      linux, win2019, win2025`,
+    ]);
   });
 
   it("are deployed when no value of documentation is left, development first", () => {

@@ -12,7 +12,12 @@ import { listening, suiteFolder } from "../support/temporary.ts";
 const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 const lockPath = "components/model/artifacts.lock.json";
 
-function file(name: string, digest: string | null, url = `https://dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}`, version = "1.36.4") {
+function file(
+  name: string,
+  digest: string | null,
+  url = `https://dl.k8s.io/release/v1.36.4/bin/linux/amd64/${name}`,
+  version = "1.36.4",
+) {
   const checksum = digest === null ? { checksumUrl: `${url}.sha256` } : {};
   const platform = { os: "linux", arch: "amd64", algorithm: "sha256" } as const;
   return { name, version, ...platform, url, digest, source: "test", ...checksum } satisfies Artifact;
@@ -20,7 +25,16 @@ function file(name: string, digest: string | null, url = `https://dl.k8s.io/rele
 
 function image(name: string, tag: string, digest: string | null): Artifact {
   const url = `${name}:${tag}${digest === null ? "" : `@sha256:${digest}`}`;
-  return { name, version: tag.replace(/^v/, ""), os: "any", arch: "any", url, algorithm: "sha256", digest, source: "test" };
+  return {
+    name,
+    version: tag.replace(/^v/, ""),
+    os: "any",
+    arch: "any",
+    url,
+    algorithm: "sha256",
+    digest,
+    source: "test",
+  };
 }
 
 describe("fenestra pin", () => {
@@ -57,7 +71,9 @@ describe("fenestra pin", () => {
 
   /** Runs it in a checkout whose table of versions names what is in the lock file. */
   async function pin(lock: readonly Artifact[], ...args: readonly string[]) {
-    const others = Object.fromEntries(lock.filter(({ url }) => !url.includes("dl.k8s.io")).map(({ name, version }) => [name, version]));
+    const others = Object.fromEntries(
+      lock.filter(({ url }) => !url.includes("dl.k8s.io")).map(({ name, version }) => [name, version]),
+    );
     return pinAs({ others }, lock, ...args);
   }
 
@@ -87,7 +103,9 @@ describe("fenestra pin", () => {
     assert.equal(bad.code, 1);
     assert.match(
       bad.err,
-      new RegExp(`✗ kubelet 1\\.36\\.4 \\(linux/amd64\\): the lock file has ${b}, the publisher says ${a} .*\n.*left as it is`),
+      new RegExp(
+        `✗ kubelet 1\\.36\\.4 \\(linux/amd64\\): the lock file has ${b}, the publisher says ${a} .*\n.*left as it is`,
+      ),
     );
     assert.deepEqual(bad.lock, before);
   });
@@ -99,15 +117,24 @@ describe("fenestra pin", () => {
     answers.set(stable, text("v1.36.5"));
     answers.set(
       "/api.github.com/repos/o/r/releases?per_page=100",
-      text(JSON.stringify([release("v1.2.11", { prerelease: true }), release("v1.2.12", { draft: true }), ...releases])),
+      text(
+        JSON.stringify([release("v1.2.11", { prerelease: true }), release("v1.2.12", { draft: true }), ...releases]),
+      ),
     );
-    answers.set("/api.github.com/repos/o/r/releases/tags/v1.2.3", text(JSON.stringify({ assets: [{ name: "f", digest: null }] })));
-    for (const at of ["r/manifests/v4.12.0-eksbuild.2", "w/manifests/ltsc2022"]) answers.set(`/ghcr.io/v2/o/${at}`, digest(a));
+    answers.set(
+      "/api.github.com/repos/o/r/releases/tags/v1.2.3",
+      text(JSON.stringify({ assets: [{ name: "f", digest: null }] })),
+    );
+    for (const at of ["r/manifests/v4.12.0-eksbuild.2", "w/manifests/ltsc2022"])
+      answers.set(`/ghcr.io/v2/o/${at}`, digest(a));
     answers.set("/ghcr.io/v2/o/r/tags/list?n=1000", (_, response) => {
       response.setHeader("link", `</v2/o/r/tags/list?n=1000&last=x>; rel="next"`);
       response.end(JSON.stringify({ tags: ["v4.12.0-eksbuild.10", "v4.13.0-eksbuild.1", "v4.12.9", "ltsc2025"] }));
     });
-    answers.set("/ghcr.io/v2/o/r/tags/list?n=1000&last=x", text(JSON.stringify({ tags: ["v4.12.1-eksbuild.1", "v4.12.0-eksbuild.11"] })));
+    answers.set(
+      "/ghcr.io/v2/o/r/tags/list?n=1000&last=x",
+      text(JSON.stringify({ tags: ["v4.12.1-eksbuild.1", "v4.12.0-eksbuild.11"] })),
+    );
     const lock = [
       file("f", a, "https://github.com/o/r/releases/download/v1.2.3/f", "1.2.3"),
       image("ghcr.io/o/r", "v4.12.0-eksbuild.2", null),
@@ -117,7 +144,10 @@ describe("fenestra pin", () => {
     ];
     const { code, out, err, lock: after } = await pin(lock, "--check");
     assert.equal(code, 1);
-    assert.match(err, /^· f 1\.2\.3 \(linux\/amd64\): https:\/\/api\.github\.com\S+ gives no digest of it\n· x 1\.0\.0/);
+    assert.match(
+      err,
+      /^· f 1\.2\.3 \(linux\/amd64\): https:\/\/api\.github\.com\S+ gives no digest of it\n· x 1\.0\.0/,
+    );
     assert.deepEqual(out.split("\n").slice(1, -1), [
       "newer: f 1.2.3 -> 1.2.9",
       "newer: ghcr.io/o/r 4.12.0-eksbuild.2 -> 4.12.1-eksbuild.1",
@@ -128,7 +158,10 @@ describe("fenestra pin", () => {
     // A list that cannot be had is never up to date; one without anything newer is.
     answers.delete(stable);
     const missing = await pin([file("kubelet", a)], "--check");
-    assert.deepEqual([missing.code, /✗ kubernetes 1\.36\.4: \S+stable-1\.36\.txt: HTTP 404\n/.test(missing.err)], [1, true]);
+    assert.deepEqual(
+      [missing.code, /✗ kubernetes 1\.36\.4: \S+stable-1\.36\.txt: HTTP 404\n/.test(missing.err)],
+      [1, true],
+    );
     answers.set(stable, text("v1.36.4"));
     const newest = await pin([file("kubelet", null)], "--check");
     assert.deepEqual([newest.code, newest.lock], [0, [file("kubelet", null)]]);
@@ -137,7 +170,10 @@ describe("fenestra pin", () => {
   it("takes patch releases with --patches, with their digests, into the lock, the versions and the stack files", async () => {
     // Each stack file before and after, the last two unchanged: another release, and a version that is not Kubernetes'.
     const stacks = [
-      ["config:\n  fenestra:kubernetes:\n    version: 1.36.4 # why\n", "config:\n  fenestra:kubernetes:\n    version: 1.36.5 # why\n"],
+      [
+        "config:\n  fenestra:kubernetes:\n    version: 1.36.4 # why\n",
+        "config:\n  fenestra:kubernetes:\n    version: 1.36.5 # why\n",
+      ],
       [
         'config:\n  fenestra:kubernetes: {version: "1.36.4",  a: b} # why\n',
         'config:\n  fenestra:kubernetes: {version: "1.36.5",  a: b} # why\n',
@@ -152,13 +188,22 @@ describe("fenestra pin", () => {
       ...["1.36.3", "1.36.4"].flatMap((version) => releaseArtifacts(version).map((one) => ({ ...one, digest: a }))),
     ]);
     for (const name of names) {
-      answers.set(`/ghcr.io/v2/${name}/tags/list?n=1000`, text(JSON.stringify({ tags: name === "o/c" ? null : ["1.0.1"] })));
-      for (const tag of ["1.0.0", "1.0.1"]) answers.set(`/ghcr.io/v2/${name}/manifests/${tag}`, digest(tag === "1.0.0" ? a : b));
+      answers.set(
+        `/ghcr.io/v2/${name}/tags/list?n=1000`,
+        text(JSON.stringify({ tags: name === "o/c" ? null : ["1.0.1"] })),
+      );
+      for (const tag of ["1.0.0", "1.0.1"])
+        answers.set(`/ghcr.io/v2/${name}/manifests/${tag}`, digest(tag === "1.0.0" ? a : b));
     }
     answers.set(stable, text("v1.36.5"));
     for (const version of ["1.36.4", "1.36.5"])
-      for (const { url } of releaseArtifacts(version)) answers.set(`/${url.slice(8)}.sha256`, text(version === "1.36.4" ? a : b));
-    const images = { "ghcr.io/o/a": { linux: "1.0.0", windows: "1.0.0-hp" }, "ghcr.io/o/b": "1.0.0", "ghcr.io/o/c": "1.0.0" };
+      for (const { url } of releaseArtifacts(version))
+        answers.set(`/${url.slice(8)}.sha256`, text(version === "1.36.4" ? a : b));
+    const images = {
+      "ghcr.io/o/a": { linux: "1.0.0", windows: "1.0.0-hp" },
+      "ghcr.io/o/b": "1.0.0",
+      "ghcr.io/o/c": "1.0.0",
+    };
     const table = { defaultRelease: "1.36.4", cniSpec: "1.0.0", images, networks: { n: { "ghcr.io/o/d": "1.0.0" } } };
     const together = [["ghcr.io/o/b", "ghcr.io/o/c"]];
     for (const { url } of releaseArtifacts("1.36.3")) answers.set(`/${url.slice(8)}.sha256`, text(a));
@@ -176,12 +221,15 @@ describe("fenestra pin", () => {
       { defaultRelease, cniSpec, newImages, networks },
       { defaultRelease: "1.36.5", cniSpec: "1.0.0", newImages: moved, networks: { n: { "ghcr.io/o/d": "1.0.1" } } },
     );
-    for (const [index, [before, changed = before]] of stacks.entries()) assert.equal(read(`stacks/Pulumi.${index}.yaml`), changed);
+    for (const [index, [before, changed = before]] of stacks.entries())
+      assert.equal(read(`stacks/Pulumi.${index}.yaml`), changed);
     assert.deepEqual(selectableVersions(after), ["1.36.4", "1.36.5"], "two releases of a minor stay");
     const taken = after.filter(isImage).map(({ url }) => url);
     assert.deepEqual(
       taken,
-      ["o/a:1.0.1", "o/b:1.0.0", "o/c:1.0.0", "o/d:1.0.1"].map((name) => `ghcr.io/${name}@sha256:${name.endsWith("1") ? b : a}`),
+      ["o/a:1.0.1", "o/b:1.0.0", "o/c:1.0.0", "o/d:1.0.1"].map(
+        (name) => `ghcr.io/${name}@sha256:${name.endsWith("1") ? b : a}`,
+      ),
     );
     assert.ok(after.every((artifact) => artifact.digest !== null));
   });
@@ -191,14 +239,23 @@ describe("fenestra pin", () => {
     const { code, err } = await pin(many);
     assert.deepEqual([code, err.match(/HTTP 404/g)?.length, /\.\.\. and 2 more/.test(err)], [1, 4, true]);
     const closed = await pin([file("kubelet", null)], "--via", "http://127.0.0.1:1");
-    assert.match(closed.err, /No publisher could be reached\. Run this where there is internet, or give a mirror by --via URL\./);
+    assert.match(
+      closed.err,
+      /No publisher could be reached\. Run this where there is internet, or give a mirror by --via URL\./,
+    );
     answers.set(program("kubelet"), () => undefined);
-    await assert.rejects(new Publishers(via, 100).digest(file("kubelet", null)), /kubelet\.sha256: no answer within 0\.1 s$/);
+    await assert.rejects(
+      new Publishers(via, 100).digest(file("kubelet", null)),
+      /kubelet\.sha256: no answer within 0\.1 s$/,
+    );
   });
 
   it("reads a shared checksum file once", async () => {
     const url = (name: string) => `https://github.com/etcd-io/etcd/releases/download/v1.36.4/${name}`;
-    answers.set("/github.com/etcd-io/etcd/releases/download/v1.36.4/SHA256SUMS", text(`${b}  x.tar.gz\n${a}  y.tar.gz\n`));
+    answers.set(
+      "/github.com/etcd-io/etcd/releases/download/v1.36.4/SHA256SUMS",
+      text(`${b}  x.tar.gz\n${a}  y.tar.gz\n`),
+    );
     assert.equal((await pin([file("x", b, url("x.tar.gz")), file("y", a, url("y.tar.gz"))])).code, 0);
     assert.equal(asked.length, 1);
   });
@@ -281,7 +338,8 @@ describe("the lock file", () => {
       assert.deepEqual([after.cniSpec, after.minors], [versions.cniSpec, versions.minors]);
     }
     const of = (wanted: string) => namedVersions().find(({ name }) => name === wanted)?.version;
-    for (const [first = "", ...others] of versions.together) for (const other of others) assert.equal(of(other), of(first));
+    for (const [first = "", ...others] of versions.together)
+      for (const other of others) assert.equal(of(other), of(first));
   });
 
   it("has publishers that are known, with the checksum file where the lock file says", () => {
@@ -290,7 +348,10 @@ describe("the lock file", () => {
       assert.ok(checksumUrl(artifact) ?? artifact.source.startsWith("Azure/AgentBaker: "), artifact.url);
       assert.ok([undefined, checksumUrl(artifact)].includes(artifact.checksumUrl), artifact.url);
     }
-    const runc = { url: "https://github.com/opencontainers/runc/releases/download/v1.5.1/runc.amd64", algorithm: "sha256" } as const;
+    const runc = {
+      url: "https://github.com/opencontainers/runc/releases/download/v1.5.1/runc.amd64",
+      algorithm: "sha256",
+    } as const;
     for (const [body, expected] of [
       [`${b}  runc.arm64\n${a} *runc.amd64\n`, a],
       [`${b}  runc.arm64\n`, undefined],

@@ -5,7 +5,11 @@ import { levelOf, lowestVersion, releaseNotes, requireVersion, sectionOf } from 
 import project from "../../package.json" with { type: "json" };
 
 const nothing = { added: 0, removed: 0, changed: 0, replaced: 0, refused: 0, lost: 0, newFindings: 0, goneFindings: 0 };
-function changed(over: Partial<Overview> = {}, controlPlane: NodeFate = "stays", pool: NodeFate = "stays"): StackChange {
+function changed(
+  over: Partial<Overview> = {},
+  controlPlane: NodeFate = "stays",
+  pool: NodeFate = "stays",
+): StackChange {
   const nodes = { controlPlane: [{ name: "cp-0", fate: controlPlane }], pools: [{ name: "linux", fate: pool }] };
   return { ...bareChange("s", "changed"), overview: { ...nothing, ...nodes, ...over } };
 }
@@ -32,11 +36,15 @@ describe("the number of a release", () => {
     });
 
   it("is the lowest of that level, where before 1.0.0 a minor stands for a major", () => {
-    const of = (previous: string) => (["patch", "minor", "major"] as const).map((level) => lowestVersion(previous, level));
+    const of = (previous: string) =>
+      (["patch", "minor", "major"] as const).map((level) => lowestVersion(previous, level));
     assert.deepEqual(of("v0.2.3"), ["0.2.4", "0.3.0", "0.3.0"]);
     assert.deepEqual(of("v1.2.3"), ["1.2.4", "1.3.0", "2.0.0"]);
     const rolls = [changed({}, "stays", "rolled")];
-    assert.throws(() => requireVersion("1.2.4", "v1.2.3", rolls), /after v1\.2\.3 this is a minor release: at least 1\.3\.0, not 1\.2\.4/);
+    assert.throws(
+      () => requireVersion("1.2.4", "v1.2.3", rolls),
+      /after v1\.2\.3 this is a minor release: at least 1\.3\.0, not 1\.2\.4/,
+    );
     for (const version of ["1.3.0", "1.10.0", "2.0.0"]) requireVersion(version, "v1.2.3", rolls);
   });
 });

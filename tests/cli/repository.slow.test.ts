@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { execFile, execFileSync, spawnSync } from "node:child_process";
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
@@ -27,7 +36,11 @@ defaultBranch = main
 const env = { ...process.env, GIT_CONFIG_GLOBAL: at("gitconfig") };
 
 function git(where: string, ...args: readonly string[]): string {
-  return execFileSync("git", ["-C", where, ...args], { encoding: "utf8", env, stdio: ["ignore", "pipe", "pipe"] }).trim();
+  return execFileSync("git", ["-C", where, ...args], {
+    encoding: "utf8",
+    env,
+    stdio: ["ignore", "pipe", "pipe"],
+  }).trim();
 }
 
 function commit(where: string, message: string): void {
@@ -53,7 +66,8 @@ function fine(...args: Parameters<typeof fenestra>): string {
   return stdout;
 }
 
-const link = (program: string) => symlinkSync(realpathSync(path.join(root, "node_modules")), path.join(program, "node_modules"));
+const link = (program: string) =>
+  symlinkSync(realpathSync(path.join(root, "node_modules")), path.join(program, "node_modules"));
 const program = path.join(user, "fenestra");
 const inUser = (...args: readonly string[]) => fine(program, user, ...args);
 const stackFile = path.join(user, "stacks/Pulumi.shop.yaml");
@@ -68,12 +82,17 @@ function makeReleases(): void {
   git(source, "checkout-index", "--all");
   const release = (version: string) => {
     for (const name of ["package.json", "package-lock.json"])
-      edit(path.join(source, name), (text) => text.replace(/("name": "fenestra",\s+"version": )"[^"]+"/g, `$1"${version}"`));
+      edit(path.join(source, name), (text) =>
+        text.replace(/("name": "fenestra",\s+"version": )"[^"]+"/g, `$1"${version}"`),
+      );
     commit(source, version);
     git(source, "tag", "--annotate", "--message", version, `v${version}`);
   };
   release("9.0.0");
-  appendFileSync(path.join(source, "components/machine/linux/rootfs/etc/sysctl.d/90-fenestra.conf"), "\nvm.swappiness = 7\n");
+  appendFileSync(
+    path.join(source, "components/machine/linux/rootfs/etc/sysctl.d/90-fenestra.conf"),
+    "\nvm.swappiness = 7\n",
+  );
   release("9.10.0");
   git(folder, "clone", "--quiet", "--bare", source, bare);
   // As GitHub does.
@@ -96,7 +115,10 @@ describe("a repository of one's own", function () {
     for (const args of ["stacks", "stacks --deployable", "plan --stack aws-dev", "init --stack a", "pin --check"]) {
       const { stdout, stderr, status } = fenestra(program, user, ...args.split(" "));
       assert.deepEqual([stdout, status], ["", 2], args);
-      assert.match(stderr, /^fenestra: no Pulumi\.yaml above \S+ has this program as its main; .* fenestra init --repository makes it\n$/);
+      assert.match(
+        stderr,
+        /^fenestra: no Pulumi\.yaml above \S+ has this program as its main; .* fenestra init --repository makes it\n$/,
+      );
     }
   });
 
@@ -109,7 +131,8 @@ describe("a repository of one's own", function () {
     assert.equal(textOf("README.md"), "mine\n");
     const commit = git(program, "rev-parse", "HEAD");
     const workflows = ["preview", "preview-comment", "deploy", "drift"].map((name) => `.github/workflows/${name}.yml`);
-    for (const name of workflows) assert.ok(textOf(name).includes(`    uses: o/fenestra/${name}@${commit} # v9.0.0\n`), textOf(name));
+    for (const name of workflows)
+      assert.ok(textOf(name).includes(`    uses: o/fenestra/${name}@${commit} # v9.0.0\n`), textOf(name));
     for (const [reader, ...args] of [
       ["github.com/rhysd/actionlint/cmd/actionlint", "-no-color", ...workflows.map((name) => path.join(user, name))],
       ["./pulumi", user, "3.249.0"],
@@ -125,7 +148,8 @@ describe("a repository of one's own", function () {
     const [, schema = ""] = /\$schema=(\S+)/.exec(textOf("stacks/Pulumi.shop.yaml")) ?? [];
     assert.ok(schema.startsWith("..") && existsSync(path.join(user, "stacks", schema)));
     assert.match(textOf("stacks/Pulumi.shop.yaml"), /: \.\.\/fenestra\/docs\/configuration\.md\n/);
-    for (const cwd of [user, path.join(user, "ci"), folder]) assert.equal(fine(program, cwd, "stacks", "--deployable"), '["shop"]\n');
+    for (const cwd of [user, path.join(user, "ci"), folder])
+      assert.equal(fine(program, cwd, "stacks", "--deployable"), '["shop"]\n');
     assert.match(fine(program, path.join(user, "stacks"), "plan", "--stack", "shop"), /\bshop\b/);
     const inside = fenestra(program, program, "stacks", "--deployable");
     assert.match(
@@ -145,7 +169,8 @@ describe("a repository of one's own", function () {
       ["plan", "--stack", "shop", "--diff", "HEAD"],
     ];
     const undo = edit(stackFile, (text) => text.replace("count: 2", "count: 5"));
-    for (const command of commands) assert.match(inUser(...command, "--fail-on", "lost-data"), /^(?![\s\S]*Nothing changes)[\s\S]*linux/);
+    for (const command of commands)
+      assert.match(inUser(...command, "--fail-on", "lost-data"), /^(?![\s\S]*Nothing changes)[\s\S]*linux/);
     undo();
     const keep = edit(stackFile, (text) => `${text}  fenestra:addons: { storage: false }\n`);
     for (const command of commands) {
@@ -164,7 +189,9 @@ describe("a repository of one's own", function () {
     server.close();
     assert.equal(git(program, "status", "--porcelain"), "");
     const undo = edit(stackFile, (text) => `${text}  fenestra:kubernetes: { version: ${release} }\n`);
-    const kubelet = new RegExp(`${"a".repeat(64)}\\s+https://dl\\.k8s\\.io/release/v${release}/bin/linux/amd64/kubelet\n`);
+    const kubelet = new RegExp(
+      `${"a".repeat(64)}\\s+https://dl\\.k8s\\.io/release/v${release}/bin/linux/amd64/kubelet\n`,
+    );
     assert.match(inUser("mirror", "--list", "--stack", "shop"), kubelet);
     commit(user, "two");
     assert.equal(inUser("changes", "--since", "HEAD"), "shop: no change\n");
@@ -208,9 +235,14 @@ describe("a repository of one's own", function () {
     const note = /^fenestra: fenestra is at \S+, and the repository pins \S+: git submodule update fenestra,/;
     assert.match(fenestra(program, user, "stacks").stderr, note);
     git(user, "submodule", "--quiet", "update");
-    edit(path.join(program, "package-lock.json"), (text) => text.replace(/("node_modules\/yaml": \{\s+"version": )"[^"]+"/, '$1"0.0.1"'));
+    edit(path.join(program, "package-lock.json"), (text) =>
+      text.replace(/("node_modules\/yaml": \{\s+"version": )"[^"]+"/, '$1"0.0.1"'),
+    );
     const { status, stderr } = fenestra(program, user, "stacks");
-    assert.equal(stderr, "fenestra: the packages in fenestra are those of another version: run npm ci --prefix fenestra\n");
+    assert.equal(
+      stderr,
+      "fenestra: the packages in fenestra are those of another version: run npm ci --prefix fenestra\n",
+    );
     assert.equal(status, 2);
   });
 
@@ -222,7 +254,10 @@ describe("a repository of one's own", function () {
     const undo = edit(path.join(clone, "index.ts"), (text) => `${text}// mine\n`);
     commit(clone, "mine");
     const convert = [clone, clone, "init", "--from-clone", bare, "--workflows", "o/fenestra"] as const;
-    assert.match(fenestra(...convert).stderr, /^fenestra: --from-clone: the program itself was edited: index\.ts; allowed: /);
+    assert.match(
+      fenestra(...convert).stderr,
+      /^fenestra: --from-clone: the program itself was edited: index\.ts; allowed: /,
+    );
     undo();
     commit(clone, "not mine");
     assert.match(fine(...convert), /^\d{3,} files of the program are gone; fenestra has them, at [0-9a-f]{40}\n/);

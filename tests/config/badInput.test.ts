@@ -18,12 +18,19 @@ const pools = [
   { name: "win", os: "windows-2022" },
 ];
 const valid = {
-  aws: { cloud: "aws", name: "test", region: "eu-central-1", network: { zones: ["eu-central-1a", "eu-central-1b"] }, pools },
+  aws: {
+    cloud: "aws",
+    name: "test",
+    region: "eu-central-1",
+    network: { zones: ["eu-central-1a", "eu-central-1b"] },
+    pools,
+  },
   azure: { cloud: "azure", name: "test", region: "westeurope", network: { zones: ["1", "2"] }, pools },
 } as const;
 const rows = z.array(z.partialRecord(z.enum(["aws", "azure"]), z.record(z.string(), z.unknown())));
 
-const changed = (cloud: keyof typeof valid, changes: Readonly<Record<string, unknown>>): PlainConfig => changedAt(valid[cloud], changes);
+const changed = (cloud: keyof typeof valid, changes: Readonly<Record<string, unknown>>): PlainConfig =>
+  changedAt(valid[cloud], changes);
 
 /** The error of a config, if there is one, by both ways in: as plain values and as Pulumi's texts. */
 function refusal(config: PlainConfig): ConfigError | undefined {
@@ -100,7 +107,10 @@ describe("bad input", () => {
 
   it("gives an empty config its missing keys and nothing else", () => {
     const told = errorOf({}).problems.map(({ path: at, message }) => [at, message]);
-    const wanted = ["cloud", "name", "network", "pools", "region"].map((key) => [`config.fenestra:${key}`, "is missing"]);
+    const wanted = ["cloud", "name", "network", "pools", "region"].map((key) => [
+      `config.fenestra:${key}`,
+      "is missing",
+    ]);
     assert.deepEqual(told, wanted);
   });
 
@@ -110,7 +120,10 @@ describe("bad input", () => {
     assert.deepEqual(told({ cloud: "gcp", "pools.0.size": "Standard_D2s_v5", "pools.0.image": "1.2.3" }), ["cloud"]);
     assert.deepEqual(told({ cloud: "gcp", "kubernetes.version": "1.2.3" }), ["cloud", "kubernetes.version"]);
     assert.deepEqual(told({ region: "", "network.cidr": "10.0.0.0/30" }), ["network.cidr", "region"]);
-    assert.deepEqual(told({ "network.cidr": 5, "kubernetes.podCidr": "10.96.0.0/16" }), ["kubernetes.serviceCidr", "network.cidr"]);
+    assert.deepEqual(told({ "network.cidr": 5, "kubernetes.podCidr": "10.96.0.0/16" }), [
+      "kubernetes.serviceCidr",
+      "network.cidr",
+    ]);
     assert.deepEqual(told({ "pools.0": "linux", "pools.1.image": "x" }), ["pools[0]", "pools[1].image"]);
     assert.deepEqual(told({ pools: [], "controlPlane.size": "x" }), ["controlPlane.size", "pools"]);
     assert.deepEqual(told({ "network.natt": 1, "network.nat": "none" }), ["network.nat", "network.natt"]);
@@ -122,15 +135,29 @@ describe("bad input", () => {
   });
 
   it("names what would fix it", () => {
-    const fix = (changes: Readonly<Record<string, unknown>>): string | undefined => errorOf(changed("azure", changes)).problems[0]?.remedy;
+    const fix = (changes: Readonly<Record<string, unknown>>): string | undefined =>
+      errorOf(changed("azure", changes)).problems[0]?.remedy;
     assert.equal(fix({ "network.zones": [1, 2] }), 'put it in quotes: "1"');
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
-    assert.equal(fix({ "kubernetes.version": "1.30.0" }), "choose one of these, or record its digests with `fenestra pin <version>`");
+    assert.equal(
+      fix({ "kubernetes.version": "1.30.0" }),
+      "choose one of these, or record its digests with `fenestra pin <version>`",
+    );
     assert.equal(fix({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
-    assert.equal(fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }), undefined, "what is allowed says it already");
-    assert.equal(errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy, "state a size; m7i.large is the default");
+    assert.equal(
+      fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }),
+      undefined,
+      "what is allowed says it already",
+    );
+    assert.equal(
+      errorOf(changed("aws", { "pools.1.hyperV": true })).problems[0]?.remedy,
+      "state a size; m7i.large is the default",
+    );
     assert.match(fix({ secretsEncryption: { keys: ["key1"], kms: [] } }) ?? "", /^move the Secrets .* docs\/limits.md/);
-    assert.deepEqual([fix({ nodePools: [] }), fix({ "pools.1.max": 3 })], ["name them in pools", "autoscale has min and max"]);
+    assert.deepEqual(
+      [fix({ nodePools: [] }), fix({ "pools.1.max": 3 })],
+      ["name them in pools", "autoscale has min and max"],
+    );
     assert.equal(fix({ zone: 1 }), "remove it or correct its spelling");
     assert.equal(fix({ "kubernetes.serviceCidr": "10.244.0.0/20" }), "move one of the two");
     const withoutSource = errorOf(changed("aws", { "network.nat": "none" })).problems[0]?.remedy;
@@ -165,7 +192,10 @@ describe("a problem's text", () => {
     assert.match(message, /credentialSpecs\[0\]\.account: is empty\n {4}found: {3}""/);
     assert.match(message, /tags\["a\.password\/x"\]: .*\n {4}found: {3}not shown/);
     assert.ok(!message.includes("hunter2"));
-    assert.match(errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message, /found: {3}""/);
+    assert.match(
+      errorOf(changed("aws", { "pools.1.taints": [{ key: "", effect: "NoSchedule" }] })).message,
+      /found: {3}""/,
+    );
   });
 
   it("spells paths as `pulumi config set --path` does", () => {
@@ -177,7 +207,12 @@ describe("a problem's text", () => {
   });
 
   it("sorts as a reader counts and tells each problem once", () => {
-    const at = (index: number): Problem => ({ path: `config.fenestra:pools[${index}]`, value: 1, message: "is odd", allowed: "even" });
+    const at = (index: number): Problem => ({
+      path: `config.fenestra:pools[${index}]`,
+      value: 1,
+      message: "is odd",
+      allowed: "even",
+    });
     const error = new ConfigError([at(10), at(2), at(1), at(2)]);
     const shown = error.problems.map(({ path: where }) => where.slice(-4));
     assert.deepEqual(shown, ["s[1]", "s[2]", "[10]"]);

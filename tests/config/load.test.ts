@@ -56,8 +56,19 @@ describe("loading a stack's config", () => {
 
   it("fills in every default", () => {
     const { kubernetes, controlPlane, access, mirror, environment, httpProxy, accountId, tags } = loadConfig(texts);
-    assert.deepEqual(kubernetes, { version: "1.36.4", sizeTier: "small", podCidr: "10.244.0.0/16", serviceCidr: "10.96.0.0/16" });
-    assert.deepEqual(controlPlane, { replicas: 1, image: "latest", osDiskGb: 50, etcdDiskGb: 20, backup: { everyHours: 4 } });
+    assert.deepEqual(kubernetes, {
+      version: "1.36.4",
+      sizeTier: "small",
+      podCidr: "10.244.0.0/16",
+      serviceCidr: "10.96.0.0/16",
+    });
+    assert.deepEqual(controlPlane, {
+      replicas: 1,
+      image: "latest",
+      osDiskGb: 50,
+      etcdDiskGb: 20,
+      backup: { everyHours: 4 },
+    });
     const defaults = [access, mirror, environment, httpProxy, accountId, tags];
     assert.deepEqual(defaults, [
       { signIn: [], serviceAccountKeys: ["ecdsa"], kubeconfigGeneration: 1 },
@@ -102,7 +113,9 @@ describe("loading a stack's config", () => {
   });
 
   it("still checks the rest when one key cannot be read", () => {
-    const problems = problemsOf(() => loadConfig({ ...texts, "fenestra:kubernetes": "{", "fenestra:region": "eu-central-1" }));
+    const problems = problemsOf(() =>
+      loadConfig({ ...texts, "fenestra:kubernetes": "{", "fenestra:region": "eu-central-1" }),
+    );
     assert.deepEqual(problems, [
       ["config.fenestra:kubernetes", "{", "is not well-formed JSON"],
       ["config.fenestra:region", "eu-central-1", "is not a region of Azure"],
@@ -112,8 +125,13 @@ describe("loading a stack's config", () => {
   it("takes keys that JavaScript knows itself for what they are here: unknown", () => {
     for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty", ""])
       for (const text of ["x", '{"cloud":"aws"}', "[", "1"]) {
-        const [problem, ...more] = problemsOf(() => loadConfig(Object.fromEntries([...Object.entries(texts), [`fenestra:${key}`, text]])));
-        assert.deepEqual([problem?.[0], problem?.[2], more], [`config.fenestra:${key}`, "is not a key that Fenestra knows", []]);
+        const [problem, ...more] = problemsOf(() =>
+          loadConfig(Object.fromEntries([...Object.entries(texts), [`fenestra:${key}`, text]])),
+        );
+        assert.deepEqual(
+          [problem?.[0], problem?.[2], more],
+          [`config.fenestra:${key}`, "is not a key that Fenestra knows", []],
+        );
       }
   });
 });
@@ -161,14 +179,17 @@ describe("reading a stack file", () => {
   });
 
   it("follows anchors", () => {
-    assert.deepEqual(read("config:\n  fenestra:a: &z [x]\n  fenestra:b: *z\n"), { "fenestra:a": '["x"]', "fenestra:b": '["x"]' });
+    assert.deepEqual(read("config:\n  fenestra:a: &z [x]\n  fenestra:b: *z\n"), {
+      "fenestra:a": '["x"]',
+      "fenestra:b": '["x"]',
+    });
   });
 
   it("merges a mapping, as Pulumi does", () => {
-    assert.deepEqual(read("config:\n  fenestra:a: &a { x: 1, y: 2 }\n  fenestra:b:\n    - { y: 3, <<: *a }\n    - { <<: *a, x: 4 }\n"), {
-      "fenestra:a": '{"x":1,"y":2}',
-      "fenestra:b": '[{"y":3,"x":1},{"x":4,"y":2}]',
-    });
+    assert.deepEqual(
+      read("config:\n  fenestra:a: &a { x: 1, y: 2 }\n  fenestra:b:\n    - { y: 3, <<: *a }\n    - { <<: *a, x: 4 }\n"),
+      { "fenestra:a": '{"x":1,"y":2}', "fenestra:b": '[{"y":3,"x":1},{"x":4,"y":2}]' },
+    );
   });
 
   it("refuses what Pulumi reads otherwise, all at once, and nothing else", () => {
@@ -194,7 +215,14 @@ describe("reading a stack file", () => {
       [`${label}["10"]`, "010"],
       ["config.fenestra:region", "True"],
     ]);
-    const plain = { a: "01234567-89ab-cdef-0123-456789abcdef", b: "10.0.0.0/16", c: "0", d: "1.50", e: "yes", f: "0x1F" };
+    const plain = {
+      a: "01234567-89ab-cdef-0123-456789abcdef",
+      b: "10.0.0.0/16",
+      c: "0",
+      d: "1.50",
+      e: "yes",
+      f: "0x1F",
+    };
     const dates = { k: "2026-01", l: "2026-12-31T23:59", m: "2026-11-22 3 nodes", n: "_1" };
     const text = Object.entries({ ...plain, ...dates, g: '"010"', h: "0123a", i: "1.36.4", j: "0b2" })
       .map(([name, value]) => `${name}: ${value}`)
@@ -213,7 +241,11 @@ describe("reading a stack file", () => {
       "config:\n  fenestra:a: [secret\n",
       "is not valid YAML: Flow sequence in block collection must be sufficiently indented and end with a ] at line 3, column 1",
     ],
-    ["a key twice", "config:\n  fenestra:a: 1\n  fenestra:a: 2\n", "is not valid YAML: Map keys must be unique at line 3, column 3"],
+    [
+      "a key twice",
+      "config:\n  fenestra:a: 1\n  fenestra:a: 2\n",
+      "is not valid YAML: Map keys must be unique at line 3, column 3",
+    ],
     [
       "an alias without anchor",
       "config:\n  fenestra:a: [*nowhere]\n",

@@ -5,7 +5,12 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
-import { arbitraryConfig, arbitraryValidConfig, arbitraryWildConfig, type PlainConfig } from "../support/arbitraryConfig.ts";
+import {
+  arbitraryConfig,
+  arbitraryValidConfig,
+  arbitraryWildConfig,
+  type PlainConfig,
+} from "../support/arbitraryConfig.ts";
 import { configTexts } from "../support/stacks.ts";
 
 const lock = readArtifactLock();

@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderSchema, schemaFile } from "../../cli/schema.ts";
-import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "../../components/config/jsonSchema.ts";
+import {
+  configJsonSchema,
+  describeAllowed,
+  type JsonSchema,
+  propertyOf,
+  schemaAt,
+} from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { ConfigError } from "../../components/config/problem.ts";
 import { stackSchema } from "../../components/config/schema.ts";
@@ -28,11 +34,18 @@ describe("schema of a stack file", () => {
   });
 
   it("has every top-level key with the project's prefix, and refuses other keys of that prefix only", () => {
-    const file: { properties: { config: { properties: object; required: string[]; propertyNames: object } } } = JSON.parse(renderSchema());
+    const file: { properties: { config: { properties: object; required: string[]; propertyNames: object } } } =
+      JSON.parse(renderSchema());
     const { properties, required, propertyNames } = file.properties.config;
     const keys = Object.keys(stackSchema.shape).map((key) => `fenestra:${key}`);
     assert.deepEqual(Object.keys(properties), keys);
-    assert.deepEqual(required, ["fenestra:cloud", "fenestra:name", "fenestra:region", "fenestra:network", "fenestra:pools"]);
+    assert.deepEqual(required, [
+      "fenestra:cloud",
+      "fenestra:name",
+      "fenestra:region",
+      "fenestra:network",
+      "fenestra:pools",
+    ]);
     assert.deepEqual(propertyNames, { anyOf: [{ enum: keys }, { not: { pattern: "^fenestra:" } }] });
   });
 
@@ -52,7 +65,8 @@ describe("schema of a stack file", () => {
 
   it("says every pattern in words", () => {
     const silent = fields(schema).filter(
-      ([, { pattern, patternErrorMessage, format }]) => pattern !== undefined && patternErrorMessage === undefined && format === undefined,
+      ([, { pattern, patternErrorMessage, format }]) =>
+        pattern !== undefined && patternErrorMessage === undefined && format === undefined,
     );
     const unsaid = silent.map(([path]) => path);
     assert.deepEqual(unsaid, []);
@@ -96,7 +110,10 @@ describe("the example stack files", () => {
       const text = readFileSync(new URL(`Pulumi.${stack}.yaml`, testStacks), "utf8");
       const lines = text.trimEnd().split("\n");
       assert.equal(lines[0], "# yaml-language-server: $schema=../../stacks/schema.json");
-      assert.ok(lines.length <= 40 && lines.findIndex((line) => !line.startsWith("#")) === 4, "three lines say what it is for");
+      assert.ok(
+        lines.length <= 40 && lines.findIndex((line) => !line.startsWith("#")) === 4,
+        "three lines say what it is for",
+      );
       const spec = clusterSpec(loadConfig(stackConfig(stack)));
       assert.equal(spec.name, stack);
       assert.equal(spec.cloud, stack.split("-")[0]);

@@ -48,7 +48,15 @@ describe("the table of the CIS benchmark", () => {
     writeFileSync(config, text);
     const phases = ["etcd local", "control-plane all"].map((phase) => ["init", "phase", ...phase.split(" ")]);
     for (const phase of phases)
-      await runOrFail(["env", `KUBEADM_INIT_DRYRUN_DIR=${folder}`, kubeadm.path, ...phase, "--dry-run", "--config", config]);
+      await runOrFail([
+        "env",
+        `KUBEADM_INIT_DRYRUN_DIR=${folder}`,
+        kubeadm.path,
+        ...phase,
+        "--dry-run",
+        "--config",
+        config,
+      ]);
     manifests = readdirSync(folder)
       .filter((name) => name.endsWith(".yaml") && name !== "kubeadm.yaml")
       .map((name) => path.join(folder, name));
@@ -70,7 +78,8 @@ describe("the table of the CIS benchmark", () => {
   /** What shows in the files that machines are started with that a row of the table is right. The others are judgements. */
   const shown: Readonly<Record<string, () => boolean>> = {
     "1.1.1 to 1.1.8": () =>
-      manifests.length === 4 && manifests.map((file) => statSync(file)).every(({ mode, uid }) => (mode & 0o777) === 0o600 && uid === 0),
+      manifests.length === 4 &&
+      manifests.map((file) => statSync(file)).every(({ mode, uid }) => (mode & 0o777) === 0o600 && uid === 0),
     "1.2.1": () => api("anonymous-auth") === undefined && apiHas("authentication-config"),
     "1.2.2": () => api("token-auth-file") === undefined,
     "1.2.4, 1.2.5": () => apiHas("kubelet-client-certificate", "kubelet-client-key", "kubelet-certificate-authority"),
@@ -79,7 +88,9 @@ describe("the table of the CIS benchmark", () => {
     "1.2.10, 1.2.12 to 1.2.14": () =>
       api("enable-admission-plugins") === "NodeRestriction" && api("disable-admission-plugins") === undefined,
     "1.2.15, 1.3.2, 1.4.1": () =>
-      ["kube-apiserver", "kube-controller-manager", "kube-scheduler"].every((program) => flag(program, "profiling") === "false"),
+      ["kube-apiserver", "kube-controller-manager", "kube-scheduler"].every(
+        (program) => flag(program, "profiling") === "false",
+      ),
     "1.2.16 to 1.2.19": () =>
       apiHas("audit-log-path") &&
       Number(api("audit-log-maxage")) >= 30 &&
@@ -90,11 +101,15 @@ describe("the table of the CIS benchmark", () => {
       apiHas("service-account-key-file", "etcd-certfile", "etcd-keyfile", "etcd-cafile") &&
       apiHas("tls-cert-file", "tls-private-key-file", "client-ca-file"),
     "1.2.27, 1.2.28": () => apiHas("encryption-provider-config") && encryption?.includes("secretbox") === true,
-    "1.2.29, 4.2.12": () => api("tls-min-version") === "VersionTLS12" && onNodes((config) => config.tlsMinVersion === "VersionTLS12"),
+    "1.2.29, 4.2.12": () =>
+      api("tls-min-version") === "VersionTLS12" && onNodes((config) => config.tlsMinVersion === "VersionTLS12"),
     "1.2.30": () => api("service-account-extend-token-expiration") === "false",
-    "1.3.3 to 1.3.5": () => ["use-service-account-credentials", "service-account-private-key-file", "root-ca-file"].every(manager),
-    "1.3.6, 4.2.10, 4.2.11": () => onNodes((config) => config.rotateCertificates === true && config.serverTLSBootstrap === true),
-    "1.3.7, 1.4.2": () => [manager("bind-address"), flag("kube-scheduler", "bind-address")].every((address) => address === "127.0.0.1"),
+    "1.3.3 to 1.3.5": () =>
+      ["use-service-account-credentials", "service-account-private-key-file", "root-ca-file"].every(manager),
+    "1.3.6, 4.2.10, 4.2.11": () =>
+      onNodes((config) => config.rotateCertificates === true && config.serverTLSBootstrap === true),
+    "1.3.7, 1.4.2": () =>
+      [manager("bind-address"), flag("kube-scheduler", "bind-address")].every((address) => address === "127.0.0.1"),
     "2.1 to 2.7": () =>
       ["cert-file", "key-file", "peer-cert-file", "peer-key-file", "trusted-ca-file"].every((name) =>
         etcd(name)?.startsWith("/etc/kubernetes/pki/etcd/"),
@@ -103,7 +118,8 @@ describe("the table of the CIS benchmark", () => {
       ["auto-tls", "peer-auto-tls"].every((name) => etcd(name) === undefined),
     "3.2.1, 3.2.2": () => /secrets/.test(audit ?? "") && /tokenreviews|serviceaccounts\/token/.test(audit ?? ""),
     "4.1.1, 4.1.2": () => payload.files.find((file) => file.path.endsWith("/kubelet.service"))?.mode === "0600",
-    "4.1.9, 4.1.10": () => / 0600 \/var\/lib\/kubelet\/config\.yaml/.test(fileOf(payload, "/opt/fenestra/stages/kubelet.sh")),
+    "4.1.9, 4.1.10": () =>
+      / 0600 \/var\/lib\/kubelet\/config\.yaml/.test(fileOf(payload, "/opt/fenestra/stages/kubelet.sh")),
     "4.2.1 to 4.2.3": () =>
       onNodes(({ authentication, authorization }) =>
         /"enabled":false.*clientCAFile.*"mode":"Webhook"/.test(JSON.stringify([authentication, authorization])),
@@ -116,7 +132,8 @@ describe("the table of the CIS benchmark", () => {
       ),
     "4.2.13": () => onNodes((config) => Number(config.podPidsLimit) > 0),
     "4.2.14": () => onNodes((config) => config.seccompDefault === true),
-    "5.1.7": () => /^rm -f \/etc\/kubernetes\/super-admin\.conf$/m.test(fileOf(payload, "/opt/fenestra/stages/cluster.sh")),
+    "5.1.7": () =>
+      /^rm -f \/etc\/kubernetes\/super-admin\.conf$/m.test(fileOf(payload, "/opt/fenestra/stages/cluster.sh")),
     "5.2.1 to 5.2.5, 5.2.9 to 5.2.12": () => /enforce: baseline/.test(admission ?? ""),
   };
 

@@ -41,7 +41,10 @@ describe("generated parts of the documentation", () => {
   });
 
   it("operations: stages, exit codes and flags are those of the program", () => {
-    matchGenerated("docs/operations/debugging.md", { "windows-stages": windowsStagesTable(), "linux-stages": linuxStagesTable() });
+    matchGenerated("docs/operations/debugging.md", {
+      "windows-stages": windowsStagesTable(),
+      "linux-stages": linuxStagesTable(),
+    });
     matchGenerated("docs/operations/incidents.md", { alerts: alertsTable() });
     matchGenerated("docs/operations/control-plane.md", { "reserved-flags": reservedFlagsTable() });
   });
@@ -67,7 +70,9 @@ describe("generated parts of the documentation", () => {
 
   it("the sums of the cost tables are right", () => {
     const { text } = readDocument("README.md");
-    const tables = [...text.matchAll(/^\| (AWS|Azure), `[^`]+` \|[\s\S]*?^\| \*\*Sum\*\* \| \| \| \*\*(\d+)\*\* \|$/gm)];
+    const tables = [
+      ...text.matchAll(/^\| (AWS|Azure), `[^`]+` \|[\s\S]*?^\| \*\*Sum\*\* \| \| \| \*\*(\d+)\*\* \|$/gm),
+    ];
     const clouds = tables.map(([, cloud]) => cloud);
     assert.deepEqual(clouds, ["AWS", "Azure"]);
     for (const [table, cloud, sum] of tables) {

@@ -19,7 +19,9 @@ function linkProblem(document: Document, target: string): string | undefined {
 /** Paths of this repository that a document names as code, such as `components/aws/pool.ts`. */
 function namedPaths({ prose }: Document): readonly string[] {
   return [
-    ...prose.matchAll(/`((?:components|plan|verify|cli|ci|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g),
+    ...prose.matchAll(
+      /`((?:components|plan|verify|cli|ci|stacks|rehearsal|tests|tools|docs)\/[\w./*-]+|[\w-]+\.(?:ts|sh|ps1))`/g,
+    ),
   ].map(([, name = ""]) => name);
 }
 
@@ -32,17 +34,22 @@ function isThere(name: string): boolean {
 describe("links of the documentation", () => {
   it("are looked for in every kind of document, decisions by numbers of their own", () => {
     const files = all.map(({ file }) => file);
-    for (const file of ["README.md", "CHANGES.md", "docs/aws.md", "docs/operations/keys.md"]) assert.ok(files.includes(file), file);
+    for (const file of ["README.md", "CHANGES.md", "docs/aws.md", "docs/operations/keys.md"])
+      assert.ok(files.includes(file), file);
     const numbers = files.flatMap((file) => /^docs\/adr\/(\d+)-/.exec(file)?.[1] ?? []);
     assert.deepEqual(numbers, [...new Set(numbers)]);
   });
 
   it("lead somewhere, headings included", () => {
-    const links = all.flatMap((document) => [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })));
+    const links = all.flatMap((document) =>
+      [...document.prose.matchAll(linkPattern)].map(([, target = ""]) => ({ document, target })),
+    );
     // The samples in stacks/ are the users' to change and delete.
     const relative = links.filter(({ target }) => !/^[a-z]+:|^(?:\.\.\/)*stacks\/Pulumi\./.test(target));
     assert.ok(relative.length > 50, `${relative.length} relative links`);
-    const problems = relative.map(({ document, target }) => linkProblem(document, target)).filter((problem) => problem !== undefined);
+    const problems = relative
+      .map(({ document, target }) => linkProblem(document, target))
+      .filter((problem) => problem !== undefined);
     assert.deepEqual(problems, []);
   });
 
@@ -62,12 +69,13 @@ describe("links of the documentation", () => {
 
   it("draw the tree of the README as it is", () => {
     const tree = readDocument("README.md").blocks.find(({ text }) => text.startsWith("index.ts "));
-    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(([, indent = "", names = ""]) =>
-      names
-        .trim()
-        .split(" ")
-        .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
-        .map((name) => (indent.length === 0 ? name : `components/${name}`)),
+    const entries = [...(tree?.text ?? "").matchAll(/^( *)((?:[\w.]+\/? )+)/gm)].flatMap(
+      ([, indent = "", names = ""]) =>
+        names
+          .trim()
+          .split(" ")
+          .filter((name) => (indent.length > 0 ? name.endsWith("/") : /\/$|\.ts$/.test(name)))
+          .map((name) => (indent.length === 0 ? name : `components/${name}`)),
     );
     assert.ok(entries.length >= 15, entries.join(" "));
     const missing = entries.filter((entry) => !existsSync(path.join(root, entry)));

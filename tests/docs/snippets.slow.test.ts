@@ -111,7 +111,10 @@ describe("snippets of the documentation", () => {
   it("call fenestra with commands, options and stacks that exist", async () => {
     const calls = commandsOf("(?:fenestra/)?cli/fenestra");
     const inProse = documents().flatMap(({ file, prose }) =>
-      [...prose.matchAll(/`(?:cli\/)?fenestra ([^`<]+)`/g)].map(([, rest = ""]) => ({ at: file, words: rest.split(" ") })),
+      [...prose.matchAll(/`(?:cli\/)?fenestra ([^`<]+)`/g)].map(([, rest = ""]) => ({
+        at: file,
+        words: rest.split(" "),
+      })),
     );
     assert.ok(calls.length >= 10 && inProse.length >= 20, `${calls.length} and ${inProse.length} calls`);
     for (const { at, words } of [...calls, ...inProse]) {
@@ -122,7 +125,8 @@ describe("snippets of the documentation", () => {
       const taken: readonly string[] = (out + err).match(/--[a-z][a-z-]*/g) ?? [];
       for (const [index, word] of rest.entries()) {
         if (word.startsWith("--")) assert.ok(taken.includes(word), `${at}: ${command} takes no ${word}`);
-        if (rest[index - 1] === "--stack") assert.ok(stackNames(testStacks).includes(word), `${at}: there is no stack ${word}`);
+        if (rest[index - 1] === "--stack")
+          assert.ok(stackNames(testStacks).includes(word), `${at}: there is no stack ${word}`);
       }
     }
   });

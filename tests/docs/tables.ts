@@ -46,9 +46,13 @@ export function mergedRows(
   columns: readonly number[],
   separator = ", ",
 ): readonly (readonly string[])[] {
-  const groups = Map.groupBy(rows, (row) => row.map((cell, column) => (columns.includes(column) ? "" : cell)).join("\n"));
+  const groups = Map.groupBy(rows, (row) =>
+    row.map((cell, column) => (columns.includes(column) ? "" : cell)).join("\n"),
+  );
   return [...groups.values()].map(([first = [], ...others]) =>
-    first.map((cell, column) => (columns.includes(column) ? [cell, ...others.map((row) => row[column])].join(separator) : cell)),
+    first.map((cell, column) =>
+      columns.includes(column) ? [cell, ...others.map((row) => row[column])].join(separator) : cell,
+    ),
   );
 }
 
@@ -56,7 +60,12 @@ export function mergedRows(
 export function alertsTable(): string {
   return markdownTable(
     ["Alert", "While", "Minutes", "Section"],
-    alerts.map(({ name, expression, minutes, section, link }) => [name, lines([expression]), String(minutes), `[${section}](${link})`]),
+    alerts.map(({ name, expression, minutes, section, link }) => [
+      name,
+      lines([expression]),
+      String(minutes),
+      `[${section}](${link})`,
+    ]),
   );
 }
 
@@ -112,7 +121,9 @@ export function awsRightsTable(): string {
   };
   return markdownTable(
     ["Role and policy", "Statement", "Actions", "On", "Only if"],
-    Object.entries(policies).flatMap(([role, document]) => document.Statement.map((statement) => [role, ...statementCells(statement)])),
+    Object.entries(policies).flatMap(([role, document]) =>
+      document.Statement.map((statement) => [role, ...statementCells(statement)]),
+    ),
   );
 }
 
@@ -141,12 +152,15 @@ function lines(items: readonly string[]): string {
  */
 export function fillGenerated(document: string, parts: Readonly<Record<string, string>>): string {
   const found = new Set<string>();
-  const filled = document.replaceAll(/<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g, (_, name: string): string => {
-    const text = parts[name];
-    if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
-    found.add(name);
-    return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
-  });
+  const filled = document.replaceAll(
+    /<!-- generated: ([\w-]+) -->\n[\s\S]*?<!-- end -->/g,
+    (_, name: string): string => {
+      const text = parts[name];
+      if (text === undefined) throw new RangeError(`nobody makes the generated part ${name}`);
+      found.add(name);
+      return `<!-- generated: ${name} -->\n\n${text}\n<!-- end -->`;
+    },
+  );
   const missing = Object.keys(parts).filter((name) => !found.has(name));
   if (missing.length > 0) throw new RangeError(`the document has no place for ${missing.join(", ")}`);
   return filled;
@@ -269,7 +283,10 @@ const stackScope: StackScope = {
 
 /** What the roles of the workflows may do on AWS, as ci makes them, each statement once, and who gets them. */
 export function ciAwsRightsTable(): string {
-  const subject = subjectOf({ name: "OWNER/REPOSITORY", ids: { owner: "OWNER_ID", repository: "REPOSITORY_ID" } }, "ENVIRONMENT");
+  const subject = subjectOf(
+    { name: "OWNER/REPOSITORY", ids: { owner: "OWNER_ID", repository: "REPOSITORY_ID" } },
+    "ENVIRONMENT",
+  );
   const provider = `arn:aws:iam::ACCOUNT:oidc-provider/${issuer.replace("https://", "")}`;
   const { state, resources } = policies.deploy(stackScope);
   const documents = {
@@ -278,7 +295,9 @@ export function ciAwsRightsTable(): string {
     "drift and deploy": policies.drift(stackScope).drift,
     deploy: { Statement: [...state.Statement, ...resources.Statement] },
   };
-  const rows = Object.entries(documents).flatMap(([name, { Statement: all }]) => all.map((each) => [name, ...statementCells(each)]));
+  const rows = Object.entries(documents).flatMap(([name, { Statement: all }]) =>
+    all.map((each) => [name, ...statementCells(each)]),
+  );
   const first = new Map(rows.toReversed().map((row) => [row[1], row]));
   return markdownTable(["Policy", "Statement", "Actions", "On", "Only if"], [...first.values()].toReversed());
 }
@@ -292,9 +311,15 @@ export function ciAzureRightsTable(): string {
     network: "network that exists already",
     group: "group that exists already",
   };
-  const limit = "it gives a role of the [table above](#azure), or one that the stack file names for pods, to a service's identity";
+  const limit =
+    "it gives a role of the [table above](#azure), or one that the stack file names for pods, to a service's identity";
   const rows = purposes.flatMap((purpose) =>
-    rolesOf(purpose, stackScope).map(({ role, on, condition }) => [purpose, words(role), places[on], condition === undefined ? "" : limit]),
+    rolesOf(purpose, stackScope).map(({ role, on, condition }) => [
+      purpose,
+      words(role),
+      places[on],
+      condition === undefined ? "" : limit,
+    ]),
   );
   return markdownTable(["Identity", "Built-in role", "On", "Only if"], mergedRows(rows, [0]));
 }

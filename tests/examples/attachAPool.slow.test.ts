@@ -41,14 +41,23 @@ async function runExample(cloud: string, outputs: PropertyMap, mode: OutputMode)
     return { id: request.name, outputs: { name: request.name, outputs, secretOutputNames: ["kubeconfig"] } };
   };
   const config = readStackFile(cloud, folder);
-  return runProgram({ entry: fileOf(new URL("index.ts", folder)), project: "attach-a-pool", stack: cloud, config, mode, simulate });
+  return runProgram({
+    entry: fileOf(new URL("index.ts", folder)),
+    project: "attach-a-pool",
+    stack: cloud,
+    config,
+    mode,
+    simulate,
+  });
 }
 
 /** What the cloud gives a pool's own resources, and the bucket of its scripts: the only values in which two equal pools may differ. */
 function identities({ resources }: RecordedProgram): ReadonlyMap<string, string> {
   const own = resources.filter(
     ({ custom, name, type }) =>
-      custom && type !== "pulumi:index:Stash" && (names.some((pool) => name.includes(`-pool-${pool}-`)) || name.endsWith("scripts-bucket")),
+      custom &&
+      type !== "pulumi:index:Stash" &&
+      (names.some((pool) => name.includes(`-pool-${pool}-`)) || name.endsWith("scripts-bucket")),
   );
   return new Map(
     own.flatMap(({ type, id, inputs, outputs }) => {
@@ -70,7 +79,8 @@ function poolsOf(program: RecordedProgram): Readonly<Record<string, unknown>> {
   const shown = ({ inputs, options }: RecordedResource): unknown => {
     const profile = mapOf(mapOf(inputs.virtualMachineProfile).osProfile);
     const packed = textOf(inputs.userData) ?? textOf(profile.customData);
-    const files = packed === undefined ? undefined : decodeUserData(Buffer.from(packed, "base64"), awsObjects(program)).files;
+    const files =
+      packed === undefined ? undefined : decodeUserData(Buffer.from(packed, "base64"), awsObjects(program)).files;
     const plain = JSON.stringify({ inputs, options, files }, (key, value) =>
       key === "userData" || key === "customData" ? undefined : value,
     );
@@ -97,7 +107,8 @@ for (const cloud of ["aws", "azure"] as const) {
 
     it("makes nothing else but their scripts, the gates behind them and a provider, and all of it in a preview too", async () => {
       const rest = program.resources.filter(
-        ({ custom, name, type }) => custom && type !== "pulumi:index:Stash" && !names.some((pool) => name.includes(`-pool-${pool}-`)),
+        ({ custom, name, type }) =>
+          custom && type !== "pulumi:index:Stash" && !names.some((pool) => name.includes(`-pool-${pool}-`)),
       );
       const others = rest.map(({ name }) => name).filter((name) => !name.includes("attached-scripts"));
       assert.deepEqual(others, [`organization/fenestra/${cloud}-dev`, `${cloud}-dev-${cloud}`]);
@@ -117,7 +128,8 @@ for (const cloud of ["aws", "azure"] as const) {
     it("says which output is missing, of a cluster that an older release made", async () => {
       const { attachment, config, ...older } = cluster.outputs;
       assert.ok(attachment !== undefined && config !== undefined);
-      const missing = (name: string) => new RegExp(`stack organization/fenestra/${cloud}-dev has no output ${name}: update it`);
+      const missing = (name: string) =>
+        new RegExp(`stack organization/fenestra/${cloud}-dev has no output ${name}: update it`);
       await assert.rejects(runExample(cloud, older, "known-outputs"), missing("config"));
       await assert.rejects(runExample(cloud, { ...older, config }, "known-outputs"), missing("attachment"));
       await assert.rejects(runExample(cloud, { ...older, config, attachment: {} }, "known-outputs"), /→ at subnetIds/);
@@ -144,17 +156,20 @@ describe("pools that are attached to a cluster", () => {
       const output: unknown = JSON.parse(JSON.stringify(whole));
       assert.ok(typeof output === "object" && output !== null);
       const { spec, pools } = attachedPools(output, JSON.stringify([{ name: "more", os: "linux" }]));
-      assert.deepEqual([spec.name, spec.region, spec.kubernetes.version], [whole.name, whole.region, whole.kubernetes.version]);
+      assert.deepEqual(
+        [spec.name, spec.region, spec.kubernetes.version],
+        [whole.name, whole.region, whole.kubernetes.version],
+      );
       const places = pools.map(({ name, path }) => [name, path]);
       assert.deepEqual(places, [["more", "config.fenestra:pools[0]"]]);
     }
   });
 
   it("have mistakes told at their own path, all at once", () => {
-    assert.deepEqual(attached({ name: "a", os: "linux", zones: ["eu-west-1a"] }, { name: "b", os: "linux", count: -1 }), [
-      "config.fenestra:pools[0].zones[0] is not a zone of the network",
-      "config.fenestra:pools[1].count is too small",
-    ]);
+    assert.deepEqual(
+      attached({ name: "a", os: "linux", zones: ["eu-west-1a"] }, { name: "b", os: "linux", count: -1 }),
+      ["config.fenestra:pools[0].zones[0] is not a zone of the network", "config.fenestra:pools[1].count is too small"],
+    );
     assert.deepEqual(found(config, undefined), ["config.fenestra:pools has too few items"]);
     assert.deepEqual(found(config, "[{"), ["config.fenestra:pools is not well-formed JSON"]);
   });
@@ -163,10 +178,13 @@ describe("pools that are attached to a cluster", () => {
     assert.deepEqual(attached({ name: "win2022", os: "linux" }), [
       "config.fenestra:pools[0].name is the name of a pool that the cluster has",
     ]);
-    assert.deepEqual(attached({ name: "a", os: "windows-2025" }, { name: "b", os: "linux", autoscale: { min: 0, max: 3 } }), [
-      "config.fenestra:pools[0].os is a release that the cluster has no network agents and no RuntimeClass for",
-      "config.fenestra:pools[1].autoscale needs the autoscaler, which the cluster does not run",
-    ]);
+    assert.deepEqual(
+      attached({ name: "a", os: "windows-2025" }, { name: "b", os: "linux", autoscale: { min: 0, max: 3 } }),
+      [
+        "config.fenestra:pools[0].os is a release that the cluster has no network agents and no RuntimeClass for",
+        "config.fenestra:pools[1].autoscale needs the autoscaler, which the cluster does not run",
+      ],
+    );
     assert.deepEqual(attached({ name: "a", os: "windows-2022", count: 2 }), []);
     assert.match(attached({ name: "a", os: "linux", count: 300 }).join(), /has room for 256 machines/);
   });

@@ -98,7 +98,10 @@ describe("asking the API", () => {
         review.body = JSON.stringify({ status: { allowed: true } });
         assert.equal(await apiProblem({ ...api, client }), undefined);
         review.status = 403;
-        assert.equal(await apiProblem({ ...api, client }), "the API answers 403 to a review of the administrator's rights");
+        assert.equal(
+          await apiProblem({ ...api, client }),
+          "the API answers 403 to a review of the administrator's rights",
+        );
       },
     );
     const path = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
@@ -141,13 +144,18 @@ describe("asking the API", () => {
     assert.equal(podProblem(pod("True", "2026-11-21T10:03:00Z"), since), undefined);
     assert.match(podProblem(pod("True", "2026-11-21T09:59:59Z"), since) ?? "", /belongs to the machine before/);
     assert.match(podProblem(pod("True"), since) ?? "", /belongs to the machine before/);
-    for (const odd of [undefined, null, 1, "x", {}, { status: { conditions: "Ready" } }]) assert.equal(podProblem(odd), "is not ready");
+    for (const odd of [undefined, null, 1, "x", {}, { status: { conditions: "Ready" } }])
+      assert.equal(podProblem(odd), "is not ready");
   });
 });
 
 describe("gates", () => {
   /** Runs a gate's hook as the engine would. */
-  const passing = async (make: (api: ApiClient) => pulumi.Resource, answer: (path: string) => string, old?: unknown): Promise<void> =>
+  const passing = async (
+    make: (api: ApiClient) => pulumi.Resource,
+    answer: (path: string) => string,
+    old?: unknown,
+  ): Promise<void> =>
     serving(
       (path) => ({ status: 200, body: answer(path) }),
       async (api) => {
@@ -165,7 +173,12 @@ describe("gates", () => {
   it("of a member asks for the node of the machine, with values that are outputs", async () => {
     const asked: string[] = [];
     await passing(
-      (api) => memberGate("gate", { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience }, {}),
+      (api) =>
+        memberGate(
+          "gate",
+          { machine: "x", node: pulumi.output({ node: "i-7" }), api: pulumi.secret(api), patience },
+          {},
+        ),
       (path) => {
         asked.push(path.split("/").at(-1) ?? "");
         return JSON.stringify(pod("True", undefined, "i-7"));
@@ -176,7 +189,10 @@ describe("gates", () => {
 
   it("of a member fails while the member is not ready", async () => {
     const sick = passing(member, () => JSON.stringify(pod("False", undefined, "i-7")));
-    await assert.rejects(sick, /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/);
+    await assert.rejects(
+      sick,
+      /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/,
+    );
   });
 
   it("of the API waits for every member, those that were added too", async () => {
@@ -196,7 +212,10 @@ describe("the gate before a control-plane machine", () => {
   let renewals = 0;
 
   const listed = (name: string, address: string, version: string): object => {
-    const addresses = Object.entries({ Hostname: name, InternalIP: address }).map(([type, each]) => ({ type, address: each }));
+    const addresses = Object.entries({ Hostname: name, InternalIP: address }).map(([type, each]) => ({
+      type,
+      address: each,
+    }));
     return { metadata: { name }, status: { addresses, nodeInfo: { kubeletVersion: `v${version}` } } };
   };
 
@@ -224,16 +243,25 @@ describe("the gate before a control-plane machine", () => {
     };
 
   /** Runs the gate before the first machine when it is about to be replaced. */
-  const passing = (answer: (path: string) => Answer, kept: unknown = old, version = "1.36.4", limitSeconds = 30): Promise<void> =>
+  const passing = (
+    answer: (path: string) => Answer,
+    kept: unknown = old,
+    version = "1.36.4",
+    limitSeconds = 30,
+  ): Promise<void> =>
     serving(answer, async (api) => {
       const [member] = members;
       assert.ok(member !== undefined);
       const patience = { everySeconds: 0.001, limitSeconds };
-      const recorded = await withMocks(() => void peersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}));
+      const recorded = await withMocks(
+        () => void peersGate("gate", { fingerprint: "b", member, members, version, api, patience }, {}),
+      );
       const { inputs, options } = resource(recorded, "pulumi:index:Stash", "gate");
       assert.deepEqual(inputs, { input: { fingerprint: "b", replicas: 3 } });
       assert.deepEqual(options.hooks, { beforeUpdate: ["gate"] });
-      await Reflect.apply(recorded.hooks.get("gate")?.callback ?? assert.fail, undefined, [{ oldInputs: { input: kept } }]);
+      await Reflect.apply(recorded.hooks.get("gate")?.callback ?? assert.fail, undefined, [
+        { oldInputs: { input: kept } },
+      ]);
     });
 
   /** The same when it stays shut, which is seen soon. */
@@ -292,7 +320,8 @@ describe("the guards of changes", () => {
     assert.deepEqual(hook.opts, { onDryRun: true });
     await Reflect.apply(hook.callback, undefined, [{ oldInputs: { input: old } }]);
   };
-  const asked = (old: unknown): Promise<void> => guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
+  const asked = (old: unknown): Promise<void> =>
+    guarded(() => changeGuard("guard", { version: "1.36.4", replicas: 3 }, {}), old);
   const reached = (old: unknown, keys: Omit<ReachedState, "version"> = {}): Promise<void> =>
     guarded(() => reachedGuard("guard", { version: "1.36.4", ...keys }, {}), old);
 

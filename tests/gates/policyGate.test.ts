@@ -19,7 +19,9 @@ const placed = (sent: string): Answer => {
   const { spec } = JSON.parse(sent);
   return {
     status: 201,
-    body: JSON.stringify({ spec: spec.containers[0].image.endsWith(":ltsc2022") ? { ...spec, runtimeClassName: "windows-2022" } : spec }),
+    body: JSON.stringify({
+      spec: spec.containers[0].image.endsWith(":ltsc2022") ? { ...spec, runtimeClassName: "windows-2022" } : spec,
+    }),
   };
 };
 const untouched = (sent: string): Answer => ({ status: 201, body: sent });
@@ -103,7 +105,10 @@ describe("the gate behind an admission policy", () => {
 
   it("takes a class where there must be none for wrong, as after the policy of a cluster with other builds", async () => {
     await serving(
-      (_, sent) => ({ status: 201, body: JSON.stringify({ spec: { ...JSON.parse(sent).spec, runtimeClassName: "windows-2022" } }) }),
+      (_, sent) => ({
+        status: 201,
+        body: JSON.stringify({ spec: { ...JSON.parse(sent).spec, runtimeClassName: "windows-2022" } }),
+      }),
       async (api) =>
         assert.equal(
           await classesProblem(api, proof.probes),

@@ -94,7 +94,10 @@ describe("the gate behind a pool", () => {
         error.message,
         /have no node\n {2}The node controller says:\n {4}aws-dev-win2019: 1 of 2 Ready\n {6}never joined, to be replaced: i-0\n {4}1 certificate requests wait: i-1: no machine/,
       );
-      assert.match(error.message, /describe-scaling-activities --region eu-central-1 --auto-scaling-group-name aws-dev-win2019;/);
+      assert.match(
+        error.message,
+        /describe-scaling-activities --region eu-central-1 --auto-scaling-group-name aws-dev-win2019;/,
+      );
       assert.match(error.message, /get-console-output --region eu-central-1 --latest --output text --instance-id ID\n/);
       return true;
     });
@@ -118,7 +121,10 @@ describe("the gate behind a pool", () => {
   });
 
   it("takes the machines of a spot set on Azure as they are, since nothing replaces them", async () => {
-    const spec = { ...azure, pools: azure.pools.map((pool) => ({ ...pool, spot: true, count: 1, autoscale: undefined })) };
+    const spec = {
+      ...azure,
+      pools: azure.pools.map((pool) => ({ ...pool, spot: true, count: 1, autoscale: undefined })),
+    };
     await wait([[{ payload: older, kubelet: "v1.35.0" }]], { spec, pool: "win2019", roll: azureRoll });
   });
 
@@ -155,7 +161,10 @@ describe("the guard of an autoscaled scale set's size", () => {
     serving(
       (asked) => {
         if (asked === path) return { status, body: JSON.stringify({ items: Array(nodes).fill({}) }) };
-        return { status: 200, body: JSON.stringify({ data: { status: JSON.stringify({ pools: { "azure-prod-win2019": { wanted } } }) } }) };
+        return {
+          status: 200,
+          body: JSON.stringify({ data: { status: JSON.stringify({ pools: { "azure-prod-win2019": { wanted } } }) } }),
+        };
       },
       async (api) => {
         const patience = { everySeconds: 0.001, limitSeconds: 0.01 };

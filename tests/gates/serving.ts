@@ -14,7 +14,10 @@ export interface Answer {
 }
 
 /** Serves answers by path and sent text, then calls the action with a client for them. */
-export async function serving(answer: (path: string, sent: string) => Answer, action: (api: ApiClient) => Promise<void>): Promise<void> {
+export async function serving(
+  answer: (path: string, sent: string) => Answer,
+  action: (api: ApiClient) => Promise<void>,
+): Promise<void> {
   const server = createServer({ cert: served.certificate, key: served.key }, async (request, response) => {
     const { status, body } = answer(request.url ?? "", await text(request));
     response.writeHead(status).end(body);

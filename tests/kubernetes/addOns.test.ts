@@ -14,14 +14,26 @@ import { systemNamespaces } from "../../components/model/addOns.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { argsOf, combinations, gmsa, gmsaSecrets, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
+import {
+  argsOf,
+  combinations,
+  gmsa,
+  gmsaSecrets,
+  manifest,
+  manifestsOf,
+  planOf,
+  withoutWindows,
+  withPools,
+} from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 
 describe("guard rails", () => {
   it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
     const older = specOf("aws-dev", { kubernetes: { version: "1.35.1" } });
-    const kinds = (spec: typeof aws): readonly string[] => [...new Set(guardRailManifests(spec).map(({ kind }) => kind))];
+    const kinds = (spec: typeof aws): readonly string[] => [
+      ...new Set(guardRailManifests(spec).map(({ kind }) => kind)),
+    ];
     assert.deepEqual(kinds(older), ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"]);
     assert.deepEqual(kinds(aws), [
       "MutatingAdmissionPolicy",
@@ -39,20 +51,38 @@ describe("guard rails", () => {
       imageReleases.flatMap((release) => (new RegExp(tagPattern(release)).test(image) ? [release.name] : [])).join();
     const images: Readonly<Record<string, readonly string[]>> = {
       "windows-2019": [
-        ...["x/y:windowsservercore-ltsc2019", "x/nanoserver:1809-amd64", "x:v1-windows-1809-amd64", "r/a:1.0-windowsservercore1809"],
+        ...[
+          "x/y:windowsservercore-ltsc2019",
+          "x/nanoserver:1809-amd64",
+          "x:v1-windows-1809-amd64",
+          "r/a:1.0-windowsservercore1809",
+        ],
         ...["mcr.microsoft.com/dotnet/sdk:3.1-nanoserver-1809", "mcr.microsoft.com/windows/nanoserver:10.0.17763.5329"],
       ],
       "windows-2022": [
-        ...["fluent/fluent-bit:windows-2022-5.0.0", "mcr.microsoft.com/windows/nanoserver:10.0.20348.2340", "x:1.2.3-nano-ltsc2022"],
+        ...[
+          "fluent/fluent-bit:windows-2022-5.0.0",
+          "mcr.microsoft.com/windows/nanoserver:10.0.20348.2340",
+          "x:1.2.3-nano-ltsc2022",
+        ],
         `mcr.microsoft.com/windows/servercore:ltsc2022@sha256:${"0".repeat(64)}`,
       ],
       "windows-2025": ["mcr.microsoft.com/windows/servercore:ltsc2025"],
       "20H2": ["mcr.microsoft.com/windows/servercore:20H2", "x/nanoserver:20h2"],
       "1909": ["mcr.microsoft.com/windows/nanoserver:1909"],
       "1709": ["microsoft/windowsservercore:1709", "microsoft/iis:windowsservercore-1709"],
-      "": ["registry:1809/x:v1", "nanoserver:1809/x:v1", "shop/app:1909", "shop/app:2022", "shop/app:2004-rc", "agnhost:2.62", "x"],
+      "": [
+        "registry:1809/x:v1",
+        "nanoserver:1809/x:v1",
+        "shop/app:1909",
+        "shop/app:2022",
+        "shop/app:2004-rc",
+        "agnhost:2.62",
+        "x",
+      ],
     };
-    for (const [release, own] of Object.entries(images)) for (const image of own) assert.equal(told(image), release, image);
+    for (const [release, own] of Object.entries(images))
+      for (const image of own) assert.equal(told(image), release, image);
   });
 
   it("pair images with builds as Windows can run them", () => {
@@ -89,9 +119,17 @@ describe("guard rails", () => {
         const home = each.metadata.namespace ?? "";
         if (pod === undefined || systemNamespaces(spec).includes(home)) continue;
         const hostProcess = pod.securityContext?.windowsOptions?.hostProcess === true;
-        assert.ok(!hostProcess || labelled(namespaceLabels.hostProcess).includes(home), `${title}: ${each.metadata.name}`);
-        const wide = pod.tolerations?.some(({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane");
-        assert.ok(wide !== true || labelled(namespaceLabels.controlPlane).includes(home), `${title}: ${each.metadata.name}`);
+        assert.ok(
+          !hostProcess || labelled(namespaceLabels.hostProcess).includes(home),
+          `${title}: ${each.metadata.name}`,
+        );
+        const wide = pod.tolerations?.some(
+          ({ key }) => key === undefined || key === "node-role.kubernetes.io/control-plane",
+        );
+        assert.ok(
+          wide !== true || labelled(namespaceLabels.controlPlane).includes(home),
+          `${title}: ${each.metadata.name}`,
+        );
       }
     }
   });
@@ -178,8 +216,14 @@ describe("system Deployments", () => {
         const spread = podSpec(each)?.topologySpreadConstraints ?? [];
         const terms = spread.map(({ topologyKey, labelSelector }) => [topologyKey, labelSelector?.matchLabels]);
         assert.deepEqual(terms, alone ? [] : [["kubernetes.io/hostname", labels]], `${title}: ${name}`);
-        const budgets = all.flatMap((other) => (other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : []));
-        assert.deepEqual(budgets, alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }], `${title}: ${name}`);
+        const budgets = all.flatMap((other) =>
+          other.kind === "PodDisruptionBudget" && other.metadata.name === name ? [other.spec] : [],
+        );
+        assert.deepEqual(
+          budgets,
+          alone ? [] : [{ maxUnavailable: 1, selector: { matchLabels: labels } }],
+          `${title}: ${name}`,
+        );
       }
     }
     assert.ok(several > 0);
@@ -198,7 +242,8 @@ describe("the list of add-ons", () => {
     const first = { name: "first", after: [], manifests: () => [] };
     const second = { name: "second", after: [first], manifests: () => [] };
     assert.deepEqual(inOrder([first, second]), [first, second]);
-    for (const wrong of [[second, first], [second]]) assert.throws(() => inOrder(wrong), /second must come after first/);
+    for (const wrong of [[second, first], [second]])
+      assert.throws(() => inOrder(wrong), /second must come after first/);
   });
 });
 
@@ -206,16 +251,22 @@ describe("switches", () => {
   it("leave add-ons out, and never the RuntimeClasses and the network", () => {
     const names = (title: string) =>
       combinations.filter((row) => row.title === title).map(({ spec }) => planOf(spec).map(({ name }) => name));
-    assert.deepEqual(names("aws-dev, everything off"), [["runtime-classes", "sign-in", "networking", "node-controller", "inventory"]]);
+    assert.deepEqual(names("aws-dev, everything off"), [
+      ["runtime-classes", "sign-in", "networking", "node-controller", "inventory"],
+    ]);
     assert.deepEqual(names("aws-prod, everything on"), [[...addOnList.map(({ name }) => name), "inventory"]]);
   });
 
   it("make no sample that lacks its add-on", () => {
     const row = combinations.find(({ title }) => title === "aws-dev, samples alone");
     assert.ok(row !== undefined);
-    const kinds = new Set(manifestsOf(row.spec).flatMap(({ kind, metadata }) => (metadata.namespace === "kube-system" ? [] : [kind])));
+    const kinds = new Set(
+      manifestsOf(row.spec).flatMap(({ kind, metadata }) => (metadata.namespace === "kube-system" ? [] : [kind])),
+    );
     assert.ok(!kinds.has("PersistentVolumeClaim") && !kinds.has("HorizontalPodAutoscaler"));
-    const balanced = manifestsOf(row.spec).filter((each) => each.kind === "Service" && each.spec?.type === "LoadBalancer");
+    const balanced = manifestsOf(row.spec).filter(
+      (each) => each.kind === "Service" && each.spec?.type === "LoadBalancer",
+    );
     assert.deepEqual(balanced, []);
   });
 

@@ -10,7 +10,8 @@ import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts
 import { combinations, manifestsOf, planOf } from "./switches.ts";
 
 /** An object as the provider sends it: the SDK spells fields of CRD schemas with underscores. */
-const sent = (object: unknown): string => JSON.stringify(object).replaceAll(/"x_kubernetes_\w+"/g, (key) => key.replaceAll("_", "-"));
+const sent = (object: unknown): string =>
+  JSON.stringify(object).replaceAll(/"x_kubernetes_\w+"/g, (key) => key.replaceAll("_", "-"));
 const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;
 
 /** The policy on Services of a stack. */
@@ -19,7 +20,11 @@ const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
 
 /** kubectl's lines that are no acceptance, without the placeholder certificate's warning. */
 const complaints = (text: string): readonly string[] =>
-  text.split("\n").filter((line) => line !== "" && !line.includes("serverside-applied") && !line.includes("x509: malformed certificate"));
+  text
+    .split("\n")
+    .filter(
+      (line) => line !== "" && !line.includes("serverside-applied") && !line.includes("x509: malformed certificate"),
+    );
 
 describe("in-cluster objects on a real API server", function () {
   // The first run on a machine builds the programs.
@@ -39,7 +44,9 @@ describe("in-cluster objects on a real API server", function () {
     const ours = unique.filter(([, each]) => !/ServiceMonitor|PrometheusRule/.test(each.kind));
     assert.ok(ours.length > 150, `only ${ours.length} objects`);
 
-    const first = new Map(ours.filter(([, each]) => stageOf(each.kind) === 0).map(([text, each]) => [each.metadata.name, text]));
+    const first = new Map(
+      ours.filter(([, each]) => stageOf(each.kind) === 0).map(([text, each]) => [each.metadata.name, text]),
+    );
     const made = await apply(list([...first.values()]));
     assert.deepEqual([made.code, complaints(made.stdout + made.stderr)], [0, []]);
     await api.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
@@ -89,12 +96,16 @@ describe("in-cluster objects on a real API server", function () {
 
     const second = release("2").map(withFieldManager);
     const refused = await applied(second, false);
-    assert.deepEqual([refused.length, refused.filter((line) => !line.includes(` with "${other}":`))], [wanted.length, []]);
+    assert.deepEqual(
+      [refused.length, refused.filter((line) => !line.includes(` with "${other}":`))],
+      [wanted.length, []],
+    );
 
     // When the name has changed, the provider has the old one give up its fields, also those of a definition, which it replaces as a whole.
     const named = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string =>
       sent({ apiVersion, kind, metadata: { name, namespace } });
-    const giveUp = (objects: readonly Manifest[]) => apply(list(objects.map(named)), "--validate=false", `--field-manager=${other}`);
+    const giveUp = (objects: readonly Manifest[]) =>
+      apply(list(objects.map(named)), "--validate=false", `--field-manager=${other}`);
     const [definition] = second.filter(isDefinition);
     assert.ok(definition !== undefined);
     const replaced = await api.kubectl(["replace", "--field-manager=fenestra", "-f", "-"], sent(definition));
@@ -138,7 +149,9 @@ describe("in-cluster objects on a real API server", function () {
       assert.equal(code, 0, stderr);
       // A policy is in force a moment after it was made: asked by a pod that each of the two kinds must change or refuse.
       await until("the policies to be in force", async () => {
-        const probes = podTable.filter(({ title }) => ["an image of 2022", "HostProcess", "naming its node"].includes(title));
+        const probes = podTable.filter(({ title }) =>
+          ["an image of 2022", "HostProcess", "naming its node"].includes(title),
+        );
         const answers = await Promise.all(probes.map((probe) => create(probe.namespace, probe.spec)));
         return answers.every(({ taken, body }) => !taken || body.includes('"runtimeClassName":"windows-2022"'));
       });
@@ -174,20 +187,38 @@ describe("in-cluster objects on a real API server", function () {
         );
       assert.equal(taken, answer !== "refused", `${home.kind}, ${title}: ${told.join("\n")}`);
       // Of a label that is deprecated the API server warns by itself.
-      if (taken) assert.equal(warnings.filter((each) => !each.includes("deprecated")).length, says.length, warnings.join("\n"));
+      if (taken)
+        assert.equal(warnings.filter((each) => !each.includes("deprecated")).length, says.length, warnings.join("\n"));
       return body;
     };
 
     it("compile without a type warning", async () => {
       const read = async (): Promise<readonly { metadata: { name: string }; status?: { typeChecking?: unknown } }[]> =>
         JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
-      await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
+      await until("the policies to be checked", async () =>
+        (await read()).every(({ status }) => status?.typeChecking !== undefined),
+      );
       const checked = (await read()).map(({ metadata, status }) => [metadata.name, status?.typeChecking]);
       assert.deepEqual(
         checked,
         [
-          ...["control-plane", "external-addresses", "gmsa", "host-process", "network-policies", "own-node", "service-status"],
-          ...["taken-ports", "windows-images", "windows-limits", "windows-nodes", "windows-os-name", "windows-placement"],
+          ...[
+            "control-plane",
+            "external-addresses",
+            "gmsa",
+            "host-process",
+            "network-policies",
+            "own-node",
+            "service-status",
+          ],
+          ...[
+            "taken-ports",
+            "windows-images",
+            "windows-limits",
+            "windows-nodes",
+            "windows-os-name",
+            "windows-placement",
+          ],
         ].map((name) => [`fenestra-${name}`, {}]),
       );
       const mutating = await api.kubectl(["get", "mutatingadmissionpolicies", "-o", "name"]);
@@ -203,7 +234,8 @@ describe("in-cluster objects on a real API server", function () {
         assert.equal(pod.spec.runtimeClassName ?? "none", answer);
         const { tolerations = [], nodeSelector = {} } = pod.spec;
         const tolerates = tolerations.some(
-          ({ key, value }: { key?: string; value?: string }) => key === undefined || (key === "os" && value !== "Windows"),
+          ({ key, value }: { key?: string; value?: string }) =>
+            key === undefined || (key === "os" && value !== "Windows"),
         );
         if (nodeSelector["kubernetes.io/os"] === "windows") assert.ok(tolerates, "the pod would wait");
         else if (answer !== "none" || row.spec.os !== undefined) assert.fail("the pod could land on Linux");
@@ -220,7 +252,10 @@ describe("in-cluster objects on a real API server", function () {
       const nodes = Object.entries(builds).map(([name, build]) => ({
         apiVersion: "v1",
         kind: "Node",
-        metadata: { name, labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build, team: "web" } },
+        metadata: {
+          name,
+          labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": build, team: "web" },
+        },
       }));
       const row = daemonSetTable.find(({ title }) => title === "an image of one build on certain nodes");
       assert.ok(row !== undefined);
@@ -239,7 +274,10 @@ describe("in-cluster objects on a real API server", function () {
     it("refuse a gMSA account in an ephemeral container, which the webhook is not asked about", async () => {
       const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
       const path = "/api/v1/namespaces/plain/pods/debugged";
-      assert.equal((await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "debugged"))).code, 0);
+      assert.equal(
+        (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "debugged"))).code,
+        0,
+      );
       const pod = JSON.parse((await api.kubectl(["get", "--raw", path])).stdout);
       const debug = (more: unknown) => {
         const ephemeralContainers = [{ name: "debug", image: "x:ltsc2022", ...Object(more) }];
@@ -270,17 +308,26 @@ describe("in-cluster objects on a real API server", function () {
 
     it("say the same to whoever applies another kind of object with such pods, one of each policy", async () => {
       const titles = [
-        ...["a Linux pod", "an image of 2022", "the host's network", "an image without a build", "a Windows image without a place"],
+        ...[
+          "a Linux pod",
+          "an image of 2022",
+          "the host's network",
+          "an image without a build",
+          "a Windows image without a place",
+        ],
         ...["HostProcess", "tolerating the control plane", "gmsaCredentialSpec of an init container"],
       ];
       const rows = titles.map((title) => podTable.find((row) => row.title === title) ?? assert.fail(title));
       // Its template says itself on which nodes it runs, which is another warning.
       for (const home of Object.values(podHomes))
-        for (const row of rows) if (home.kind !== "Pod" && (home.kind !== "DaemonSet" || row.answer === "refused")) await judge(row, home);
+        for (const row of rows)
+          if (home.kind !== "Pod" && (home.kind !== "DaemonSet" || row.answer === "refused")) await judge(row, home);
     });
 
     it("have nothing to say of the program's own objects", async () => {
-      for (const { title, spec } of combinations.filter(({ title: each }) => /^(aws|azure)-dev, everything on$/.test(each))) {
+      for (const { title, spec } of combinations.filter(({ title: each }) =>
+        /^(aws|azure)-dev, everything on$/.test(each),
+      )) {
         const all = manifestsOf(spec);
         const namespaces = all.filter(({ kind }) => kind === "Namespace").map(sent);
         assert.equal((await apply(list(namespaces), "--force-conflicts")).code, 0);
@@ -311,7 +358,10 @@ describe("in-cluster objects on a real API server", function () {
         ...set,
         spec: { ...Object(set.spec), volumeClaimTemplates: claims(storageClassName) },
       });
-      const unnamed = podHomes.Deployment.object({ nodeSelector: { "kubernetes.io/os": "windows" }, containers: [named] });
+      const unnamed = podHomes.Deployment.object({
+        nodeSelector: { "kubernetes.io/os": "windows" },
+        containers: [named],
+      });
       const rules = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", spec: { podSelector: {} } };
       const deployment = podHomes.Deployment.object(spec);
       for (const [kinds, namespace, object, warning] of [
@@ -324,7 +374,11 @@ describe("in-cluster objects on a real API server", function () {
         ["pods", "memory-defaulted", podHomes.Pod.object(spec), /set resources\.limits\.memory/],
       ] as const) {
         const text = JSON.stringify({ ...object, metadata: { name: "probe", namespace } });
-        const { warnings, body } = await api.send("POST", tried(String(Object(object).apiVersion), namespace, kinds), text);
+        const { warnings, body } = await api.send(
+          "POST",
+          tried(String(Object(object).apiVersion), namespace, kinds),
+          text,
+        );
         const ours = warnings.filter((each) => each.includes("ValidatingAdmissionPolicy"));
         assert.equal(ours.length, warning === undefined ? 0 : 1, `${kinds}: ${ours.join("\n")}${body}`);
         if (warning !== undefined) assert.match(ours.join(), warning);
@@ -332,11 +386,13 @@ describe("in-cluster objects on a real API server", function () {
     });
 
     it("leave a workload alone whose pods stay as they are, and look again when they change", async () => {
-      const labelled = (label: string) => api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
+      const labelled = (label: string) =>
+        api.kubectl(["label", "namespace", "plain", "--overwrite", `fenestra.dev/host-process${label}`]);
       const row = podTable.find(({ title }) => title === "HostProcess");
       assert.ok(row !== undefined);
       const name = "older";
-      const patch = (spec: unknown) => api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
+      const patch = (spec: unknown) =>
+        api.kubectl(["-n", "plain", "patch", "deployment", name, "-p", JSON.stringify({ spec })]);
       assert.equal((await labelled("=allowed")).code, 0);
       await until("the namespace's label to count", async () => {
         const made = await api.kubectl(["apply", "-f", "-"], objectIn(podHomes.Deployment, "plain", row.spec, name));

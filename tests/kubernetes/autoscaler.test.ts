@@ -30,12 +30,16 @@ describe("the autoscaler", () => {
       const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
       const prefix = "--balancing-ignore-label=";
       const ignored = (containers?.[0]?.args ?? []).map(String).filter((text) => text.startsWith(prefix));
-      const [first, second] = spec.pools.map(({ scheduling }) => ({ ...scheduling.ownLabels, ...scheduling.kubeletLabels }));
+      const [first, second] = spec.pools.map(({ scheduling }) => ({
+        ...scheduling.ownLabels,
+        ...scheduling.kubeletLabels,
+      }));
       assert.ok(first !== undefined && second !== undefined);
       const different = Object.keys(first).filter((key) => Reflect.get(first, key) !== Reflect.get(second, key));
       assert.deepEqual(different, ["fenestra.dev/pool"]);
       // Their payloads name the pool, so the label of the payload differs too.
-      for (const label of [...different, "fenestra.dev/payload"]) assert.ok(ignored.includes(`${prefix}${label}`), label);
+      for (const label of [...different, "fenestra.dev/payload"])
+        assert.ok(ignored.includes(`${prefix}${label}`), label);
     });
 
     it(`on ${cloud} finds all that it must know in the tags of a group, of which there are 50 at most`, () => {

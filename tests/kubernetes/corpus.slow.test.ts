@@ -17,7 +17,10 @@ const workload = (kind: string, name: string, spec: object) =>
 
 /** What GitOps applies again and again. */
 const repeated: Readonly<Record<string, string>> = {
-  "a pod with tolerations and a selector": pod("both", { nodeSelector: win, tolerations: [{ key: "team", operator: "Exists" }] }),
+  "a pod with tolerations and a selector": pod("both", {
+    nodeSelector: win,
+    tolerations: [{ key: "team", operator: "Exists" }],
+  }),
   "a pod with an affinity and an image for any build": pod("any", {
     nodeSelector: { ...win, "kubernetes.io/arch": "amd64" },
     containers: [{ ...container, image: "mcr.microsoft.com/dotnet/aspnet:8.0" }],
@@ -29,7 +32,10 @@ const repeated: Readonly<Record<string, string>> = {
       },
     },
   }),
-  "a pod that waits for a release": pod("later", { nodeSelector: win, containers: [{ ...container, image: "x:ltsc2025" }] }),
+  "a pod that waits for a release": pod("later", {
+    nodeSelector: win,
+    containers: [{ ...container, image: "x:ltsc2025" }],
+  }),
   "a Deployment": workload("Deployment", "web", { nodeSelector: win }),
   "a DaemonSet": workload("DaemonSet", "agent", {
     nodeSelector: win,
@@ -79,14 +85,19 @@ describe("published workloads, on a real API server with its scheduler", functio
       const shown = readDocument("docs/windows-applications.md").blocks.filter(({ language }) => language === "yaml");
       assert.ok(shown.length >= 2);
       for (const { text, line } of shown) {
-        const taken = await cluster.api.kubectl(["apply", "--server-side", "--dry-run=server", "--namespace", "corpus", "-f", "-"], text);
+        const taken = await cluster.api.kubectl(
+          ["apply", "--server-side", "--dry-run=server", "--namespace", "corpus", "-f", "-"],
+          text,
+        );
         assert.deepEqual([taken.code, taken.stderr], [0, ""], `line ${line}: ${taken.stderr}`);
       }
     });
 
     it("prefer the newest build where any would do, and leave the pod's own order", async () => {
       const made = async (name: string) =>
-        JSON.parse((await cluster.api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], repeated[name])).stdout);
+        JSON.parse(
+          (await cluster.api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], repeated[name])).stdout,
+        );
       const { spec } = JSON.parse(repeated["a pod with an affinity and an image for any build"] ?? "");
       const { affinity } = (await made("a pod with an affinity and an image for any build")).spec;
       assert.deepEqual(affinity, spec.affinity);
@@ -95,7 +106,9 @@ describe("published workloads, on a real API server with its scheduler", functio
       assert.deepEqual(JSON.parse(stdout).spec.affinity.nodeAffinity.preferredDuringSchedulingIgnoredDuringExecution, [
         {
           weight: 100,
-          preference: { matchExpressions: [{ key: "node.kubernetes.io/windows-build", operator: "In", values: ["10.0.20348"] }] },
+          preference: {
+            matchExpressions: [{ key: "node.kubernetes.io/windows-build", operator: "In", values: ["10.0.20348"] }],
+          },
         },
       ]);
     });
@@ -119,7 +132,10 @@ describe("published workloads, on a real API server with its scheduler", functio
         const volumes = [{ name: "e", emptyDir: {} }];
         for (const [path, body] of [
           ["api/v1/namespaces/corpus/pods", pod("wide", { ...more, tolerations, containers, volumes })],
-          ["apis/apps/v1/namespaces/corpus/deployments", workload("Deployment", "wide", { ...more, tolerations, containers, volumes })],
+          [
+            "apis/apps/v1/namespaces/corpus/deployments",
+            workload("Deployment", "wide", { ...more, tolerations, containers, volumes }),
+          ],
         ] as const) {
           const answer = await cluster.api.send("POST", `/${path}?dryRun=All`, body);
           assert.ok(answer.taken, answer.body.slice(0, 500));

@@ -23,7 +23,9 @@ const tolerations = (more: object) => ({ tolerations: [{ effect: "NoSchedule", .
 const affinity = (...values: readonly string[]) => ({
   affinity: {
     nodeAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: os, operator: "In", values }] }] },
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key: os, operator: "In", values }] }],
+      },
     },
   },
 });
@@ -48,8 +50,13 @@ const pods: Readonly<Record<string, object>> = {
   claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },
   folder: { volumes: [{ name: "foo", hostPath: { path: "C:\\etc\\foo" } }] },
   network: { hostNetwork: true },
-  host: { hostNetwork: true, securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } } },
-  user: { securityContext: { runAsNonRoot: true, windowsOptions: { hostProcess: false, runAsUserName: "ContainerUser" } } },
+  host: {
+    hostNetwork: true,
+    securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+  },
+  user: {
+    securityContext: { runAsNonRoot: true, windowsOptions: { hostProcess: false, runAsUserName: "ContainerUser" } },
+  },
 };
 
 /** What its container says. */
@@ -76,7 +83,9 @@ const named = (parts: Readonly<Record<string, object>>, names: readonly string[]
   Object.assign({}, ...names.map((name) => parts[name] ?? {}));
 
 function shape(base: string, line: string): Shape {
-  const [what = "", short = "", image = "", said = "", places = "", says = "", more = ""] = line.split("|").map((cell) => cell.trim());
+  const [what = "", short = "", image = "", said = "", places = "", says = "", more = ""] = line
+    .split("|")
+    .map((cell) => cell.trim());
   const names = said.split(" ").filter((name) => name !== "");
   const unknown = names.filter((name) => !(name in pods || name in containers));
   const kind = kinds[short];

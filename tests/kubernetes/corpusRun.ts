@@ -72,7 +72,12 @@ const around = [
     metadata: { name: "data" },
     spec: { ...volume, capacity: { storage: "1Gi" }, hostPath: { path: "/data" }, claimRef: claimed },
   },
-  { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: claimed, spec: { ...volume, resources: { requests: { storage: "1Gi" } } } },
+  {
+    apiVersion: "v1",
+    kind: "PersistentVolumeClaim",
+    metadata: claimed,
+    spec: { ...volume, resources: { requests: { storage: "1Gi" } } },
+  },
 ];
 const list = (items: readonly unknown[]): string => JSON.stringify({ apiVersion: "v1", kind: "List", items });
 
@@ -94,15 +99,29 @@ export class CorpusCluster {
     const folder = mkdtempSync(path.join(tmpdir(), "fenestra-corpus-"));
     const admission = path.join(folder, "admission.yaml");
     writeFileSync(admission, admissionConfiguration(specOf(defaultRelease)));
-    const api = await startApiServer(suite, { schedules: true, minor, flags: [`--admission-control-config-file=${admission}`] });
+    const api = await startApiServer(suite, {
+      schedules: true,
+      minor,
+      flags: [`--admission-control-config-file=${admission}`],
+    });
     rmSync(folder, { recursive: true });
     const cluster = new CorpusCluster(api);
     await cluster.apply([...nodes, ...around]);
     const room = { cpu: "64", memory: "256Gi", pods: "250" };
-    const status = { capacity: room, allocatable: room, conditions: [{ type: "Ready", status: "True", reason: "Test", message: "" }] };
+    const status = {
+      capacity: room,
+      allocatable: room,
+      conditions: [{ type: "Ready", status: "True", reason: "Test", message: "" }],
+    };
     for (const { metadata, spec } of nodes) {
       // Admission has added the taint of a node that is not ready, which the controller that would remove it is not there for.
-      await api.kubectl(["patch", "node", metadata.name, "-p", JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } })]);
+      await api.kubectl([
+        "patch",
+        "node",
+        metadata.name,
+        "-p",
+        JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } }),
+      ]);
       await api.kubectl(["patch", "node", metadata.name, "--subresource=status", "-p", JSON.stringify({ status })]);
     }
     return cluster;
@@ -113,19 +132,27 @@ export class CorpusCluster {
   }
 
   async apply(objects: readonly unknown[]): Promise<void> {
-    const { code, stderr } = await this.#api.kubectl(["apply", "--server-side", "--force-conflicts", "-f", "-"], list(objects));
+    const { code, stderr } = await this.#api.kubectl(
+      ["apply", "--server-side", "--force-conflicts", "-f", "-"],
+      list(objects),
+    );
     assert.equal(code, 0, stderr);
   }
 
   /** Puts the guard rails of a release in the place of those that are there, and waits until they count. */
   async guard(version: string): Promise<void> {
     const spec = specOf(version);
-    const kinds = ["mutating", "validating"].flatMap((kind) => [`${kind}admissionpolicy`, `${kind}admissionpolicybinding`]);
+    const kinds = ["mutating", "validating"].flatMap((kind) => [
+      `${kind}admissionpolicy`,
+      `${kind}admissionpolicybinding`,
+    ]);
     for (const kind of kinds) await this.#api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
     const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
     await this.apply(wanted.flatMap(({ manifests }) => manifests));
     const sets = guardRailFindings(spec).length === 0;
-    const probes = corpus.filter(({ place, says }) => place === "refused" || place === "2022" || (says ?? "").startsWith("9100"));
+    const probes = corpus.filter(
+      ({ place, says }) => place === "refused" || place === "2022" || (says ?? "").startsWith("9100"),
+    );
     await until("the guard rails to count", async () => {
       const answers = await Promise.all(probes.map((shape) => this.#send(shape, "probe", "?dryRun=All", "Pod")));
       return answers.every(({ taken, body, warnings }, index) => {
@@ -155,7 +182,9 @@ export class CorpusCluster {
     await until(
       "every shape to be decided",
       async () => {
-        const pods: readonly Pod[] = JSON.parse((await this.#api.kubectl(["get", "pods", "-A", "-o", "json"])).stdout).items;
+        const pods: readonly Pod[] = JSON.parse(
+          (await this.#api.kubectl(["get", "pods", "-A", "-o", "json"])).stdout,
+        ).items;
         const sets = JSON.parse((await this.#api.kubectl(["get", "daemonsets", "-A", "-o", "json"])).stdout).items;
         outcomes = corpus.map((shape, index): Outcome | undefined => {
           const { taken, body, warnings } = answers[index] ?? assert.fail();
@@ -163,7 +192,8 @@ export class CorpusCluster {
           const own = pods.filter(({ metadata }) => metadata.labels?.app === names[index]);
           const told = warnings.filter((warning) => warning.includes("ValidatingAdmissionPolicy"));
           const set = sets.find(({ metadata }: { metadata: { name: string } }) => metadata.name === names[index]);
-          const wanted = shape.kind === "DaemonSet" ? set?.status.observedGeneration && set.status.desiredNumberScheduled : 1;
+          const wanted =
+            shape.kind === "DaemonSet" ? set?.status.observedGeneration && set.status.desiredNumberScheduled : 1;
           if (own.length !== wanted) return undefined;
           return own.every(isDecided) ? { place: placeOf(shape, own), told, pods: own } : undefined;
         });
@@ -173,7 +203,17 @@ export class CorpusCluster {
     );
     const kinds = "deployments,daemonsets,statefulsets,jobs,pods";
     const own = `app in (${names.join(",")})`;
-    await this.#api.kubectl(["delete", kinds, "-A", "-l", own, "--cascade=background", "--wait=false", "--force", "--grace-period=0"]);
+    await this.#api.kubectl([
+      "delete",
+      kinds,
+      "-A",
+      "-l",
+      own,
+      "--cascade=background",
+      "--wait=false",
+      "--force",
+      "--grace-period=0",
+    ]);
     return outcomes.flatMap((outcome) => outcome ?? []);
   }
 }
@@ -196,7 +236,11 @@ export function differences(outcomes: readonly Outcome[], sets: boolean): readon
     const fits = place === wanted || (wanted === "windows" && /^20(19|22)$/.test(place));
     return [
       ...(fits ? [] : [`is ${place}, wanted ${wanted}`]),
-      ...(says === undefined ? told : told.some((each) => each.includes(says)) ? [] : [`does not say: ${says}`, ...told]),
+      ...(says === undefined
+        ? told
+        : told.some((each) => each.includes(says))
+          ? []
+          : [`does not say: ${says}`, ...told]),
       ...pods.flatMap((pod) => overwritten(shape, pod)),
     ].map((problem) => `${shape.address}: ${problem}`);
   });
@@ -207,15 +251,21 @@ function overwritten({ spec, kind }: Shape, { spec: pod }: Pod): readonly string
   const template: Pod["spec"] = spec;
   const linux = /^(linux|control)/.test(pod.nodeName ?? "");
   const own = (tolerations: readonly Toleration[] = []) =>
-    tolerations.filter(({ key }) => !key?.startsWith("node.kubernetes.io/")).map((each) => JSON.stringify(Object.entries(each).toSorted()));
+    tolerations
+      .filter(({ key }) => !key?.startsWith("node.kubernetes.io/"))
+      .map((each) => JSON.stringify(Object.entries(each).toSorted()));
   const [before, after] = [own(template.tolerations), own(pod.tolerations)];
   const selector = Object.entries(template.nodeSelector ?? {});
   return [
     ...selector.filter(([key, value]) => pod.nodeSelector?.[key] !== value).map(([key]) => `lost the selector ${key}`),
     ...before.filter((each) => !after.includes(each)).map((each) => `lost the toleration ${each}`),
-    ...(template.runtimeClassName === undefined || template.runtimeClassName === pod.runtimeClassName ? [] : ["lost its class"]),
+    ...(template.runtimeClassName === undefined || template.runtimeClassName === pod.runtimeClassName
+      ? []
+      : ["lost its class"]),
     ...(linux &&
-    (after.length !== before.length || Object.keys(pod.nodeSelector ?? {}).length !== selector.length || pod.runtimeClassName !== undefined)
+    (after.length !== before.length ||
+      Object.keys(pod.nodeSelector ?? {}).length !== selector.length ||
+      pod.runtimeClassName !== undefined)
       ? ["was changed on Linux"]
       : []),
     ...(linux && kind !== "DaemonSet" && JSON.stringify(pod.affinity) !== JSON.stringify(template.affinity)

@@ -41,7 +41,8 @@ describe("CSI drivers", () => {
 
   it("have kubelets count anew how many disks a machine of AWS takes: its own network cards have places too", () =>
     assert.equal(
-      manifest(manifestsOf(exampleSpec("aws-dev")), "CSIDriver", "ebs.csi.aws.com").spec?.nodeAllocatableUpdatePeriodSeconds,
+      manifest(manifestsOf(exampleSpec("aws-dev")), "CSIDriver", "ebs.csi.aws.com").spec
+        ?.nodeAllocatableUpdatePeriodSeconds,
       10,
     ));
 
@@ -68,9 +69,14 @@ describe("CSI drivers", () => {
       ["azure-dev", "csi-azuredisk", "1000Mi"],
     ] as const) {
       const all = manifestsOf(exampleSpec(stack));
-      const attacher = podSpec(manifest(all, "Deployment", `${prefix}-controller`))?.containers.find(({ name }) => name === "csi-attacher");
+      const attacher = podSpec(manifest(all, "Deployment", `${prefix}-controller`))?.containers.find(
+        ({ name }) => name === "csi-attacher",
+      );
       for (const arg of ["--worker-threads=100", "--kube-api-qps=20"]) assert.ok(attacher?.args?.includes(arg), arg);
-      assert.equal(podSpec(manifest(all, "DaemonSet", `${prefix}-node`))?.containers[0]?.resources?.limits?.memory, memory);
+      assert.equal(
+        podSpec(manifest(all, "DaemonSet", `${prefix}-node`))?.containers[0]?.resources?.limits?.memory,
+        memory,
+      );
     }
   });
 
@@ -92,7 +98,9 @@ describe("CSI drivers", () => {
       const [images, rules] = [
         controllers.flatMap((each) => podSpec(each)?.containers.map(({ image }) => String(image)) ?? []),
         all.flatMap((each) =>
-          each.kind === "ClusterRole" && /(ebs-csi|azuredisk)-controller$/.test(each.metadata.name) ? (each.rules ?? []) : [],
+          each.kind === "ClusterRole" && /(ebs-csi|azuredisk)-controller$/.test(each.metadata.name)
+            ? (each.rules ?? [])
+            : [],
         ),
       ];
       const found = [
@@ -132,7 +140,9 @@ describe("CSI drivers", () => {
   it("read the secrets of the shares and no other, and on the nodes nothing at all", () => {
     const rules = manifest(all, "Role", "csi-smb-controller").rules ?? [];
     const secrets = rules.filter(({ resources }) => resources?.includes("secrets"));
-    assert.deepEqual(secrets, [{ apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] }]);
+    assert.deepEqual(secrets, [
+      { apiGroups: [""], resources: ["secrets"], verbs: ["get"], resourceNames: ["smb-pods", "smb-archive"] },
+    ]);
     const withRights = all.flatMap((each) =>
       each.kind === "ClusterRoleBinding" || each.kind === "RoleBinding" ? (each.subjects ?? []) : [],
     );

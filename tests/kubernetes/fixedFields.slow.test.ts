@@ -74,12 +74,15 @@ describe("fields that the API server refuses to change", function () {
   it("replace their object, or are the ones that hold data: every field of every kind", async () => {
     const all = combinations
       .flatMap(({ spec }) => manifestsOf(spec))
-      .filter(({ kind }) => !["ServiceMonitor", "PrometheusRule", "GMSACredentialSpec", "VolumeSnapshotClass"].includes(kind));
+      .filter(
+        ({ kind }) => !["ServiceMonitor", "PrometheusRule", "GMSACredentialSpec", "VolumeSnapshotClass"].includes(kind),
+      );
     const examples = new Map<string, Manifest>();
     for (const each of all) if (!examples.has(each.kind)) examples.set(each.kind, each);
     // A share's class and driver say more than a disk's.
     for (const each of all)
-      if (["files", "smb.csi.k8s.io"].includes(each.metadata.name)) examples.set(`${each.kind} ${each.metadata.name}`, each);
+      if (["files", "smb.csi.k8s.io"].includes(each.metadata.name))
+        examples.set(`${each.kind} ${each.metadata.name}`, each);
     const namespaces = all.filter(({ kind }) => stageOf(kind) === 0);
     const homes = await apply(namespaces.map(json));
     assert.equal(homes.code, 0, homes.stderr);
@@ -88,7 +91,9 @@ describe("fields that the API server refuses to change", function () {
     await api.kubectl(["wait", "--for=condition=Established", "crd", "--all", "--timeout=60s"]);
 
     const found = new Map<string, Set<string>>();
-    const replaced = new Map<string, readonly string[]>([...examples.values()].map((each) => [each.kind, providerReplaces(each)]));
+    const replaced = new Map<string, readonly string[]>(
+      [...examples.values()].map((each) => [each.kind, providerReplaces(each)]),
+    );
     for (const each of examples.values()) {
       const { stderr } = await apply([...changed(json(each))], "--dry-run=server");
       found.set(each.kind, new Set([...(found.get(each.kind) ?? []), ...refusedPaths(stderr)]));
@@ -107,7 +112,10 @@ describe("fields that the API server refuses to change", function () {
     // Each entry is there for a refusal, and the table of examples reaches it.
     for (const [kind, fields] of Object.entries(fixedFields))
       for (const field of fields)
-        assert.ok(found.get(kind)?.has(field), `${kind}: ${field} is not refused: ${[...(found.get(kind) ?? [])].join(", ")}`);
+        assert.ok(
+          found.get(kind)?.has(field),
+          `${kind}: ${field} is not refused: ${[...(found.get(kind) ?? [])].join(", ")}`,
+        );
     for (const [kind, field] of [
       ["StorageClass", "parameters"],
       ["Deployment", "spec.selector"],

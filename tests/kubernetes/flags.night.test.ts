@@ -24,12 +24,18 @@ function commandLines(): readonly CommandLine[] {
     manifestsOf(spec).flatMap((manifest): readonly CommandLine[] => {
       const pod = podSpec(manifest);
       const windows = pod?.nodeSelector?.["kubernetes.io/os"] === "windows";
-      return [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])].flatMap(({ image, command = [], args = [] }) => {
-        const [entry, ...rest] = command.map(String);
-        const line = { image: String(image), entry: windows ? undefined : entry, args: [...rest, ...args.map(String)] };
-        const foreign = others.includes(entry ?? "") || /windows|nanoserver/.test(line.image);
-        return foreign || line.args.length === 0 ? [] : [line];
-      });
+      return [...(pod?.initContainers ?? []), ...(pod?.containers ?? [])].flatMap(
+        ({ image, command = [], args = [] }) => {
+          const [entry, ...rest] = command.map(String);
+          const line = {
+            image: String(image),
+            entry: windows ? undefined : entry,
+            args: [...rest, ...args.map(String)],
+          };
+          const foreign = others.includes(entry ?? "") || /windows|nanoserver/.test(line.image);
+          return foreign || line.args.length === 0 ? [] : [line];
+        },
+      );
     }),
   );
   return [...new Map(lines.map((line) => [JSON.stringify(line), line])).values()];
@@ -42,7 +48,8 @@ function refusal({ image, entry, args }: CommandLine): string | undefined {
   // With 125 it was docker that failed: the image cannot be pulled.
   if (error !== undefined || status === 125) throw error ?? new Error(stderr);
   // Of the standard library, pflag and kingpin.
-  const said = /^.*(?:flag provided but not defined|unknown (?:long |short |shorthand )?flag|invalid (?:boolean )?(?:value|argument)).*$/im;
+  const said =
+    /^.*(?:flag provided but not defined|unknown (?:long |short |shorthand )?flag|invalid (?:boolean )?(?:value|argument)).*$/im;
   return said.exec(stdout + stderr)?.[0];
 }
 

@@ -18,34 +18,37 @@ const podIdentities = (spec: ClusterSpec) => ({
   sampleUrl: pulumi.output("https://objects.test/hello.txt"),
 });
 
-const record = memo((spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "known-outputs"): Promise<Recorded> => {
-  return withMocks(
-    () => {
-      const apiGate = new pulumi.Stash("gate", { input: "ready" });
-      const roll = { group: "g", drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
-      const pools = spec.pools.map((pool) => {
-        const group = new pulumi.Stash(`pool-${pool.name}`, { input: pool.count });
-        return { spec: pool, group, fingerprint: pulumi.output("0123456789abcdef"), roll };
-      });
-      new InCluster("in", {
-        spec,
-        kubeconfig: "kubeconfig-text",
-        api: { server: "https://api.test:6443", caCertificate: "" },
-        clusterIdentifier: "cluster-1",
-        apiGate,
-        pools,
-        nodeEndpoint: "api.internal.test",
-        podNetworkManifests,
-        ...(spec.addons.logs === undefined ? {} : { workloadIdentity: podIdentities(spec) }),
-        ...(spec.cloud === "azure" ? { azureCloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
-      });
-    },
-    { mode },
-  );
-});
+const record = memo(
+  (spec: ClusterSpec, mode: "known-outputs" | "unknown-outputs" = "known-outputs"): Promise<Recorded> => {
+    return withMocks(
+      () => {
+        const apiGate = new pulumi.Stash("gate", { input: "ready" });
+        const roll = { group: "g", drainSeconds: 60, replaces: true, joinHelp: "", oldHelp: () => "" };
+        const pools = spec.pools.map((pool) => {
+          const group = new pulumi.Stash(`pool-${pool.name}`, { input: pool.count });
+          return { spec: pool, group, fingerprint: pulumi.output("0123456789abcdef"), roll };
+        });
+        new InCluster("in", {
+          spec,
+          kubeconfig: "kubeconfig-text",
+          api: { server: "https://api.test:6443", caCertificate: "" },
+          clusterIdentifier: "cluster-1",
+          apiGate,
+          pools,
+          nodeEndpoint: "api.internal.test",
+          podNetworkManifests,
+          ...(spec.addons.logs === undefined ? {} : { workloadIdentity: podIdentities(spec) }),
+          ...(spec.cloud === "azure" ? { azureCloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
+        });
+      },
+      { mode },
+    );
+  },
+);
 
 /** A recorded value as JSON has it; secrets show as a mark. */
-const plain = (value: PropertyValue | undefined): unknown => (value === undefined ? undefined : JSON.parse(JSON.stringify(value)));
+const plain = (value: PropertyValue | undefined): unknown =>
+  value === undefined ? undefined : JSON.parse(JSON.stringify(value));
 const waitsFor = ({ dependencies }: RecordedResource): readonly string[] => dependencies.map(nameOfUrn).toSorted();
 const parentOf = ({ parent }: RecordedResource): string => nameOfUrn(parent ?? "");
 const deletedWith = ({ options }: RecordedResource): string => nameOfUrn(options.deletedWith ?? "");
@@ -93,7 +96,13 @@ describe("in-cluster layer", () => {
 
   it("makes RuntimeClasses per build in use, with nothing but the API before them", () => {
     const classes = objects(recorded).filter(({ type }) => type.endsWith(":RuntimeClass"));
-    const made = classes.map((each) => [each.name, parentOf(each), waitsFor(each), deletedWith(each), mapOf(each.inputs.scheduling)]);
+    const made = classes.map((each) => [
+      each.name,
+      parentOf(each),
+      waitsFor(each),
+      deletedWith(each),
+      mapOf(each.inputs.scheduling),
+    ]);
     assert.deepEqual(
       made,
       exampleSpec("aws-dev").windows.map((release) => {
@@ -144,7 +153,9 @@ describe("in-cluster layer", () => {
     assert.equal(parentOf(gate), "in-guard-rails");
     // The policy and its binding have the same name.
     const policy = "in-guard-rails-fenestra-windows-runtime-class";
-    const kinds = gate.dependencies.filter((urn) => nameOfUrn(urn) === policy).map((urn) => urn.split("::")[2]?.split(":").at(-1));
+    const kinds = gate.dependencies
+      .filter((urn) => nameOfUrn(urn) === policy)
+      .map((urn) => urn.split("::")[2]?.split(":").at(-1));
     assert.deepEqual(kinds.toSorted(), ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"]);
     const samples = objects(recorded).filter((each) => parentOf(each) === "in-samples");
     assert.ok(samples.length > 10);
@@ -154,18 +165,21 @@ describe("in-cluster layer", () => {
   });
 
   it("asks for the proof anew when the policy or the cluster changes, and only then", async () => {
-    const inputOf = (run: Recorded): unknown => plain(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs);
+    const inputOf = (run: Recorded): unknown =>
+      plain(resource(run, "pulumi:index:Stash", "in-guard-rails-in-force").inputs);
     const spec = exampleSpec("aws-dev");
     const before = inputOf(recorded);
     assert.deepEqual(inputOf(await record({ ...spec, addons: { ...spec.addons, samples: false } })), before);
     const fewer = spec.pools.filter(({ release }) => release.name !== "windows-2019");
     assert.notDeepEqual(inputOf(await record(withPools(spec, fewer))), before);
-    assert.deepEqual(Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(), [
-      "cluster",
-      "digest",
-      "policy",
-    ]);
-    assert.equal(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input).cluster, "cluster-1");
+    assert.deepEqual(
+      Object.keys(mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input)).toSorted(),
+      ["cluster", "digest", "policy"],
+    );
+    assert.equal(
+      mapOf(resource(recorded, "pulumi:index:Stash", "in-guard-rails-in-force").inputs.input).cluster,
+      "cluster-1",
+    );
   });
 
   it("has no proof where there is no policy: on minors without it, without Windows, without guard rails", async () => {
@@ -177,7 +191,9 @@ describe("in-cluster layer", () => {
     ];
     for (const each of without)
       assert.deepEqual(
-        (await record(each)).program.resources.filter(({ type, name }) => /in-force|MutatingAdmission/.test(`${type} ${name}`)),
+        (await record(each)).program.resources.filter(({ type, name }) =>
+          /in-force|MutatingAdmission/.test(`${type} ${name}`),
+        ),
         [],
       );
   });
@@ -185,7 +201,8 @@ describe("in-cluster layer", () => {
   it("gives the cloud twenty minutes for a load balancer, and to take it away", () => {
     const balancers = objects(recorded).filter(({ inputs }) => mapOf(inputs.spec).type === "LoadBalancer");
     assert.ok(balancers.length > 0);
-    for (const { options } of balancers) assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
+    for (const { options } of balancers)
+      assert.deepEqual(options.timeouts, { create: "20m", update: "20m", delete: "20m" });
   });
 
   it("replaces objects of which the API server refuses a change, after they have gone by their name", () => {
@@ -208,7 +225,9 @@ describe("in-cluster layer", () => {
       const annotations = ({ inputs }: RecordedResource) => mapOf(mapOf(inputs.metadata).annotations);
       const awaited = daemonSets.filter((each) => annotations(each)["pulumi.com/skipAwait"] !== "true");
       // One that is not waited for must not still be going when it is made again.
-      const notInBackground = daemonSets.filter((each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background");
+      const notInBackground = daemonSets.filter(
+        (each) => annotations(each)["pulumi.com/deletionPropagationPolicy"] !== "background",
+      );
       assert.deepEqual(notInBackground, awaited);
       const names = awaited.map(({ name }) => name);
       assert.deepEqual(names, ["in-cloud-controller-cloud-controller-manager"]);

@@ -81,10 +81,14 @@ describe("log collectors", () => {
       const set = manifest(made, "DaemonSet", "log-collector");
       return podSpec(set)?.containers[0]?.env ?? [];
     };
-    const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(variablesOf);
+    const [before, after] = [otlp, { ...otlp, otlp: { ...otlp.otlp, endpoint: "https://other.test" } }].map(
+      variablesOf,
+    );
     const hash = (env: typeof before) => env?.find(({ name }) => name === "CONFIGURATION")?.value;
     assert.notEqual(hash(before), hash(after));
-    assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, { secretKeyRef: { name: "token", key: "value" } });
+    assert.deepEqual(before?.find(({ name }) => name === "HEADER_0")?.valueFrom, {
+      secretKeyRef: { name: "token", key: "value" },
+    });
   });
 });
 
@@ -106,7 +110,11 @@ const configuration = z.strictObject({
     telemetry: z.strictObject({ metrics: z.strictObject({ level: z.literal("none") }) }),
     pipelines: z.record(
       z.enum(["logs/containers", "logs/node"]),
-      z.strictObject({ receivers: z.array(z.string()), processors: z.array(z.string()), exporters: z.array(z.string()) }),
+      z.strictObject({
+        receivers: z.array(z.string()),
+        processors: z.array(z.string()),
+        exporters: z.array(z.string()),
+      }),
     ),
   }),
 });
@@ -119,12 +127,20 @@ describe("configuration of the log collectors", () => {
   ] as const)
     it(`uses what it declares, declares what it uses, and names only published components, to ${title}`, () => {
       for (const collector of logCollectors) {
-        const { service, ...declared } = configuration.parse(parse(logConfiguration(exampleSpec("aws-dev"), collector, settings)));
+        const { service, ...declared } = configuration.parse(
+          parse(logConfiguration(exampleSpec("aws-dev"), collector, settings)),
+        );
         const pipelines = Object.values(service.pipelines);
         for (const kind of ["receivers", "processors", "exporters", "extensions"] as const) {
           const used = kind === "extensions" ? service.extensions : pipelines.flatMap((pipeline) => pipeline[kind]);
-          assert.deepEqual([...new Set(used)].toSorted(), Object.keys(declared[kind]).toSorted(), `${kind} of ${collector}`);
-          const unknown = Object.keys(declared[kind]).filter((id) => !components[kind].some((type) => type === id.split("/")[0]));
+          assert.deepEqual(
+            [...new Set(used)].toSorted(),
+            Object.keys(declared[kind]).toSorted(),
+            `${kind} of ${collector}`,
+          );
+          const unknown = Object.keys(declared[kind]).filter(
+            (id) => !components[kind].some((type) => type === id.split("/")[0]),
+          );
           assert.deepEqual(unknown, [], `${kind} of ${collector}`);
         }
         // Nothing is lost that could not be sent, or that came while the collector was away.
@@ -132,7 +148,10 @@ describe("configuration of the log collectors", () => {
         for (const receiver of Object.values(declared.receivers))
           assert.partialDeepStrictEqual(receiver, { ...kept, start_at: "beginning" });
         const { storage, ...retry } = kept;
-        assert.partialDeepStrictEqual(declared.exporters.otlp_http, { ...retry, sending_queue: { storage, block_on_overflow: true } });
+        assert.partialDeepStrictEqual(declared.exporters.otlp_http, {
+          ...retry,
+          sending_queue: { storage, block_on_overflow: true },
+        });
       }
     });
 });

@@ -3,7 +3,11 @@ import { controlPlaneKey } from "../../components/kubernetes/workload.ts";
 
 /** What the built-in roles that the program binds may write; ownNode.slow.test.ts reads them from a real API server. */
 export const builtIn: Readonly<Record<string, readonly string[]>> = {
-  "system:node-problem-detector": ["patch nodes/status", "create|patch|update events", "create|patch|update events.k8s.io/events"],
+  "system:node-problem-detector": [
+    "patch nodes/status",
+    "create|patch|update events",
+    "create|patch|update events.k8s.io/events",
+  ],
   "system:node-proxier": ["create|patch|update events", "create|patch|update events.k8s.io/events"],
   "system:auth-delegator": [],
   "extension-apiserver-authentication-reader": [],
@@ -27,7 +31,9 @@ export function writesOf(rules: readonly Rule[]): readonly string[] {
       .toSorted();
     const changed = resources.map(String).filter((resource) => !/reviews(\.|$)/.test(resource));
     if (writes.length === 0) return [];
-    return apiGroups.flatMap((group) => changed.map((resource) => `${writes.join("|")} ${group === "" ? "" : `${group}/`}${resource}`));
+    return apiGroups.flatMap((group) =>
+      changed.map((resource) => `${writes.join("|")} ${group === "" ? "" : `${group}/`}${resource}`),
+    );
   });
 }
 
@@ -39,7 +45,9 @@ export function nodeSideWrites(objects: readonly Manifest[]): ReadonlyMap<string
     return [`${each.metadata.namespace ?? "default"}:${pod.serviceAccountName ?? "default"}`];
   });
   const writesOfRole = (kind: string, name: string, namespace: string | undefined): readonly string[] => {
-    const role = objects.find((each) => each.kind === kind && each.metadata.name === name && each.metadata.namespace === namespace);
+    const role = objects.find(
+      (each) => each.kind === kind && each.metadata.name === name && each.metadata.namespace === namespace,
+    );
     if (role === undefined || (role.kind !== "ClusterRole" && role.kind !== "Role")) {
       const known = builtIn[name];
       if (known === undefined) throw new RangeError(`what ${kind} ${name} may write is not known here`);

@@ -29,8 +29,13 @@ describe("networking objects", () => {
     const [flanneld] = podSpec(manifest(manifestsOf(aws), "DaemonSet", "kube-flannel"))?.containers ?? [];
     const at = (probe: NonNullable<typeof flanneld>["livenessProbe"]) =>
       `${probe?.httpGet?.host}:${probe?.httpGet?.port}${probe?.httpGet?.path}`;
-    assert.ok(flanneld?.command?.includes("--healthz-ip=127.0.0.1") && flanneld?.command.includes("--healthz-port=10262"));
-    assert.deepEqual([at(flanneld?.livenessProbe), at(flanneld?.readinessProbe)], ["127.0.0.1:10262/healthz", "127.0.0.1:10262/readyz"]);
+    assert.ok(
+      flanneld?.command?.includes("--healthz-ip=127.0.0.1") && flanneld?.command.includes("--healthz-port=10262"),
+    );
+    assert.deepEqual(
+      [at(flanneld?.livenessProbe), at(flanneld?.readinessProbe)],
+      ["127.0.0.1:10262/healthz", "127.0.0.1:10262/readyz"],
+    );
   });
 
   it("let drains end one pod of CoreDNS at a time, by the label that kubeadm gives it, of more pods in a larger cluster", () => {
@@ -38,7 +43,8 @@ describe("networking objects", () => {
     assert.deepEqual(spec, { maxUnavailable: 1, selector: { matchLabels: { "k8s-app": "kube-dns" } } });
     const scale = (count: number, max: number) => {
       const pools = aws.pools.slice(0, 1).map((pool) => ({ ...pool, count, autoscale: { min: 1, max } }));
-      const { minReplicas, maxReplicas } = manifest(manifestsOf(withPools(aws, pools)), "HorizontalPodAutoscaler", "coredns").spec ?? {};
+      const { minReplicas, maxReplicas } =
+        manifest(manifestsOf(withPools(aws, pools)), "HorizontalPodAutoscaler", "coredns").spec ?? {};
       return [minReplicas, maxReplicas];
     };
     const scaled = [scale(1, 1), scale(60, 60), scale(60, 200)];
@@ -59,7 +65,9 @@ describe("networking objects", () => {
       assert.equal(argsOf(daemonSet, name).at(-1), script);
       assert.equal(pod?.serviceAccountName, name);
       assert.equal(pod?.automountServiceAccountToken, false);
-      assert.deepEqual(pod?.volumes?.[0]?.projected?.sources?.[0], { serviceAccountToken: { path: "token", expirationSeconds: 3600 } });
+      assert.deepEqual(pod?.volumes?.[0]?.projected?.sources?.[0], {
+        serviceAccountToken: { path: "token", expirationSeconds: 3600 },
+      });
       const folder = pod?.containers[0]?.volumeMounts?.[0]?.mountPath;
       assert.equal(`${folder}\\token`, windowsPaths.serviceAccountToken);
     }
@@ -125,14 +133,18 @@ describe("cloud objects", () => {
     const imageOf = (name: string) => podSpec(manifest(all, "DaemonSet", name))?.containers[0]?.image;
     const repository = "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager";
     assert.match(String(imageOf("cloud-node-manager")), new RegExp(`^${repository}:v1\\.36\\.\\d+-\\d+(@|$)`));
-    assert.match(String(imageOf("cloud-node-manager-windows")), new RegExp(`^${repository}:v1\\.36\\.\\d+-windows-hpc-\\d+(@|$)`));
+    assert.match(
+      String(imageOf("cloud-node-manager-windows")),
+      new RegExp(`^${repository}:v1\\.36\\.\\d+-windows-hpc-\\d+(@|$)`),
+    );
   });
 
   it("reach the API by its name from every HostProcess pod that acts with an account, and not by a Service's address", () => {
     for (const { title, spec } of combinations)
       for (const each of manifestsOf(spec)) {
         const pod = podSpec(each);
-        if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false) continue;
+        if (pod?.securityContext?.windowsOptions?.hostProcess !== true || pod.automountServiceAccountToken === false)
+          continue;
         const host = pod.containers[0]?.env?.find(({ name }) => name === "KUBERNETES_SERVICE_HOST");
         assert.equal(host?.value, "api.internal.test", `${title}: ${each.metadata.name}`);
       }

@@ -24,7 +24,12 @@ const owner = { apiVersion: "v1", kind: "Node", name: "gone", uid: "00000000-000
 
 /** What is written to `worker-1`, from which every token is, or to another node; and who may. */
 const writes: readonly (readonly [title: string, path: string, change: object, allowed: readonly string[]])[] = [
-  ["annotation", "worker-1/status", { metadata: { annotations: { "flannel.alpha.coreos.com/public-ip": "10.0.0.4" } } }, everyone],
+  [
+    "annotation",
+    "worker-1/status",
+    { metadata: { annotations: { "flannel.alpha.coreos.com/public-ip": "10.0.0.4" } } },
+    everyone,
+  ],
   ["condition", "worker-1/status", { status: { conditions: [{ type: "KernelDeadlock", status: "False" }] } }, everyone],
   ["annotation of another node", "cp-0/status", { metadata: { annotations: { a: "b" } } }, []],
   ["condition of another node", "cp-0/status", { status: { conditions: [{ type: "Ready", status: "False" }] } }, []],
@@ -68,11 +73,17 @@ describe("identities of a worker on a real API server", function () {
 
   before(async function () {
     api = await startApiServer(this, { flags: ["--enable-admission-plugins=NodeRestriction"] });
-    const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))].filter((name) => name !== "kube-system");
+    const namespaces = [...new Set(accounts.map(({ namespace }) => namespace))].filter(
+      (name) => name !== "kube-system",
+    );
     const rights = [rule("", ["nodes"], ["get", "patch", "update"]), rule("", ["nodes/status"], ["get", "patch"])];
     await made(namespaces.map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })));
     await made([
-      ...accounts.map(({ name, namespace }) => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace } })),
+      ...accounts.map(({ name, namespace }) => ({
+        apiVersion: "v1",
+        kind: "ServiceAccount",
+        metadata: { name, namespace },
+      })),
       // More than they have, so that nothing but the policy refuses.
       ...accounts.flatMap((account) => clusterRights(account, `${account.namespace}:${account.name}`, rights)),
       {
@@ -102,8 +113,19 @@ describe("identities of a worker on a real API server", function () {
     const { kubeadm } = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
     const write = async (namespace: string, name: string): Promise<readonly string[]> => {
       const { stdout } = await api.kubectl([
-        ...["auth", "can-i", "--list", "--no-headers", `--namespace=${namespace}`, `--as=system:serviceaccount:${namespace}:${name}`],
-        ...["--as-group=system:serviceaccounts", `--as-group=system:serviceaccounts:${namespace}`, "--as-group=system:authenticated"],
+        ...[
+          "auth",
+          "can-i",
+          "--list",
+          "--no-headers",
+          `--namespace=${namespace}`,
+          `--as=system:serviceaccount:${namespace}:${name}`,
+        ],
+        ...[
+          "--as-group=system:serviceaccounts",
+          `--as-group=system:serviceaccounts:${namespace}`,
+          "--as-group=system:authenticated",
+        ],
       ]);
       // Resource or path, paths, names, verbs.
       const rows = [...stdout.matchAll(/^(\S*) +\[.*\] +\[(.*)\]$/gm)];
@@ -121,7 +143,10 @@ describe("identities of a worker on a real API server", function () {
       for (const [, account = ""] of manifests.matchAll(/^ +serviceAccountName: (.*)$/gm))
         found[account] = await write("kube-system", account);
     }
-    assert.deepEqual(found, { "kube-proxy": ["create|patch|update events", "create|patch|update events.events.k8s.io"], coredns: [] });
+    assert.deepEqual(found, {
+      "kube-proxy": ["create|patch|update events", "create|patch|update events.events.k8s.io"],
+      coredns: [],
+    });
     // The method itself sees a right to write.
     assert.deepEqual(await write("kube-flannel", "kube-flannel"), ["patch|update nodes", "patch nodes/status"]);
   });
@@ -154,7 +179,8 @@ describe("identities of a worker on a real API server", function () {
 
   it("own every Node without the policies", async () => {
     for (const who of tokens.keys())
-      for (const [title, path, change] of writes) assert.equal(await patch(who, path, change), "let in", `${who}: ${title}`);
+      for (const [title, path, change] of writes)
+        assert.equal(await patch(who, path, change), "let in", `${who}: ${title}`);
   });
 
   describe("with the policies", () => {
@@ -168,13 +194,16 @@ describe("identities of a worker on a real API server", function () {
 
     for (const [title, path, change, allowed] of writes)
       it(`${title}: ${allowed.length === everyone.length ? "all" : allowed.join(", ") || "none"}`, async () => {
-        for (const who of everyone) assert.equal(await patch(who, path, change), allowed.includes(who) ? "let in" : "refused", who);
+        for (const who of everyone)
+          assert.equal(await patch(who, path, change), allowed.includes(who) ? "let in" : "refused", who);
       });
 
     it("have no type errors", async () => {
       const read = async (): Promise<readonly { status?: { typeChecking?: { expressionWarnings?: unknown } } }[]> =>
         JSON.parse((await api.kubectl(["get", "validatingadmissionpolicies", "-o", "json"])).stdout).items;
-      await until("the policies to be checked", async () => (await read()).every(({ status }) => status?.typeChecking !== undefined));
+      await until("the policies to be checked", async () =>
+        (await read()).every(({ status }) => status?.typeChecking !== undefined),
+      );
       const warnings = (await read()).map(({ status }) => status?.typeChecking?.expressionWarnings);
       assert.deepEqual(warnings, [undefined, undefined]);
     });
@@ -190,13 +219,26 @@ describe("identities of a worker on a real API server", function () {
       ]);
       const answers = async (ip: string) => {
         const status = JSON.stringify({ status: { loadBalancer: { ingress: [{ ip, ipMode: "VIP" }] } } });
-        return (await api.kubectl(["patch", "service", "web", "--type=merge", "--subresource=status", "--dry-run=server", "-p", status]))
-          .code;
+        return (
+          await api.kubectl([
+            "patch",
+            "service",
+            "web",
+            "--type=merge",
+            "--subresource=status",
+            "--dry-run=server",
+            "-p",
+            status,
+          ])
+        ).code;
       };
       const { kubernetes, controlPlane, network } = exampleSpec("aws-dev");
-      const ranges = [kubernetes.podCidr, kubernetes.serviceCidr, ...network.cidrs].map((range) => range.replace(/\d+\/\d+$/, "7"));
+      const ranges = [kubernetes.podCidr, kubernetes.serviceCidr, ...network.cidrs].map((range) =>
+        range.replace(/\d+\/\d+$/, "7"),
+      );
       const inside = [...ranges, ...controlPlane.members.map(({ address }) => address)];
-      for (const ip of ["169.254.169.254", "127.0.0.1", "168.63.129.16", ...inside]) assert.equal(await answers(ip), 1, ip);
+      for (const ip of ["169.254.169.254", "127.0.0.1", "168.63.129.16", ...inside])
+        assert.equal(await answers(ip), 1, ip);
       for (const ip of ["203.0.113.9", "192.168.0.9"]) assert.equal(await answers(ip), 0, ip);
     });
   });

@@ -21,10 +21,18 @@ describe("identities on workers", () => {
   const found = new Map<string, Set<string>>();
   for (const { spec } of combinations)
     for (const [account, writes] of nodeSideWrites(manifestsOf(spec)))
-      found.set(account, new Set([...(found.get(account) ?? []), ...writes.filter((write) => !/ (events.k8s.io\/)?events$/.test(write))]));
+      found.set(
+        account,
+        new Set([
+          ...(found.get(account) ?? []),
+          ...writes.filter((write) => !/ (events.k8s.io\/)?events$/.test(write)),
+        ]),
+      );
 
   it("may write what is decided, and nothing else", () => {
-    const writing = [...found].filter(([, writes]) => writes.size > 0).map(([account, writes]) => [account, [...writes].toSorted()]);
+    const writing = [...found]
+      .filter(([, writes]) => writes.size > 0)
+      .map(([account, writes]) => [account, [...writes].toSorted()]);
     assert.ok(found.size > 15, `only ${found.size}`);
     assert.deepEqual(Object.fromEntries(writing), decided);
   });

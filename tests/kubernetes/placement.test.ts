@@ -9,7 +9,8 @@ function selectorOf(manifest: Manifest, spec: ClusterSpec): Readonly<Record<stri
   const pod = podSpec(manifest);
   const runtime = runtimeClassFacts(spec).find(({ name }) => name === pod?.runtimeClassName);
   const selector: Record<string, string> = {};
-  for (const [key, value] of Object.entries({ ...pod?.nodeSelector, ...runtime?.nodeSelector })) selector[key] = String(value);
+  for (const [key, value] of Object.entries({ ...pod?.nodeSelector, ...runtime?.nodeSelector }))
+    selector[key] = String(value);
   return selector;
 }
 

@@ -13,7 +13,15 @@ export interface PodCase {
 
 /** A kind of object in which a pod is described. */
 export interface PodHome {
-  readonly kind: "Pod" | "Deployment" | "DaemonSet" | "StatefulSet" | "ReplicaSet" | "ReplicationController" | "Job" | "CronJob";
+  readonly kind:
+    | "Pod"
+    | "Deployment"
+    | "DaemonSet"
+    | "StatefulSet"
+    | "ReplicaSet"
+    | "ReplicationController"
+    | "Job"
+    | "CronJob";
   /** Path of the pod's spec in it. */
   readonly path: string;
   /** The object with this spec. */
@@ -30,7 +38,11 @@ const templated = (
 ): PodHome => ({
   kind,
   path: "spec.template.spec",
-  object: (spec) => ({ apiVersion, kind, spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } } }),
+  object: (spec) => ({
+    apiVersion,
+    kind,
+    spec: { ...more, template: { metadata: { labels }, spec: { ...spec, restartPolicy } } },
+  }),
 });
 
 /** Every kind of object in which a pod is described. */
@@ -74,12 +86,16 @@ const build2019 = { [buildLabel]: "10.0.17763" };
 const wanting = (key: string, values: readonly string[]) => ({
   affinity: {
     nodeAffinity: {
-      requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values }] }] },
+      requiredDuringSchedulingIgnoredDuringExecution: {
+        nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values }] }],
+      },
     },
   },
 });
 const limits = { resources: { limits: { memory: "1Gi" } } };
-const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [{ name: "main", image, ...limits, ...more }];
+const one = (image: string, more: Readonly<Record<string, unknown>> = {}) => [
+  { name: "main", image, ...limits, ...more },
+];
 const servercore = "mcr.microsoft.com/windows/servercore:ltsc2022";
 const hostProcess = { ...windows, hostNetwork: true, nodeSelector: { "kubernetes.io/os": "windows" } };
 const hostProcessOptions = { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } };
@@ -116,64 +132,115 @@ const optedIn = (title: string, spec: PodCase["spec"]): PodCase =>
 export const podTable: readonly PodCase[] = [
   row("a Linux pod", { containers: one("nginx") }, "none"),
   row("an image of 2022", { ...windows, containers: one(servercore) }, "windows-2022"),
-  row("a class that is set stays", { ...windows, runtimeClassName: "windows-2019", containers: one("x") }, "windows-2019"),
+  row(
+    "a class that is set stays",
+    { ...windows, runtimeClassName: "windows-2019", containers: one("x") },
+    "windows-2019",
+  ),
   row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
-  row("images of two builds", { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] }, "refused", [
-    "are for windows-2019, windows-2022, and no node runs them together",
-  ]),
+  row(
+    "images of two builds",
+    { ...windows, containers: [...one(servercore), { ...one("x:ltsc2019")[0], name: "other" }] },
+    "refused",
+    ["are for windows-2019, windows-2022, and no node runs them together"],
+  ),
   row("a build that it selects", { ...windows, nodeSelector: build2019, containers: one("x") }, "windows-2019"),
-  row("a build that its affinity wants", { ...windows, ...wanting(buildLabel, ["10.0.17763"]), containers: one("x") }, "windows-2019"),
-  row("an image of another build than its class", { runtimeClassName: "windows-2019", containers: one(servercore) }, "refused", [
-    otherBuild,
-  ]),
+  row(
+    "a build that its affinity wants",
+    { ...windows, ...wanting(buildLabel, ["10.0.17763"]), containers: one("x") },
+    "windows-2019",
+  ),
+  row(
+    "an image of another build than its class",
+    { runtimeClassName: "windows-2019", containers: one(servercore) },
+    "refused",
+    [otherBuild],
+  ),
   row(
     "a build without nodes that it selects itself",
     { ...windows, nodeSelector: { [buildLabel]: "10.0.26100" }, containers: one(servercore) },
     "none",
   ),
-  row("the older label", { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) }, "windows-2022"),
+  row(
+    "the older label",
+    { nodeSelector: { "beta.kubernetes.io/os": "windows" }, containers: one(servercore) },
+    "windows-2022",
+  ),
   row("a port like a build is no tag", { ...windows, containers: one("registry:1809/x:v1") }, "none", [unknownBuild]),
   limit("the host's network", { hostNetwork: true }, ["Windows ignores hostNetwork"]),
-  limit("an emptyDir in memory", { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] }, ["no memory-backed emptyDir"]),
+  limit("an emptyDir in memory", { volumes: [{ name: "m", emptyDir: { medium: "Memory" } }] }, [
+    "no memory-backed emptyDir",
+  ]),
   limit(
     "huge pages",
     { volumes: [{ name: "h", emptyDir: { medium: "HugePages" } }] },
     ["use an emptyDir without medium", "no node offers them"],
     { resources: { limits: { memory: "1Gi", "hugepages-2Mi": "4Mi" } } },
   ),
-  limit("a block device", { volumes: [{ name: "d", persistentVolumeClaim: { claimName: "x" } }] }, ["cannot attach block devices"], {
-    volumeDevices: [{ name: "d", devicePath: "/dev/x" }],
-  }),
+  limit(
+    "a block device",
+    { volumes: [{ name: "d", persistentVolumeClaim: { claimName: "x" } }] },
+    ["cannot attach block devices"],
+    { volumeDevices: [{ name: "d", devicePath: "/dev/x" }] },
+  ),
   limit("mount propagation", { volumes: [{ name: "e", emptyDir: {} }] }, ["ignores mountPropagation"], {
     volumeMounts: [{ name: "e", mountPath: "C:\\e", mountPropagation: "HostToContainer" }],
   }),
   limit("a host port", {}, ["makes no host ports"], { ports: [{ containerPort: 80, hostPort: 8080 }] }),
   limit("a port", {}, [], { ports: [{ containerPort: 80 }] }),
   limit("the node's resolver", { dnsPolicy: "Default" }, ["set {pod}.dnsPolicy to None"]),
-  limit("names by the host's network", { dnsPolicy: "ClusterFirstWithHostNet" }, ["dnsPolicy ClusterFirstWithHostNet means nothing there"]),
+  limit("names by the host's network", { dnsPolicy: "ClusterFirstWithHostNet" }, [
+    "dnsPolicy ClusterFirstWithHostNet means nothing there",
+  ]),
   ...[{ readinessProbe: web }, { livenessProbe: { grpc: { port: 80 } } }, { lifecycle: { preStop: web } }].map((more) =>
-    row(`${Object.keys(more)[0]} over the network on 2019`, { ...windows, containers: one("x:ltsc2019", more) }, "windows-2019", [
-      "HTTP hooks fail there: use exec",
-    ]),
+    row(
+      `${Object.keys(more)[0]} over the network on 2019`,
+      { ...windows, containers: one("x:ltsc2019", more) },
+      "windows-2019",
+      ["HTTP hooks fail there: use exec"],
+    ),
   ),
   limit("an HTTP probe on 2022", {}, [], { readinessProbe: web }),
-  ...[{ nfs: { server: "s", path: "/" } }, { image: { reference: "x" } }, { hostPath: { path: "/", type: "Socket" } }].map((volume) =>
-    limit(`a volume of ${Object.keys(volume)[0]}`, { volumes: [{ name: "v", ...volume }] }, ["Windows mounts no volumes of the types nfs"]),
+  ...[
+    { nfs: { server: "s", path: "/" } },
+    { image: { reference: "x" } },
+    { hostPath: { path: "/", type: "Socket" } },
+  ].map((volume) =>
+    limit(`a volume of ${Object.keys(volume)[0]}`, { volumes: [{ name: "v", ...volume }] }, [
+      "Windows mounts no volumes of the types nfs",
+    ]),
   ),
-  limit("a claim of its own without a class", { volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: claim } } }] }, [
-    "set storageClassName: windows",
-  ]),
+  limit(
+    "a claim of its own without a class",
+    { volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: claim } } }] },
+    ["set storageClassName: windows"],
+  ),
   row("a Windows image without a place", { containers: one("microsoft/iis") }, "none", [noPlace]),
-  row("a Windows selector, restricted", { ...onWindows, containers: one(servercore) }, "refused", ["PodSecurity"], "restricted"),
-  row("Windows that says so, restricted", { ...windows, ...restricted, containers: one(servercore) }, "windows-2022", [], "restricted"),
+  row(
+    "a Windows selector, restricted",
+    { ...onWindows, containers: one(servercore) },
+    "refused",
+    ["PodSecurity"],
+    "restricted",
+  ),
+  row(
+    "Windows that says so, restricted",
+    { ...windows, ...restricted, containers: one(servercore) },
+    "windows-2022",
+    [],
+    "restricted",
+  ),
   optedIn("a Windows image", { containers: one(servercore) }),
   optedIn("a Windows class", { runtimeClassName: "windows-2022", containers: one("x") }),
   optedIn("a Windows selector", { ...onWindows, containers: one("x") }),
   row("a Linux pod, opted in", { containers: one("nginx") }, "none", [], "os-name-required"),
   row("HostProcess", { ...hosts, containers: one("x") }, "refused", ["fenestra.dev/host-process: allowed"]),
-  row("HostProcess in one container", { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) }, "refused", [
-    "fenestra.dev/host-process: allowed",
-  ]),
+  row(
+    "HostProcess in one container",
+    { ...hostProcess, containers: one("x", { securityContext: hostProcessOptions }) },
+    "refused",
+    ["fenestra.dev/host-process: allowed"],
+  ),
   row("HostProcess where it is allowed", { ...hosts, containers: one(servercore) }, "none", [], "host-process-allowed"),
   row("HostProcess of the system", { ...hosts, containers: one("x") }, "none", [], "kube-system"),
   row(
@@ -194,22 +261,39 @@ export const podTable: readonly PodCase[] = [
       [noAccount],
     ),
   ),
-  row("tolerating the control plane", { tolerations: [{ ...exists, key: "node-role.kubernetes.io/control-plane" }], ...plain }, "refused", [
-    "fenestra.dev/control-plane: allowed",
-  ]),
+  row(
+    "tolerating the control plane",
+    { tolerations: [{ ...exists, key: "node-role.kubernetes.io/control-plane" }], ...plain },
+    "refused",
+    ["fenestra.dev/control-plane: allowed"],
+  ),
   row("tolerating the control plane where it is allowed", { ...all, ...plain }, "none", [], "control-plane-allowed"),
-  row("tolerating evictions only", { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") }, "none"),
+  row(
+    "tolerating evictions only",
+    { tolerations: [{ operator: "Exists", effect: "NoExecute" }], containers: one("nginx") },
+    "none",
+  ),
   row("tolerating everything, on Windows alone", { ...onWindows, ...all, containers: one(servercore) }, "windows-2022"),
   row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "refused", [
     "name the taints that you mean in {pod}.tolerations",
     "--namespace kube-system",
   ]),
-  row("tolerating Windows", { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }], ...plain }, "none"),
-  row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", ["name their node pass by its taints"]),
+  row(
+    "tolerating Windows",
+    { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }], ...plain },
+    "none",
+  ),
+  row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", [
+    "name their node pass by its taints",
+  ]),
   row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
 ];
 
-const placed = { ...windows, nodeSelector: { "kubernetes.io/os": "windows" }, tolerations: [{ key: "os", operator: "Exists" }] };
+const placed = {
+  ...windows,
+  nodeSelector: { "kubernetes.io/os": "windows" },
+  tolerations: [{ key: "os", operator: "Exists" }],
+};
 const unplaced = "before the API server adds anything: set {pod}.nodeSelector";
 
 /** Pods of DaemonSets: their templates must say themselves where they run. */
@@ -221,7 +305,11 @@ export const daemonSetTable: readonly PodCase[] = [
   ),
   row("a Linux pod", { containers: one("nginx") }, "none"),
   row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none", [unplaced]),
-  row("with an affinity", { ...placed, nodeSelector: {}, ...wanting("kubernetes.io/os", ["windows"]), containers: one("x") }, "none"),
+  row(
+    "with an affinity",
+    { ...placed, nodeSelector: {}, ...wanting("kubernetes.io/os", ["windows"]), containers: one("x") },
+    "none",
+  ),
   row("a class on every build", { ...placed, runtimeClassName: "windows-2022", containers: one("x") }, "windows-2022", [
     "leave {pod}.runtimeClassName out",
   ]),

@@ -54,7 +54,10 @@ describe("samples", () => {
 
   for (const stack of ["aws-dev", "azure-dev"] as const)
     it(`read an object of the cloud by the identity of their service account: ${stack}`, async () => {
-      const spec = { ...exampleSpec(stack), workloadIdentity: { serviceAccounts: [], issuer: undefined, sample: true } };
+      const spec = {
+        ...exampleSpec(stack),
+        workloadIdentity: { serviceAccounts: [], issuer: undefined, sample: true },
+      };
       const all = manifestsOf(spec);
       const scripts = manifest(all, "ConfigMap", "read-object").data ?? {};
       assert.deepEqual(await syntaxErrors(String(scripts["read.ps1"])), []);
@@ -83,7 +86,8 @@ describe("samples", () => {
         AWS_WEB_IDENTITY_TOKEN_FILE: "/token",
         AZURE_FEDERATED_TOKEN_FILE: "/token",
       };
-      const run = (given: object) => spawnSync("sh", [path.join(folder, "read.sh")], { env: { ...given }, encoding: "utf8" });
+      const run = (given: object) =>
+        spawnSync("sh", [path.join(folder, "read.sh")], { env: { ...given }, encoding: "utf8" });
       assert.equal(run(env).stdout, "hello\n");
       const calls = readFileSync(path.join(folder, "calls"), "utf8").split("\n");
       for (const part of { aws: awsCalls, azure: azureCalls }[spec.cloud]) assert.ok(calls.includes(part), part);
@@ -102,7 +106,9 @@ describe("samples", () => {
     const release = "https://api.github.com/repos/microsoft/windows-container-tools/releases/tags/v2.1.3";
     const environment = (spec: typeof aws): Readonly<Record<string, string>> => {
       const pod = podSpec(manifest(manifestsOf(spec), "Deployment", "log-monitor-2022"));
-      return Object.fromEntries(pod?.initContainers?.[0]?.env?.map(({ name, value }) => [String(name), String(value)]) ?? []);
+      return Object.fromEntries(
+        pod?.initContainers?.[0]?.env?.map(({ name, value }) => [String(name), String(value)]) ?? [],
+      );
     };
     const digest = "a".repeat(64);
     const artifacts = aws.artifacts.map((each) => (each.name === "LogMonitor.exe" ? { ...each, digest } : each));
@@ -136,10 +142,16 @@ describe("samples", () => {
   it("leave the number of pods to the autoscaler where one scales them, and run two of the first web server without one", () => {
     for (const { title, spec } of combinations) {
       const all = manifestsOf(spec);
-      const scaled = new Set(all.flatMap((each) => (each.kind === "HorizontalPodAutoscaler" ? [each.spec?.scaleTargetRef.name] : [])));
+      const scaled = new Set(
+        all.flatMap((each) => (each.kind === "HorizontalPodAutoscaler" ? [each.spec?.scaleTargetRef.name] : [])),
+      );
       for (const each of all) {
         if (each.kind !== "Deployment" || each.metadata.namespace !== "fenestra-samples") continue;
-        const expected = scaled.has(each.metadata.name) ? undefined : each.metadata.name.startsWith("win-webserver") ? 2 : 1;
+        const expected = scaled.has(each.metadata.name)
+          ? undefined
+          : each.metadata.name.startsWith("win-webserver")
+            ? 2
+            : 1;
         assert.equal(each.spec?.replicas, expected, `${title}: ${each.metadata.name}`);
       }
     }
@@ -162,7 +174,9 @@ describe("samples", () => {
       const all = manifestsOf(spec);
       const least = new Map(
         all.flatMap((each) =>
-          each.kind === "HorizontalPodAutoscaler" ? [[String(each.spec?.scaleTargetRef.name), each.spec?.minReplicas ?? 1] as const] : [],
+          each.kind === "HorizontalPodAutoscaler"
+            ? [[String(each.spec?.scaleTargetRef.name), each.spec?.minReplicas ?? 1] as const]
+            : [],
         ),
       );
       for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
@@ -171,7 +185,8 @@ describe("samples", () => {
         const room = allocatable({ ...pool, size, reservations: reservations(pool.release, size) });
         const pods = all.flatMap((each) => {
           const pod = podSpec(each);
-          const own = each.kind === "DaemonSet" ? pod?.os?.name === "windows" : pod?.runtimeClassName === pool.release.name;
+          const own =
+            each.kind === "DaemonSet" ? pod?.os?.name === "windows" : pod?.runtimeClassName === pool.release.name;
           const count = each.kind === "Deployment" ? (each.spec?.replicas ?? least.get(each.metadata.name) ?? 1) : 1;
           return own && pod !== undefined ? Array.from({ length: count }, () => pod) : [];
         });
@@ -179,7 +194,10 @@ describe("samples", () => {
           const wanted = pods
             .flatMap(({ containers }) => containers)
             .reduce((sum, { resources }) => sum + quantity(resources?.requests?.[resource]), 0);
-          assert.ok(wanted <= quantity(room[resource]), `${title}, ${pool.name}: ${wanted} of ${room[resource]} ${resource}`);
+          assert.ok(
+            wanted <= quantity(room[resource]),
+            `${title}, ${pool.name}: ${wanted} of ${room[resource]} ${resource}`,
+          );
         }
       }
     }
@@ -187,7 +205,9 @@ describe("samples", () => {
 
   it("act as an account of a domain only on nodes that can fetch it", () => {
     const year = (spec: typeof aws): readonly string[] =>
-      manifestsOf(spec).flatMap(({ kind, metadata: { name } }) => (kind === "Deployment" && name.startsWith("gmsa-2") ? [name] : []));
+      manifestsOf(spec).flatMap(({ kind, metadata: { name } }) =>
+        kind === "Deployment" && name.startsWith("gmsa-2") ? [name] : [],
+      );
     const { credentialSpecs } = gmsa("aws");
     const with2022 = aws.pools.map((pool) => ({ ...pool, ccgPlugin: pool.release.name === "windows-2022" }));
     const plugin = { ...withPools(aws, with2022), addons: { ...aws.addons, gmsa: { credentialSpecs } } };
@@ -200,5 +220,6 @@ describe("samples", () => {
     assert.equal(podSpec(manifest(manifestsOf(joined), "Deployment", "gmsa-2022"))?.nodeSelector, undefined);
   });
 
-  it("are left out in production", () => assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples")));
+  it("are left out in production", () =>
+    assert.ok(!planOf(exampleSpec("aws-prod")).some(({ name }) => name === "samples")));
 });

@@ -10,8 +10,16 @@ import { exampleSpec } from "../support/stacks.ts";
 const publicKeyEncoding = { type: "spki", format: "pem" } as const;
 /** Keys as the tls provider gives them. */
 const keys = {
-  ecdsa: generateKeyPairSync("ec", { namedCurve: "P-256", privateKeyEncoding: { type: "sec1", format: "pem" }, publicKeyEncoding }),
-  rsa: generateKeyPairSync("rsa", { modulusLength: 2048, privateKeyEncoding: { type: "pkcs1", format: "pem" }, publicKeyEncoding }),
+  ecdsa: generateKeyPairSync("ec", {
+    namedCurve: "P-256",
+    privateKeyEncoding: { type: "sec1", format: "pem" },
+    publicKeyEncoding,
+  }),
+  rsa: generateKeyPairSync("rsa", {
+    modulusLength: 2048,
+    privateKeyEncoding: { type: "pkcs1", format: "pem" },
+    publicKeyEncoding,
+  }),
 };
 type KeyName = keyof typeof keys;
 
@@ -42,22 +50,26 @@ describe("the key of service accounts", function () {
     assert.equal((await api.kubectl(["create", "serviceaccount", "reader"])).code, 0);
   });
 
-  const raw = async (path: string): Promise<unknown> => JSON.parse((await api.kubectl(["get", "--raw", `/${path}`])).stdout);
-  const accepted = async (token: string): Promise<boolean> => (await api.kubectl([`--token=${token}`, "auth", "whoami"])).code === 0;
-  const headerOf = (token: string): { readonly kid: string } => JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString());
+  const raw = async (path: string): Promise<unknown> =>
+    JSON.parse((await api.kubectl(["get", "--raw", `/${path}`])).stdout);
+  const accepted = async (token: string): Promise<boolean> =>
+    (await api.kubectl([`--token=${token}`, "auth", "whoami"])).code === 0;
+  const headerOf = (token: string): { readonly kid: string } =>
+    JSON.parse(Buffer.from(token.split(".")[0] ?? "", "base64url").toString());
   const byId = (set: unknown): unknown => {
     assert.ok(typeof set === "object" && set !== null && "keys" in set && Array.isArray(set.keys));
     return set.keys.toSorted((a, b) => (a.kid < b.kid ? -1 : 1));
   };
 
   /** What each step of a rotation leaves valid: the names of the keys, whether the cluster has its public issuer, the signers refused. */
-  const steps: readonly [title: string, names: readonly KeyName[], published: boolean, refused: readonly KeyName[]][] = [
-    ["begins as kubeadm has it", ["ecdsa"], false, []],
-    ["gets a public issuer, and tokens of the old one stay valid", ["ecdsa"], true, []],
-    ["is joined by a new one, which signs nothing", ["ecdsa", "rsa"], true, []],
-    ["is the new one, and tokens of the old one stay valid", ["rsa", "ecdsa"], true, []],
-    ["leaves, and its tokens are refused", ["rsa"], true, ["ecdsa"]],
-  ];
+  const steps: readonly [title: string, names: readonly KeyName[], published: boolean, refused: readonly KeyName[]][] =
+    [
+      ["begins as kubeadm has it", ["ecdsa"], false, []],
+      ["gets a public issuer, and tokens of the old one stay valid", ["ecdsa"], true, []],
+      ["is joined by a new one, which signs nothing", ["ecdsa", "rsa"], true, []],
+      ["is the new one, and tokens of the old one stay valid", ["rsa", "ecdsa"], true, []],
+      ["leaves, and its tokens are refused", ["rsa"], true, ["ecdsa"]],
+    ];
   for (const [title, names, published, refused] of steps)
     it(title, async () => {
       const [signer = "ecdsa"] = names;
@@ -66,11 +78,14 @@ describe("the key of service accounts", function () {
       const args = published ? own : ["--service-account-issuer=https://kubernetes.default.svc.cluster.local", ...own];
       if (!published) assert.deepEqual(own, ["--service-account-extend-token-expiration=false"]);
       await api.restart({ signingKey: keys[signer].privateKey, publicKeys: publicKeys.join(""), args });
-      const audience = published ? ["--audience=sts.amazonaws.com", "--audience=https://kubernetes.default.svc.cluster.local"] : [];
+      const audience = published
+        ? ["--audience=sts.amazonaws.com", "--audience=https://kubernetes.default.svc.cluster.local"]
+        : [];
       const token = (await api.kubectl(["create", "token", "reader", ...audience])).stdout.trim();
       assert.match(token, /^ey/);
       made.push({ signer, token });
-      for (const old of made) assert.equal(await accepted(old.token), !refused.some((name) => name === old.signer), old.signer);
+      for (const old of made)
+        assert.equal(await accepted(old.token), !refused.some((name) => name === old.signer), old.signer);
 
       assert.deepEqual(byId(await raw(keySetPath)), byId(JSON.parse(keySet(publicKeys))));
       const [signing] = JSON.parse(keySet([keys[signer].publicKey])).keys;

@@ -42,21 +42,29 @@ const makes = (title: string, service: ServicePart, refusal?: string, namespace 
   service,
   refusal,
 });
-const changes = (title: string, of: keyof typeof olderServices, service: ServicePart, refusal?: string): ServiceCase => ({
-  title,
-  namespace: "plain",
-  of,
-  service,
-  refusal,
-});
+const changes = (
+  title: string,
+  of: keyof typeof olderServices,
+  service: ServicePart,
+  refusal?: string,
+): ServiceCase => ({ title, namespace: "plain", of, service, refusal });
 
 /** The table. */
 export const serviceTable: readonly ServiceCase[] = [
   makes("no address", {}),
   makes("an address", { spec: { externalIPs: ["10.0.0.4"] } }, noAddress),
-  makes("an address where it is allowed", { spec: { externalIPs: ["10.0.0.4"] } }, undefined, "external-addresses-allowed"),
+  makes(
+    "an address where it is allowed",
+    { spec: { externalIPs: ["10.0.0.4"] } },
+    undefined,
+    "external-addresses-allowed",
+  ),
   makes("an address in the system", { spec: { externalIPs: ["10.0.0.4"] } }, undefined, "kube-system"),
-  makes("an additional address", azure({ "additional-public-ips": "169.254.169.254" }), noAnnotation("169.254.169.254")),
+  makes(
+    "an additional address",
+    azure({ "additional-public-ips": "169.254.169.254" }),
+    noAnnotation("169.254.169.254"),
+  ),
   makes("a name for an address of its own", { ...azure({ "dns-label-name": "shop" }), spec: balancer }),
   makes("an address that exists", { spec: { ...balancer, loadBalancerIP: "203.0.113.7" } }),
   makes(
@@ -64,11 +72,23 @@ export const serviceTable: readonly ServiceCase[] = [
     { ...azure({ "dns-label-name": "api" }), spec: { ...balancer, loadBalancerIP: "203.0.113.7" } },
     noName,
   ),
-  makes("no name for an address that exists", { ...azure({ "dns-label-name": "", "pip-name": "api" }), spec: balancer }, noName),
+  makes(
+    "no name for an address that exists",
+    { ...azure({ "dns-label-name": "", "pip-name": "api" }), spec: balancer },
+    noName,
+  ),
   changes("another port", "addressed", { spec: { ports: [{ port: 81 }] } }),
-  changes("its addresses taken away", "addressed", { ...azure({ "additional-public-ips": null }), spec: { externalIPs: [] } }),
+  changes("its addresses taken away", "addressed", {
+    ...azure({ "additional-public-ips": null }),
+    spec: { externalIPs: [] },
+  }),
   changes("one more address", "addressed", { spec: { externalIPs: [resolver, "10.0.0.4"] } }, noAddress),
-  changes("another additional address", "addressed", azure({ "additional-public-ips": resolver }), noAnnotation(resolver)),
+  changes(
+    "another additional address",
+    "addressed",
+    azure({ "additional-public-ips": resolver }),
+    noAnnotation(resolver),
+  ),
   changes("another port", "named", { spec: { ports: [{ port: 81 }] } }),
   changes("another name", "named", azure({ "dns-label-name": "other" }), noName),
   changes("another address that exists", "named", azure({ "pip-name": "api" }), noName),

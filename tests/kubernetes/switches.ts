@@ -55,19 +55,27 @@ export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   const endpoint =
     "https://logs-1.westeurope-1.ingest.monitor.azure.com/datacollectionRules/dcr-1/streams/Microsoft-OTLP-Logs/otlp/v1/logs";
   return {
-    ...(cloud === "aws" ? { cloudwatch: { retentionDays: 30 } } : { azureMonitor: { endpoint, dataCollectionRule: rule } }),
+    ...(cloud === "aws"
+      ? { cloudwatch: { retentionDays: 30 } }
+      : { azureMonitor: { endpoint, dataCollectionRule: rule } }),
     windowsSecurity: true,
   };
 }
 
 /** Add-ons of a stack file's settings, with all that the program decides. */
-const decided = (addons: object): AddOns => addOns({ ...loadConfig(stackConfig("aws-dev")), addons: addonsSchema.parse(addons) });
+const decided = (addons: object): AddOns =>
+  addOns({ ...loadConfig(stackConfig("aws-dev")), addons: addonsSchema.parse(addons) });
 
 const everythingOn = (cloud: ClusterSpec["cloud"]): AddOns =>
   decided({ ...everyAddOn, autoscalerLimits: undefined, smb, gmsa: gmsa(cloud), logs: logs(cloud) });
 
 const everythingOff = decided(
-  Object.fromEntries(Object.entries(addonsSchema.shape).map(([key, schema]) => [key, schema.safeParse(false).success ? false : undefined])),
+  Object.fromEntries(
+    Object.entries(addonsSchema.shape).map(([key, schema]) => [
+      key,
+      schema.safeParse(false).success ? false : undefined,
+    ]),
+  ),
 );
 
 /** One row of the table of switch combinations. */
@@ -93,7 +101,9 @@ export function withoutWindows(spec: ClusterSpec): ClusterSpec {
 }
 
 /** The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows. */
-export const combinations: readonly Combination[] = (["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const).flatMap((stack) => {
+export const combinations: readonly Combination[] = (
+  ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
+).flatMap((stack) => {
   const spec = exampleSpec(stack);
   const full = spec.pools.map((pool) => (pool.os === "windows" ? { ...pool, hyperV: true, ccgPlugin: true } : pool));
   return [
@@ -110,7 +120,10 @@ export const combinations: readonly Combination[] = (["aws-dev", "aws-prod", "az
     },
     { title: `${stack}, everything off`, spec: { ...spec, addons: everythingOff } },
     { title: `${stack}, samples alone`, spec: { ...spec, addons: { ...everythingOff, samples: true } } },
-    { title: `${stack}, everything on, no Windows`, spec: { ...withoutWindows(spec), addons: everythingOn(spec.cloud) } },
+    {
+      title: `${stack}, everything on, no Windows`,
+      spec: { ...withoutWindows(spec), addons: everythingOn(spec.cloud) },
+    },
   ];
 });
 

@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
-import { environmentsExpression, workloadIdentityManifests } from "../../components/kubernetes/addOns/workloadIdentity.ts";
+import {
+  environmentsExpression,
+  workloadIdentityManifests,
+} from "../../components/kubernetes/addOns/workloadIdentity.ts";
 import { azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
 
 const scope = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop";
 const roles = [{ role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", scope }];
-const access = { serviceAccountKeys: ["rsa-1"], workloadIdentity: { serviceAccounts: [{ namespace: "shop", name: "orders", roles }] } };
+const access = {
+  serviceAccountKeys: ["rsa-1"],
+  workloadIdentity: { serviceAccounts: [{ namespace: "shop", name: "orders", roles }] },
+};
 const environment = azureEnvironment("tenant", "client");
 
 interface Container {
@@ -31,7 +37,11 @@ describe("a pod with rights in the cloud", function () {
     api = await startApiServer(this);
     const spec = specOf("azure-dev", { access, addons: { samples: false } });
     const policy = workloadIdentityManifests(spec, environmentsExpression({ "shop/orders": environment }));
-    const account = (namespace: string, name: string) => ({ apiVersion: "v1", kind: "ServiceAccount", metadata: { namespace, name } });
+    const account = (namespace: string, name: string) => ({
+      apiVersion: "v1",
+      kind: "ServiceAccount",
+      metadata: { namespace, name },
+    });
     const items = [
       ...["shop", "other"].map((name) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name } })),
       account("shop", "orders"),
@@ -49,9 +59,17 @@ describe("a pod with rights in the cloud", function () {
 
   /** The pod as the API server would store it. */
   async function make(more: object, serviceAccountName = "orders", namespace = "shop"): Promise<Pod> {
-    const spec = { serviceAccountName, automountServiceAccountToken: false, containers: [{ name: "a", image: "a" }], ...more };
+    const spec = {
+      serviceAccountName,
+      automountServiceAccountToken: false,
+      containers: [{ name: "a", image: "a" }],
+      ...more,
+    };
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace }, spec };
-    const { stdout, stderr } = await api.kubectl(["create", "--dry-run=server", "-o", "json", "-f", "-"], JSON.stringify(pod));
+    const { stdout, stderr } = await api.kubectl(
+      ["create", "--dry-run=server", "-o", "json", "-f", "-"],
+      JSON.stringify(pod),
+    );
     assert.equal(stderr, "");
     return JSON.parse(stdout);
   }
@@ -67,7 +85,9 @@ describe("a pod with rights in the cloud", function () {
         name: "fenestra-identity",
         projected: {
           defaultMode: 420,
-          sources: [{ serviceAccountToken: { audience: "api://AzureADTokenExchange", expirationSeconds: 3600, path: "token" } }],
+          sources: [
+            { serviceAccountToken: { audience: "api://AzureADTokenExchange", expirationSeconds: 3600, path: "token" } },
+          ],
         },
       },
     ]);

@@ -81,7 +81,10 @@ describe("pulls from the cloud's own registries", () => {
       const azure = payloadOf("azure", os);
       const [provider] = parse(fileOf(azure, paths[os].config)).providers;
       const program = [provider.name, provider.args];
-      assert.deepEqual(program, [os === "linux" ? "acr-credential-provider" : "azure-acr-credential-provider", [paths[os].cloud]]);
+      assert.deepEqual(program, [
+        os === "linux" ? "acr-credential-provider" : "azure-acr-credential-provider",
+        [paths[os].cloud],
+      ]);
       assert.deepEqual(provider.matchImages, ["*.azurecr.io", "*.*.geo.azurecr.io"]);
       assert.deepEqual(JSON.parse(fileOf(azure, paths[os].cloud)), {
         cloud: "AzurePublicCloud",
@@ -95,7 +98,9 @@ describe("pulls from the cloud's own registries", () => {
   it("go through the proxy where there is one, the metadata service excepted", () => {
     const proxied = { ...specs.aws, httpProxy: "http://proxy.example.com:3128" };
     const config = parse(fileOf(payloadOf("aws", "linux", proxied), paths.linux.config));
-    const env = Object.fromEntries(config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]));
+    const env = Object.fromEntries(
+      config.providers[0].env.map(({ name, value }: { name: string; value: string }) => [name, value]),
+    );
     assert.equal(env.HTTPS_PROXY, "http://proxy.example.com:3128");
     assert.ok(env.NO_PROXY?.split(",").includes("169.254.169.254"));
   });

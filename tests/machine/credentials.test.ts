@@ -118,7 +118,9 @@ describe("logins of a proxy and a mirror", function () {
       }
     };
     const refusal = failure({});
-    assert.ok(refusal.includes(`pulumi config set --secret --path 'fenestra:registryCredentials["${mirror}"].password'; then`));
+    assert.ok(
+      refusal.includes(`pulumi config set --secret --path 'fenestra:registryCredentials["${mirror}"].password'; then`),
+    );
     assert.match(
       refusal,
       /config\.fenestra:proxyCredentials\.password: is a password in clear text\n +found: +not shown\n.*\n +fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password; then/,
@@ -129,7 +131,10 @@ describe("logins of a proxy and a mirror", function () {
     );
     const mistyped = { "fenestra:proxyCredentials": JSON.stringify({ username: "a", pasword: password }) };
     const inUrl = failure({ "fenestra:httpProxy": `http://svc:${password}@proxy.example.com:3128` }, () => true);
-    assert.match(inUrl, /fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password, and the name as username/);
+    assert.match(
+      inUrl,
+      /fix: +pulumi config set --secret --path fenestra:proxyCredentials\.password, and the name as username/,
+    );
     for (const message of [refusal, failure(mistyped), inUrl]) assert.ok(!message.includes("w`0rd"), message);
   });
 
@@ -156,13 +161,18 @@ describe("logins of a proxy and a mirror", function () {
     const pools = program.resources.filter(({ type }) => type === "fenestra:azure:Pool").map(({ name }) => name);
     assert.deepEqual(
       grants.sort(),
-      ["azure-dev-secrets", ...pools.map((name) => `${name}-identity`)].map((name) => [`${name}-read-credentials`, reader]).sort(),
+      ["azure-dev-secrets", ...pools.map((name) => `${name}-identity`)]
+        .map((name) => [`${name}-read-credentials`, reader])
+        .sort(),
     );
     const aws = (await recorded("aws")).program.resources.flatMap(({ name, inputs }) =>
       plainTexts(inputs)
         .filter(({ text }) => text.includes(":parameter/fenestra/aws-dev/credentials"))
         .map(() => name),
     );
-    assert.ok(aws.length > 1 && aws.every((name) => /(pool-\w+|control-plane)-identity-(worker|machine)$/.test(name)), `${aws}`);
+    assert.ok(
+      aws.length > 1 && aws.every((name) => /(pool-\w+|control-plane)-identity-(worker|machine)$/.test(name)),
+      `${aws}`,
+    );
   });
 });

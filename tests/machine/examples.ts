@@ -15,7 +15,9 @@ import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
 const selectable = selectableVersions(readArtifactLock());
 /** The release of each minor that the examples use: the newest whose programs are in the lock file. */
-export const exampleReleases = minors.flatMap(({ minor }) => selectable.filter((version) => minorOf(version) === minor).slice(-1));
+export const exampleReleases = minors.flatMap(({ minor }) =>
+  selectable.filter((version) => minorOf(version) === minor).slice(-1),
+);
 
 /** The production stack of a cloud at another release. */
 export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
@@ -71,7 +73,9 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
       ? "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123456789abcdef0"
       : "/dev/disk/azure/data/by-lun/0 /dev/disk/azure/scsi1/lun0",
     snapshots: {
-      target: aws ? `${spec.name}-etcd-123456789012` : `https://${spec.name.replaceAll("-", "")}etcdab12cd.blob.core.windows.net/snapshots`,
+      target: aws
+        ? `${spec.name}-etcd-123456789012`
+        : `https://${spec.name.replaceAll("-", "")}etcdab12cd.blob.core.windows.net/snapshots`,
     },
   };
 }
@@ -79,7 +83,10 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
 /** Payload of a control-plane machine. */
 export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayload {
   const member = spec.controlPlane.members[index] ?? assert.fail(`there is no member ${index}`);
-  const host = spec.cloud === "aws" ? `${spec.name}-api-0123456789abcdef.elb.${spec.region}.amazonaws.com` : `api.${spec.name}.internal`;
+  const host =
+    spec.cloud === "aws"
+      ? `${spec.name}-api-0123456789abcdef.elb.${spec.region}.amazonaws.com`
+      : `api.${spec.name}.internal`;
   return controlPlanePayload({
     spec,
     member,
@@ -119,7 +126,9 @@ interface WindowsExample {
 export function windowsExamples(...clouds: readonly ("aws" | "azure")[]): readonly WindowsExample[] {
   return (clouds.length === 0 ? (["aws", "azure"] as const) : clouds).flatMap((cloud) => {
     const spec = exampleSpec(`${cloud}-prod`);
-    return spec.pools.flatMap((pool) => (pool.os === "windows" ? [{ spec, pool, payload: exampleWindowsWorker(spec, pool) }] : []));
+    return spec.pools.flatMap((pool) =>
+      pool.os === "windows" ? [{ spec, pool, payload: exampleWindowsWorker(spec, pool) }] : [],
+    );
   });
 }
 
@@ -133,10 +142,16 @@ export function onePerSystem(cloud: "aws" | "azure", version: string): readonly 
   const more = windowsReleases
     .filter(({ name }) => !config.pools.some(({ os }) => os === name))
     .map(({ name }) => ({ ...first, os: name, name: name.slice(-4) }));
-  const spec = clusterSpec({ ...config, kubernetes: { ...config.kubernetes, version }, pools: [...config.pools, ...more] });
+  const spec = clusterSpec({
+    ...config,
+    kubernetes: { ...config.kubernetes, version },
+    pools: [...config.pools, ...more],
+  });
   return windowsReleases.map(({ name }) => {
     const pool = spec.pools.find((each) => each.os === "windows" && each.release.name === name);
-    return pool?.os === "windows" ? { spec, pool, payload: exampleWindowsWorker(spec, pool) } : assert.fail(`no pool of ${name}`);
+    return pool?.os === "windows"
+      ? { spec, pool, payload: exampleWindowsWorker(spec, pool) }
+      : assert.fail(`no pool of ${name}`);
   });
 }
 

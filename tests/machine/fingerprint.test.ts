@@ -31,9 +31,19 @@ describe("the fingerprint of a payload", () => {
 
     it(`of ${kind} changes with all that replaces the machines, and with nothing else`, () => {
       const { fingerprint } = payload({});
-      const same: readonly CommonChange[] = [{ count: 7 }, { waitForNodes: false }, { autoscale: { min: 1, max: 9 } }, { zones: ["a"] }];
+      const same: readonly CommonChange[] = [
+        { count: 7 },
+        { waitForNodes: false },
+        { autoscale: { min: 1, max: 9 } },
+        { zones: ["a"] },
+      ];
       for (const change of same) assert.equal(payload(change).fingerprint, fingerprint, JSON.stringify(change));
-      const other: readonly CommonChange[] = [{ image: "ami-1" }, { diskGb: 51 }, { spot: true }, { nodeLogQuery: true }];
+      const other: readonly CommonChange[] = [
+        { image: "ami-1" },
+        { diskGb: 51 },
+        { spot: true },
+        { nodeLogQuery: true },
+      ];
       for (const change of other) assert.notEqual(payload(change).fingerprint, fingerprint, JSON.stringify(change));
       const later = { ...spec, kubernetes: { ...spec.kubernetes, version: "1.36.3" } };
       assert.notEqual(payload({}, later).fingerprint, fingerprint);
@@ -50,9 +60,13 @@ describe("the fingerprint of a payload", () => {
       const machines = collectMachines(recorded.program, ({ desired }) => Math.max(desired, 1));
       const labels = machines.flatMap(({ role, userData }) => {
         const { files } = decodeUserData(userData, awsObjects(recorded.program, role));
-        const flags = files.map(({ content }) => /--node-labels=([^\s"]+)/.exec(content)?.[1]).find((found) => found !== undefined);
+        const flags = files
+          .map(({ content }) => /--node-labels=([^\s"]+)/.exec(content)?.[1])
+          .find((found) => found !== undefined);
         const registered = new Map(
-          (flags ?? "").split(",").map((pair): [string, string] => [pair.split("=")[0] ?? "", pair.split("=")[1] ?? ""]),
+          (flags ?? "")
+            .split(",")
+            .map((pair): [string, string] => [pair.split("=")[0] ?? "", pair.split("=")[1] ?? ""]),
         );
         const pool = registered.get("fenestra.dev/pool");
         return pool === undefined ? [] : [[pool, registered.get("fenestra.dev/payload")] as const];

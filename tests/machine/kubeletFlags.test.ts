@@ -1,9 +1,20 @@
 import assert from "node:assert/strict";
-import { checked, flagName, kubeletFlags, refusedSettings, settableGates } from "../../components/machine/kubeletFlags.ts";
+import {
+  checked,
+  flagName,
+  kubeletFlags,
+  refusedSettings,
+  settableGates,
+} from "../../components/machine/kubeletFlags.ts";
 import { compareVersions, minors, removedSettings } from "../../components/model/releases.ts";
 import { exampleReleases, fileOf, onePerSystem } from "./examples.ts";
 
-const args = { os: "windows", minor: "1.36", bootstrap: true, labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" } } as const;
+const args = {
+  os: "windows",
+  minor: "1.36",
+  bootstrap: true,
+  labels: { zeta: "1", alpha: "2", "fenestra.dev/pool": "win" },
+} as const;
 
 describe("the kubelet's flags", () => {
   // The whole command lines are in the snapshots of the payloads.
@@ -43,7 +54,10 @@ describe("the kubelet's flags", () => {
       const refused = refusedSettings("kubelet", minor, flag).map(({ name }) => name);
       assert.deepEqual(refused, ["pod-infra-container-image"]);
     }
-    assert.throws(() => checked("kubelet", "1.36", flag), /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/);
+    assert.throws(
+      () => checked("kubelet", "1.36", flag),
+      /pod-infra-container-image \(gone since 1\.35, kubernetes\/kubernetes#133779\)/,
+    );
   });
 
   it("feature gates are found inside their list", () => {

@@ -64,10 +64,10 @@ describe("the taints that a kubelet sends at its registration", () => {
           [exampleControlPlane(spec), ["node-role.kubernetes.io/control-plane:NoSchedule"]],
           [exampleLinuxWorker(spec), []],
         ] as const)
-          assert.deepEqual(sent(fileOf(payload, "/etc/fenestra/kubelet.yaml"), fileOf(payload, "/etc/fenestra/kubelet.env")), [
-            ...own,
-            uninitialized,
-          ]);
+          assert.deepEqual(
+            sent(fileOf(payload, "/etc/fenestra/kubelet.yaml"), fileOf(payload, "/etc/fenestra/kubelet.env")),
+            [...own, uninitialized],
+          );
         for (const { payload } of onePerSystem(cloud, version))
           assert.deepEqual(
             sent(

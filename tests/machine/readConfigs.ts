@@ -53,7 +53,8 @@ export function readConfigs(releases: readonly string[]): void {
       return found;
     };
 
-    it("are read by the minor of each release", () => assert.deepEqual([...checkers.kubelet.keys()].sort(), releases.map(minorOf)));
+    it("are read by the minor of each release", () =>
+      assert.deepEqual([...checkers.kubelet.keys()].sort(), releases.map(minorOf)));
 
     it("are read by the containerd minor that the machines run", () => {
       const goMod = readFileSync(new URL("../../tools/readers/go.mod", import.meta.url), "utf8");
@@ -109,14 +110,22 @@ export function readConfigs(releases: readonly string[]): void {
             const kubelet = { ...settings, ...(os === "linux" ? onLinux : {}) };
             const read = (given: KubeletSettings) => {
               const text = stringify(
-                kubeletConfiguration({ spec: specAt("aws", version), pool: { ...pool, nodeLogQuery: true, kubelet: given } }),
+                kubeletConfiguration({
+                  spec: specAt("aws", version),
+                  pool: { ...pool, nodeLogQuery: true, kubelet: given },
+                }),
               );
               return problems({ id: "kubelet", kind: "kubelet", os, minor, text });
             };
             assert.deepEqual(await read(kubelet), []);
-            const locked = (await read({ featureGates })).filter((problem) => /unrecognized|cannot set|panic/.test(problem));
+            const locked = (await read({ featureGates })).filter((problem) =>
+              /unrecognized|cannot set|panic/.test(problem),
+            );
             assert.deepEqual([Object.keys(featureGates).length > 100, locked], [true, []]);
-            assert.match((await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(), /imageGCLowThresholdPercent/);
+            assert.match(
+              (await read({ ...kubelet, imageGCLowThresholdPercent: 90 })).join(),
+              /imageGCLowThresholdPercent/,
+            );
           });
       }
     });
@@ -126,9 +135,12 @@ export function readConfigs(releases: readonly string[]): void {
         for (const os of ["linux", "windows"] as const)
           it(`of the plug-in for registries on ${cloud} and ${os} have no problem at ${version}, and would have one`, async () => {
             const text = fileOf(payloadOf(cloud, os), registryPaths[os].config);
-            const read = (given: string) => problems({ id: "credentials", kind: "kubelet", os, minor: minorOf(version), text: given });
+            const read = (given: string) =>
+              problems({ id: "credentials", kind: "kubelet", os, minor: minorOf(version), text: given });
             assert.deepEqual(await read(text), []);
-            assert.deepEqual(await read(text.replace("matchImages", "matchImage")), ['unknown field "providers[0].matchImage"']);
+            assert.deepEqual(await read(text.replace("matchImages", "matchImage")), [
+              'unknown field "providers[0].matchImage"',
+            ]);
             const [found = ""] = await read(text.replace(/^ *defaultCacheDuration: .*\n/m, ""));
             assert.match(found, /defaultCacheDuration: Required value/);
           });
@@ -140,7 +152,9 @@ export function readConfigs(releases: readonly string[]): void {
       change: (text: string) => string,
       version = "1.36.4",
     ): Promise<readonly string[]> => {
-      const payload = machinesOf("aws", version).find(([, one]) => (one.kind === "windows") === (os === "windows"))?.[1];
+      const payload = machinesOf("aws", version).find(
+        ([, one]) => (one.kind === "windows") === (os === "windows"),
+      )?.[1];
       assert.ok(payload !== undefined);
       const request = requestFor(kind, payload, minorOf(version));
       const text = change(request.text);
@@ -149,7 +163,8 @@ export function readConfigs(releases: readonly string[]): void {
     };
 
     describe("find in a KubeletConfiguration", () => {
-      const panic = "the kubelet would panic: failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
+      const panic =
+        "the kubelet would panic: failed to merge global and in-flight KubeletConfiguration while setting defaults, error: ";
       const added = (line: string) => (text: string) => `${text}${line}\n`;
       const since137 = (version: string) => compareVersions(version, "1.37.0") >= 0;
 
@@ -163,7 +178,11 @@ export function readConfigs(releases: readonly string[]): void {
           (text) => text.replace("MaxFiles: 5", "MaxFiles: five"),
         ],
         ["a feature gate that is not there", new RegExp(`^${gone}$`), added("featureGates: { NoSuchGate: true }")],
-        ["a value that only the validation refuses", /^maxParallelImagePulls 0 must be/, (text) => text.replace("Pulls: 3", "Pulls: 0")],
+        [
+          "a value that only the validation refuses",
+          /^maxParallelImagePulls 0 must be/,
+          (text) => text.replace("Pulls: 3", "Pulls: 0"),
+        ],
         [
           "another kind of object",
           / in place of a KubeletConfiguration$/,
@@ -172,12 +191,15 @@ export function readConfigs(releases: readonly string[]): void {
       ];
       for (const [what, problem, change] of cases)
         it(what, async () => {
-          for (const os of ["linux", "windows"] as const) assert.match((await changed("kubelet", os, change))[0] ?? "", problem);
+          for (const os of ["linux", "windows"] as const)
+            assert.match((await changed("kubelet", os, change))[0] ?? "", problem);
         });
 
       it("a feature gate that a later minor took away, by that minor only", async () => {
         const gate = added("featureGates: { PodLifecycleSleepAction: true }");
-        const byMinor = await Promise.all(releases.map(async (version) => await changed("kubelet", "windows", gate, version)));
+        const byMinor = await Promise.all(
+          releases.map(async (version) => await changed("kubelet", "windows", gate, version)),
+        );
         const unknown = [`${panic}unrecognized feature gate: PodLifecycleSleepAction`];
         const wanted = releases.map((version) => (since137(version) ? unknown : []));
         assert.deepEqual(byMinor, wanted);
@@ -213,7 +235,11 @@ export function readConfigs(releases: readonly string[]): void {
       const images = "plugin io.containerd.cri.v1.images";
       const runtime = "plugin io.containerd.cri.v1.runtime";
       const cases: readonly (readonly [string, string | RegExp, (text: string) => string])[] = [
-        ["an unknown key of a plugin", `${images}: unknown key registry.confg_path`, (text) => text.replace("config_path", "confg_path")],
+        [
+          "an unknown key of a plugin",
+          `${images}: unknown key registry.confg_path`,
+          (text) => text.replace("config_path", "confg_path"),
+        ],
         ["an unknown key at the top", "unknown key rooot", (text) => text.replace("root =", "rooot =")],
         [
           "an unknown plugin",
@@ -225,7 +251,11 @@ export function readConfigs(releases: readonly string[]): void {
           /plugin io\.containerd\.cri\.v1\.runtime: .*(?:bin_dirs|cannot)/,
           (text) => text.replace(/bin_dirs = .*/, "bin_dirs = 3"),
         ],
-        ["text that is no TOML", /^failed to unmarshal TOML at row \d+ column \d+/, (text) => text.replace("version = 3", "version = ")],
+        [
+          "text that is no TOML",
+          /^failed to unmarshal TOML at row \d+ column \d+/,
+          (text) => text.replace("version = 3", "version = "),
+        ],
         [
           "a misspelt pinned image",
           `${images}: pinned_images names "sandboxx", CRI knows sandbox only`,
@@ -257,9 +287,10 @@ export function readConfigs(releases: readonly string[]): void {
           });
 
       it("an unknown option of a runtime, which containerd drops without a word", async () => {
-        assert.deepEqual(await changed("containerd", "linux", (text) => text.replace("SystemdCgroup", "SystemdCgroups")), [
-          `${runtime}: runtime runc: unknown option SystemdCgroups`,
-        ]);
+        assert.deepEqual(
+          await changed("containerd", "linux", (text) => text.replace("SystemdCgroup", "SystemdCgroups")),
+          [`${runtime}: runtime runc: unknown option SystemdCgroups`],
+        );
       });
     });
   });

@@ -93,7 +93,11 @@ describe("texts as the code of the programs reads them that they are for", () =>
         ],
       },
       {
-        read: [`https://all.example.com/v2 ${both}`, `https://own.example.com/v2 ${both} ${ownLogin}`, `https://own.example.com/v2 ${all}`],
+        read: [
+          `https://all.example.com/v2 ${both}`,
+          `https://own.example.com/v2 ${both} ${ownLogin}`,
+          `https://own.example.com/v2 ${all}`,
+        ],
       },
       { read: [`http://mirror.example.com/path/v2 ${both}`, `https://registry.example.com:5000/v2 ${all}`] },
     ]);

@@ -16,7 +16,11 @@ export const specs = {
 };
 
 /** What a worker of a system gets. */
-export function payloadOf(cloud: "aws" | "azure", os: "linux" | "windows", spec: ClusterSpec = specs[cloud]): MachinePayload {
+export function payloadOf(
+  cloud: "aws" | "azure",
+  os: "linux" | "windows",
+  spec: ClusterSpec = specs[cloud],
+): MachinePayload {
   const access = { ...exampleAccess(spec, "pool"), tenantId: "tenant" };
   return os === "linux"
     ? linuxWorkerPayload({ spec, pool: linuxPool(spec), access })

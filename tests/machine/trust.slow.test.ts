@@ -37,7 +37,9 @@ describe("authorities of one's own", () => {
       const payload = exampleWindowsWorker(spec);
       const object = scriptsObject(payload);
       const packed =
-        cloud === "aws" ? packWindowsAws(payload, object, scriptsBucket) : Buffer.from(packWindowsAzure(payload), "base64").toString();
+        cloud === "aws"
+          ? packWindowsAws(payload, object, scriptsBucket)
+          : Buffer.from(packWindowsAzure(payload), "base64").toString();
       const { source, files } = decodeWindows(Buffer.from(packed), () => Buffer.from(object.content));
       for (const [index, pem] of pems.entries()) {
         const path = `C:\\fenestra\\trust\\fenestra-${index + 1}.crt`;

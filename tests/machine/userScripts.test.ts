@@ -30,12 +30,17 @@ describeOnMachine("the user's own steps on a machine", () => {
     assert.deepEqual(patches, [
       "kubectl --kubeconfig /etc/kubernetes/kubelet.conf patch node i-0123456789abcdef0 --patch-file /etc/fenestra/node-patch.json",
     ]);
-    assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), { metadata: { annotations: own.annotations } });
+    assert.deepEqual(JSON.parse(here.read("/etc/fenestra/node-patch.json")), {
+      metadata: { annotations: own.annotations },
+    });
   });
 
   it("are stages of a Windows machine around its join", () => {
     const pool = windowsPool(cluster);
-    const { own: steps, waves } = windowsMachine({ spec: cluster, pool, access: exampleAccess(cluster, pool.name) }, []);
+    const { own: steps, waves } = windowsMachine(
+      { spec: cluster, pool, access: exampleAccess(cluster, pool.name) },
+      [],
+    );
     assert.deepEqual(steps, {
       timeZone: "Europe/Berlin",
       before: "C:\\fenestra\\own\\before.ps1",

@@ -72,7 +72,10 @@ describe("address plan", () => {
           assert.equal(zone?.zone, member.zone);
           const range = cidr(zone.controlPlane);
           const offset = number(member.address) - range.first;
-          assert.ok(offset >= 4 && offset < addressCount(range.prefix) - 1, `${member.address} in ${zone.controlPlane}`);
+          assert.ok(
+            offset >= 4 && offset < addressCount(range.prefix) - 1,
+            `${member.address} in ${zone.controlPlane}`,
+          );
         }
         const used = Map.groupBy(members, ({ zone }) => zone);
         assert.equal(used.size, Math.min(zones, replicas), "spread over as many zones as there are");
@@ -89,5 +92,6 @@ describe("address plan", () => {
     );
   });
 
-  it("needs a zone", () => assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/));
+  it("needs a zone", () =>
+    assert.throws(() => controlPlaneMembers(addressPlan("10.0.0.0/16", []), 1), /at least one zone/));
 });

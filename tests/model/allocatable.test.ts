@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import { allocatable, reservations } from "../../components/model/allocatable.ts";
-import { type OperatingSystemName, operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
+import {
+  type OperatingSystemName,
+  operatingSystem,
+  operatingSystemNames,
+} from "../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
@@ -21,7 +25,8 @@ function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, dis
 function inConfiguration(pool: PoolSpec, field: string, key: string): number {
   const value: unknown = kubeletConfiguration({ spec, pool })[field];
   assert.ok(typeof value === "object" && value !== null && key in value, `${field}.${key}`);
-  const [, number, unit] = /^(\d+)(Mi|Gi|m|%)$/.exec(String(Object.entries(value).find(([name]) => name === key)?.[1])) ?? [];
+  const [, number, unit] =
+    /^(\d+)(Mi|Gi|m|%)$/.exec(String(Object.entries(value).find(([name]) => name === key)?.[1])) ?? [];
   return Number(number) * (unit === "Gi" ? 1024 : 1);
 }
 
@@ -37,17 +42,26 @@ describe("what pods of a node can have", () => {
 
   it("is never more than the kubelet's own configuration leaves of the machine", () => {
     const systems = fc.constantFrom(...operatingSystemNames);
-    const sizes = fc.tuple(fc.integer({ min: 1, max: 448 }), fc.integer({ min: 2, max: 24_576 }), fc.integer({ min: 30, max: 2048 }));
+    const sizes = fc.tuple(
+      fc.integer({ min: 1, max: 448 }),
+      fc.integer({ min: 2, max: 24_576 }),
+      fc.integer({ min: 30, max: 2048 }),
+    );
     fc.assert(
       fc.property(systems, sizes, (os, [vcpus, memoryGib, diskGb]) => {
         const pool = poolOf(os, vcpus, memoryGib, diskGb);
-        const reserved = (key: string): number => inConfiguration(pool, "kubeReserved", key) + inConfiguration(pool, "systemReserved", key);
+        const reserved = (key: string): number =>
+          inConfiguration(pool, "kubeReserved", key) + inConfiguration(pool, "systemReserved", key);
         const threshold = (key: string): number => inConfiguration(pool, "evictionHard", key);
         const told = allocatable(pool);
-        const [cpu, memory, storage] = [told.cpu, told.memory, told["ephemeral-storage"]].map((each) => Number.parseInt(each, 10));
+        const [cpu, memory, storage] = [told.cpu, told.memory, told["ephemeral-storage"]].map((each) =>
+          Number.parseInt(each, 10),
+        );
         assert.equal(cpu, 1000 * vcpus - reserved("cpu"));
         const rest = 1024 * memoryGib - reserved("memory") - threshold("memory.available");
-        assert.ok(memory !== undefined && memory <= rest && memory >= rest - (os === "linux" ? 0.08 * 1024 * memoryGib : 0));
+        assert.ok(
+          memory !== undefined && memory <= rest && memory >= rest - (os === "linux" ? 0.08 * 1024 * memoryGib : 0),
+        );
         const disk = 1024 * diskGb * (1 - threshold("nodefs.available") / 100) - reserved("ephemeral-storage");
         assert.ok(storage !== undefined && storage < disk && storage > 0.9 * disk - reserved("ephemeral-storage"));
       }),

@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { downloadUrl, findArtifact, isImage, readArtifactLock, requireArtifact } from "../../components/model/artifacts.ts";
+import {
+  downloadUrl,
+  findArtifact,
+  isImage,
+  readArtifactLock,
+  requireArtifact,
+} from "../../components/model/artifacts.ts";
 import {
   compareVersions,
   type MachineRole,
@@ -37,7 +43,9 @@ describe("lock file of artifacts", () => {
           ? !url.includes("@") && source.includes("not recorded yet")
           : url.endsWith(`@${algorithm}:${digest}`)
         : url.startsWith("https://") && (digest !== null || /^https:\/\/[^@\s]+$/.test(checksumUrl));
-      const other = { windows: /linux/, linux: /windows|\.exe$/, any: /^$/ }[os].test(url) || (arch === "amd64" && url.includes("arm64"));
+      const other =
+        { windows: /linux/, linux: /windows|\.exe$/, any: /^$/ }[os].test(url) ||
+        (arch === "amd64" && url.includes("arm64"));
       return !whole || !place || other || !url.includes(version);
     });
     assert.deepEqual(wrong, []);
@@ -108,15 +116,30 @@ describe("versions", () => {
   it("have every file of each machine, and a pause image by digest", () => {
     // What its pod network downloads besides is the network's own.
     const linux = ["kubelet", "kubectl", "containerd", "runc", "crictl", "cni-plugins"];
-    const windows = ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe", "containerd", "crictl", "cni-plugins"];
-    const expected: Readonly<Record<MachineRole, readonly string[]>> = { "control-plane": [...linux, "kubeadm", "etcd"], linux, windows };
+    const windows = [
+      "kubelet.exe",
+      "kubectl.exe",
+      "kube-proxy.exe",
+      "kube-log-runner.exe",
+      "containerd",
+      "crictl",
+      "cni-plugins",
+    ];
+    const expected: Readonly<Record<MachineRole, readonly string[]>> = {
+      "control-plane": [...linux, "kubeadm", "etcd"],
+      linux,
+      windows,
+    };
     for (const version of versions) {
       for (const role of ["control-plane", "linux", "windows"] as const) {
         const artifacts = Object.entries(machineArtifacts(lock, version, role));
         assert.deepEqual(artifacts.map(([key]) => key).sort(), [...expected[role]].sort());
         const os = role === "windows" ? "windows" : "linux";
         for (const [key, artifact] of artifacts)
-          assert.deepEqual([artifact.name, artifact.os, key.startsWith("kube") ? artifact.version : version], [key, os, version]);
+          assert.deepEqual(
+            [artifact.name, artifact.os, key.startsWith("kube") ? artifact.version : version],
+            [key, os, version],
+          );
       }
       assert.match(pauseImage(lock, version), /^registry\.k8s\.io\/pause:[\d.]+@sha256:[0-9a-f]{64}$/);
     }

@@ -20,11 +20,17 @@ const anyCidr = (least = 0): fc.Arbitrary<Cidr> =>
     .map(([address, prefix]) => ({ first: address - (address % addressCount(prefix)), prefix }));
 
 /** The addresses of a small network one by one: the model that the arithmetic is held against. */
-const members = (network: Cidr): Set<number> => new Set(Array.from({ length: addressCount(network.prefix) }, (_, i) => network.first + i));
+const members = (network: Cidr): Set<number> =>
+  new Set(Array.from({ length: addressCount(network.prefix) }, (_, i) => network.first + i));
 
 /** Two small networks near each other, so that they often touch. */
 const neighbours = fc
-  .tuple(fc.integer({ min: 0, max: 255 }), fc.integer({ min: 24, max: 32 }), fc.nat(255), fc.integer({ min: 24, max: 32 }))
+  .tuple(
+    fc.integer({ min: 0, max: 255 }),
+    fc.integer({ min: 24, max: 32 }),
+    fc.nat(255),
+    fc.integer({ min: 24, max: 32 }),
+  )
   .map(([a, p, b, q]): [Cidr, Cidr] => [
     { first: 167772160 + a - (a % addressCount(p)), prefix: p },
     { first: 167772160 + b - (b % addressCount(q)), prefix: q },

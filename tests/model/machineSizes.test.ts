@@ -80,7 +80,8 @@ describe("machine sizes", () => {
       it(`${cloud}: ${name} has ${vcpus} vCPU and ${memoryGib} GiB`, () => {
         assert.deepEqual(read(name), { name, vcpus, memoryGib, arch, nestedVirtualization });
       });
-  for (const name of unknown.aws) it(`AWS: does not guess ${JSON.stringify(name)}`, () => assert.equal(awsMachineSize(name), undefined));
+  for (const name of unknown.aws)
+    it(`AWS: does not guess ${JSON.stringify(name)}`, () => assert.equal(awsMachineSize(name), undefined));
   for (const name of unknown.azure)
     it(`Azure: does not guess ${JSON.stringify(name)}`, () => assert.equal(azureMachineSize(name), undefined));
 });

@@ -8,7 +8,11 @@ import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 
 /** A config with these pools and the least that else is needed. */
-function stackOf(pools: readonly object[], zones: readonly string[] = zoneNames, cloud: "aws" | "azure" = "aws"): StackConfig {
+function stackOf(
+  pools: readonly object[],
+  zones: readonly string[] = zoneNames,
+  cloud: "aws" | "azure" = "aws",
+): StackConfig {
   return stackSchema.parse({ cloud, name: "c", region: "eu-central-1", network: { zones }, pools });
 }
 
@@ -38,12 +42,20 @@ describe("pools", () => {
     const windows = { key: "os", value: "windows", effect: "NoSchedule" };
     assert.deepEqual(scheduling, {
       kubeletLabels: { "fenestra.dev/pool": "win", "fenestra.dev/hyperv": "true", "example.com/team": "a" },
-      ownLabels: { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64", "node.kubernetes.io/windows-build": "10.0.20348" },
+      ownLabels: {
+        "kubernetes.io/os": "windows",
+        "kubernetes.io/arch": "amd64",
+        "node.kubernetes.io/windows-build": "10.0.20348",
+      },
       taints: [windows, dedicated],
       runtimeClass: {
         name: "windows-2022",
         handler: "runhcs-wcow-process",
-        nodeSelector: { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64", "node.kubernetes.io/windows-build": "10.0.20348" },
+        nodeSelector: {
+          "kubernetes.io/os": "windows",
+          "kubernetes.io/arch": "amd64",
+          "node.kubernetes.io/windows-build": "10.0.20348",
+        },
         tolerations: [{ ...windows, operator: "Equal" }],
       },
     });
@@ -74,7 +86,9 @@ describe("pools", () => {
             if (!selected) continue;
             const left = scheduling.taints.filter(
               (taint) =>
-                !found.tolerations.some(({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect),
+                !found.tolerations.some(
+                  ({ key, value, effect }) => key === taint.key && value === taint.value && effect === taint.effect,
+                ),
             );
             assert.deepEqual(left, []);
           }
@@ -113,7 +127,9 @@ describe("pools", () => {
         (autoscale, zones, share) => {
           const { min, max } = autoscale;
           const count = share === null ? {} : { count: Math.round((min + (max - min) * share) * zones) };
-          const specs = poolSpecs(stackOf([{ name: "p", os: "linux", autoscale, perZone: true, ...count }], zoneNames.slice(0, zones)));
+          const specs = poolSpecs(
+            stackOf([{ name: "p", os: "linux", autoscale, perZone: true, ...count }], zoneNames.slice(0, zones)),
+          );
           for (const spec of specs) {
             assert.deepEqual(spec.autoscale, autoscale);
             assert.ok(spec.count >= min && spec.count <= max, `${spec.count} in ${min}..${max}`);
@@ -139,7 +155,16 @@ describe("pools", () => {
     };
     assert.deepEqual(facts("aws", "linux"), [1, undefined, "m7i.large", 50, "latest", false, false, zoneNames]);
     assert.deepEqual(facts("aws", "windows-2019"), [1, undefined, "m7i.large", 120, "latest", false, false, zoneNames]);
-    assert.deepEqual(facts("azure", "windows-2022"), [1, undefined, "Standard_D2s_v5", 128, "latest", false, false, zoneNames]);
+    assert.deepEqual(facts("azure", "windows-2022"), [
+      1,
+      undefined,
+      "Standard_D2s_v5",
+      128,
+      "latest",
+      false,
+      false,
+      zoneNames,
+    ]);
     assert.equal(one({ name: "p", os: "linux", autoscale: { min: 0, max: 3 } }).count, 0);
     assert.equal(one({ name: "p", os: "linux", count: 0 }).count, 0);
   });

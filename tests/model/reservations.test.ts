@@ -1,10 +1,17 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { reservations } from "../../components/model/allocatable.ts";
-import { type OperatingSystemName, operatingSystem, operatingSystemNames } from "../../components/model/operatingSystems.ts";
+import {
+  type OperatingSystemName,
+  operatingSystem,
+  operatingSystemNames,
+} from "../../components/model/operatingSystems.ts";
 
 const systems = fc.constantFrom(...operatingSystemNames);
-const capacity = fc.record({ vcpus: fc.integer({ min: 1, max: 448 }), memoryGib: fc.double({ min: 2, max: 24576, noNaN: true }) });
+const capacity = fc.record({
+  vcpus: fc.integer({ min: 1, max: 448 }),
+  memoryGib: fc.double({ min: 2, max: 24576, noNaN: true }),
+});
 
 const mib = (text: string): number => Number(/^(\d+)Mi$/.exec(text)?.[1]);
 const millis = (text: string): number => Number(/^(\d+)m$/.exec(text)?.[1]);
@@ -12,7 +19,10 @@ const millis = (text: string): number => Number(/^(\d+)m$/.exec(text)?.[1]);
 /** What both reservations take together, in MiB and thousandths of a processor. */
 function taken(os: OperatingSystemName, vcpus: number, memoryGib: number): { memory: number; cpu: number } {
   const { kubeReserved, systemReserved } = reservations(operatingSystem(os), { vcpus, memoryGib });
-  return { memory: mib(kubeReserved.memory) + mib(systemReserved.memory), cpu: millis(kubeReserved.cpu) + millis(systemReserved.cpu) };
+  return {
+    memory: mib(kubeReserved.memory) + mib(systemReserved.memory),
+    cpu: millis(kubeReserved.cpu) + millis(systemReserved.cpu),
+  };
 }
 
 describe("reservations", () => {

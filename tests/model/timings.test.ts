@@ -15,7 +15,10 @@ describe("durations", () => {
   it("leave a node that drains time to tell its cloud", () => {
     for (const cloud of ["aws", "azure"] as const)
       for (const os of ["linux", "windows"] as const)
-        assert.ok(cloudFacts[cloud].timings.drain[os] + 30 <= cloudFacts[cloud].timings.termination[os], `${cloud} ${os}`);
+        assert.ok(
+          cloudFacts[cloud].timings.drain[os] + 30 <= cloudFacts[cloud].timings.termination[os],
+          `${cloud} ${os}`,
+        );
     for (const os of ["linux", "windows"] as const) {
       assert.ok(cloudFacts.aws.timings.drain[os] + heartbeatSeconds <= cloudFacts.aws.timings.termination[os]);
       assert.ok(2 * heartbeatSeconds < cloudFacts.aws.timings.termination[os]);

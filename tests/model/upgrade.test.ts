@@ -3,7 +3,13 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { ConfigError } from "../../components/config/problem.ts";
 import { addressPlan, controlPlaneMembers } from "../../components/model/addressPlan.ts";
-import { type ClusterState, changeProblems, reachedProblems, readState, stateOf } from "../../components/model/upgrade.ts";
+import {
+  type ClusterState,
+  changeProblems,
+  reachedProblems,
+  readState,
+  stateOf,
+} from "../../components/model/upgrade.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
@@ -19,8 +25,16 @@ describe("the rule for a change of the release", () => {
     ["1.36.3", "1.36.4", undefined],
     ["1.36.4", "1.36.3", undefined],
     ["1.35.9", "1.36.0", undefined],
-    ["1.35.0", "1.37.0", /skips a minor after 1\.35\.0, which all control-plane machines have reached.*upgrade to a 1\.36 release first/],
-    ["1.36.0", "1.35.9", /goes back from 1\.36\.0, .*Kubernetes supports no downgrade of a minor.*set 1\.36\.0 or a later release/],
+    [
+      "1.35.0",
+      "1.37.0",
+      /skips a minor after 1\.35\.0, which all control-plane machines have reached.*upgrade to a 1\.36 release first/,
+    ],
+    [
+      "1.36.0",
+      "1.35.9",
+      /goes back from 1\.36\.0, .*Kubernetes supports no downgrade of a minor.*set 1\.36\.0 or a later release/,
+    ],
     ["1.9.0", "1.10.0", undefined],
     ["1.36.0", "2.0.0", /skips a minor/],
   ] as const)
@@ -51,7 +65,8 @@ describe("the rule for what a running cluster keeps", () => {
   });
 
   it("appends a zone exactly where every machine of the control plane keeps its zone and its address", () => {
-    const places = (zones: readonly string[], replicas: number) => controlPlaneMembers(addressPlan("10.0.0.0/16", zones), replicas);
+    const places = (zones: readonly string[], replicas: number) =>
+      controlPlaneMembers(addressPlan("10.0.0.0/16", zones), replicas);
     const counts = [1, 3, 5];
     let allowed = 0;
     for (const replicas of counts)
@@ -152,7 +167,14 @@ describe("the rule for what a running cluster keeps", () => {
     const old = { version: "1.36.4", replicas: 3 };
     assert.deepEqual(changeProblems(old, { ...running, cidr: "10.99.0.0/16" }), []);
     assert.deepEqual(readState(old), old);
-    for (const odd of [undefined, null, "1.36.4", { version: 1, replicas: 3 }, { version: "1.36.4" }, { ...old, zones: "a" }])
+    for (const odd of [
+      undefined,
+      null,
+      "1.36.4",
+      { version: 1, replicas: 3 },
+      { version: "1.36.4" },
+      { ...old, zones: "a" },
+    ])
       assert.equal(readState(odd), undefined);
   });
 });

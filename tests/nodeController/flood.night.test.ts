@@ -33,7 +33,9 @@ describe("a flood of requests for certificates", function () {
   let server: ApiServer;
   before(async function () {
     server = await startApiServer(this);
-    const bindings = fileURLToPath(new URL("../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml", import.meta.url));
+    const bindings = fileURLToPath(
+      new URL("../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml", import.meta.url),
+    );
     const { code, stderr } = await server.kubectl(["apply", "--server-side", "--filename", bindings]);
     assert.equal(code, 0, stderr);
   });
@@ -59,7 +61,11 @@ describe("a flood of requests for certificates", function () {
       "impersonate-group": "system:bootstrappers:fenestra:workers",
     };
     const send = async (body: string): Promise<void> => {
-      const sent = request(`${origin}/apis/certificates.k8s.io/v1/certificatesigningrequests`, { method: "POST", agent, headers });
+      const sent = request(`${origin}/apis/certificates.k8s.io/v1/certificatesigningrequests`, {
+        method: "POST",
+        agent,
+        headers,
+      });
       sent.end(body);
       const [answer] = await once(sent, "response");
       await text(answer);
@@ -68,7 +74,9 @@ describe("a flood of requests for certificates", function () {
     const began = Date.now();
     const hostile = bodyOf("i-0ffffffffffffffff");
     const each = hostileOnes / trueOnes;
-    const bodies = Array.from({ length: trueOnes }, (_, number) => bodyOf(`i-${(number + 1).toString(16).padStart(17, "0")}`));
+    const bodies = Array.from({ length: trueOnes }, (_, number) =>
+      bodyOf(`i-${(number + 1).toString(16).padStart(17, "0")}`),
+    );
     const queue = bodies.flatMap((body) => [...Array.from({ length: each }, () => hostile), body]);
     await Promise.all(
       Array.from({ length: 16 }, async () => {
@@ -78,17 +86,23 @@ describe("a flood of requests for certificates", function () {
     const made = Math.round((Date.now() - began) / 1000);
     await ended;
     agent.destroy();
-    const result: { readonly given: number; readonly kib: number } = JSON.parse((await output).trim().split("\n").at(-1) ?? "{}");
+    const result: { readonly given: number; readonly kib: number } = JSON.parse(
+      (await output).trim().split("\n").at(-1) ?? "{}",
+    );
     assert.equal(result.given, trueOnes);
 
     const list: {
       readonly items: readonly {
         readonly metadata: { readonly creationTimestamp: string };
-        readonly status: { readonly conditions?: readonly { readonly type: string; readonly lastUpdateTime: string }[] };
+        readonly status: {
+          readonly conditions?: readonly { readonly type: string; readonly lastUpdateTime: string }[];
+        };
       }[];
     } = JSON.parse((await server.kubectl(["get", "csr", "--output", "json"])).stdout);
     const seconds = list.items.flatMap(({ metadata, status }) =>
-      (status.conditions ?? []).map(({ lastUpdateTime }) => (Date.parse(lastUpdateTime) - Date.parse(metadata.creationTimestamp)) / 1000),
+      (status.conditions ?? []).map(
+        ({ lastUpdateTime }) => (Date.parse(lastUpdateTime) - Date.parse(metadata.creationTimestamp)) / 1000,
+      ),
     );
     assert.equal(seconds.length, trueOnes, "a hostile one was decided");
     const most = Math.max(...seconds);

@@ -12,7 +12,13 @@ const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None
  */
 export async function pythonTests(files: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const names = files.map((name) => name.replace(/\.py$/, ""));
-  const run = spawn("python3", ["-I", "-S", "-B", "-c", start, ...names], { cwd: folder, env: { PATH: process.env.PATH, ...env } });
-  const [output, code] = await Promise.all([text(run.stderr), new Promise<number | null>((resolve) => run.on("close", resolve))]);
+  const run = spawn("python3", ["-I", "-S", "-B", "-c", start, ...names], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, ...env },
+  });
+  const [output, code] = await Promise.all([
+    text(run.stderr),
+    new Promise<number | null>((resolve) => run.on("close", resolve)),
+  ]);
   return { code, output };
 }

@@ -42,12 +42,23 @@ describe("the API's own name", () => {
     const entry = { resourceGroupName: "dns", relativeRecordSetName: "api.shop", ttl: 300 };
     const inside = { recordType: "A", aRecords: [{ ipv4Address: "10.0.224.4" }] };
     const own = await run("azure", azureZone("privateDnsZones"), { public: open });
-    assert.deepEqual(recordOf(own, "azure-native:privatedns:PrivateRecordSet"), { ...entry, privateZoneName: "example.com", ...inside });
+    assert.deepEqual(recordOf(own, "azure-native:privatedns:PrivateRecordSet"), {
+      ...entry,
+      privateZoneName: "example.com",
+      ...inside,
+    });
     const zone = { ...entry, zoneName: "example.com" };
-    assert.deepEqual(recordOf(await run("azure", azureZone("dnszones")), "azure-native:dns:RecordSet"), { ...zone, ...inside });
+    assert.deepEqual(recordOf(await run("azure", azureZone("dnszones")), "azure-native:dns:RecordSet"), {
+      ...zone,
+      ...inside,
+    });
     const made = await run("azure", azureZone("dnszones"), { public: open });
     const publicHost = (textOf(made.program.outputs.publicEndpoint) ?? "").replace(/^https:\/\/(.*):6443$/, "$1");
-    assert.deepEqual(recordOf(made, "azure-native:dns:RecordSet"), { ...zone, recordType: "CNAME", cnameRecord: { cname: publicHost } });
+    assert.deepEqual(recordOf(made, "azure-native:dns:RecordSet"), {
+      ...zone,
+      recordType: "CNAME",
+      cnameRecord: { cname: publicHost },
+    });
   });
 
   it("is in the certificate, with the other names", () => {

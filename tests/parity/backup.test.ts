@@ -8,14 +8,20 @@ describe("snapshots of etcd", () => {
 
   it("are taken as often as the stack file says", () => {
     const timer = (settings: Readonly<Record<string, string>>) =>
-      exampleControlPlane(specOf("aws-dev", settings)).files.find(({ path }) => path.endsWith("/fenestra-etcd-snapshot.timer"))?.content;
+      exampleControlPlane(specOf("aws-dev", settings)).files.find(({ path }) =>
+        path.endsWith("/fenestra-etcd-snapshot.timer"),
+      )?.content;
     assert.match(timer(backup) ?? "", /=7200$/m);
     assert.match(timer({}) ?? "", /=14400$/m);
   });
 
   it("are kept as long as it says, and as long again when a machine of the control plane writes over them or deletes them", async () => {
     const aws = await runStack("aws-dev", backup);
-    const { inputs } = resource(aws, "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration", "aws-dev-snapshots-expiry");
+    const { inputs } = resource(
+      aws,
+      "aws:s3/bucketLifecycleConfiguration:BucketLifecycleConfiguration",
+      "aws-dev-snapshots-expiry",
+    );
     const [rule, marks] = listOf(inputs.rules).map(mapOf);
     assert.deepEqual([rule?.expiration, rule?.noncurrentVersionExpiration], [{ days: 90 }, { noncurrentDays: 90 }]);
     assert.deepEqual(marks?.expiration, { expiredObjectDeleteMarker: true });
@@ -25,10 +31,21 @@ describe("snapshots of etcd", () => {
 
     const azure = await runStack("azure-dev", backup);
     const [policy] = [...ofType(azure, "azure-native:storage:ManagementPolicy").values()];
-    assert.match(JSON.stringify(policy?.inputs), /"daysAfterModificationGreaterThan":90.*"daysAfterCreationGreaterThan":180/);
-    const service = resource(azure, "azure-native:storage:BlobServiceProperties", "azure-dev-snapshots-versions").inputs;
+    assert.match(
+      JSON.stringify(policy?.inputs),
+      /"daysAfterModificationGreaterThan":90.*"daysAfterCreationGreaterThan":180/,
+    );
+    const service = resource(
+      azure,
+      "azure-native:storage:BlobServiceProperties",
+      "azure-dev-snapshots-versions",
+    ).inputs;
     const kept = { enabled: true, days: 90 };
-    const protection = [service.isVersioningEnabled, service.deleteRetentionPolicy, service.containerDeleteRetentionPolicy];
+    const protection = [
+      service.isVersioningEnabled,
+      service.deleteRetentionPolicy,
+      service.containerDeleteRetentionPolicy,
+    ];
     assert.deepEqual(protection, [true, kept, kept]);
     const role = resource(azure, "azure-native:authorization:RoleAssignment", "azure-dev-snapshots-write").inputs;
     // Storage Blob Data Contributor: it has no right to delete a version, which the owner's role has.

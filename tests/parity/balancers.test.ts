@@ -19,8 +19,12 @@ describe("the API's load balancers, as the rehearsal has them", () => {
       assert.deepEqual(checks, [wanted[cloud], wanted[cloud]]);
       // An API server that ends still answers until they have seen that it is not ready.
       const [, delay = "0"] =
-        /shutdown-delay-duration\n +value: (\d+)s/.exec(fileOf(exampleControlPlane(spec), "/etc/fenestra/kubeadm.yaml")) ?? [];
-      const probes = program.resources.flatMap(({ inputs }) => [inputs.healthCheck, ...listOf(inputs.probes)]).map(mapOf);
+        /shutdown-delay-duration\n +value: (\d+)s/.exec(
+          fileOf(exampleControlPlane(spec), "/etc/fenestra/kubeadm.yaml"),
+        ) ?? [];
+      const probes = program.resources
+        .flatMap(({ inputs }) => [inputs.healthCheck, ...listOf(inputs.probes)])
+        .map(mapOf);
       const seconds = probes.flatMap(
         ({ interval, intervalInSeconds = interval, unhealthyThreshold, probeThreshold = unhealthyThreshold }) =>
           intervalInSeconds === undefined ? [] : [Number(intervalInSeconds) * Number(probeThreshold)],

@@ -30,11 +30,16 @@ describe("the guard of a stack", () => {
       assert.ok(old !== undefined && now !== undefined);
       assert.equal(old.urn, now.urn);
       // No resource of the cloud is touched before it has looked at the change.
-      const [provider, ...more] = before.program.resources.filter(({ type }) => /^pulumi:providers:(aws|azure-native)$/.test(type));
+      const [provider, ...more] = before.program.resources.filter(({ type }) =>
+        /^pulumi:providers:(aws|azure-native)$/.test(type),
+      );
       assert.deepEqual([provider?.dependencies, more], [[old.urn], []]);
       const kept = reveal(old.inputs.input ?? null);
       assert.equal(refusal(before, kept), "");
-      assert.match(refusal(after, kept), new RegExp(`fenestra:name: cannot change(.|\\n)*found: +"other"\\n +allowed: ${cloud}-dev\\n`));
+      assert.match(
+        refusal(after, kept),
+        new RegExp(`fenestra:name: cannot change(.|\\n)*found: +"other"\\n +allowed: ${cloud}-dev\\n`),
+      );
     });
 
   it("takes over what a stack kept under the cluster's name, without name and cloud", async () => {

@@ -32,7 +32,8 @@ function configOf(cloud: Cloud, more: PlainConfig = {}): PlainConfig {
   };
 }
 
-const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec => clusterSpec(loadConfig(configTexts(configOf(cloud, more))));
+const specOf = (cloud: Cloud, more: PlainConfig = {}): ClusterSpec =>
+  clusterSpec(loadConfig(configTexts(configOf(cloud, more))));
 
 const { program: aws } = await runSpec(specOf("aws"));
 const { program: azure } = await runSpec(specOf("azure"));
@@ -81,7 +82,11 @@ const awsOnly = { files: ["scripts.ts"], components: ["Scripts"] } as const;
 describe("parity of the clouds", () => {
   it("the same outputs, with the same parts", () => {
     const shapeOf = ({ outputs }: RecordedProgram): unknown =>
-      JSON.parse(JSON.stringify(outputs, (key, value) => (key === "" || key === "pools" || /^\d+$/.test(key) ? value : typeof value)));
+      JSON.parse(
+        JSON.stringify(outputs, (key, value) =>
+          key === "" || key === "pools" || /^\d+$/.test(key) ? value : typeof value,
+        ),
+      );
     assert.deepEqual(shapeOf(azure), shapeOf(aws));
   });
 

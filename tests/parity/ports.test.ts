@@ -46,8 +46,12 @@ function scraped(objects: readonly Manifest[]): readonly Wanted[] {
       if (workload.kind !== "Deployment" && workload.kind !== "DaemonSet") return [];
       const labels = workload.spec?.template.metadata?.labels ?? {};
       if (selector.length === 0 || selector.some(([key, value]) => labels[key] !== value)) return [];
-      const numbers = podSpec(workload)?.containers.flatMap(({ ports = [] }) => ports.map((each) => each.containerPort));
-      return (numbers ?? []).flatMap((port) => between(homes(workload), "tcp", port, `Service ${service.metadata.name}`));
+      const numbers = podSpec(workload)?.containers.flatMap(({ ports = [] }) =>
+        ports.map((each) => each.containerPort),
+      );
+      return (numbers ?? []).flatMap((port) =>
+        between(homes(workload), "tcp", port, `Service ${service.metadata.name}`),
+      );
     });
   });
 }
@@ -92,7 +96,9 @@ function healthPort(spec: ClusterSpec): number {
 /** Everything that is asked of a machine from elsewhere. */
 function wanted(spec: ClusterSpec): readonly Wanted[] {
   const objects = manifestsOf(spec);
-  const netConf: unknown = JSON.parse(String(manifest(objects, "ConfigMap", "kube-flannel-cfg").data?.["net-conf.json"]));
+  const netConf: unknown = JSON.parse(
+    String(manifest(objects, "ConfigMap", "kube-flannel-cfg").data?.["net-conf.json"]),
+  );
   const vxlan = Number(/"Port":\s*(\d+)/.exec(JSON.stringify(netConf))?.[1]);
   const services = [...objects.filter((each) => each.kind === "Service"), probeService("linux", "NodePort")];
   const open = services.filter(({ spec: of }) => of?.type === "NodePort" || of?.type === "LoadBalancer");
@@ -142,7 +148,9 @@ const tags: Readonly<Record<string, readonly string[]>> = {
 };
 const everyPort: PortRange = { first: 0, last: 65_535 };
 
-const clouds: Readonly<Record<"aws" | "azure", { readonly rules: (spec: ClusterSpec) => readonly Rule[]; readonly otherwise: boolean }>> = {
+const clouds: Readonly<
+  Record<"aws" | "azure", { readonly rules: (spec: ClusterSpec) => readonly Rule[]; readonly otherwise: boolean }>
+> = {
   aws: {
     // A security group refuses what no rule allows.
     otherwise: false,
@@ -196,7 +204,8 @@ function refused(spec: ClusterSpec, rules: readonly Rule[]): readonly string[] {
 
 describe("ports", () => {
   for (const { title, spec } of combinations)
-    it(`that machines ask of each other are open: ${title}`, () => assert.deepEqual(refused(spec, clouds[spec.cloud].rules(spec)), []));
+    it(`that machines ask of each other are open: ${title}`, () =>
+      assert.deepEqual(refused(spec, clouds[spec.cloud].rules(spec)), []));
 
   for (const stack of ["aws-prod", "azure-prod"])
     it(`are open for a reason, and missed when they are not: ${stack}`, () => {
@@ -218,7 +227,9 @@ describe("ports", () => {
     const access = (more: object) => ({ access: JSON.stringify({ private: { allow: ["192.0.2.0/24"] }, ...more }) });
     const open = { public: { allow: ["198.18.0.0/24"] } };
     const onAws = (settings: Readonly<Record<string, string>>) =>
-      awsRules(specOf("aws-dev", settings)).flatMap(({ group, peer }) => (group === "api-internal" && "cidr" in peer ? [peer.cidr] : []));
+      awsRules(specOf("aws-dev", settings)).flatMap(({ group, peer }) =>
+        group === "api-internal" && "cidr" in peer ? [peer.cidr] : [],
+      );
     const onAzure = (settings: Readonly<Record<string, string>>) =>
       azureRules(specOf("azure-dev", settings)).find(({ name }) => name === "control-plane-api-from-network")?.peer;
     for (const settings of [access({}), access(open)]) {

@@ -16,7 +16,9 @@ describe("kubeconfig", () => {
     assert.deepEqual(parse(kubeconfig(args)), {
       apiVersion: "v1",
       kind: "Config",
-      clusters: [{ name: "demo", cluster: { server: "https://api.example:6443", "certificate-authority-data": "Q0EK" } }],
+      clusters: [
+        { name: "demo", cluster: { server: "https://api.example:6443", "certificate-authority-data": "Q0EK" } },
+      ],
       users: [{ name: "demo-admin", user: { "client-certificate-data": "Q0VSVAo=", "client-key-data": "S0VZCg==" } }],
       contexts: [{ name: "demo", context: { cluster: "demo", user: "demo-admin" } }],
       "current-context": "demo",
@@ -30,7 +32,11 @@ describe("kubeconfig", () => {
 
   it("is read back by the gates of another program", () => {
     const client = { certificate: args.clientCertificate, key: args.clientKey };
-    assert.deepEqual(kubeconfigClient(kubeconfig(args)), { server: args.server, caCertificate: args.caCertificate, client });
+    assert.deepEqual(kubeconfigClient(kubeconfig(args)), {
+      server: args.server,
+      caCertificate: args.caCertificate,
+      client,
+    });
   });
 
   it("lets people sign in by kubectl's plug-in, and holds no secret", () => {

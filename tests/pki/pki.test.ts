@@ -11,7 +11,13 @@ function make(
   encryptionKeys: readonly string[] = ["key1"],
 ): Promise<Recorded> {
   return withMocks(() => {
-    const pki = new Pki("demo-pki", { cluster: "demo", protect, serviceAccountKeys, encryptionKeys, kubeconfigGeneration: 2 });
+    const pki = new Pki("demo-pki", {
+      cluster: "demo",
+      protect,
+      serviceAccountKeys,
+      encryptionKeys,
+      kubeconfigGeneration: 2,
+    });
     return {
       kubeconfig: pki.kubeconfig("people", "https://api:6443"),
       ca: pki.kubernetesCa.certificate,
@@ -80,7 +86,13 @@ describe("keys and certificates", () => {
         allowedUses: ["cert_signing", "crl_signing", "digital_signature", "key_encipherment"],
         validityPeriodHours: 87_600,
       });
-      assert.deepEqual(options.ignoreChanges, ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"]);
+      assert.deepEqual(options.ignoreChanges, [
+        "allowedUses",
+        "earlyRenewalHours",
+        "setSubjectKeyId",
+        "subject",
+        "validityPeriodHours",
+      ]);
     }
   });
 
@@ -90,7 +102,10 @@ describe("keys and certificates", () => {
       ["demo-pki-admin", "kubernetes-admin", "kubeadm:cluster-admins"],
       ["demo-pki-people-2", "fenestra-administrator", "fenestra:administrators-2"],
     ] as const) {
-      assert.deepEqual(resource(recorded, "tls:index/certRequest:CertRequest", name).inputs.subject, { commonName, organization });
+      assert.deepEqual(resource(recorded, "tls:index/certRequest:CertRequest", name).inputs.subject, {
+        commonName,
+        organization,
+      });
       const { inputs } = resource(recorded, "tls:index/locallySignedCert:LocallySignedCert", name);
       const validity = [inputs.allowedUses, inputs.validityPeriodHours, inputs.earlyRenewalHours];
       assert.deepEqual(validity, [["digital_signature", "client_auth"], 8760, 2160]);

@@ -37,7 +37,8 @@ describe("the page of a plan in a browser", function () {
 
   before(async function () {
     const program = findChromium();
-    if (program === undefined) return skipIf(this, "Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
+    if (program === undefined)
+      return skipIf(this, "Chromium is not on PATH; tests/prepare installs it on Debian and Ubuntu");
     assert.equal((await fenestra("plan", ...stackDir, "--stack", "aws-dev", "--out", folder)).code, 0);
     browser = await Browser.start(program);
   });
@@ -118,7 +119,10 @@ describe("the page of a plan in a browser", function () {
     await view.send("Input.insertText", { text: "volume etcd" });
     const found = await view.evaluate(shown);
     assert.ok(typeof found === "number" && found > 0 && found < 20, String(found));
-    assert.match(String(await view.evaluate("document.getElementById('hits').textContent")), /^\d+ of \d+ resources and components$/);
+    assert.match(
+      String(await view.evaluate("document.getElementById('hits').textContent")),
+      /^\d+ of \d+ resources and components$/,
+    );
     assert.equal(
       await view.evaluate(
         "[...document.querySelectorAll('[data-text]')].some((node) => !node.hidden && node.dataset.text.includes('volume'))",

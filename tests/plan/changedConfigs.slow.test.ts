@@ -35,7 +35,12 @@ const network = { cidr: "10.0.0.0/16" };
 
 /** What the changes start from. */
 const configs = {
-  aws: { ...common, cloud: "aws", region: "eu-central-1", network: { ...network, zones: ["eu-central-1a", "eu-central-1b"] } },
+  aws: {
+    ...common,
+    cloud: "aws",
+    region: "eu-central-1",
+    network: { ...network, zones: ["eu-central-1a", "eu-central-1b"] },
+  },
   azure: { ...common, cloud: "azure", region: "westeurope", network: { ...network, zones: ["1", "2"] } },
 } as const;
 type Cloud = keyof typeof configs;
@@ -72,7 +77,8 @@ const values = {
     AUTHORITY,
     ACCOUNT: "01234567-89ab-cdef-0123-456789abcdef",
     ANOTHER: "11234567-89ab-cdef-0123-456789abcdef",
-    ZONEOF: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnsZones/shop.example.com",
+    ZONEOF:
+      "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnsZones/shop.example.com",
     GALLERY: `${own}.Compute/galleries/own/images/windows`,
     SIZE: "Standard_D8s_v5",
     IMAGE: "20348.5499.260809",
@@ -128,12 +134,14 @@ function lostTypes({ resources, lost }: PlanDiff): readonly string[] {
 
 /** What a comparison says: nodes that do not stay, then what is replaced, refused and lost, each sorted. */
 function wordsOf(diff: PlanDiff): string {
-  const ofChange = (change: Change) => diff.resources.filter((each) => each.change === change).map(({ type }) => short(type));
+  const ofChange = (change: Change) =>
+    diff.resources.filter((each) => each.change === change).map(({ type }) => short(type));
   const sorted = (names: readonly string[], mark: string): string => [...new Set(names)].sort().join(mark);
   const nodes = diff.nodes
     .filter(({ change }) => change !== "stays")
     .map(
-      (node) => `${nodeName(node.name).replace(/^c-|-instance$/g, "")} ${nodeWords(node, []).replace(/, (keeps|all at once|ITS).*/, "")}`,
+      (node) =>
+        `${nodeName(node.name).replace(/^c-|-instance$/g, "")} ${nodeWords(node, []).replace(/, (keeps|all at once|ITS).*/, "")}`,
     );
   const named = {
     replaced: ofChange("replaced"),
@@ -152,7 +160,9 @@ function cellsOf(diff: PlanDiff): readonly string[] {
   const { refused, nodes } = diff;
   const parts = [false, true].map((controlPlane) => {
     const own = nodes.filter(({ role, change }) => (role === "control-plane") === controlPlane && change !== "stays");
-    const words = [...new Set(own.map((node) => (losesMachines(node) ? "loses machines" : changeLooks[node.change][0])))].join(", ");
+    const words = [
+      ...new Set(own.map((node) => (losesMachines(node) ? "loses machines" : changeLooks[node.change][0]))),
+    ].join(", ");
     return refused.length > 0 ? changeLooks.refused[0] : words || changeLooks.stays[0];
   });
   return [...parts, refused.length > 0 ? "" : lostTypes(diff).join(", ")];
@@ -202,7 +212,14 @@ describe("a changed stack file", function () {
   });
 
   it("does what docs/changes.md says", () => {
-    const head = ["Setting", "Pool, AWS", "Control plane, AWS", "Pool, Azure", "Control plane, Azure", "Data is lost of"];
+    const head = [
+      "Setting",
+      "Pool, AWS",
+      "Control plane, AWS",
+      "Pool, Azure",
+      "Control plane, Azure",
+      "Data is lost of",
+    ];
     const rows = [...table].map(([what, { aws, azure }]) => [
       what,
       ...[aws, azure].flatMap((cells) => cells?.slice(0, 2) ?? ["", ""]),

@@ -60,9 +60,17 @@ describe("user data of a Linux machine", () => {
 
   const broken: readonly (readonly [why: string, userData: Buffer, message: RegExp])[] = [
     ["damaged gzip", gzipSync(config).subarray(0, 40), /its gzip is damaged/],
-    ["another first line", Buffer.from(config.replace("#cloud-config", "#!/bin/sh")), /its first line is not #cloud-config/],
+    [
+      "another first line",
+      Buffer.from(config.replace("#cloud-config", "#!/bin/sh")),
+      /its first line is not #cloud-config/,
+    ],
     ["broken YAML", Buffer.from("#cloud-config\nwrite_files: [\n"), /the user data is not what a machine can read/],
-    ["a key of a file that is never written", Buffer.from(config.replace("permissions", "encoding")), /Unrecognized key: "encoding"/],
+    [
+      "a key of a file that is never written",
+      Buffer.from(config.replace("permissions", "encoding")),
+      /Unrecognized key: "encoding"/,
+    ],
     ["an unquoted mode", Buffer.from(config.replace('"0755"', "0755")), /permissions/],
     ["no started file", Buffer.from(config.replace("- [sh, /opt/fenestra/run.sh]", "- [true]")), /user data is not/],
   ];
@@ -117,11 +125,16 @@ describe("user data of a Windows machine", () => {
   });
 
   const archive = /'([A-Za-z0-9+/=]{40,})'/.exec(packed)?.[1] ?? "";
-  const withArchive = (content: unknown): string => packed.replace(archive, gzipSync(JSON.stringify(content)).toString("base64"));
+  const withArchive = (content: unknown): string =>
+    packed.replace(archive, gzipSync(JSON.stringify(content)).toString("base64"));
   const broken: readonly (readonly [why: string, userData: string, message: RegExp])[] = [
     ["no archive", "<powershell>\nWrite-Output 1\n</powershell>\n", /holds no archive/],
     ["a damaged archive", packed.replace(archive, archive.slice(0, 60)), /its archive is damaged/],
-    ["an entry that is no file", withArchive({ entry: "C:\\x.ps1", files: {} }), /the entry C:\\x\.ps1 is not one of its files/],
+    [
+      "an entry that is no file",
+      withArchive({ entry: "C:\\x.ps1", files: {} }),
+      /the entry C:\\x\.ps1 is not one of its files/,
+    ],
     ["another form", withArchive({ files: [] }), /the user data is not what a machine can read/],
   ];
   for (const [why, userData, message] of broken)

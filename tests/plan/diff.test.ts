@@ -15,7 +15,8 @@ const machine = (name: string, content: string): PlanMachine =>
 
 const resource = (name: string, inputs: unknown, options: PlanResource["options"] = {}, type = "t") =>
   bareResource(name, inputs, { options, type });
-const plan = (resources: readonly PlanResource[], machines: readonly PlanMachine[]) => barePlan({ resources, machines });
+const plan = (resources: readonly PlanResource[], machines: readonly PlanMachine[]) =>
+  barePlan({ resources, machines });
 
 function base(of: Plan): BasePlan {
   const read = readBasePlan(JSON.stringify(of));
@@ -96,14 +97,23 @@ kept /run.sh
       const file = (path: string, content: string) => ({ path, mode: null, bytes: 0, sha256: "", content });
       const machines = `{"hash":"${hash}","digest":"${hash}","arguments":["a,payload=${hash}"]}`;
       const scripts = `{"key":"windows/${hash.repeat(4)}.json","sha256":"${hash.repeat(4)}"}`;
-      const files = { "/etc/stages.tsv": `a\t1\t${hash}\tonce`, "C:\\machine.json": machines, "C:\\scripts.json": scripts, "/a": text };
+      const files = {
+        "/etc/stages.tsv": `a\t1\t${hash}\tonce`,
+        "C:\\machine.json": machines,
+        "C:\\scripts.json": scripts,
+        "/a": text,
+      };
       return { ...machine(name, text), files: Object.entries(files).map(([path, content]) => file(path, content)) };
     };
     const [old, now] = [["0123456789abcdef", "x"] as const, ["fedcba9876543210", "y"] as const].map(([hash, text]) =>
       plan([], [made("m", hash, text), made("n", hash, text)]),
     );
     assert.ok(old && now);
-    const changed = diffPlans(base(old), now).files.map(({ machines, path, leaves }) => [machines, path, leaves.map((leaf) => leaf.path)]);
+    const changed = diffPlans(base(old), now).files.map(({ machines, path, leaves }) => [
+      machines,
+      path,
+      leaves.map((leaf) => leaf.path),
+    ]);
     assert.deepEqual(changed, [
       [["m", "n"], "/a", []],
       [["m", "n"], "C:\\machine.json", ["digest"]],
@@ -122,18 +132,33 @@ kept /run.sh
     const of = (...nodes: readonly NodeChange[]) => verdict({ refused: [], lost: [], nodes });
     const stays = node("linux", "linux", "stays", [3, 3]);
     assert.equal(of(stays), "safe: no machine is replaced");
-    assert.equal(of(...members, stays), "3 machines of the control plane replaced one by one, about 25 min, the API stays up");
-    assert.equal(of(...members.slice(0, 1)), "1 machine of the control plane replaced, about 10 min, the API is down meanwhile");
+    assert.equal(
+      of(...members, stays),
+      "3 machines of the control plane replaced one by one, about 25 min, the API stays up",
+    );
+    assert.equal(
+      of(...members.slice(0, 1)),
+      "1 machine of the control plane replaced, about 10 min, the API is down meanwhile",
+    );
     const windows = node("win", "windows", "rolled", [40, 40], 4);
-    assert.equal(of(windows, node("linux", "linux", "rolled", [3, 3])), "43 machines of pools replaced, about 3 h, the API stays up");
-    assert.equal(of(node("win", "windows", "changed", [5, 2]), node("x", "linux", "removed", [1, 0])), "4 machines of pools removed");
+    assert.equal(
+      of(windows, node("linux", "linux", "rolled", [3, 3])),
+      "43 machines of pools replaced, about 3 h, the API stays up",
+    );
+    assert.equal(
+      of(node("win", "windows", "changed", [5, 2]), node("x", "linux", "removed", [1, 0])),
+      "4 machines of pools removed",
+    );
     assert.equal(verdict({ refused: [], lost: [{ name: "a", what: "b" }], nodes: [] }), "DATA IS LOST");
   });
 
   it("says what somebody changed, whose protection goes, and knows findings by the names of pools", () => {
     const finding = (index: number) =>
       ({ id: "f", level: "note", path: `pools[${index}]`, message: "", remedy: "", acknowledged: null }) as const;
-    const before = { ...plan([resource("a", {}, { protect: true })], []), settings: { pools: [{ name: "x" }, { name: "y" }] } };
+    const before = {
+      ...plan([resource("a", {}, { protect: true })], []),
+      settings: { pools: [{ name: "x" }, { name: "y" }] },
+    };
     const after = { ...plan([resource("a", {})], []), settings: { pools: [{ name: "y" }] } };
     const [old, now] = [base({ ...before, findings: [finding(1)] }), { ...after, findings: [finding(0)] }];
     const [x, y] = [barePool("x"), barePool("y")];
@@ -163,7 +188,8 @@ kept /run.sh
         const kept = before.filter((_, index) => !removed.has(index + 1));
         const wanted = after.filter((_, index) => !added.has(index + 1));
         assert.deepEqual(kept, wanted);
-        for (const { kind, line, text: content } of changes) assert.equal((kind === "-" ? before : after)[line - 1], content);
+        for (const { kind, line, text: content } of changes)
+          assert.equal((kind === "-" ? before : after)[line - 1], content);
       }),
     );
   });
@@ -174,7 +200,9 @@ kept /run.sh
       { path: "c", old: 1 },
       { path: "d", now: 1 },
     ]);
-    assert.deepEqual(changedLeaves({ p: '{"s":[{"x":1}]}' }, { p: '{"s": [{"x": 2}]}' }), [{ path: "p.s[0].x", old: 1, now: 2 }]);
+    assert.deepEqual(changedLeaves({ p: '{"s":[{"x":1}]}' }, { p: '{"s": [{"x": 2}]}' }), [
+      { path: "p.s[0].x", old: 1, now: 2 },
+    ]);
     assert.deepEqual(changedLeaves(null, null), []);
     assert.equal(
       showChange({ path: "a", old: "x".repeat(200), now: `${"x".repeat(200)}y` }),

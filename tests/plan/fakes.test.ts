@@ -26,7 +26,9 @@ function text(value: PropertyMap[string] | undefined): string {
 describe("a stack file for an engine", () => {
   it("has no value of documentation left, for every example", () => {
     const left = stackNames(testStacks).flatMap((name) =>
-      exampleProblems(clusterSpec(loadConfig(withoutExamples(stackConfig(name))))).map(({ path, value }) => `${name} ${path} ${value}`),
+      exampleProblems(clusterSpec(loadConfig(withoutExamples(stackConfig(name))))).map(
+        ({ path, value }) => `${name} ${path} ${value}`,
+      ),
     );
     assert.deepEqual(left, []);
     const text = "https://mirror.corp.example/v2 .corp.example a.example.com example.net.corp.test an.example-host";
@@ -41,8 +43,15 @@ describe("the simulated AWS", () => {
     const vpc = make("aws:ec2/vpc:Vpc", {});
     assert.match(text(vpc.outputs.arn), /^arn:aws:ec2:eu-central-1:123456789012:vpc\/vpc-[0-9a-f]{17}$/);
     assert.deepEqual(make("aws:ec2/vpc:Vpc", {}), vpc);
-    const { id, outputs } = make("aws:lb/loadBalancer:LoadBalancer", { name: "dev-api", loadBalancerType: "network", internal: true });
-    assert.match(id, /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/);
+    const { id, outputs } = make("aws:lb/loadBalancer:LoadBalancer", {
+      name: "dev-api",
+      loadBalancerType: "network",
+      internal: true,
+    });
+    assert.match(
+      id,
+      /^arn:aws:elasticloadbalancing:eu-central-1:123456789012:loadbalancer\/net\/dev-api\/[0-9a-f]{16}$/,
+    );
     assert.match(text(outputs.dnsName), /^dev-api-[0-9a-f]{16}\.elb\.eu-central-1\.amazonaws\.com$/);
     assert.match(make("aws:iam/role:Role", {}).id, /^n-[0-9a-f]{7}$/);
     const parameter = make("aws:ssm/parameter:Parameter", { name: "/a/b", value: "plain" });
@@ -50,7 +59,10 @@ describe("the simulated AWS", () => {
   });
 
   it("refuses a provider that it does not know", () => {
-    assert.throws(() => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})), /no simulation of the provider of gcp/);
+    assert.throws(
+      () => cloud()(requestFor("gcp:compute/instance:Instance", "x", {})),
+      /no simulation of the provider of gcp/,
+    );
   });
 });
 

@@ -55,7 +55,9 @@ describe("findings", () => {
   it("warn of bodies of Secrets in an audit log that is sent away, and of an endpoint without a way", () => {
     const addons = { logs: { otlp: { endpoint: "https://otlp.test/v1/logs" } } };
     const sent = (...rules: readonly object[]) =>
-      found(input({ addons, controlPlane: { replicas: 3, image, auditPolicy: { rules } } })).filter((text) => text.includes("sent-logs"));
+      found(input({ addons, controlPlane: { replicas: 3, image, auditPolicy: { rules } } })).filter((text) =>
+        text.includes("sent-logs"),
+      );
     const secrets = [{ resources: ["secrets"] }];
     const warned = [`warning secrets-in-sent-logs ${key("controlPlane.auditPolicy")}`];
     assert.deepEqual(sent({ level: "Request" }), warned);
@@ -73,8 +75,8 @@ describe("findings", () => {
     const existing = { id: "vpc-0a1b2c3d4e5f60718", subnets: { "eu-central-1a": { ...subnet, controlPlane } } };
     const cloudwatch = { addons: { logs: { cloudwatch: {} } }, mirror, access: { workloadIdentity: {} } };
     const remedies = [{}, { existing }].map((where) =>
-      findings(input({ ...cloudwatch, network: { zones: ["eu-central-1a"], nat: "none", ...where } })).flatMap(({ id, remedy }) =>
-        id === "logs-without-a-way" ? [remedy] : [],
+      findings(input({ ...cloudwatch, network: { zones: ["eu-central-1a"], nat: "none", ...where } })).flatMap(
+        ({ id, remedy }) => (id === "logs-without-a-way" ? [remedy] : []),
       ),
     );
     assert.deepEqual(remedies, [[], ["Make interface endpoints with private names for logs and sts in the network."]]);
@@ -102,8 +104,14 @@ describe("findings", () => {
 
   const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
   const linux = { name: "linux", os: "linux", image };
-  const networks = (count: number) => ({ public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) } });
-  const azure = { cloud: "azure", accountId: "01234567-89ab-cdef-0123-456789abcdef", network: { zones: ["1", "2", "3"], nat: "perZone" } };
+  const networks = (count: number) => ({
+    public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
+  });
+  const azure = {
+    cloud: "azure",
+    accountId: "01234567-89ab-cdef-0123-456789abcdef",
+    network: { zones: ["1", "2", "3"], nat: "perZone" },
+  };
   const onAzure = {
     ...azure,
     controlPlane: { replicas: 3, image: "24.04.202610010" },
@@ -126,7 +134,10 @@ describe("findings", () => {
     [{ access: networks(61) }, ["warning more-networks-than-rules access.public.allow"]],
     [{ access: networks(60) }, []],
     [
-      { kubernetes: { sizeTier: "medium", podCidr: "10.192.0.0/14" }, pools: [{ ...linux, autoscale: { min: 0, max: 400 } }] },
+      {
+        kubernetes: { sizeTier: "medium", podCidr: "10.192.0.0/14" },
+        pools: [{ ...linux, autoscale: { min: 0, max: 400 } }],
+      },
       ["warning size-tier-too-small kubernetes.sizeTier", "note no-autoscaler pools[0].autoscale"],
     ],
     [{ pools: [linux, { ...pool, size: "t3.medium", diskGb: 30 }] }, ["warning windows-machine-small pools[1]"]],
@@ -137,7 +148,10 @@ describe("findings", () => {
     [{ addons: { cloudController: false } }, ["warning no-cloud-controller addons.cloudController"]],
     [{ addons: { autoscaler: true } }, ["warning autoscaler-without-pool addons.autoscaler"]],
     [{ addons: { serviceMonitors: true } }, ["warning service-monitor-definition addons.serviceMonitors"]],
-    [{ addons: { serviceMonitors: true, exporters: true } }, ["note service-monitor-definition addons.serviceMonitors"]],
+    [
+      { addons: { serviceMonitors: true, exporters: true } },
+      ["note service-monitor-definition addons.serviceMonitors"],
+    ],
     [
       { access: { ...open, workloadIdentity: { serviceAccounts } } },
       [0, 1].map((index) => `warning identity-too-wide access.workloadIdentity.serviceAccounts[${index}]`),
@@ -155,14 +169,20 @@ describe("findings", () => {
       { ...onAzure, ...production, region: "westeurope", pools: [{ ...linux, image: "24.04.202610010", count: 3 }] },
       ["warning one-nat-gateway-for-pool pools[0].perZone"],
     ],
-    [{ access: { ...open, private: { allow: ["10.244.0.0/15"] } } }, ["warning callers-among-pods access.private.allow"]],
+    [
+      { access: { ...open, private: { allow: ["10.244.0.0/15"] } } },
+      ["warning callers-among-pods access.private.allow"],
+    ],
     [{ ...production, addons: { samples: true } }, ["warning samples-in-production addons.samples"]],
     [{ addons: { samples: true } }, []],
     [{ pools: [{ ...linux, nodeLogQuery: true }] }, ["note node-logs-by-api pools[0].nodeLogQuery"]],
     [{ ...production, pools: [{ ...linux, nodeLogQuery: true }] }, ["warning node-logs-by-api pools[0].nodeLogQuery"]],
     [{ ...production, controlPlane: { replicas: 1, image } }, ["warning single-control-plane controlPlane.replicas"]],
     [{ controlPlane: { replicas: 1, image } }, ["note single-control-plane controlPlane.replicas"]],
-    [{ ...production, network: { zones: ["eu-central-1a"], nat: "perZone" } }, ["warning quorum-in-one-zone network.zones"]],
+    [
+      { ...production, network: { zones: ["eu-central-1a"], nat: "perZone" } },
+      ["warning quorum-in-one-zone network.zones"],
+    ],
     [{ ...production, controlPlane: { replicas: 5, image }, network: { zones, nat: "perZone" } }, []],
     [{ pools: [pool] }, ["warning no-linux-capacity pools"]],
     [{ pools: [linux, { ...pool, os: "windows-2019" }] }, ["warning windows-past-upstream-support pools[1].os"]],
@@ -176,8 +196,15 @@ describe("findings", () => {
       ["warning", 901],
       ["warning", 1000],
       ["error", 1001],
-    ].map(([level, bytes]) => [{}, level === "" ? [] : [`${level} user-data-size m`], { machines: [machine(Number(bytes))] }] as const),
-    [{}, ["error secret-in-the-open machine userData"], { leaks: [{ resource: "machine", path: "userData", what: "a private key" }] }],
+    ].map(
+      ([level, bytes]) =>
+        [{}, level === "" ? [] : [`${level} user-data-size m`], { machines: [machine(Number(bytes))] }] as const,
+    ),
+    [
+      {},
+      ["error secret-in-the-open machine userData"],
+      { leaks: [{ resource: "machine", path: "userData", what: "a private key" }] },
+    ],
   ];
   for (const [config, expected, more] of cases)
     it(`say ${expected[0] ?? `nothing of ${JSON.stringify([config, more])}`} and nothing else`, () => {
@@ -196,9 +223,15 @@ describe("findings", () => {
       "docs/adr/0007-azure-api-versions.md: take a provider that calls a version that stays",
     );
     const told = (stack: "aws-dev" | "azure-dev", asOf: string | undefined) =>
-      findings({ ...input({}, { asOf }), spec: exampleSpec(stack) }).flatMap(({ id, level }) => (id === "api-retires" ? [level] : []));
+      findings({ ...input({}, { asOf }), spec: exampleSpec(stack) }).flatMap(({ id, level }) =>
+        id === "api-retires" ? [level] : [],
+      );
     assert.deepEqual(told("aws-dev", "2027-03-01"), []);
-    for (const [asOf, level] of [[undefined, "warning"] as const, ["2027-02-26", "warning"] as const, ["2027-02-27", "error"] as const])
+    for (const [asOf, level] of [
+      [undefined, "warning"] as const,
+      ["2027-02-26", "warning"] as const,
+      ["2027-02-27", "error"] as const,
+    ])
       assert.deepEqual(
         told("azure-dev", asOf),
         ends ? [level] : [],
@@ -225,7 +258,9 @@ describe("findings", () => {
 
   it("tell of registries that machines without a way out cannot reach", () => {
     const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
-    const container = (image: string): object => ({ spec: { template: { spec: { containers: [{ name: "a", image }] } } } });
+    const container = (image: string): object => ({
+      spec: { template: { spec: { containers: [{ name: "a", image }] } } },
+    });
     for (const [at, image] of ["registry.k8s.io/a:1", "mcr.microsoft.com/b:2", "quay.io/c:3", "quay.io/d:4"].entries())
       recording.add("kubernetes:apps/v1:Deployment", `d${at}`, { metadata: { name: `d${at}` }, ...container(image) });
     const registries = { "registry.k8s.io": "https://mirror.example.com/k8s" };
@@ -243,13 +278,24 @@ describe("findings", () => {
     assert.deepEqual(reach("perZone"), []);
     assert.deepEqual(reach("none", { httpProxy: "http://proxy.example.com:3128" }), []);
     assert.deepEqual(
-      reach("none", { mirror: { artifacts: "https://mirror.example.com/files", registries: { _default: "https://mirror.example.com" } } }),
+      reach("none", {
+        mirror: {
+          artifacts: "https://mirror.example.com/files",
+          registries: { _default: "https://mirror.example.com" },
+        },
+      }),
       [],
     );
   });
 
   it("are in the order that a reader counts, each once, and said together", () => {
-    const pools = Array.from({ length: 11 }, (_, index) => ({ ...pool, name: `win${index}`, image: "latest", perZone: true, count: 3 }));
+    const pools = Array.from({ length: 11 }, (_, index) => ({
+      ...pool,
+      name: `win${index}`,
+      image: "latest",
+      perZone: true,
+      count: 3,
+    }));
     const all = findings(input({ pools: [linux, ...pools] }));
     const latest = all.filter(({ id }) => id === "image-latest");
     const paths = latest.map(({ path }) => path);
@@ -293,7 +339,9 @@ describe("findings", () => {
   });
 
   it("name what is fetched without a digest, in production as an error", () => {
-    const programs = lock.filter(({ name, version }) => version === "1.36.4" && ["kubelet.exe", "kube-log-runner.exe"].includes(name));
+    const programs = lock.filter(
+      ({ name, version }) => version === "1.36.4" && ["kubelet.exe", "kube-log-runner.exe"].includes(name),
+    );
     const files = [{ path: "", content: programs.map(({ url }) => url).join(" "), mode: null, bytes: 0, sha256: "" }];
     const given = { machines: [{ ...machine(0), files }] };
     assert.deepEqual(found(input({}, given)), ["note unconfirmed-artifact kube-log-runner.exe 1.36.4"]);

@@ -51,7 +51,10 @@ console.log(JSON.stringify({ version: "${version}", args: process.argv.slice(2) 
   });
 
   it("is what the version of that commit plans, its findings aside", () => {
-    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", here)), { version: "one", args: ["plan", "--stack", "aws-dev", "--json"] });
+    assert.deepEqual(JSON.parse(planAtRef("one", "aws-dev", here)), {
+      version: "one",
+      args: ["plan", "--stack", "aws-dev", "--json"],
+    });
     assert.equal(JSON.parse(planAtRef("HEAD", "aws-dev", here)).version, "two");
   });
 

@@ -31,7 +31,8 @@ describe("fenestra mirror", () => {
       .trimEnd()
       .split("\n")
       .map((line) => line.split("\t"));
-    for (const [, digest, address = "", ...more] of rows) assert.deepEqual([digest, more], [digests.get(address) ?? "-", []], address);
+    for (const [, digest, address = "", ...more] of rows)
+      assert.deepEqual([digest, more], [digests.get(address) ?? "-", []], address);
     const [files, images] = ["file", "image"].map((kind) => rows.filter(([own]) => own === kind).length);
     assert.equal(rows.length, (files ?? 0) + (images ?? 0));
     assert.match(err, new RegExp(`^\\d+ files, ${images} images, \\d+ of them without a recorded digest\\n$`));
@@ -54,7 +55,9 @@ describe("fenestra mirror", () => {
     const { plan, spec } = await planWith({});
     const references = new Set(mirrorList(plan, spec).images.map(({ reference }) => reference));
     const { probePod, hostProcess, pause } = verifyImages();
-    const probePods = [undefined, ...spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : []))].map(probePod);
+    const probePods = [undefined, ...spec.pools.flatMap(({ os, release }) => (os === "windows" ? [release] : []))].map(
+      probePod,
+    );
     const images = [...new Set(probePods)].map((image) => image.split("@")[0]).sort();
     const wanted = ["2.55", "2.63.0"].map((version) => `registry.k8s.io/e2e-test-images/agnhost:${version}`);
     assert.deepEqual(images, wanted);
@@ -66,7 +69,11 @@ describe("fenestra mirror", () => {
     const lock = readArtifactLock();
     const { probePod, pause, hostProcess } = verifyImages(lock);
     assert.deepEqual(verifyImageList(lock, []), [probePod(undefined), pause]);
-    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2022"]]), [probePod(undefined), pause, hostProcess]);
+    assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2022"]]), [
+      probePod(undefined),
+      pause,
+      hostProcess,
+    ]);
     assert.deepEqual(verifyImageList(lock, [operatingSystems["windows-2019"]]), [
       probePod(undefined),
       probePod(operatingSystems["windows-2019"]),
@@ -95,15 +102,18 @@ describe("a stack with a mirror", () => {
     const network: Readonly<Record<string, unknown>> = JSON.parse(stackConfig("aws-dev")["fenestra:network"] ?? "{}");
     const { plan, spec } = await planWith({ mirror, network: { ...network, nat: "none" } });
     for (const machine of plan.machines)
-      for (const { path, content } of machine.files) assert.doesNotMatch(content, publishers, `${machine.name} ${path}`);
+      for (const { path, content } of machine.files)
+        assert.doesNotMatch(content, publishers, `${machine.name} ${path}`);
     const plain = await planWith({});
     assert.ok(plain.plan.machines.every(({ files }) => files.some(({ content }) => publishers.test(content))));
     const list = mirrorList(plan, spec);
     const urls = list.files.map(({ url }) => url);
     const wanted = mirrorList(plain.plan, plain.spec).files.map(({ url }) => url);
     assert.deepEqual(urls, wanted);
-    for (const { url, mirror: at } of list.files) assert.equal(at, `https://mirror.example.com/files/${url.replace("https://", "")}`);
-    for (const { reference, mirror: at } of list.images) assert.equal(at, `https://mirror.example.com/v2/${reference.split("/")[0]}`);
+    for (const { url, mirror: at } of list.files)
+      assert.equal(at, `https://mirror.example.com/files/${url.replace("https://", "")}`);
+    for (const { reference, mirror: at } of list.images)
+      assert.equal(at, `https://mirror.example.com/v2/${reference.split("/")[0]}`);
   });
 
   it("asks the mirror first where the machines have a way out, with the publishers' digests", async () => {
@@ -130,7 +140,8 @@ describe("a stack with a mirror", () => {
 
   it("has one mirror for every registry under _default, behind which each image's own registry is asked", async () => {
     const { plan, spec } = await planWith({ mirror: { registries: { _default: "https://mirror.example.com" } } });
-    for (const { reference, mirror: at } of mirrorList(plan, spec).images) assert.equal(at, "https://mirror.example.com", reference);
+    for (const { reference, mirror: at } of mirrorList(plan, spec).images)
+      assert.equal(at, "https://mirror.example.com", reference);
     for (const { name, files } of plan.machines) {
       const file = files.find(({ path }) => /certs\.d[\\/]_default[\\/]hosts\.toml$/.test(path));
       // Without a server containerd asks the registry that the image names (containerd: docs/hosts.md).

@@ -23,7 +23,9 @@ const plan = barePlan({
     bareMachine("m", {
       image: hostile,
       zones: ["r-a"],
-      files: [{ path: "/run.sh", mode: "0755", bytes: 1, sha256: "0".repeat(64), content: `echo '${hostile}' # ${hostile}` }],
+      files: [
+        { path: "/run.sh", mode: "0755", bytes: 1, sha256: "0".repeat(64), content: `echo '${hostile}' # ${hostile}` },
+      ],
     }),
   ],
   resources: [bareResource(hostile, { a: hostile })],
@@ -31,7 +33,16 @@ const plan = barePlan({
 });
 
 const pool = barePool(hostile, {
-  ...{ size: hostile, vcpus: 4, memoryGib: 16, zones: ["r-a"], count: 3, autoscale: { min: 1, max: 5 }, image: hostile, spot: true },
+  ...{
+    size: hostile,
+    vcpus: 4,
+    memoryGib: 16,
+    zones: ["r-a"],
+    count: 3,
+    autoscale: { min: 1, max: 5 },
+    image: hostile,
+    spot: true,
+  },
   ...{ labels: { [hostile]: hostile }, taints: [hostile], runtimeClass: hostile },
 });
 
@@ -134,7 +145,10 @@ describe("the picture of a plan", () => {
     it(`has every pool and member of ${stack}`, async () => {
       const real = await planOf(stack, stackConfig(stack));
       const drawn = boxes(real).map((words) => words.split("; ")[0]);
-      const expected = [...real.pools.map(({ name }) => name), ...real.controlPlane.members.map(({ etcdName }) => etcdName)];
+      const expected = [
+        ...real.pools.map(({ name }) => name),
+        ...real.controlPlane.members.map(({ etcdName }) => etcdName),
+      ];
       const missing = expected.filter((name) => drawn.filter((each) => each === name).length !== 1);
       assert.deepEqual(missing, []);
     });

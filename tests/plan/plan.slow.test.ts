@@ -80,9 +80,15 @@ describe("fenestra plan", () => {
     const { out, err } = await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json");
     assert.doesNotMatch(out + err, /qUv8/);
     const made = planSchema.parse(JSON.parse(out));
-    assert.ok(made.machines.every(({ files }) => files.some(({ content }) => /http:\/\/secret-[0-9a-f]{8}\.invalid:3128/.test(content))));
+    assert.ok(
+      made.machines.every(({ files }) =>
+        files.some(({ content }) => /http:\/\/secret-[0-9a-f]{8}\.invalid:3128/.test(content)),
+      ),
+    );
     write("fenestra:httpProxy: { secure: v1:qUv8:AAAC }", ...others);
-    const another = planSchema.parse(JSON.parse((await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json")).out));
+    const another = planSchema.parse(
+      JSON.parse((await fenestra("plan", "--stack-dir", stacks, "--stack", "own", "--json")).out),
+    );
     assert.notDeepEqual(another.machines, made.machines, "another secret is another machine");
     const places = made.findings.filter(({ id }) => id === "encrypted-value").map(({ level, path: at }) => [level, at]);
     assert.deepEqual(places, [
@@ -124,7 +130,10 @@ describe("fenestra plan", () => {
   it("says that its output cannot be written", () => {
     const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
     const { status, stderr } = spawnSync("bash", ["-c", `"${command}" --help > /dev/full`], { encoding: "utf8" });
-    assert.deepEqual([status, stderr], [1, "fenestra: the output cannot be written: ENOSPC: no space left on device, write\n"]);
+    assert.deepEqual(
+      [status, stderr],
+      [1, "fenestra: the output cannot be written: ENOSPC: no space left on device, write\n"],
+    );
   });
 
   it("exits with 1 when a finding is as bad as asked", async () => {
@@ -138,26 +147,50 @@ describe("fenestra plan", () => {
     const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
       [["plan", ...stackDir], /^fenestra: plan needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
       [["mirror", ...stackDir], /^fenestra: mirror needs --list and --stack NAME; allowed: aws-dev, /],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"], /--fail-on x is not a level; allowed: error, warning, note/],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--fail-on", "x"],
+        /--fail-on x is not a level; allowed: error, warning, note/,
+      ],
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "soon"], /--as-of soon is not a date/],
       [["plan", ...stackDir, "--stack", "aws-dev", "--as-of", "2026-02-30"], /--as-of 2026-02-30 is not a date/],
-      [["plan", "--stakc", "aws-dev"], /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/],
+      [
+        ["plan", "--stakc", "aws-dev"],
+        /^fenestra: Unknown option '--stakc'; fenestra plan --help shows what is allowed\n$/,
+      ],
       [["plan", ...stackDir, "--stack", "aws-dev", "--out", ""], /^fenestra: --out names no folder; allowed: a folder/],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile], /^fenestra: --out .*: ENOTDIR: .*; allowed: a folder/],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--out", "/proc/x"], /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder], /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--out", thisFile],
+        /^fenestra: --out .*: ENOTDIR: .*; allowed: a folder/,
+      ],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--out", "/proc/x"],
+        /^fenestra: --out \/proc\/x: ENOENT: .*; allowed: a folder/,
+      ],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--diff", folder],
+        /^fenestra: --diff .*: EISDIR: .*; allowed: the plan\.json/,
+      ],
       [
         ["plan", ...stackDir, "--stack", "azure-dev", "--diff", path.join(folder, "plan.json")],
         /^fenestra: --diff .*: it is a plan of the stack aws-dev; allowed: one of azure-dev\n$/,
       ],
-      [["plan", ...stackDir, "--stack", "aws-dev", "--diff", "none"], /^fenestra: --diff none: there is no such file and no such commit; /],
+      [
+        ["plan", ...stackDir, "--stack", "aws-dev", "--diff", "none"],
+        /^fenestra: --diff none: there is no such file and no such commit; /,
+      ],
       [["changes"], /^fenestra: changes needs --since REF\n$/],
-      [["changes", "--since", "none"], /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/],
+      [
+        ["changes", "--since", "none"],
+        /^fenestra: --since none: there is no such commit; allowed: a commit, branch or tag/,
+      ],
       [
         ["verify", "--kubeconfig", "x", "--junit", path.join(folder, "none", "x.xml")],
         /^fenestra: --junit .*: ENOENT: .*; allowed: a file in a folder that is there/,
       ],
-      [["plan", "--stack-dir", path.join(folder, "none")], /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/],
+      [
+        ["plan", "--stack-dir", path.join(folder, "none")],
+        /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/,
+      ],
       [["paln"], /there is no command paln; allowed: .*plan, rehearse.*; did you mean plan/],
       [["plan", ...stackDir, "--stack", "none"], /\nexamples\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
@@ -189,6 +222,9 @@ describe("the machines of a recorded program", () => {
   it("would be missed if a template were: a group without one is an error", async () => {
     const program = await record("aws-dev", "known-outputs");
     const resources = program.resources.filter(({ type }) => type !== "aws:ec2/launchTemplate:LaunchTemplate");
-    assert.throws(() => collectMachines({ ...program, resources }), /the launch template .* is not a resource of the program/);
+    assert.throws(
+      () => collectMachines({ ...program, resources }),
+      /the launch template .* is not a resource of the program/,
+    );
   });
 });

@@ -5,13 +5,23 @@ import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { OutputMode, SimulatedCloud } from "../../plan/program/engine.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
-import { ProgramError, requireSameResources, runProgram, runProgramWithHooks, ShapeError } from "../../plan/program/runProgram.ts";
+import {
+  ProgramError,
+  requireSameResources,
+  runProgram,
+  runProgramWithHooks,
+  ShapeError,
+} from "../../plan/program/runProgram.ts";
 import { Secret, secretsIn, unknown } from "../../plan/program/values.ts";
 import { requestFor } from "../support/recording.ts";
 
 const place = { region: "eu-central-1", accountId: "123456789012" };
 
-function run(program: string, mode: OutputMode, config: Readonly<Record<string, string>> = {}): Promise<RecordedProgram> {
+function run(
+  program: string,
+  mode: OutputMode,
+  config: Readonly<Record<string, string>> = {},
+): Promise<RecordedProgram> {
   return runProgram({ ...request(program, mode), config });
 }
 
@@ -88,7 +98,10 @@ describe("the shape of a program", () => {
       () => requireSameResources(preview, update),
       (error) => {
         assert.ok(error instanceof ShapeError);
-        assert.deepEqual(error.difference, { onlyUnknown: [], onlyKnown: ["random:index/randomString:RandomString second"] });
+        assert.deepEqual(error.difference, {
+          onlyUnknown: [],
+          onlyKnown: ["random:index/randomString:RandomString second"],
+        });
         assert.match(error.message, /only once outputs are known: {4}random:index\/randomString:RandomString second/);
         return true;
       },

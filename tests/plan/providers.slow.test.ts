@@ -22,13 +22,27 @@ interface State {
   readonly outputs: PropertyMap;
 }
 
-const newCloud = (region = "eu-central-1") => new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "fake"));
+const newCloud = (region = "eu-central-1") =>
+  new ServedCloud(simulatedCloud({ region, accountId: testAccount }, "fake"));
 const diff = (type: string, old: State, inputs: PropertyMap, ignoreChanges: readonly string[] = []) => {
-  const { changes, deleteBeforeReplace } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
-  const replaces = [...new Set(changes.flatMap(({ path, replaces: yes }) => (yes ? path.split(/[.[]/).slice(0, 1) : [])))].sort();
+  const { changes, deleteBeforeReplace } = difference({
+    type,
+    oldInputs: old.inputs,
+    oldOutputs: old.outputs,
+    inputs,
+    ignoreChanges,
+  });
+  const replaces = [
+    ...new Set(changes.flatMap(({ path, replaces: yes }) => (yes ? path.split(/[.[]/).slice(0, 1) : []))),
+  ].sort();
   return { paths: changes.map(({ path }) => path), replaces, deleteFirst: deleteBeforeReplace };
 };
-const change = (old: State, inputs: PropertyMap) => ({ oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges: [] });
+const change = (old: State, inputs: PropertyMap) => ({
+  oldInputs: old.inputs,
+  oldOutputs: old.outputs,
+  inputs,
+  ignoreChanges: [],
+});
 
 /**
  * By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the provider, before the
@@ -76,7 +90,10 @@ for (const { stack, region, deploy } of clouds)
     const aws = region === "eu-central-1";
     let program: readonly RecordedResource[];
     const states = new Map<string, State>();
-    const run = async (changes: Readonly<Record<string, string>> = {}, mode: "unknown-outputs" | "known-outputs" = "known-outputs") =>
+    const run = async (
+      changes: Readonly<Record<string, string>> = {},
+      mode: "unknown-outputs" | "known-outputs" = "known-outputs",
+    ) =>
       (await withMocks(() => deploy(specOf(stack, changes)), { region, mode })).program.resources.filter(({ type }) =>
         servedPackages.some((name) => type.startsWith(`${name}:`)),
       );
@@ -105,16 +122,26 @@ for (const { stack, region, deploy } of clouds)
       }
       assert.equal(cloud.size, program.filter(({ type }) => /^(aws|azure-native):/.test(type)).length);
       for (const resource of program) {
-        const found = cloud.read(resource, state(resource).id, resource.inputs, state(resource).outputs) ?? assert.fail(resource.name);
+        const found =
+          cloud.read(resource, state(resource).id, resource.inputs, state(resource).outputs) ??
+          assert.fail(resource.name);
         for (const old of [state(resource), { ...state(resource), ...found }])
-          assert.deepEqual(diff(resource.type, old, resource.inputs, resource.options.ignoreChanges).paths, [], resource.name);
+          assert.deepEqual(
+            diff(resource.type, old, resource.inputs, resource.options.ignoreChanges).paths,
+            [],
+            resource.name,
+          );
       }
     });
 
     it("refuse an input that there is not, at any depth, and a missing one", () => {
       const [vpc, machine, missing] = aws
         ? (["aws:ec2/vpc:Vpc", "aws:ec2/launchTemplate:LaunchTemplate", "aws:ec2/route:Route"] as const)
-        : (["azure-native:network:VirtualNetwork", "azure-native:compute:VirtualMachine", "azure-native:network:Subnet"] as const);
+        : ([
+            "azure-native:network:VirtualNetwork",
+            "azure-native:compute:VirtualMachine",
+            "azure-native:network:Subnet",
+          ] as const);
       const failures = (type: string, more: PropertyMap, without = "") => {
         const inputs = Object.entries({ ...one(type).inputs, ...more }).filter(([key]) => key !== without);
         return wrongInputs(type, Object.fromEntries(inputs)).map(({ path }) => path);
@@ -140,7 +167,10 @@ for (const { stack, region, deploy } of clouds)
       const size = aws ? "m7i.2xlarge" : "Standard_D8s_v5";
       assert.deepEqual(told(await run({ controlPlane: JSON.stringify({ ...prod, size }) })), otherSize[stack]);
       const zones = aws ? ["eu-central-1a", "eu-central-1b", "eu-central-1c"] : ["1", "2", "3"];
-      assert.deepEqual(told(await run({ network: JSON.stringify({ cidr: "10.30.0.0/16", zones, nat: "perZone" }) })), otherNetwork[stack]);
+      assert.deepEqual(
+        told(await run({ network: JSON.stringify({ cidr: "10.30.0.0/16", zones, nat: "perZone" }) })),
+        otherNetwork[stack],
+      );
       for (const [kind, input, value, replaces] of aws ? [] : replacing) {
         const each = one(`azure-native:${kind}`);
         const inputs = { ...each.inputs, [input]: value };
@@ -154,7 +184,9 @@ for (const { stack, region, deploy } of clouds)
     });
 
     it("give what replaces another id, refuse a name that is taken, and read nothing where nothing is", () => {
-      const anonymous = one(aws ? "aws:ec2/launchTemplate:LaunchTemplate" : "azure-native:authorization:RoleAssignment");
+      const anonymous = one(
+        aws ? "aws:ec2/launchTemplate:LaunchTemplate" : "azure-native:authorization:RoleAssignment",
+      );
       const named = one(aws ? "aws:lb/targetGroup:TargetGroup" : "azure-native:network:Subnet");
       const first = state(anonymous);
       const second = { ...first, ...cloud.create(anonymous, anonymous.inputs) };
@@ -180,7 +212,10 @@ for (const { stack, region, deploy } of clouds)
         return assert.fail(name);
       };
       if (!aws)
-        assert.throws(() => cloud.create(one("azure-native:keyvault:Vault"), one("azure-native:keyvault:Vault").inputs), /ConflictError/);
+        assert.throws(
+          () => cloud.create(one("azure-native:keyvault:Vault"), one("azure-native:keyvault:Vault").inputs),
+          /ConflictError/,
+        );
       // Another update has other random parts: the program runs with these clouds behind it.
       const others = simulatedCloud({ region, accountId: testAccount }, "fake");
       const simulate = (request: ResourceRequest) => {
@@ -243,12 +278,21 @@ describe("AWS, as its provider shows it", () => {
   it("answers the engine over the wire: what is wrong, secrets as secrets, and what is not known by its type", async () => {
     const cloud = newCloud();
     const served = await serveProviders(cloud);
-    const client = new services.ResourceProviderClient(`127.0.0.1:${served.ports.get("aws")}`, credentials.createInsecure());
+    const client = new services.ResourceProviderClient(
+      `127.0.0.1:${served.ports.get("aws")}`,
+      credentials.createInsecure(),
+    );
     const call = <A>(send: (done: (error: ServiceError | null, answer: A) => void) => unknown): Promise<A> =>
       new Promise((resolve, reject) => send((error, answer) => (error === null ? resolve(answer) : reject(error))));
     const wire = (inputs: PropertyMap) =>
-      struct.Struct.fromJavaScript(Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, toWire(value)])));
-    const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", type: "SecureString", value: new Secret("1") });
+      struct.Struct.fromJavaScript(
+        Object.fromEntries(Object.entries(inputs).map(([key, value]) => [key, toWire(value)])),
+      );
+    const parameter = requestFor("aws:ssm/parameter:Parameter", "p", {
+      name: "/a",
+      type: "SecureString",
+      value: new Secret("1"),
+    });
     const create = async (preview: boolean, inputs: PropertyMap) => {
       const request = new messages.CreateRequest();
       request.setUrn(parameter.urn);
@@ -278,14 +322,19 @@ describe("AWS, as its provider shows it", () => {
       cloud.deployer = (operation, { name }, { resources: [provider] }) => {
         throw new Error(`may not ${operation} ${name}: ${JSON.stringify(provider?.inputs)}`);
       };
-      await assert.rejects(create(false, { ...parameter.inputs, name: "/b" }), /may not create p: \{"defaultTags":"\{\}"\}/);
+      await assert.rejects(
+        create(false, { ...parameter.inputs, name: "/b" }),
+        /may not create p: \{"defaultTags":"\{\}"\}/,
+      );
       cloud.deployer = () => {};
       cloud.failing.add("p");
       const { metadata } = await create(false, { ...parameter.inputs, name: "/b" }).then(
         () => assert.fail(),
         (error: ServiceError) => error,
       );
-      const [packed] = statuses.Status.deserializeBinary(Buffer.from(metadata.get("grpc-status-details-bin")[0] ?? "")).getDetailsList();
+      const [packed] = statuses.Status.deserializeBinary(
+        Buffer.from(metadata.get("grpc-status-details-bin")[0] ?? ""),
+      ).getDetailsList();
       const half = packed?.unpack(
         (bytes) => messages.ErrorResourceInitFailed.deserializeBinary(bytes),
         "pulumirpc.ErrorResourceInitFailed",

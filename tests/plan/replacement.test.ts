@@ -5,9 +5,19 @@ const marked = { willReplaceOnChanges: true };
 
 /** A schema in which these inputs of a volume and an instance replace it, and plans that set the same inputs. */
 function differences(volume: object, types: object = {}): readonly string[] {
-  const inputProperties = { launchTemplate: { $ref: "#/types/t" }, primaryNetworkInterface: { $ref: "#/types/n" }, hostId: marked };
-  const resources = { "aws:ebs/volume:Volume": { inputProperties: volume }, "aws:ec2/instance:Instance": { inputProperties } };
-  const schema = { resources, types: { t: { properties: { id: marked } }, n: { properties: { networkInterfaceId: marked } }, ...types } };
+  const inputProperties = {
+    launchTemplate: { $ref: "#/types/t" },
+    primaryNetworkInterface: { $ref: "#/types/n" },
+    hostId: marked,
+  };
+  const resources = {
+    "aws:ebs/volume:Volume": { inputProperties: volume },
+    "aws:ec2/instance:Instance": { inputProperties },
+  };
+  const schema = {
+    resources,
+    types: { t: { properties: { id: marked } }, n: { properties: { networkInterfaceId: marked } }, ...types },
+  };
   const plan = {
     resources: [
       { type: "aws:ebs/volume:Volume", inputs: { availabilityZone: "a", kmsKeyId: "k", size: 8 } },
@@ -21,7 +31,9 @@ describe("the table of replacements against a package's schema", () => {
   it("agrees, names what one of the two lacks, and says nothing of a type that the schema does not mark", () => {
     const volume = { availabilityZone: marked, kmsKeyId: marked, size: {} };
     assert.deepEqual(differences(volume), []);
-    assert.deepEqual(differences({ ...volume, size: marked }), ["aws:ebs/volume:Volume size: replaces in the schema, not in the table"]);
+    assert.deepEqual(differences({ ...volume, size: marked }), [
+      "aws:ebs/volume:Volume size: replaces in the schema, not in the table",
+    ]);
     assert.deepEqual(differences({ ...volume, kmsKeyId: {} }), [
       "aws:ebs/volume:Volume kmsKeyId: replaces in the table, not in the schema",
     ]);

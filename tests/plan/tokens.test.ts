@@ -15,7 +15,10 @@ const rights = {
   aws: { statements: [{ actions: ["s3:GetObject"], resources: ["arn:aws:s3:::shop/*"] }] },
   azure: {
     roles: [
-      { role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1", scope: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop" },
+      {
+        role: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
+        scope: "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop",
+      },
     ],
   },
 };
@@ -34,7 +37,8 @@ for (const cloud of ["aws", "azure"] as const) {
   describe(`a token of a service account on ${cloud}`, () => {
     const own = (): string =>
       textOf(
-        resourcesOfType(program, "tls:index/privateKey:PrivateKey").find(({ name }) => name.endsWith("-rsa-1"))?.outputs.privateKeyPem,
+        resourcesOfType(program, "tls:index/privateKey:PrivateKey").find(({ name }) => name.endsWith("-rsa-1"))?.outputs
+          .privateKeyPem,
       ) ?? "";
     const issuer = (): string => textOf(mapOf(program.outputs.workloadIdentity).issuer) ?? "";
     const token = (claims: object = {}, pem = own()): Promise<string> => {
@@ -61,7 +65,8 @@ for (const cloud of ["aws", "azure"] as const) {
       ["with a pattern for a name", "system:serviceaccount:shop:*"],
       ["of the system", "system:serviceaccount:kube-system:orders"],
     ] as const)
-      it(`of one ${title} is exchanged for nothing`, async () => assert.deepEqual(await judged(await token({ sub })), []));
+      it(`of one ${title} is exchanged for nothing`, async () =>
+        assert.deepEqual(await judged(await token({ sub })), []));
 
     it("is refused from another issuer, with another signature, for another audience, and late", async () => {
       const { privateKey } = generateKeyPairSync("rsa", {
@@ -69,7 +74,10 @@ for (const cloud of ["aws", "azure"] as const) {
         privateKeyEncoding: { type: "pkcs1", format: "pem" },
         publicKeyEncoding: { type: "spki", format: "pem" },
       });
-      await assert.rejects(judged(await token({ iss: "https://other.example.com" }, privateKey)), /provider|AADSTS700211/);
+      await assert.rejects(
+        judged(await token({ iss: "https://other.example.com" }, privateKey)),
+        /provider|AADSTS700211/,
+      );
       await assert.rejects(judged(await token({}, privateKey)), /no applicable key/);
       await assert.rejects(judged(await token({ aud: "https://kubernetes.default.svc" })), /"aud" claim/);
       await assert.rejects(judged(await token({ exp: 1 })), /"exp" claim/);

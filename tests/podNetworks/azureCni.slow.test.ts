@@ -28,7 +28,10 @@ function configOf(network: Plain = {}, more: Plain = {}): Readonly<Record<string
     ...base,
     "fenestra:network": JSON.stringify(merged),
     ...Object.fromEntries(
-      Object.entries(more).map(([key, value]) => [`fenestra:${key}`, typeof value === "string" ? value : JSON.stringify(value)]),
+      Object.entries(more).map(([key, value]) => [
+        `fenestra:${key}`,
+        typeof value === "string" ? value : JSON.stringify(value),
+      ]),
     ),
   };
 }
@@ -57,7 +60,9 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused({}, { kubernetes: { podCidr: "10.128.0.0/14" } }), [
       "kubernetes.podCidr is not used with network.pods: azure-cni, where pods have addresses of network.cidr",
     ]);
-    assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), ["network.cidr leaves the pods of control-plane machines too few addresses"]);
+    assert.deepEqual(refused({ cidr: "10.0.0.0/21" }), [
+      "network.cidr leaves the pods of control-plane machines too few addresses",
+    ]);
     assert.deepEqual(refused({ zones: ["1"] }, { controlPlane: { replicas: 5 } }), [
       "controlPlane.replicas puts 5 control-plane machines into zone 1, whose subnet has addresses for the pods of three",
     ]);
@@ -72,10 +77,16 @@ describe("Azure CNI", () => {
     const given = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "{}");
     const { private: nodes, controlPlane } = given.existing.subnets["1"];
     const existing = (nodesRange: string, controlPlaneRange: string) => {
-      const subnets = { private: { ...nodes, cidr: nodesRange }, controlPlane: { ...controlPlane, cidr: controlPlaneRange } };
+      const subnets = {
+        private: { ...nodes, cidr: nodesRange },
+        controlPlane: { ...controlPlane, cidr: controlPlaneRange },
+      };
       return { ...given, pods: "azure-cni", existing: { ...given.existing, subnets: { "1": subnets, "2": subnets } } };
     };
-    const pools = (count: number) => ({ pools: [{ name: "linux", os: "linux", count }], controlPlane: { replicas: 3 } });
+    const pools = (count: number) => ({
+      pools: [{ name: "linux", os: "linux", count }],
+      controlPlane: { replicas: 3 },
+    });
     assert.deepEqual(refused(existing("10.60.0.0/22", "100.64.1.0/26"), pools(2)), [
       'network.existing.subnets["1"].controlPlane.cidr is outside of network.cidr, the one range in which pods have addresses',
     ]);
@@ -97,7 +108,9 @@ describe("Azure CNI", () => {
     const hosts = collectAzureHosts(program, () => 2);
     const all = hosts.flatMap(({ machine }) => [machine.privateIp, ...(machine.secondaryIps ?? [])]);
     assert.equal(new Set(all).size, 3 * 16 + 2 * 31);
-    const addresses = hosts.slice(0, 3).map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]);
+    const addresses = hosts
+      .slice(0, 3)
+      .map(({ machine }) => [machine.privateIp, machine.secondaryIps?.[0], machine.secondaryIps?.at(-1)]);
     assert.deepEqual(addresses, [
       ["10.60.8.10", "10.60.8.16", "10.60.8.30"],
       ["10.60.8.11", "10.60.8.31", "10.60.8.45"],
@@ -118,7 +131,9 @@ describe("Azure CNI", () => {
       "pools may be so many machines at once, which take 4030 addresses: a security group of Azure holds 4000",
     ]);
     const wide = { cidr: "10.0.0.0/16", zones: ["1", "2", "3"] };
-    const perZone = [{ name: "linux", os: "linux", perZone: true, autoscale: { min: 1, max: 60 }, update: { maxSurge: 1 } }];
+    const perZone = [
+      { name: "linux", os: "linux", perZone: true, autoscale: { min: 1, max: 60 }, update: { maxSurge: 1 } },
+    ];
     assert.deepEqual(refused(wide, { pools: perZone }), [
       "pools may be so many machines at once, which take 5673 addresses: a security group of Azure holds 4000",
     ]);
@@ -128,7 +143,10 @@ describe("Azure CNI", () => {
     const spec = specOf({ zones: ["1", "2"] }, { controlPlane: { replicas: 3 } });
     const { program } = await runSpec(spec);
     const hosts = collectAzureHosts(program, () => 2);
-    const counts = hosts.map(({ os, machine }) => [machine.group === undefined ? "control plane" : os, machine.secondaryIps?.length]);
+    const counts = hosts.map(({ os, machine }) => [
+      machine.group === undefined ? "control plane" : os,
+      machine.secondaryIps?.length,
+    ]);
     assert.deepEqual(counts.slice(0, 3), Array(3).fill(["control plane", 15]));
     const numbers = counts.slice(3).map(([, count]) => count);
     assert.deepEqual(numbers, Array(6).fill(30));
@@ -151,7 +169,9 @@ describe("Azure CNI", () => {
 
   it("opens machines to each other's pods, but etcd to no worker", () => {
     const rules = securityRules(specOf()).filter(({ group }) => group === "control-plane");
-    const order = rules.toSorted((a, b) => a.priority - b.priority).map(({ name, access, ports }) => `${access} ${name} ${ports.join()}`);
+    const order = rules
+      .toSorted((a, b) => a.priority - b.priority)
+      .map(({ name, access, ports }) => `${access} ${name} ${ports.join()}`);
     assert.deepEqual(order.slice(-4), [
       "Deny control-plane-etcd-closed 2379-2380",
       "Allow control-plane-pods-from-control-plane *",
@@ -167,7 +187,11 @@ describe("Azure CNI", () => {
     assert.ok(sets.every(({ metadata }) => !/flannel/.test(metadata.name)));
     const installer = JSON.stringify(sets.find(({ metadata }) => metadata.name === "azure-cni-installer"));
     const written = installer.match(/"\/(?:opt\/cni\/bin|etc\/cni\/net\.d)\/[^"]+"/g);
-    assert.deepEqual(written, ['"/opt/cni/bin/azure-vnet"', '"/opt/cni/bin/azure-vnet-ipam"', '"/etc/cni/net.d/10-azure.conflist"']);
+    assert.deepEqual(written, [
+      '"/opt/cni/bin/azure-vnet"',
+      '"/opt/cni/bin/azure-vnet-ipam"',
+      '"/etc/cni/net.d/10-azure.conflist"',
+    ]);
     assert.match(installer, /containernetworking\/azure-cni:v[\d.-]+@sha256:[0-9a-f]{64}"/);
     const flags = kubeProxyProgram(spec).arguments;
     assert.ok(flags.includes("--network-name=azure") && flags.includes("--cluster-cidr=10.0.0.0/16"));
@@ -191,7 +215,12 @@ describe("Azure CNI", () => {
     const stages = withPodNetwork(linuxWorkerStages, azureCni).map(({ name }) => name);
     assert.deepEqual(stages.slice(0, 5), ["identity", "timers", "os", "pod-network", "artifacts"]);
     const script = readWindowsScript("start-kube-proxy.ps1", azureCni);
-    const steps = ["Clear-State $Machine", "New-FirstNetwork $Machine", "Repair-Routes", "Write-Text $network.conflist"];
+    const steps = [
+      "Clear-State $Machine",
+      "New-FirstNetwork $Machine",
+      "Repair-Routes",
+      "Write-Text $network.conflist",
+    ];
     const places = steps.map((step) => script.indexOf(step));
     assert.ok(places.every((place, index) => place > (places[index - 1] ?? 0)));
   });
@@ -200,7 +229,10 @@ describe("Azure CNI", () => {
 describeOnMachine("a Linux machine with Azure CNI", () => {
   it("leaves the interface its own address, which networkd takes away and asks for again", () => {
     const here = machine(exampleLinuxWorker({ ...specOf(), artifacts: spec.artifacts }));
-    assert.match(here.read("/etc/systemd/network/05-fenestra.network"), /^\[Match\]\nDriver=hv_netvsc\n\n\[Network\]\nDHCP=ipv4\n/m);
+    assert.match(
+      here.read("/etc/systemd/network/05-fenestra.network"),
+      /^\[Match\]\nDriver=hv_netvsc\n\n\[Network\]\nDHCP=ipv4\n/m,
+    );
     here.write("/var/lib/fenestra/identity.env", "NODE_IP=10.0.0.5\n");
     const add = (last: number) => `ip address add 10.0.0.${last}/24 dev eth0`;
     // What networkd 252 was seen to do within a second, no address at all and then that of DHCP, and one that it leaves.

@@ -11,11 +11,11 @@ const place = { cwd: root, path: root, env: { TZ: "UTC", LC_ALL: "C" }, options:
 
 /** What the program registers for a stack, when it runs in a process at such a place. */
 async function registered(stack: string, { cwd, path: folder, env, options }: Place): Promise<Record<string, string>> {
-  const { stdout } = await promisify(execFile)(process.execPath, [...options, path.join(folder, "tests/program/inputs.ts"), stack], {
-    cwd,
-    env: { PATH: process.env.PATH ?? "", ...env },
-    maxBuffer: 64 * 1024 * 1024,
-  });
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...options, path.join(folder, "tests/program/inputs.ts"), stack],
+    { cwd, env: { PATH: process.env.PATH ?? "", ...env }, maxBuffer: 64 * 1024 * 1024 },
+  );
   return JSON.parse(stdout);
 }
 
@@ -37,7 +37,12 @@ describe("the program on another machine", () => {
         cwd: scratch,
         path: link,
         env: { TZ: "Pacific/Kiritimati", LC_ALL: "tr_TR.UTF-8", HOME: scratch, USER: "someone" },
-        options: ["--preserve-symlinks", "--preserve-symlinks-main", "--import", path.join(link, "tests/program/elsewhere.ts")],
+        options: [
+          "--preserve-symlinks",
+          "--preserve-symlinks-main",
+          "--import",
+          path.join(link, "tests/program/elsewhere.ts"),
+        ],
       };
       const here = await registered(stack, place);
       assert.ok(Object.keys(here).length > 200);

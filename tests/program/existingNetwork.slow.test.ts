@@ -8,7 +8,16 @@ import { type PropertyMap, unknown } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
-import { ofType, type Recorded, resource, runStack, shortUrn, specOf, testAccount, withMocks } from "../support/mocks.ts";
+import {
+  ofType,
+  type Recorded,
+  resource,
+  runStack,
+  shortUrn,
+  specOf,
+  testAccount,
+  withMocks,
+} from "../support/mocks.ts";
 import { requestFor } from "../support/recording.ts";
 import { stackConfig } from "../support/stacks.ts";
 
@@ -32,7 +41,8 @@ type Cloud = keyof typeof clouds;
 
 const vnet = JSON.parse(stackConfig("azure-existing")["fenestra:network"] ?? "").existing.id;
 /** An id of the stack files by its last part. */
-const idOf = (name: string): string => (name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`);
+const idOf = (name: string): string =>
+  name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
 
 /**
  * A program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it away.
@@ -65,7 +75,8 @@ async function compared(cloud: Cloud, recorded: Recorded): Promise<readonly [fir
   const newInputs = JSON.parse(JSON.stringify(inputs, (_, value) => (value === String(unknown) ? {} : value)));
   const call = async (hooks: readonly string[] = []): Promise<string> => {
     try {
-      for (const name of hooks) await Reflect.apply(recorded.hooks.get(name)?.callback ?? assert.fail(name), undefined, [{ newInputs }]);
+      for (const name of hooks)
+        await Reflect.apply(recorded.hooks.get(name)?.callback ?? assert.fail(name), undefined, [{ newInputs }]);
       return "";
     } catch (error) {
       return error instanceof Error ? error.message : String(error);
@@ -115,19 +126,41 @@ describe("an existing network", () => {
     it(`of ${cloud} is compared before any machine is made`, async () => {
       const { program } = await runAll(cloud);
       const check = program.resources.find(({ name }) => name === `${clouds[cloud].stack}-network-check`);
-      const machines = program.resources.filter(({ type }) => /:(Instance|Group|VirtualMachine|VirtualMachineScaleSet)$/.test(type));
+      const machines = program.resources.filter(({ type }) =>
+        /:(Instance|Group|VirtualMachine|VirtualMachineScaleSet)$/.test(type),
+      );
       assert.equal(machines.length, 3);
       for (const { name, dependencies } of machines) assert.ok(dependencies.includes(check?.urn ?? "?"), name);
     });
   }
 
   for (const [cloud, id, outputs, told] of [
-    ["aws", "vpc-0a1b2c3d4e5f60718", { cidrBlock: "10.51.0.0/20" }, /network\.cidr: the first range of vpc-\w+ is 10\.51/],
+    [
+      "aws",
+      "vpc-0a1b2c3d4e5f60718",
+      { cidrBlock: "10.51.0.0/20" },
+      /network\.cidr: the first range of vpc-\w+ is 10\.51/,
+    ],
     ["aws", "vpc-0a1b2c3d4e5f60718", { enableDnsSupport: false }, /existing\.id: enableDnsSupport of .* is false/],
     ["aws", "subnet-0a00000000000000a", { vpcId: "vpc-1" }, /eu-central-1a\.private\.id: the VPC of \S+ is vpc-1 in/],
-    ["aws", "subnet-0a00000000000000b", { availabilityZone: "eu-central-1c" }, /1b\.private\.id: the zone .* is eu-central-1c/],
-    ["aws", "subnet-0c00000000000000b", { cidrBlock: "100.64.0.32/28" }, /1b\.controlPlane\.cidr: the range .* is 100\.64\.0\.32/],
-    ["aws", "subnet-0a00000000000000a", { mapPublicIpOnLaunch: true }, /mapPublicIpOnLaunch .* is true .*, and not false/],
+    [
+      "aws",
+      "subnet-0a00000000000000b",
+      { availabilityZone: "eu-central-1c" },
+      /1b\.private\.id: the zone .* is eu-central-1c/,
+    ],
+    [
+      "aws",
+      "subnet-0c00000000000000b",
+      { cidrBlock: "100.64.0.32/28" },
+      /1b\.controlPlane\.cidr: the range .* is 100\.64\.0\.32/,
+    ],
+    [
+      "aws",
+      "subnet-0a00000000000000a",
+      { mapPublicIpOnLaunch: true },
+      /mapPublicIpOnLaunch .* is true .*, and not false/,
+    ],
     [
       "aws",
       "subnet-0c00000000000000a",
@@ -135,7 +168,12 @@ describe("an existing network", () => {
       /OnLaunch .* is ip-name [\s\S]*fix: .*aws ec2 modify-subnet/,
     ],
     ["azure", "spoke", { location: "northeurope" }, /existing\.id: the region of spoke is northeurope/],
-    ["azure", "spoke", { addressSpace: { addressPrefixes: ["10.60.0.0/20"] } }, /moreCidrs: the list of ranges .* is 10\.60\.0\.0\/20 in/],
+    [
+      "azure",
+      "spoke",
+      { addressSpace: { addressPrefixes: ["10.60.0.0/20"] } },
+      /moreCidrs: the list of ranges .* is 10\.60\.0\.0\/20 in/,
+    ],
     ["azure", "nodes", { addressPrefix: "10.60.4.0/22" }, /private\.cidr: the range of nodes is 10\.60\.4\.0\/22/],
     [
       "azure",
@@ -162,19 +200,28 @@ describe("an existing network", () => {
       const network = JSON.stringify({ ...given, existing });
       const build = () => clouds[cloud].network(specOf(stack, { network }));
       const known = existingOf(network, clouds[cloud].region, testAccount);
-      const recorded = await withMocks(build, { mode: "unknown-outputs", region: clouds[cloud].region, existing: known });
+      const recorded = await withMocks(build, {
+        mode: "unknown-outputs",
+        region: clouds[cloud].region,
+        existing: known,
+      });
       assert.equal((await compared(cloud, recorded))[1], "");
       const wrong = new Map(known);
       const id = idOf(cloud === "aws" ? "subnet-0a00000000000000a" : "nodes");
       const found = wrong.get(id) ?? assert.fail(id);
-      wrong.set(id, { ...found, outputs: { ...found.outputs, cidrBlock: "10.1.0.0/22", addressPrefix: "10.1.0.0/22" } });
+      wrong.set(id, {
+        ...found,
+        outputs: { ...found.outputs, cidrBlock: "10.1.0.0/22", addressPrefix: "10.1.0.0/22" },
+      });
       const other = await withMocks(build, { mode: "unknown-outputs", region: clouds[cloud].region, existing: wrong });
       assert.match((await compared(cloud, other))[1], /private\.cidr: the range of \S+ is 10\.1\.0\.0\/22/);
     }
   });
 
   it("needs free addresses at first, which machines have later", async () => {
-    const taken = (count: number) => ({ ipConfigurations: Array.from({ length: count }, (_, id) => ({ id: String(id) })) });
+    const taken = (count: number) => ({
+      ipConfigurations: Array.from({ length: count }, (_, id) => ({ id: String(id) })),
+    });
     const fixed = await compared("azure", await run("azure", idOf("control-plane"), taken(1)));
     assert.match(fixed[0] ?? "", /the number of addresses in use in control-plane is 1/);
     const full = await compared("azure", await run("azure", idOf("nodes"), taken(1019)));
@@ -211,7 +258,10 @@ describe("an existing network", () => {
     assert.equal(simulate(at("fits", ours)).outputs.privateIp, "10.0.0.10");
     const theirs = at("strange", { ...ours, securityGroups: [group("vpc-2")] });
     assert.throws(() => simulate(theirs), /Security group \S+ and subnet subnet-1 belong to different networks/);
-    assert.throws(() => simulate(at("far", { ...ours, privateIps: ["10.0.0.16"] })), /does not fall within .* 10\.0\.0\.0\/28/);
+    assert.throws(
+      () => simulate(at("far", { ...ours, privateIps: ["10.0.0.16"] })),
+      /does not fall within .* 10\.0\.0\.0\/28/,
+    );
   });
 
   it("that is created has the name servers of the stack file", async () => {
@@ -221,9 +271,10 @@ describe("an existing network", () => {
     assert.deepEqual([options.inputs.domainNameServers, options.inputs.domainName], [["10.0.9.4"], "corp.test"]);
     const link = resource(aws, "aws:ec2/vpcDhcpOptionsAssociation:VpcDhcpOptionsAssociation", "aws-dev-network-dns");
     assert.equal(link.inputs.dhcpOptionsId, options.id);
-    const azure = await withMocks(() => deployAzure(specOf("azure-dev", { network: { zones: ["1"], dns: { servers: ["10.0.9.4"] } } })), {
-      region: "westeurope",
-    });
+    const azure = await withMocks(
+      () => deployAzure(specOf("azure-dev", { network: { zones: ["1"], dns: { servers: ["10.0.9.4"] } } })),
+      { region: "westeurope" },
+    );
     const vnet = resource(azure, "azure-native:network:VirtualNetwork", "azure-dev-network-vnet");
     assert.deepEqual(vnet.inputs.dhcpOptions, { dnsServers: ["10.0.9.4"] });
   });
@@ -237,7 +288,9 @@ describe("an existing network", () => {
       public: "subnet-0b00000000000000b",
     });
     const rules = ofType(recorded, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule");
-    const ranges = [...rules].filter(([name]) => name.includes("api-internal-from")).map(([, { inputs }]) => inputs.cidrIpv4);
+    const ranges = [...rules]
+      .filter(([name]) => name.includes("api-internal-from"))
+      .map(([, { inputs }]) => inputs.cidrIpv4);
     assert.deepEqual(ranges, ["10.50.0.0/20", "100.64.0.0/24"]);
   });
 });

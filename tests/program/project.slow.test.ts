@@ -8,7 +8,11 @@ import { testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const projects = { program: root, "program of ci": path.join(root, "ci"), example: path.join(root, "examples/attach-a-pool") };
+const projects = {
+  program: root,
+  "program of ci": path.join(root, "ci"),
+  example: path.join(root, "examples/attach-a-pool"),
+};
 
 /** Oldest CLI that the guides name; the newest is the SDK's of package.json. */
 const oldest = "3.249.0";
@@ -29,7 +33,9 @@ describe("a project and its stack files, read with the code of the Pulumi CLI,",
       assert.match(newest, /^\d+\.\d+\.\d+$/);
       assert.deepEqual(refused(this, folder, oldest, newest), []);
       const outside = ["3.248.9", "4.0.0"];
-      const wanted = outside.map((version) => `Pulumi CLI version ${version} does not satisfy the version range ">=3.249.0 <4.0.0"`);
+      const wanted = outside.map(
+        (version) => `Pulumi CLI version ${version} does not satisfy the version range ">=3.249.0 <4.0.0"`,
+      );
       assert.deepEqual(refused(this, folder, ...outside), wanted);
     });
 

@@ -23,7 +23,10 @@ async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
     assert.deepEqual(secretsInUserData(program), []);
     if (values.cloud === "aws") {
       for (const { name, userData } of collectAwsMachines(program))
-        assert.ok(userData.length <= cloudFacts.aws.machines.userDataBytes, `user data of ${name} has ${userData.length} bytes`);
+        assert.ok(
+          userData.length <= cloudFacts.aws.machines.userDataBytes,
+          `user data of ${name} has ${userData.length} bytes`,
+        );
     }
     return "ran";
   } catch (error) {

@@ -11,7 +11,10 @@ describeControls("the rehearsal of add-ons by their own programs", {
   "a flag that a program does not have": {
     ...control,
     faults: ["add-on-unknown-flag"],
-    fails: { "add-ons: programs": /^metrics-server-\S+, metrics-server ended with exit code \d+: .*unknown flag: --metric-resolutions/ },
+    fails: {
+      "add-ons: programs":
+        /^metrics-server-\S+, metrics-server ended with exit code \d+: .*unknown flag: --metric-resolutions/,
+    },
   },
   "that CoreDNS asks itself": {
     ...control,

@@ -23,20 +23,40 @@ const outputOf = (type: string, key: string, name = /./) =>
 function start() {
   const cloud = simulateAws(program, "aws-dev");
   const machine = (who: Who): SimulatedMachine =>
-    cloud.machines.find(({ group }) => group?.name === (who === "worker" ? "aws-dev-linux" : undefined)) ?? assert.fail(who);
-  const metadata = async (caller: string, url: string, headers: Readonly<Record<string, string>> = {}, method = "GET") =>
-    await cloud.metadata({ caller, method, host: "169.254.169.254", url: `/latest/${url}`, headers, body: Buffer.alloc(0) });
+    cloud.machines.find(({ group }) => group?.name === (who === "worker" ? "aws-dev-linux" : undefined)) ??
+    assert.fail(who);
+  const metadata = async (
+    caller: string,
+    url: string,
+    headers: Readonly<Record<string, string>> = {},
+    method = "GET",
+  ) =>
+    await cloud.metadata({
+      caller,
+      method,
+      host: "169.254.169.254",
+      url: `/latest/${url}`,
+      headers,
+      body: Buffer.alloc(0),
+    });
   const life = async (caller: string, seconds?: string) =>
     await metadata(caller, "api/token", seconds === undefined ? {} : { [ttl]: seconds }, "PUT");
   /** A call as `by` signs it, by the keys of its role, and `from` sends it. */
   const request = async (by: Who, call: Call, from = by): Promise<EndpointRequest> => {
     const { privateIp, role } = machine(by);
     const session = { "x-aws-ec2-metadata-token": String((await life(privateIp, "300")).body) };
-    const keys = JSON.parse(String((await metadata(privateIp, `meta-data/iam/security-credentials/${role}`, session)).body));
-    const credentials = { accessKeyId: keys.AccessKeyId, secretAccessKey: keys.SecretAccessKey, sessionToken: keys.Token };
+    const keys = JSON.parse(
+      String((await metadata(privateIp, `meta-data/iam/security-credentials/${role}`, session)).body),
+    );
+    const credentials = {
+      accessKeyId: keys.AccessKeyId,
+      secretAccessKey: keys.SecretAccessKey,
+      sessionToken: keys.Token,
+    };
     return { ...signedRequest(credentials, region, call), caller: machine(from).privateIp };
   };
-  const send = async (by: Who, call: Call, from = by): Promise<EndpointAnswer> => await cloud.endpoints(await request(by, call, from));
+  const send = async (by: Who, call: Call, from = by): Promise<EndpointAnswer> =>
+    await cloud.endpoints(await request(by, call, from));
   return { cloud, machine, metadata, life, request, send };
 }
 
@@ -49,7 +69,13 @@ function parameterCall(operation: string, input: object): Call {
 const read = parameterCall("GetParameter", { WithDecryption: true });
 const put = (change: object) => () =>
   parameterCall("PutParameter", {
-    ...{ Overwrite: true, Type: "SecureString", Tier: "Standard", KeyId: outputOf("aws:kms/key:Key", "arn"), Value: "x" },
+    ...{
+      Overwrite: true,
+      Type: "SecureString",
+      Tier: "Standard",
+      KeyId: outputOf("aws:kms/key:Key", "arn"),
+      Value: "x",
+    },
     ...change,
   });
 const object =
@@ -118,13 +144,19 @@ describe("the simulated AWS refuses", () => {
 
   it("a request that was changed on its way, one that does not sign all it must, one of nobody", async () => {
     const { request: make, cloud } = start();
-    const [request, upload] = [await make("control plane", read), await make("control plane", object("PUT", "a/1", "x")())];
+    const [request, upload] = [
+      await make("control plane", read),
+      await make("control plane", object("PUT", "a/1", "x")()),
+    ];
     const { authorization = "", ...unsigned } = request.headers;
     const signed = (from: string, to: string) => ({
       ...request,
       headers: { ...request.headers, authorization: authorization.replace(from, to) },
     });
-    const withHeader = (name: string, value: string) => ({ ...request, headers: { ...request.headers, [name]: value } });
+    const withHeader = (name: string, value: string) => ({
+      ...request,
+      headers: { ...request.headers, [name]: value },
+    });
     const { "x-amz-content-sha256": _, ...withoutHash } = upload.headers;
     const changed: readonly (readonly [refusal: string, request: EndpointRequest])[] = [
       ["403 SignatureDoesNotMatch", { ...request, body: Buffer.from(request.body.toString().replace("join", "ca")) }],
@@ -149,12 +181,23 @@ describe("the simulated AWS refuses", () => {
   it("metadata without a session token of the machine's own, and tokens without a life", async () => {
     const { metadata, life, machine } = start();
     const [own, other] = [machine("control plane").privateIp, machine("worker").privateIp];
-    const lives = await Promise.all([life(other), life(other, "0"), life(other, "21601"), life(other, "21600"), life("192.0.2.99", "300")]);
+    const lives = await Promise.all([
+      life(other),
+      life(other, "0"),
+      life(other, "21601"),
+      life(other, "21600"),
+      life("192.0.2.99", "300"),
+    ]);
     const statuses = lives.map(({ status }) => status);
     assert.deepEqual(statuses, [400, 400, 400, 200, 404]);
     const headers = { "x-aws-ec2-metadata-token": String((await life(own, "300")).body) };
     const [id, keys] = ["meta-data/instance-id", `meta-data/iam/security-credentials/${machine("worker").role}`];
-    const asked = [metadata(own, id), metadata(other, id, headers), metadata(own, keys, headers), metadata(own, id, headers)];
+    const asked = [
+      metadata(own, id),
+      metadata(other, id, headers),
+      metadata(own, keys, headers),
+      metadata(own, id, headers),
+    ];
     const answered = (await Promise.all(asked)).map(({ status }) => status);
     assert.deepEqual(answered, [401, 401, 404, 200]);
   });
@@ -177,7 +220,10 @@ describe("the simulated Auto Scaling", () => {
     const notWaiting = `400 No active Lifecycle Action found with instance ID ${worker.id}`;
     const ask = async (change: Readonly<Record<string, string>> = {}, by: Who = "worker") =>
       refusalOf(await send(by, ending(worker, change)));
-    const [heartbeat, last] = [{ Action: "RecordLifecycleActionHeartbeat" }, { LifecycleHookName: worker.group?.terminateHooks[0] ?? "" }];
+    const [heartbeat, last] = [
+      { Action: "RecordLifecycleActionHeartbeat" },
+      { LifecycleHookName: worker.group?.terminateHooks[0] ?? "" },
+    ];
     assert.equal(await ask({ LifecycleHookName: "other" }), notWaiting);
     assert.equal(await ask(last), notWaiting);
     assert.equal(await ask({ InstanceId: "i-1" }), notWaiting.replace(worker.id, "i-1"));
@@ -206,7 +252,8 @@ describe("the simulated Auto Scaling", () => {
 describe("the simulated AWS, where no rehearsal looks", () => {
   it("lists objects in pages, under both forms of its name", async () => {
     const { send } = start();
-    for (const name of ["a/1", "a/0", "a/2", "b/0"]) assert.equal((await send("control plane", object("PUT", name, "data")())).status, 200);
+    for (const name of ["a/1", "a/0", "a/2", "b/0"])
+      assert.equal((await send("control plane", object("PUT", name, "data")())).status, 200);
     const { host = "", ...call } = object("GET", "a/1")();
     const path = { ...call, url: `/${host.split(".s3.")[0]}/a/1`, host: `s3.${region}.amazonaws.com` };
     assert.equal(String((await send("control plane", path)).body), "data");
@@ -246,9 +293,13 @@ describe("the simulated AWS, where no rehearsal looks", () => {
     const [worker, own] = [machine("worker"), { "tag:aws:autoscaling:groupName": "aws-dev-linux" }];
     const list = async (call = describeInstances(own)) => {
       const { status, body } = await send("control plane", call);
-      return [status, String(body).includes(worker.id) || (/(?<=<Code>)[^<]+/.exec(String(body))?.[0] ?? "without it")].join(" ");
+      return [
+        status,
+        String(body).includes(worker.id) || (/(?<=<Code>)[^<]+/.exec(String(body))?.[0] ?? "without it"),
+      ].join(" ");
     };
-    const byId = () => list(form("ec2", { Action: "DescribeInstances", Version: "2016-11-15", "InstanceId.1": worker.id }));
+    const byId = () =>
+      list(form("ec2", { Action: "DescribeInstances", Version: "2016-11-15", "InstanceId.1": worker.id }));
     cloud.faults.throttled = 1;
     assert.deepEqual([await list(), await list()], ["503 RequestLimitExceeded", "200 true"]);
     cloud.faults.hidden.add(worker.id);
@@ -258,7 +309,11 @@ describe("the simulated AWS, where no rehearsal looks", () => {
     cloud.faults.zone = worker.zone;
     assert.equal(await byId(), "503 Unavailable");
     const refresh = form("autoscaling", { Action: "StartInstanceRefresh", AutoScalingGroupName: "aws-dev-linux" });
-    const answers = [await send("worker", refresh), await send("control plane", refresh), await send("control plane", refresh)];
+    const answers = [
+      await send("worker", refresh),
+      await send("control plane", refresh),
+      await send("control plane", refresh),
+    ];
     const statuses = answers.map(({ status }) => status);
     assert.deepEqual(statuses, [403, 200, 400]);
   });

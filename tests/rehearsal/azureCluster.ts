@@ -32,7 +32,9 @@ export function azureCluster(changes: Changes = {}): RecordedProgram {
 
 /** An output of a resource, by the resource's name without the stack's. */
 export function outputOf(name: string, key: string): string {
-  const found = azureCluster().resources.find((each) => each.name === `azure-dev-${name}` && each.outputs[key] !== undefined);
+  const found = azureCluster().resources.find(
+    (each) => each.name === `azure-dev-${name}` && each.outputs[key] !== undefined,
+  );
   return textOf(found?.outputs[key]) ?? assert.fail(`${name} has no ${key}`);
 }
 
@@ -88,7 +90,9 @@ export class Caller {
   }
 
   async token(resource: string): Promise<string> {
-    const answer = await this.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=${encodeURIComponent(resource)}`);
+    const answer = await this.metadata(
+      `identity/oauth2/token?api-version=2018-02-01&resource=${encodeURIComponent(resource)}`,
+    );
     return String(documentOf(answer).access_token);
   }
 }

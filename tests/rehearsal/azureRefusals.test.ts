@@ -104,11 +104,15 @@ describe("the simulated Azure refuses", () => {
     assert.match(await change("PATCH", "", size, { "if-match": '"1"' }), /^202/);
     assert.match(await change("POST", "/delete", one), /^202/);
     assert.equal(await change("PATCH", "", size, { "if-match": '"3"' }), "409 Conflict");
-    assert.match(String((await controlPlane.call("GET", `${sets}${api}`, token)).body), /"sku":{"capacity":2},"etag":"\\"3\\""/);
+    assert.match(
+      String((await controlPlane.call("GET", `${sets}${api}`, token)).body),
+      /"sku":{"capacity":2},"etag":"\\"3\\""/,
+    );
   });
 
   it("a made-up token and none", async () => {
-    for (const token of ["eyJ.made.up", undefined]) assert.equal((await start().controlPlane.call("GET", at(caUrl), token)).status, 401);
+    for (const token of ["eyJ.made.up", undefined])
+      assert.equal((await start().controlPlane.call("GET", at(caUrl), token)).status, 401);
   });
 
   it("roles and conditions that it does not know", async () => {
@@ -148,7 +152,9 @@ describe("the simulated Azure refuses", () => {
     const request = { method: "GET", host: "", url: "/", headers: {}, body: Buffer.alloc(0), caller: "10.9.9.9" };
     assert.deepEqual(cloud.metadata(request), { status: 404 });
     const other = outputOf("control-plane-identity-identity", "clientId");
-    const token = await worker.metadata(`identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fx&client_id=${other}`);
+    const token = await worker.metadata(
+      `identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fx&client_id=${other}`,
+    );
     assert.deepEqual([token.status, documentOf(token).error_description], [400, "Identity not found"]);
   });
 
@@ -162,19 +168,60 @@ describe("the simulated Azure refuses", () => {
   ];
   const probes = [{ name: "readyz", protocol: "Tcp" }];
   const profile = "virtualMachineProfile";
-  const programs: readonly (readonly [resource: string, path: string, value: PropertyMap[string], message: RegExp])[] = [
-    ["api-record", "aRecords", [{ ipv4Address: "10.0.224.251" }], /api-internal: no record of a private DNS zone has its address/],
-    ["api-link", "privateZoneName", "other.internal", /the private DNS zone azure-dev.fenestra.internal is linked to no network/],
-    ["api-internal", "probes", probes, /api-internal: its probe is not HTTPS/],
-    ["secrets-ca", "properties enableRbacAuthorization", false, /the vault azure-dev-secrets-ca does not decide by roles/],
-    ["pool-win2022-group", `${profile} extensionProfile`, {}, /no extension runs the custom data/],
-    ["pool-win2022-group", `${profile} extensionProfile extensions`, twice, /in settings and in protectedSettings/],
-    ["pool-win2022-group", `${profile} osProfile computerNamePrefix`, "linux", /two machines have the computer name linux000000/],
-    ["pool-win2022-group", `${profile} osProfile computerNamePrefix`, "windows222", /windows222000000 has more than 15 characters/],
-    ["control-plane-0-instance", "osProfile customData", "#cloud-config\n", /control-plane-0-instance: its custom data is not base64/],
-    ["control-plane-0-instance", "networkProfile networkInterfaces", [{ id: "/other" }], /is not a resource of the program/],
-    ["control-plane-0-instance", "osProfile computerName", null, /control-plane-0-instance: the machine has no computer name/],
-  ];
+  const programs: readonly (readonly [resource: string, path: string, value: PropertyMap[string], message: RegExp])[] =
+    [
+      [
+        "api-record",
+        "aRecords",
+        [{ ipv4Address: "10.0.224.251" }],
+        /api-internal: no record of a private DNS zone has its address/,
+      ],
+      [
+        "api-link",
+        "privateZoneName",
+        "other.internal",
+        /the private DNS zone azure-dev.fenestra.internal is linked to no network/,
+      ],
+      ["api-internal", "probes", probes, /api-internal: its probe is not HTTPS/],
+      [
+        "secrets-ca",
+        "properties enableRbacAuthorization",
+        false,
+        /the vault azure-dev-secrets-ca does not decide by roles/,
+      ],
+      ["pool-win2022-group", `${profile} extensionProfile`, {}, /no extension runs the custom data/],
+      ["pool-win2022-group", `${profile} extensionProfile extensions`, twice, /in settings and in protectedSettings/],
+      [
+        "pool-win2022-group",
+        `${profile} osProfile computerNamePrefix`,
+        "linux",
+        /two machines have the computer name linux000000/,
+      ],
+      [
+        "pool-win2022-group",
+        `${profile} osProfile computerNamePrefix`,
+        "windows222",
+        /windows222000000 has more than 15 characters/,
+      ],
+      [
+        "control-plane-0-instance",
+        "osProfile customData",
+        "#cloud-config\n",
+        /control-plane-0-instance: its custom data is not base64/,
+      ],
+      [
+        "control-plane-0-instance",
+        "networkProfile networkInterfaces",
+        [{ id: "/other" }],
+        /is not a resource of the program/,
+      ],
+      [
+        "control-plane-0-instance",
+        "osProfile computerName",
+        null,
+        /control-plane-0-instance: the machine has no computer name/,
+      ],
+    ];
   for (const [resource, path, value, message] of programs)
     it(`a program: ${message.source}`, () => {
       const changed = azureCluster({ [resource]: (inputs) => inside(inputs, path.split(" "), value) });
@@ -200,7 +247,8 @@ describe("the simulated Azure, where no rehearsal looks", () => {
   it("lists blobs in pages", async () => {
     const { controlPlane } = start();
     const token = await controlPlane.token(storage);
-    for (const name of ["/dev/b.gz", "/dev/a.gz", "/other/c.gz", "/dev/c.gz"]) await controlPlane.call("PUT", blob(name), token, write);
+    for (const name of ["/dev/b.gz", "/dev/a.gz", "/other/c.gz", "/dev/c.gz"])
+      await controlPlane.call("PUT", blob(name), token, write);
     const page = async (marker: string) => {
       const url = blob(`?restype=container&comp=list&prefix=dev%2F${marker}`);
       const { status, body } = await controlPlane.call("GET", url, token, { headers: version });
@@ -219,7 +267,9 @@ describe("the simulated Azure, where no rehearsal looks", () => {
         networkRuleSet: {
           defaultAction: "Deny",
           virtualNetworkRules: [
-            { virtualNetworkResourceId: `${group}/providers/Microsoft.Network/virtualNetworks/azure-dev/subnets/${subnet}` },
+            {
+              virtualNetworkResourceId: `${group}/providers/Microsoft.Network/virtualNetworks/azure-dev/subnets/${subnet}`,
+            },
           ],
         },
       }),
@@ -235,7 +285,10 @@ describe("the simulated Azure, where no rehearsal looks", () => {
     assert.equal(await list(rules("control-plane-1")), 200);
     assert.equal(await list({ ...rules("control-plane-1"), ...closed }), 403);
     assert.equal(await list(rules("private-1")), 403);
-    assert.equal(await list({ "snapshots-account": (inputs) => ({ ...inputs, publicNetworkAccess: "Disabled" }) }), 403);
+    assert.equal(
+      await list({ "snapshots-account": (inputs) => ({ ...inputs, publicNetworkAccess: "Disabled" }) }),
+      403,
+    );
   });
 
   it("tells every machine of a set of every event in it, and no other machine; any may approve", async () => {
@@ -244,8 +297,15 @@ describe("the simulated Azure, where no rehearsal looks", () => {
     const ask = async (id: string, body?: string) =>
       await new Caller(cloud, id).metadata("scheduledevents?api-version=2020-07-01", { metadata: "true" }, body);
     const told = async () =>
-      await Promise.all(cloud.machines.map(async ({ id }) => `${id} ${Object(documentOf(await ask(id)).Events).length}`));
-    assert.deepEqual((await told()).slice(0, 4), ["azure-dev-cp-0 0", "linux000000 1", "linux000001 1", "win2019000000 0"]);
+      await Promise.all(
+        cloud.machines.map(async ({ id }) => `${id} ${Object(documentOf(await ask(id)).Events).length}`),
+      );
+    assert.deepEqual((await told()).slice(0, 4), [
+      "azure-dev-cp-0 0",
+      "linux000000 1",
+      "linux000001 1",
+      "win2019000000 0",
+    ]);
     assert.equal((await ask("linux000000", '{"StartRequests":[{"EventId":"a"}]}')).status, 200);
     assert.ok((await told()).every((line) => line.endsWith(" 0")));
   });
@@ -253,15 +313,20 @@ describe("the simulated Azure, where no rehearsal looks", () => {
   it("covers no machine beyond its cloud configuration", () => {
     const covered = (config: PropertyMap) => {
       const stringData = { "cloud-config": JSON.stringify(config) };
-      const cloud = simulateAzure(azureCluster({ "in-cloud-controller-azure-cloud-provider": (inputs) => ({ ...inputs, stringData }) }));
+      const cloud = simulateAzure(
+        azureCluster({ "in-cloud-controller-azure-cloud-provider": (inputs) => ({ ...inputs, stringData }) }),
+      );
       return cloud.machines.map(cloud.instance).map(({ ofCluster }) => ofCluster);
     };
     assert.deepEqual(covered({ resourceGroup: "other", vmType: "vmss" }), Array(7).fill(false));
-    assert.deepEqual(covered({ resourceGroup: "FENESTRA-azure-dev", vmType: "standard" }), [true, ...Array(6).fill(false)]);
-    assert.deepEqual(covered({ resourceGroup: "fenestra-azure-dev", vmType: "vmss", disableAvailabilitySetNodes: true }), [
-      false,
-      ...Array(6).fill(true),
+    assert.deepEqual(covered({ resourceGroup: "FENESTRA-azure-dev", vmType: "standard" }), [
+      true,
+      ...Array(6).fill(false),
     ]);
+    assert.deepEqual(
+      covered({ resourceGroup: "fenestra-azure-dev", vmType: "vmss", disableAvailabilitySetNodes: true }),
+      [false, ...Array(6).fill(true)],
+    );
   });
 
   it("sees no health without a probe of the port that is open", async () => {
@@ -272,7 +337,12 @@ describe("the simulated Azure, where no rehearsal looks", () => {
     };
     const tcp = { protocol: "tcp", port: 10250 };
     const bad = [{ protocol: "tcp" }, { ...tcp, requestPath: "/healthz" }, { protocol: "http", port: 10250 }];
-    assert.deepEqual(await Promise.all([tcp, ...bad].map((settings) => watched(settings))), [true, false, false, false]);
+    assert.deepEqual(await Promise.all([tcp, ...bad].map((settings) => watched(settings))), [
+      true,
+      false,
+      false,
+      false,
+    ]);
     assert.equal(await watched(tcp, 10251), false);
   });
 

@@ -6,7 +6,8 @@ import { byReason, Refusals } from "../../rehearsal/cluster/refusals.ts";
 import { refusal, stuckStage } from "../../rehearsal/machines/logs.ts";
 
 const done = 'I1122 01:59:52.226967 2291 kubelet_node_status.go:78] "Successfully registered node" node="i-1"';
-const tooEarly = 'E1122 01:59:51.2 2291 kubelet_node_status.go:107] "Unable to register node with API server" err="Unauthorized"';
+const tooEarly =
+  'E1122 01:59:51.2 2291 kubelet_node_status.go:107] "Unable to register node with API server" err="Unauthorized"';
 const notSigned =
   'E1122 02:00:01.1 2291 certificate_manager.go:596] "Failed while requesting a signed certificate from the control plane" err="cannot create certificate signing request: Post \\"https://api:6443\\": tls: failed to verify certificate: x509: certificate signed by unknown authority" logger="UnhandledError"';
 
@@ -34,7 +35,10 @@ describe("why a kubelet has no node", () => {
   it("is nothing once it goes on, nor while an API server is away", () => {
     assert.equal(refusal(`${notSigned}\n${done}`), undefined);
     assert.equal(refusal(tooEarly), undefined);
-    assert.equal(refusal('"Unable to register node with API server" err="dial tcp 10.0.0.1:6443: connect: connection refused"'), undefined);
+    assert.equal(
+      refusal('"Unable to register node with API server" err="dial tcp 10.0.0.1:6443: connect: connection refused"'),
+      undefined,
+    );
     assert.equal(refusal(""), undefined);
   });
 
@@ -66,14 +70,23 @@ describe("a bootstrap that gets no further", () => {
 
   it("is one whose stage has failed three times in a row, without waiting", () => {
     const run = `${done("os")}${failed("artifacts", 31)}`;
-    assert.equal(stuckStage(run.repeat(3)), "stage artifacts fails each time: 2026-11-22T02:00:00Z error: no artifacts");
+    assert.equal(
+      stuckStage(run.repeat(3)),
+      "stage artifacts fails each time: 2026-11-22T02:00:00Z error: no artifacts",
+    );
     const unresolved = "curl: (6) Could not resolve host: mirror.corp.example";
     assert.equal(
       stuckStage(`${run}${done("os")}  % Total\n${unresolved}\n${unresolved}\n${failed("artifacts", 31)}`.repeat(3)),
       `stage artifacts fails each time: ${unresolved}; at last: 2026-11-22T02:00:00Z error: no artifacts`,
     );
     const waiting = failed("addons", 120).repeat(4);
-    for (const log of ["", run.repeat(2), waiting, `${run.repeat(3)}${done("artifacts")}`, `${run.repeat(2)}${waiting}`])
+    for (const log of [
+      "",
+      run.repeat(2),
+      waiting,
+      `${run.repeat(3)}${done("artifacts")}`,
+      `${run.repeat(2)}${waiting}`,
+    ])
       assert.equal(stuckStage(log), undefined, log);
   });
 });
@@ -82,7 +95,12 @@ describe("a static pod that is not ready", () => {
   it("is given up when its startup probe must have failed for the last time", () => {
     const pod = (status: string, since: number, failureThreshold: number) => ({
       spec: {
-        containers: [{ name: "a", startupProbe: { initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 15, failureThreshold } }],
+        containers: [
+          {
+            name: "a",
+            startupProbe: { initialDelaySeconds: 10, periodSeconds: 10, timeoutSeconds: 15, failureThreshold },
+          },
+        ],
       },
       status: { conditions: [{ type: "Ready", status, lastTransitionTime: new Date(since * 1000) }] },
     });
@@ -117,7 +135,11 @@ describe("the users that created Nodes, by audit logs", () => {
   });
 
   it("are not those who were refused or came too late", () => {
-    const refused = creatorsIn([event("system:bootstrap:abc", "a", 403), event("nobody", "a", 422), event(undefined, undefined, 401)]);
+    const refused = creatorsIn([
+      event("system:bootstrap:abc", "a", 403),
+      event("nobody", "a", 422),
+      event(undefined, undefined, 401),
+    ]);
     assert.deepEqual([...refused], []);
     const late = creatorsIn([event("system:node:a", "a", 201), event("nobody", "a", 409)]);
     assert.deepEqual([...late], [["a", "system:node:a"]]);

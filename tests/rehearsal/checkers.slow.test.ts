@@ -94,7 +94,9 @@ describe("obtainCheckers", () => {
       /^RehearsalError: tools pins no Kubernetes 1\.34; there are 1\.35, 1\.36, 1\.37\.\n/,
     );
     await assert.rejects(
-      checkConfigs(await obtain({ minors: ["1.36"] }), [{ id: "a", kind: "kubelet", os: "linux", minor: "1.35", text: "" }]),
+      checkConfigs(await obtain({ minors: ["1.36"] }), [
+        { id: "a", kind: "kubelet", os: "linux", minor: "1.35", text: "" },
+      ]),
       /^RehearsalError: There is no checker of kubelet 1\.35\./,
     );
   });

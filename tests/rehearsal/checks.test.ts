@@ -10,7 +10,12 @@ import { stackDir } from "../support/stacks.ts";
 
 const lines: string[] = [];
 const progress = { startedAt: 0, line: (text: string) => void lines.push(text) };
-const check = (id: string, more: Partial<Check> = {}): Check => ({ id, title: "t", run: async () => undefined, ...more });
+const check = (id: string, more: Partial<Check> = {}): Check => ({
+  id,
+  title: "t",
+  run: async () => undefined,
+  ...more,
+});
 const throws = (error: Error): Pick<Check, "run"> => ({ run: () => Promise.reject(error) });
 
 describe("the checks of a rehearsal", () => {
@@ -49,7 +54,11 @@ describe("the checks of a rehearsal", () => {
     await session.run([check("a"), check("b", throws(new CheckFailure("no")))], {});
     await session.run([check("hidden")], {}, { isShown: ({ outcome }) => outcome === "failed" });
     await session.run([check("c", { needs: ["b"] })], {});
-    assert.deepEqual(lines, ["pass  1/3  [a] t", "FAIL  2/3  [b] t\n      no", "skip  3/3  [c] t\n      follows from b"]);
+    assert.deepEqual(lines, [
+      "pass  1/3  [a] t",
+      "FAIL  2/3  [b] t\n      no",
+      "skip  3/3  [c] t\n      follows from b",
+    ]);
     const ids = session.results.map(({ id }) => id);
     assert.deepEqual(ids, ["a", "b", "c"]);
   });
@@ -60,13 +69,23 @@ describe("the checks of a rehearsal", () => {
       ["1", "failed"],
     ] as const) {
       process.env.STRICT = value;
-      const [result] = await new CheckSession(progress, plain, 1).run([check("a", throws(new CheckSkipped("no shellcheck")))], {});
+      const [result] = await new CheckSession(progress, plain, 1).run(
+        [check("a", throws(new CheckSkipped("no shellcheck")))],
+        {},
+      );
       assert.deepEqual([result?.outcome, result?.reason], [outcome, "no shellcheck"]);
     }
   });
 });
 
-const ended = (outcome: CheckResult["outcome"]): CheckResult => ({ id: "a", title: "", outcome, reason: "why", notes: [], seconds: 0 });
+const ended = (outcome: CheckResult["outcome"]): CheckResult => ({
+  id: "a",
+  title: "",
+  outcome,
+  reason: "why",
+  notes: [],
+  seconds: 0,
+});
 const [good, bad, skipped] = [ended("passed"), ended("failed"), ended("skipped")];
 
 describe("the end of a rehearsal", () => {
@@ -98,7 +117,10 @@ describe("fenestra rehearse", () => {
     for (const [args, message] of [
       [[], /^fenestra: rehearse needs --stack NAME; allowed: aws-dev, .*azure-prod\n$/],
       [["--fast"], /^fenestra: Unknown option '--fast'; fenestra rehearse --help shows what is allowed\n$/],
-      [["--stack", "aws-dev", "--break", "x"], /^fenestra: --break x: there is no such breakage; allowed: windows-taint/],
+      [
+        ["--stack", "aws-dev", "--break", "x"],
+        /^fenestra: --break x: there is no such breakage; allowed: windows-taint/,
+      ],
     ] as const) {
       const { code, out, err } = await fenestra("rehearse", ...stackDir, ...args);
       assert.deepEqual([code, out], [2, ""]);
@@ -119,6 +141,7 @@ describe("commands of the manual", () => {
       assert.equal(/\b(pulumi|aws|az|fenestra pin) /.test(text), mark === "account", `${at}: ${text}`);
     }
     // Commands are in blocks that say so, whatever their language would be.
-    for (const { language, text } of blocks) assert.ok(language !== "" || !/^(aws|az|kubectl|pulumi) /.test(text), text);
+    for (const { language, text } of blocks)
+      assert.ok(language !== "" || !/^(aws|az|kubectl|pulumi) /.test(text), text);
   });
 });

@@ -45,7 +45,10 @@ describe("the simulated cloud controller", () => {
       [refused("aws", {}), refused("aws", {}, "nlb"), refused("azure", sticky), refused("azure", fixed)],
       [false, false, false, false],
     );
-    assert.deepEqual([refused("aws", sticky), refused("aws", fixed), refused("aws", {}, "external")], [true, true, true]);
+    assert.deepEqual(
+      [refused("aws", sticky), refused("aws", fixed), refused("aws", {}, "external")],
+      [true, true, true],
+    );
     assert.equal(refused("azure", { loadBalancerClass: "example.com/other" }), true);
   });
 });

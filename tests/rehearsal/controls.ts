@@ -50,7 +50,16 @@ export function describeControls(title: string, controls: Readonly<Record<string
 /** Output and exit code of a rehearsal with faults. */
 export async function broken(control: Omit<Control, "fails">): Promise<{ code: number; lines: readonly string[] }> {
   const { faults, only, stack = "aws-dev", options = [] } = control;
-  const args = ["rehearse", "--stack", stack, ...stackDir, "--only", only, ...faults.flatMap((name) => ["--break", name]), ...options];
+  const args = [
+    "rehearse",
+    "--stack",
+    stack,
+    ...stackDir,
+    "--only",
+    only,
+    ...faults.flatMap((name) => ["--break", name]),
+    ...options,
+  ];
   const outcome = await run(fenestra, args, { maxBuffer: 16 * 2 ** 20 }).then(
     ({ stdout }) => ({ code: 0, stdout }),
     (error: { readonly code: number; readonly stdout: string }) => ({ code: error.code, stdout: error.stdout }),

@@ -9,7 +9,14 @@ const line = (...columns: readonly string[]) => columns.join("\t");
 
 const list = [
   "# name, URL, algorithm, digest, what to do with it",
-  line("kubectl", "https://dl.k8s.io/v1.36.4/bin/linux/amd64/kubectl", "sha256", "a".repeat(64), "exec", "/usr/bin/kubectl"),
+  line(
+    "kubectl",
+    "https://dl.k8s.io/v1.36.4/bin/linux/amd64/kubectl",
+    "sha256",
+    "a".repeat(64),
+    "exec",
+    "/usr/bin/kubectl",
+  ),
   "",
   line("runc", "https://github.com/runc/v1.4.0/runc.amd64", "sha512", "b".repeat(128), "exec", "/usr/sbin/runc"),
   line("kubelet", "https://dl.k8s.io/v1.36.4/bin/linux/amd64/kubelet", "sha256", "-", "exec", "/usr/bin/kubelet"),
@@ -44,7 +51,13 @@ describe("the files that stand in", () => {
     const lines = parseArtifacts(
       [
         ...list.split("\n"),
-        line("etcd", "https://github.com/etcd/v3.6.16/etcd-v3.6.16-linux-amd64.tar.gz", "sha256", "d".repeat(64), "tar"),
+        line(
+          "etcd",
+          "https://github.com/etcd/v3.6.16/etcd-v3.6.16-linux-amd64.tar.gz",
+          "sha256",
+          "d".repeat(64),
+          "tar",
+        ),
       ].join("\n"),
     );
     const files = await artifactFiles(lines, folder);

@@ -42,7 +42,8 @@ describe("Signature Version 4", () => {
     });
 
   it("folds blanks in a header's value, as the suite's get-header-value-trim has it", () => {
-    const request = (value: string) => requestOf({ method: "GET", url: "/", headers: { ...example, "my-header": value } });
+    const request = (value: string) =>
+      requestOf({ method: "GET", url: "/", headers: { ...example, "my-header": value } });
     const names = ["host", "my-header", "x-amz-date"];
     assert.equal(sign(request("  a   b "), scope("service", names)), sign(request("a b"), scope("service", names)));
   });

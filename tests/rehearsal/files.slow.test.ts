@@ -169,7 +169,10 @@ describe("the rehearsal's checks of files", () => {
     this.timeout(60_000);
     assert.equal(await failure("powershell", machines), undefined);
     const path = "C:\\fenestra\\routes.ps1";
-    assert.match((await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "", /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /);
+    assert.match(
+      (await failure("powershell", edited(path, /\}\s*$/, ""))) ?? "",
+      /^win2022\[0\]: C:\\fenestra\\routes\.ps1: \d+:\d+ /,
+    );
   });
 
   describe("upstream's readers", () => {
@@ -191,8 +194,12 @@ describe("the rehearsal's checks of files", () => {
         const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
         const { linux, windows } = kind === "kubelet" ? path : toml;
         // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control plane.
-        const onLinux = kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
-        assert.deepEqual(lines, [...onLinux.map((names) => `${names}: ${linux}: ${problem}`), `win2022[0]: ${windows}: ${problem}`]);
+        const onLinux =
+          kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
+        assert.deepEqual(lines, [
+          ...onLinux.map((names) => `${names}: ${linux}: ${problem}`),
+          `win2022[0]: ${windows}: ${problem}`,
+        ]);
       });
   });
 

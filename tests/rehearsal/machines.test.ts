@@ -52,13 +52,10 @@ describe("a command line of systemd", () => {
 
   it("gets its variables: a word of its own is split, one in braces is not", () => {
     const environment = { ARGS: "--a --b", PATHS: "/x y" };
-    assert.deepEqual(commandLine(`-+/usr/bin/kubelet $ARGS --c=${braced("PATHS")} $NONE ${braced("NONE")}`, environment), [
-      "/usr/bin/kubelet",
-      "--a",
-      "--b",
-      "--c=/x y",
-      "",
-    ]);
+    assert.deepEqual(
+      commandLine(`-+/usr/bin/kubelet $ARGS --c=${braced("PATHS")} $NONE ${braced("NONE")}`, environment),
+      ["/usr/bin/kubelet", "--a", "--b", "--c=/x y", ""],
+    );
   });
 });
 
@@ -75,12 +72,15 @@ describe("a time span", () => {
     assert.deepEqual(seconds, [90, 5, 0.1, 5400, 5400, 172_800, 604_800, 5400]);
   });
 
-  it("in another unit is refused", () => assert.throws(() => timeSpanSeconds("3 fortnights"), /3 fortnights is not a time span/));
+  it("in another unit is refused", () =>
+    assert.throws(() => timeSpanSeconds("3 fortnights"), /3 fortnights is not a time span/));
 });
 
 describe("files of a Windows machine for the Linux build of the kubelet", () => {
   it("name its paths, in whatever notation", () => {
-    const found = ["a: C:\\etc\\kubernetes\\pki\\ca.crt", '"C:\\\\var\\\\lib"', "--config=C:/etc/a.yaml,b"].map(onLinux);
+    const found = ["a: C:\\etc\\kubernetes\\pki\\ca.crt", '"C:\\\\var\\\\lib"', "--config=C:/etc/a.yaml,b"].map(
+      onLinux,
+    );
     assert.deepEqual(found, ["a: /etc/kubernetes/pki/ca.crt", '"/var/lib"', "--config=/etc/a.yaml,b"]);
   });
 

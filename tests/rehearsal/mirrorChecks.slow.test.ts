@@ -31,7 +31,9 @@ describe("the stack that reaches only a mirror", function () {
       machine,
       payload: {
         ...payload,
-        files: payload.files.map((file) => (file.path.endsWith(end) ? { ...file, content: file.content.replace(from, to) } : file)),
+        files: payload.files.map((file) =>
+          file.path.endsWith(end) ? { ...file, content: file.content.replace(from, to) } : file,
+        ),
       },
     }));
 
@@ -67,7 +69,8 @@ describe("the stack that reaches only a mirror", function () {
     ]) {
       const found = problems(broken, "quay.io");
       assert.equal(found.length, machines.length);
-      for (const text of found) assert.match(text, /hosts\.toml does not ask https:\/\/mirror\.example\.com\/v2\/quay\.io first$/);
+      for (const text of found)
+        assert.match(text, /hosts\.toml does not ask https:\/\/mirror\.example\.com\/v2\/quay\.io first$/);
     }
   });
 });

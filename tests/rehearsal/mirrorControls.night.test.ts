@@ -18,7 +18,9 @@ describeControls("the rehearsal of a mirror", {
     only: "control plane",
     stack: "azure-existing",
     faults: ["mirror-without-login"],
-    fails: { "control plane": /^[\d.]+ asks the mirror for https:\/\/mirror\.corp\.example\/files\/\S+ without its login$/ },
+    fails: {
+      "control plane": /^[\d.]+ asks the mirror for https:\/\/mirror\.corp\.example\/files\/\S+ without its login$/,
+    },
   },
   "that the mirror lacks a file that a machine wants": {
     faults: ["mirror-without-crictl"],
@@ -34,7 +36,8 @@ describeControls("the rehearsal of a mirror", {
     only: "mirror: nothing else",
     stack: "aws-restricted",
     fails: {
-      "mirror: nothing else": /: found \["stray\.example\.org by 10\.30\.\d+\.\d+"(,"stray\.example\.org by [\d.]+"){2}\], wanted \[\]$/,
+      "mirror: nothing else":
+        /: found \["stray\.example\.org by 10\.30\.\d+\.\d+"(,"stray\.example\.org by [\d.]+"){2}\], wanted \[\]$/,
     },
   },
 });

@@ -62,14 +62,19 @@ describe("the proxy", () => {
   before(async () => {
     server = await listen("127.0.9.2", 38_080, ({ host, url }) => ({ status: 200, body: `${host} ${url}` }));
     const upstream = { address: "127.0.9.2", port: 38_080 };
-    requests = await startProxy({ address: "127.0.9.1", port: 33_128, routes: new Map([["mirror.test:80", upstream]]) });
+    requests = await startProxy({
+      address: "127.0.9.1",
+      port: 33_128,
+      routes: new Map([["mirror.test:80", upstream]]),
+    });
   });
   after(() => {
     server.closeAllConnections();
     server.close();
   });
   const curl = async (...args: readonly string[]) =>
-    (await run("curl", ["--silent", "--fail", "--noproxy", "", "--max-time", "10", "--proxy", proxyUrl, ...args])).stdout;
+    (await run("curl", ["--silent", "--fail", "--noproxy", "", "--max-time", "10", "--proxy", proxyUrl, ...args]))
+      .stdout;
 
   it("leads to the hosts that it has a way to, by a tunnel or without", async () => {
     assert.equal(await curl("http://mirror.test/a?b=c"), "mirror.test /a?b=c");

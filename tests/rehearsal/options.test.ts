@@ -46,13 +46,18 @@ describe("checks of pods", () => {
       [[on("w1"), on("w1")], "w1, w1"],
       [[], "no node"],
     ] as const)
-      assert.deepEqual(daemonSetProblems([name], pods, nodes), [`DaemonSet ${name} has pods on ${found}; wanted w1, w2`]);
+      assert.deepEqual(daemonSetProblems([name], pods, nodes), [
+        `DaemonSet ${name} has pods on ${found}; wanted w1, w2`,
+      ]);
   });
 
   it("want a detector of problems on no Windows Server 2019", () => {
     const detector = "fenestra-monitoring/node-problem-detector-windows";
     const old: V1Node = {
-      metadata: { name: "w0", labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.17763" } },
+      metadata: {
+        name: "w0",
+        labels: { "kubernetes.io/os": "windows", "node.kubernetes.io/windows-build": "10.0.17763" },
+      },
     };
     assert.deepEqual(daemonSetProblems([detector], [], [old]), []);
     assert.match(daemonSetProblems([detector], [], [old, ...nodes]).join(), /wanted w1, w2$/);
@@ -67,7 +72,10 @@ describe("checks of pods", () => {
     const conditions = [{ type: "PodScheduled", status: "False", message: "0/3 nodes: Insufficient memory" }];
     assert.equal(podTrouble({ metadata, status: { phase: "Running" } }), undefined);
     assert.equal(podTrouble({ metadata, status: { phase: "Succeeded" } }), undefined);
-    assert.equal(podTrouble({ metadata, status: { phase: "Pending", conditions } }), "n/p is Pending: 0/3 nodes: Insufficient memory");
+    assert.equal(
+      podTrouble({ metadata, status: { phase: "Pending", conditions } }),
+      "n/p is Pending: 0/3 nodes: Insufficient memory",
+    );
     assert.equal(podTrouble({ metadata, status: { phase: "Failed" } }), "n/p is Failed");
   });
 });

@@ -11,7 +11,12 @@ import { minorOf, minors, selectableVersions } from "../../components/model/rele
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { pinnedMinors, pinsOf, programNames, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
-import { type ObtainOptions, obtainPrograms, type ProgramSources, type Programs } from "../../rehearsal/programs/obtain.ts";
+import {
+  type ObtainOptions,
+  obtainPrograms,
+  type ProgramSources,
+  type Programs,
+} from "../../rehearsal/programs/obtain.ts";
 import { obtainWindowsPrograms } from "../../rehearsal/programs/windowsPrograms.ts";
 import { listening } from "../support/temporary.ts";
 import { fakeGo } from "./fakeGo.ts";
@@ -28,7 +33,14 @@ require (
 )
 `;
 const arch = process.arch === "x64" ? "amd64" : "arm64";
-const kubernetesNames = ["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubeadm", "kubectl", "kubelet"];
+const kubernetesNames = [
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+  "kubeadm",
+  "kubectl",
+  "kubelet",
+];
 
 describe("obtainPrograms", () => {
   let folder = "";
@@ -66,7 +78,12 @@ describe("obtainPrograms", () => {
       response.writeHead(file === undefined ? 404 : 200).end(file);
     });
     const origin = `http://127.0.0.1:${await listening(server)}`;
-    return { kubernetes: `${origin}/k8s`, etcd: `${origin}/etcd`, kwok: `${origin}/kwok`, kwokRelease: `${origin}/tags` };
+    return {
+      kubernetes: `${origin}/k8s`,
+      etcd: `${origin}/etcd`,
+      kwok: `${origin}/kwok`,
+      kwokRelease: `${origin}/tags`,
+    };
   }
 
   const sha256 = (data: Buffer) => createHash("sha256").update(data).digest("hex");
@@ -79,7 +96,8 @@ describe("obtainPrograms", () => {
     }
     const release = `etcd-v3.6.16-linux-${arch}`;
     mkdirSync(join(folder, release));
-    for (const name of ["etcd", "etcdctl", "etcdutl"]) writeFileSync(join(folder, release, name), `the official ${name}`);
+    for (const name of ["etcd", "etcdctl", "etcdutl"])
+      writeFileSync(join(folder, release, name), `the official ${name}`);
     execFileSync("tar", ["-czf", join(folder, "etcd.tar.gz"), "-C", folder, release]);
     const archive = readFileSync(join(folder, "etcd.tar.gz"));
     files.set(`/etcd/v3.6.16/${release}.tar.gz`, archive);
@@ -93,16 +111,22 @@ describe("obtainPrograms", () => {
 
   function obtain(sources: ProgramSources, more: Partial<ObtainOptions> = {}): Promise<Programs> {
     return obtainPrograms({
-      progress: { startedAt: 0, line: (text) => lines.push(text.replaceAll(folder, "FOLDER").replace(/[\d.]+ s$/, "T s")) },
+      progress: {
+        startedAt: 0,
+        line: (text) => lines.push(text.replaceAll(folder, "FOLDER").replace(/[\d.]+ s$/, "T s")),
+      },
       cacheDir: join(folder, "cache"),
       sources: { path: join(folder, "bin"), toolsFolder: join(folder, "tools"), ...sources },
       ...more,
     });
   }
 
-  const summary = (programs: Programs) => programNames.map((name) => `${name} ${programs[name].version} ${programs[name].origin}`);
+  const summary = (programs: Programs) =>
+    programNames.map((name) => `${name} ${programs[name].version} ${programs[name].origin}`);
   const everything = (origin: string) =>
-    programNames.map((name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`);
+    programNames.map(
+      (name) => `${name} ${name === "kwok" ? "0.8.0" : name.startsWith("etcd") ? "3.6.16" : "1.36.3"} ${origin}`,
+    );
   const cached = () =>
     readdirSync(join(folder, "cache"))
       .filter((key) => key !== "lock")
@@ -136,7 +160,10 @@ describe("obtainPrograms", () => {
       assert.ok(error instanceof RehearsalError);
       const [official, found] = [sha256(Buffer.from("the official kubeadm")), sha256(Buffer.from("something else"))];
       const url = `${bases.kubernetes}/v1.36.3/bin/linux/${arch}/kubeadm`;
-      assert.equal(error.message.split("\n")[0], `${url} has the SHA-256 ${found}, but ${url}.sha256 says ${official}.`);
+      assert.equal(
+        error.message.split("\n")[0],
+        `${url} has the SHA-256 ${found}, but ${url}.sha256 says ${official}.`,
+      );
       return true;
     });
     assert.ok(!cached().includes("kubeadm"));
@@ -151,7 +178,10 @@ describe("obtainPrograms", () => {
     const programs = await obtain({ bases, path: join(folder, "go") });
     assert.deepEqual([programs.kwok.origin, programs.etcd.origin], ["built", "download"]);
     const line = lines.find((line) => line.startsWith("official"))?.replace(bases.kwokRelease, "BASE");
-    assert.equal(line, "official download not reachable: kwok\nBASE/v0.8.0: curl: (22) The requested URL returned error: 404");
+    assert.equal(
+      line,
+      "official download not reachable: kwok\nBASE/v0.8.0: curl: (22) The requested URL returned error: 404",
+    );
     const flags =
       "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1" +
       " -X k8s.io/component-base/version.gitMinor=36 -X k8s.io/client-go/pkg/version.gitVersion=v1.36.3";
@@ -184,7 +214,10 @@ describe("obtainPrograms", () => {
     const pinned = await obtain({ bases }, { wanted: { minor: "1.36" } });
     assert.equal(pinned.kwok.path, programs.kwok.path);
     assert.deepEqual([pinned.kubelet.version, pinned.kubelet.origin], ["1.36.3", "download"]);
-    await assert.rejects(obtain({ bases }, { wanted: { minor: "1.38" } }), /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/);
+    await assert.rejects(
+      obtain({ bases }, { wanted: { minor: "1.38" } }),
+      /tools pins no Kubernetes 1\.38; there are 1\.36, 1\.37/,
+    );
   });
 
   it("gives a server that does not answer up after the time limit and shows signs of life during a build", async () => {
@@ -263,8 +296,15 @@ describe("obtainPrograms", () => {
     const before = process.env.XDG_CACHE_HOME;
     process.env.XDG_CACHE_HOME = folder;
     try {
-      const found = await obtainWindowsPrograms({ startedAt: 0, line: (text) => lines.push(text) }, { minor: "1.36" }, "look");
-      assert.equal(found, "kubelet.exe is not at hand; --full builds it with the other Windows programs in about 5 minutes");
+      const found = await obtainWindowsPrograms(
+        { startedAt: 0, line: (text) => lines.push(text) },
+        { minor: "1.36" },
+        "look",
+      );
+      assert.equal(
+        found,
+        "kubelet.exe is not at hand; --full builds it with the other Windows programs in about 5 minutes",
+      );
       assert.deepEqual(lines, []);
     } finally {
       if (before === undefined) delete process.env.XDG_CACHE_HOME;
@@ -302,7 +342,9 @@ describe("program catalog", () => {
       if (pinned.get(minor) !== undefined) assert.equal(`${versions.etcd}-0`, kubeadm.etcd);
       const staging = [...goMod.matchAll(/^\t(k8s\.io\/[a-z-]+) => \1 v0\.(.*)$/gm)];
       // 1.35 has no cri-streaming yet, which the rehearsal's container runtime needs.
-      const others = staging.filter(([, name, version]) => name !== "k8s.io/cri-streaming" && `1.${version}` !== versions.kubernetes);
+      const others = staging.filter(
+        ([, name, version]) => name !== "k8s.io/cri-streaming" && `1.${version}` !== versions.kubernetes,
+      );
       assert.deepEqual([staging.length > 25, others], [true, []], minor);
     }
   });

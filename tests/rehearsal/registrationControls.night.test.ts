@@ -29,7 +29,9 @@ describeControls("the rehearsal of registration and of the cluster", {
   "that workers trust another authority, and marks what only follows": {
     faults: ["wrong-ca"],
     only: "n",
-    fails: { "nodes register": /^aws-dev-pool-linux-group-[01](?: \(and 1 more\))?: .*certificate signed by unknown authority/ },
+    fails: {
+      "nodes register": /^aws-dev-pool-linux-group-[01](?: \(and 1 more\))?: .*certificate signed by unknown authority/,
+    },
     counts: /^0 passed, 1 failed, [3-9] skipped$/,
   },
   "what each of several faults breaks in one cluster, and nothing else": {
@@ -37,7 +39,8 @@ describeControls("the rehearsal of registration and of the cluster", {
     only: "",
     fails: {
       "launch hooks": /^waited .* for the group to learn of i-[0-9a-f]{17};/,
-      "static pods": /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
+      "static pods":
+        /^kube-scheduler-i-[0-9a-f]{17} is not ready: \w+ probe failed: .*:10259: connect: connection refused$/,
       "names of nodes": /^system:node:i-[0-9a-f]{17} was approved$/,
     },
   },

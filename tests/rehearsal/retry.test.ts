@@ -29,7 +29,8 @@ describe("a call of the harness to the control plane", function () {
     const server = createServer({ cert: identity.certificate, key: identity.key }, listener);
     servers.push(server);
     const port = await listening(server, "localhost");
-    return apiFor(kubeconfig({ server: `https://localhost:${port}`, ca: authority.certificate, user: { token: "t" } })).core;
+    return apiFor(kubeconfig({ server: `https://localhost:${port}`, ca: authority.certificate, user: { token: "t" } }))
+      .core;
   }
   const namespace = "default";
   const maps = "/api/v1/namespaces/default/configmaps";
@@ -58,8 +59,12 @@ describe("a call of the harness to the control plane", function () {
   it("is made once when it is refused", async () => {
     for (const status of [403, 404, 409, 429]) {
       const client = await clientOf(status);
-      await assert.rejects(client.createNamespacedConfigMap({ namespace, body: { metadata: { name: "a" } } }), { code: status });
-      await assert.rejects((await clientOf(status)).deleteNamespacedConfigMap({ namespace, name: "a" }), { code: status });
+      await assert.rejects(client.createNamespacedConfigMap({ namespace, body: { metadata: { name: "a" } } }), {
+        code: status,
+      });
+      await assert.rejects((await clientOf(status)).deleteNamespacedConfigMap({ namespace, name: "a" }), {
+        code: status,
+      });
     }
     assert.equal(seen.length, 8);
   });

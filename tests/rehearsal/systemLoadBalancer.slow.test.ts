@@ -4,7 +4,12 @@ import { readFileSync } from "node:fs";
 import { createServer, request, type Server } from "node:https";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { type Backend, type HealthRules, type LoadBalancer, startLoadBalancer } from "../../rehearsal/host/loadBalancer.ts";
+import {
+  type Backend,
+  type HealthRules,
+  type LoadBalancer,
+  startLoadBalancer,
+} from "../../rehearsal/host/loadBalancer.ts";
 import { waitFor } from "../../rehearsal/host/processes.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";
 
@@ -17,7 +22,9 @@ describe("load balancer", () => {
   before(() => {
     const [key, cert] = [join(folder, "key.pem"), join(folder, "cert.pem")];
     const subject = ["-subj", "/CN=backend", "-days", "1", "-nodes", "-keyout", key, "-out", cert];
-    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", ...subject], { stdio: "ignore" });
+    execFileSync("openssl", ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", ...subject], {
+      stdio: "ignore",
+    });
     tls = { key: readFileSync(key), cert: readFileSync(cert) };
   });
 
@@ -93,7 +100,8 @@ describe("load balancer", () => {
     return socket;
   }
 
-  const closed = (socket: Socket): Promise<boolean> => waitFor("the end of the connection", 5_000, () => socket.closed, 5);
+  const closed = (socket: Socket): Promise<boolean> =>
+    waitFor("the end of the connection", 5_000, () => socket.closed, 5);
 
   for (const [name, cloud] of Object.entries(rules)) {
     it(`skips a dead and an unready backend and takes them back: ${name}`, async () => {

@@ -60,7 +60,11 @@ function needUser(user: ScenarioUser): Func {
  * Starts a scenario.
  * @param graceMs time for an orderly end after a signal
  */
-function startScenario(scenario: Scenario, user: ScenarioUser, graceMs = 10_000): ChildProcessByStdio<null, Readable, Readable> {
+function startScenario(
+  scenario: Scenario,
+  user: ScenarioUser,
+  graceMs = 10_000,
+): ChildProcessByStdio<null, Readable, Readable> {
   const [file = "", ...args] = [...user.prefix, process.execPath, scenarioFile, scenario, String(graceMs)];
   return spawn(file, args, { stdio: ["ignore", "pipe", "pipe"] });
 }
@@ -194,7 +198,9 @@ for (const user of scenarioUsers)
           .map((line) => line.trim().split(/\s+/));
         const below = (pid: string): readonly (readonly string[])[] =>
           children.filter(([, parent]) => parent === pid).flatMap((entry) => [entry, ...below(entry[0] ?? "")]);
-        const found = below(String(child.pid)).find(([, , name]) => name === victim || (victim === "node" && name === "MainThread"));
+        const found = below(String(child.pid)).find(
+          ([, , name]) => name === victim || (victim === "node" && name === "MainThread"),
+        );
         process.kill(Number(found?.[0]), "SIGKILL");
         assert.deepEqual(await ended, [137, null], victim);
         assert.deepEqual(await tracesAfterwards(witness), nothing, victim);
@@ -230,13 +236,22 @@ describe("host check", () => {
   it("is content when the attempt succeeded", () => assert.equal(hostProblem(fine), undefined));
 
   it("names another system and missing tools", () => {
-    assert.match(hostProblem({ ...fine, platform: "darwin" })?.message ?? "", /^The rehearsal needs Linux .* this is darwin\./);
-    assert.equal(hostProblem({ ...fine, missingTools: ["ip", "setpriv"] })?.message.split("\n")[0], "Not found on PATH: ip, setpriv.");
+    assert.match(
+      hostProblem({ ...fine, platform: "darwin" })?.message ?? "",
+      /^The rehearsal needs Linux .* this is darwin\./,
+    );
+    assert.equal(
+      hostProblem({ ...fine, missingTools: ["ip", "setpriv"] })?.message.split("\n")[0],
+      "Not found on PATH: ip, setpriv.",
+    );
   });
 
   it("gives the remedy that fits the kernel's settings", () => {
     const attempt = "unshare: unshare failed: Operation not permitted";
-    assert.match(hostProblem({ ...fine, attempt })?.message ?? "", /namespaces of a rehearsal: unshare: unshare failed/);
+    assert.match(
+      hostProblem({ ...fine, attempt })?.message ?? "",
+      /namespaces of a rehearsal: unshare: unshare failed/,
+    );
     assert.deepEqual(remedies({ attempt, root: true }), [container]);
     assert.deepEqual(remedies({ attempt, settings: { "user/max_user_namespaces": "0" } }), [
       "allow user namespaces: sudo sysctl -w user.max_user_namespaces=15000 (found 0)",
@@ -244,15 +259,28 @@ describe("host check", () => {
       container,
     ]);
     assert.deepEqual(
-      remedies({ attempt, settings: { "kernel/unprivileged_userns_clone": "1", "kernel/apparmor_restrict_unprivileged_userns": "1" } }),
-      ["Ubuntu 24.04: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (found 1)", "run it as root", container],
+      remedies({
+        attempt,
+        settings: { "kernel/unprivileged_userns_clone": "1", "kernel/apparmor_restrict_unprivileged_userns": "1" },
+      }),
+      [
+        "Ubuntu 24.04: sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0 (found 1)",
+        "run it as root",
+        container,
+      ],
     );
-    assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), ["load the kernel modules as root: modprobe bridge veth"]);
+    assert.deepEqual(remedies({ attempt: "Error: Unknown device type." }), [
+      "load the kernel modules as root: modprobe bridge veth",
+    ]);
   });
 
   it("makes a user namespace only without root", () => {
     assert.equal(unshareFlags({ root: true, moreIds: false }).includes("--user"), false);
-    assert.deepEqual(unshareFlags({ root: false, moreIds: true }).slice(0, 3), ["--user", "--map-root-user", "--map-auto"]);
+    assert.deepEqual(unshareFlags({ root: false, moreIds: true }).slice(0, 3), [
+      "--user",
+      "--map-root-user",
+      "--map-auto",
+    ]);
     assert.equal(unshareFlags({ root: false, moreIds: false }).includes("--map-auto"), false);
     for (const cgroup2 of [false, true])
       assert.equal(unshareFlags({ root: false, moreIds: false, cgroup2 }).includes("--cgroup"), !cgroup2);

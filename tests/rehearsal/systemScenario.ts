@@ -68,7 +68,8 @@ async function aMachine(inside: Inside) {
 async function roots(inside: Inside): Promise<unknown> {
   const { workFolder } = inside;
   const network = await createNetwork({ addresses: ["10.0.0.1/24"] });
-  const add = (name: string, host: number) => network.addMachine({ name, address: `10.0.0.${host}/24`, gateway: "10.0.0.1" });
+  const add = (name: string, host: number) =>
+    network.addMachine({ name, address: `10.0.0.${host}/24`, gateway: "10.0.0.1" });
   const [a, b] = await Promise.all([add("cp-0", 10), add("cp-1", 11)]);
   mkdirSync(join(workFolder, "host"));
   const program = join(workFolder, "host", "etcd");
@@ -117,7 +118,10 @@ async function roots(inside: Inside): Promise<unknown> {
   // An absolute link in the machine must lead the harness to the machine's file, not to its own.
   await sh(a, "ln -s /etc/linked /var/lib/link; echo machine > /etc/linked; ln -s /opt /var/lib/folder");
   await writeMachineFile(a.pid, "/var/lib/folder/new", "written", 0o600);
-  facts.throughLinks = [await readMachineFile(a.pid, "/var/lib/link"), await sh(a, "cat /opt/new; stat -c ' %a' /opt/new")];
+  facts.throughLinks = [
+    await readMachineFile(a.pid, "/var/lib/link"),
+    await sh(a, "cat /opt/new; stat -c ' %a' /opt/new"),
+  ];
   await sh(a, "echo data > /var/lib/etcd-disk/member; echo gone > /var/lib/other");
   await a.destroy();
   const successor = await add("cp-0", 10);

@@ -25,7 +25,10 @@ describe("a gate under the eyes of a check", () => {
     const opening = Promise.withResolvers<void>();
     const shut = staysShut(opening.promise, /^\/looks$/, 2);
     for (const path of ["/looks", "/other", "/other"]) await ask(path);
-    assert.equal(await Promise.race([shut, new Promise((resolve) => setTimeout(resolve, 1_500, "not yet"))]), "not yet");
+    assert.equal(
+      await Promise.race([shut, new Promise((resolve) => setTimeout(resolve, 1_500, "not yet"))]),
+      "not yet",
+    );
     await ask("/looks");
     assert.equal(await shut, true);
   });

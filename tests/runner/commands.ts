@@ -64,7 +64,9 @@ export async function mocha(args: readonly string[]): Promise<Counts> {
   const file = path.join(folder, "counts.json");
   try {
     const reporter = path.join(root, "tests/runner/countingReporter.ts");
-    const { code } = await show([path.join(bin, "mocha"), "--reporter", reporter, ...args], "live", { FENESTRA_COUNTS: file });
+    const { code } = await show([path.join(bin, "mocha"), "--reporter", reporter, ...args], "live", {
+      FENESTRA_COUNTS: file,
+    });
     const counts: Counts = JSON.parse(readFileSync(file, "utf8"));
     // A run that broke off counts as a failure even when its counts have none.
     return code !== 0 && counts.failed === 0 ? { ...counts, failed: 1 } : counts;

@@ -13,7 +13,8 @@ export default class CountingReporter extends Mocha.reporters.Spec {
     runner.once("end", () => {
       const file = process.env.FENESTRA_COUNTS;
       const { passes, failures, pending } = this.stats;
-      if (file !== undefined) writeFileSync(file, JSON.stringify({ passed: passes, failed: failures, skipped: pending, problems }));
+      if (file !== undefined)
+        writeFileSync(file, JSON.stringify({ passed: passes, failed: failures, skipped: pending, problems }));
     });
   }
 }

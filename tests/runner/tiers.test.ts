@@ -18,7 +18,9 @@ describe("the tiers of tests", () => {
   });
 
   it("hold every test file by its name", () => {
-    const odd = globSync("tests/**/*.test.ts", { cwd: root }).filter((file) => !/^[^.]+(?:\.slow|\.night)?\.test\.ts$/.test(file));
+    const odd = globSync("tests/**/*.test.ts", { cwd: root }).filter(
+      (file) => !/^[^.]+(?:\.slow|\.night)?\.test\.ts$/.test(file),
+    );
     assert.deepEqual(odd, []);
   });
 

@@ -4,7 +4,14 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { defaultRelease, minorOf } from "../../components/model/releases.ts";
-import { createProgress, findOnPath, isStrict, obtainCheckers, obtainOrReason, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
+import {
+  createProgress,
+  findOnPath,
+  isStrict,
+  obtainCheckers,
+  obtainOrReason,
+  obtainPrograms,
+} from "../../rehearsal/testkit/programs.ts";
 import { stackDir, testStacks } from "../support/stacks.ts";
 import { type Counts, checks, mocha, rehearsal } from "./commands.ts";
 
@@ -84,7 +91,10 @@ export const tiers = {
             ["knip", "--no-progress"],
           ]),
       },
-      { title: "fast tests", run: () => mocha([...parallel, "--ignore", slowFiles, "--ignore", nightFiles, "tests/**/*.test.ts"]) },
+      {
+        title: "fast tests",
+        run: () => mocha([...parallel, "--ignore", slowFiles, "--ignore", nightFiles, "tests/**/*.test.ts"]),
+      },
     ],
     [stack("aws-dev")],
   ],
@@ -94,7 +104,9 @@ export const tiers = {
     [stack("azure-dev", "--every-add-on")],
   ],
   night: (): readonly (readonly Step[])[] => [
-    ...stackNames(testStacks).map((name) => [stack(name, "--full", ...(replacing.test(name) ? [] : ["--skip", "replaced"]))]),
+    ...stackNames(testStacks).map((name) => [
+      stack(name, "--full", ...(replacing.test(name) ? [] : ["--skip", "replaced"])),
+    ]),
     [release("aws-dev", "1.35.1")],
     [release("azure-dev", "1.37.1")],
     [changed("azure-dev", "five members", "fenestra:controlPlane: { replicas: 5 }", "--only", "serving certificates")],
@@ -110,7 +122,14 @@ export const tiers = {
 
 /** Steps of the night that a pull request runs, each by a part of its title, by the folder that it touches. */
 export const nightOf: Readonly<Record<string, readonly string[]>> = {
-  "rehearsal/": ["registrationControls", "windowsControls", "mirrorControls", "podNetworkControls", "aws-prod --full", "azure-prod --full"],
+  "rehearsal/": [
+    "registrationControls",
+    "windowsControls",
+    "mirrorControls",
+    "podNetworkControls",
+    "aws-prod --full",
+    "azure-prod --full",
+  ],
   "components/machine/linux/": ["registrationControls", "mirrorControls", "aws-prod --full", "azure-prod --full"],
   "components/machine/windows/": ["windowsControls"],
   "components/machine/": ["registrationControls"],
@@ -121,6 +140,8 @@ export const nightOf: Readonly<Record<string, readonly string[]>> = {
 export function nightTitles(changed?: readonly string[]): readonly string[] {
   const titles = tiers.night().flatMap((row) => row.map(({ title }) => title));
   if (changed === undefined) return titles;
-  const wanted = Object.entries(nightOf).flatMap(([folder, parts]) => (changed.some((file) => file.startsWith(folder)) ? parts : []));
+  const wanted = Object.entries(nightOf).flatMap(([folder, parts]) =>
+    changed.some((file) => file.startsWith(folder)) ? parts : [],
+  );
   return titles.filter((title) => wanted.some((part) => title.includes(part)));
 }

@@ -45,7 +45,11 @@ const equality = [ts.SyntaxKind.EqualsEqualsEqualsToken, ts.SyntaxKind.Exclamati
 function counts(text: string): { comparisons: number; tables: number } {
   const found = { comparisons: 0, tables: 0 };
   const visit = (node: ts.Node): void => {
-    if (ts.isBinaryExpression(node) && equality.includes(node.operatorToken.kind) && [node.left, node.right].some(isCloud))
+    if (
+      ts.isBinaryExpression(node) &&
+      equality.includes(node.operatorToken.kind) &&
+      [node.left, node.right].some(isCloud)
+    )
       found.comparisons += 1;
     if (ts.isCaseClause(node) && isCloud(node.expression)) found.comparisons += 1;
     if (ts.isObjectLiteralExpression(node)) {
@@ -61,7 +65,9 @@ function counts(text: string): { comparisons: number; tables: number } {
 describe("the name of a cloud", () => {
   const found = folders
     .flatMap((folder) =>
-      readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map((name) => path.posix.join(folder, name)),
+      readdirSync(path.join(root, folder), { recursive: true, encoding: "utf8" }).map((name) =>
+        path.posix.join(folder, name),
+      ),
     )
     .filter((file) => file.endsWith(".ts") && !own.some((place) => file.startsWith(`${place}/`)))
     .map((file) => ({ file, ...counts(readFileSync(path.join(root, file), "utf8")) }));
@@ -73,7 +79,10 @@ describe("the name of a cloud", () => {
   });
 
   it("chooses from no table but these", () => {
-    assert.deepEqual(found.flatMap(({ file, tables: many }) => (many > 0 ? [file] : [])).sort(), Object.keys(tables).sort());
+    assert.deepEqual(
+      found.flatMap(({ file, tables: many }) => (many > 0 ? [file] : [])).sort(),
+      Object.keys(tables).sort(),
+    );
   });
 
   it("is seen in comparisons, cases and tables", () => {

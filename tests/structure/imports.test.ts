@@ -23,15 +23,30 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   "components/machine": ["components/machine", "components/config", "components/model"],
   "components/config": ["components/config", "components/model"],
   "components/model": ["components/model", "components/config", "versions.json"],
-  "components/podNetworks": ["components/podNetworks", "components/kubernetes", "components/machine", "components/model"],
+  "components/podNetworks": [
+    "components/podNetworks",
+    "components/kubernetes",
+    "components/machine",
+    "components/model",
+  ],
   "components/spec": ["components/spec", "components/config", "components/model", "components/podNetworks"],
   ci: ["ci", "components"],
   examples: ["examples", "components"],
   plan: ["plan", "components"],
-  "plan/diff": ["plan/diff", "plan/replacement", "plan/plan.ts", "plan/finding.ts", "plan/billed.ts", "plan/counted.ts", "components"],
+  "plan/diff": [
+    "plan/diff",
+    "plan/replacement",
+    "plan/plan.ts",
+    "plan/finding.ts",
+    "plan/billed.ts",
+    "plan/counted.ts",
+    "components",
+  ],
   checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components"],
-  ...Object.fromEntries(rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]])),
+  ...Object.fromEntries(
+    rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]]),
+  ),
   cli: ["cli", "ci", "package.json", "components", "plan", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
   bench: ["bench", "components/config", "plan"],
@@ -43,7 +58,13 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/checkList.ts"];
 
 /** Folders that are plain data and functions: no provider's SDK, no Pulumi at all. */
-const pure = ["components/config", "components/model", "components/machine", "components/podNetworks", "components/spec"];
+const pure = [
+  "components/config",
+  "components/model",
+  "components/machine",
+  "components/podNetworks",
+  "components/spec",
+];
 
 interface Import {
   readonly from: string;
@@ -60,10 +81,12 @@ function sourceFiles(folder: string): readonly string[] {
 
 /** Every import of a file, of types too; dynamic ones with a literal included. */
 function importsOf(file: string): readonly Import[] {
-  return ts.preProcessFile(readFileSync(path.join(root, file), "utf8"), true, true).importedFiles.map(({ fileName }) => {
-    const isPackage = !fileName.startsWith(".");
-    return { from: file, to: isPackage ? fileName : path.join(path.dirname(file), fileName), isPackage };
-  });
+  return ts
+    .preProcessFile(readFileSync(path.join(root, file), "utf8"), true, true)
+    .importedFiles.map(({ fileName }) => {
+      const isPackage = !fileName.startsWith(".");
+      return { from: file, to: isPackage ? fileName : path.join(path.dirname(file), fileName), isPackage };
+    });
 }
 
 /**
@@ -71,14 +94,24 @@ function importsOf(file: string): readonly Import[] {
  * be imported.
  */
 const judges = ["checks", "verify", "rehearsal/checks"];
-const judged = ["components/kubernetes", "components/machine", "components/model", "components/podNetworks", "components/spec"];
+const judged = [
+  "components/kubernetes",
+  "components/machine",
+  "components/model",
+  "components/podNetworks",
+  "components/spec",
+];
 /** What they import all the same, with the reason. */
 const known: Readonly<Record<string, string>> = {
   "rehearsal/checks/pods.ts: components/model/cidr.ts": "arithmetic",
-  "verify/checkList.ts: components/model/podAddressing.ts": "a cluster whose nodes tell no network has the default's limits",
-  "verify/checkList.ts: components/podNetworks/podNetworks.ts": "what is known not to work in a network, and where to look",
-  "verify/nodes.ts: components/model/operatingSystems.ts": "names builds; which one a node must have is not judged by it",
-  "verify/probePods.ts: components/kubernetes/images.ts": "images to use, which the mirror has: none is expected of a cluster",
+  "verify/checkList.ts: components/model/podAddressing.ts":
+    "a cluster whose nodes tell no network has the default's limits",
+  "verify/checkList.ts: components/podNetworks/podNetworks.ts":
+    "what is known not to work in a network, and where to look",
+  "verify/nodes.ts: components/model/operatingSystems.ts":
+    "names builds; which one a node must have is not judged by it",
+  "verify/probePods.ts: components/kubernetes/images.ts":
+    "images to use, which the mirror has: none is expected of a cluster",
 };
 
 /** Files whose values, not types alone, a file imports. */
@@ -87,10 +120,24 @@ function valuesOf(file: string): readonly string[] {
     .createSourceFile(file, readFileSync(path.join(root, file), "utf8"), ts.ScriptTarget.Latest)
     .statements.filter(ts.isImportDeclaration)
     .filter(({ importClause }) => importClause?.phaseModifier !== ts.SyntaxKind.TypeKeyword)
-    .flatMap(({ moduleSpecifier }) => (ts.isStringLiteral(moduleSpecifier) ? path.join(path.dirname(file), moduleSpecifier.text) : []));
+    .flatMap(({ moduleSpecifier }) =>
+      ts.isStringLiteral(moduleSpecifier) ? path.join(path.dirname(file), moduleSpecifier.text) : [],
+    );
 }
 
-const folders = ["stacks", "examples", "components", "plan", "checks", "rehearsal", "verify", "cli", "ci", "tools", "bench"];
+const folders = [
+  "stacks",
+  "examples",
+  "components",
+  "plan",
+  "checks",
+  "rehearsal",
+  "verify",
+  "cli",
+  "ci",
+  "tools",
+  "bench",
+];
 const present = folders.filter((folder) => readdirSync(root).includes(folder));
 const imports = ["index.ts", ...present.flatMap(sourceFiles)].flatMap(importsOf);
 
@@ -120,14 +167,18 @@ describe("imports", () => {
 
   it("of tests reach the rehearsal by its test kit, but for its own tests", () => {
     const outside = sourceFiles("tests").filter((file) => !inside(file, "tests/rehearsal"));
-    const wrong = outside.flatMap(importsOf).filter(({ to }) => inside(to, "rehearsal") && !inside(to, "rehearsal/testkit"));
+    const wrong = outside
+      .flatMap(importsOf)
+      .filter(({ to }) => inside(to, "rehearsal") && !inside(to, "rehearsal/testkit"));
     assert.deepEqual(wrong, []);
   });
 
   it("reach a pod network by the one place that chooses it", () => {
     const networks = "components/podNetworks";
     const outside = local.filter(({ from, to }) => inside(to, networks) && !inside(from, networks));
-    const wrong = outside.filter(({ from, to }) => to !== `${networks}/podNetworks.ts` || !choosers.some((place) => inside(from, place)));
+    const wrong = outside.filter(
+      ({ from, to }) => to !== `${networks}/podNetworks.ts` || !choosers.some((place) => inside(from, place)),
+    );
     const across = local.filter(({ from, to }) => {
       const [a, b] = [path.dirname(from), path.dirname(to)];
       return inside(a, networks) && inside(b, networks) && ![a, networks].includes(b) && a !== networks;
@@ -137,16 +188,22 @@ describe("imports", () => {
 
   it("give no check an expected value of the program", () => {
     const values = judges.flatMap(sourceFiles).flatMap((file) => valuesOf(file).map((to) => ({ file, to })));
-    const found = values.filter(({ to }) => judged.some((place) => inside(to, place))).map(({ file, to }) => `${file}: ${to}`);
+    const found = values
+      .filter(({ to }) => judged.some((place) => inside(to, place)))
+      .map(({ file, to }) => `${file}: ${to}`);
     assert.deepEqual(found.sort(), Object.keys(known));
   });
 
   it("of the program need no package that jobs with rights leave out", () => {
-    const { dependencies }: { readonly dependencies: object } = JSON.parse(readFileSync(path.join(root, "package.json"), "utf8"));
+    const { dependencies }: { readonly dependencies: object } = JSON.parse(
+      readFileSync(path.join(root, "package.json"), "utf8"),
+    );
     const packages = imports.filter(
       ({ from, isPackage }) => isPackage && ["components", "index.ts", "stacks"].some((place) => inside(from, place)),
     );
-    const names = new Set(packages.map(({ to }) => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to).filter((name) => !name.startsWith("node:")));
+    const names = new Set(
+      packages.map(({ to }) => /^(?:@[^/]+\/)?[^/]+/.exec(to)?.[0] ?? to).filter((name) => !name.startsWith("node:")),
+    );
     const undeclared = [...names].filter((name) => !(name in dependencies));
     assert.deepEqual(undeclared, []);
     assert.ok(names.size > 5);

@@ -86,7 +86,9 @@ export async function startApiServer(suite: Context, options: ApiServerOptions =
   const children: ChildProcess[] = [];
   suite.test?.parent?.afterAll(async () => {
     const ended = children.map((child) =>
-      child.exitCode !== null || child.signalCode !== null ? undefined : new Promise((resolve) => child.once("exit", resolve)),
+      child.exitCode !== null || child.signalCode !== null
+        ? undefined
+        : new Promise((resolve) => child.once("exit", resolve)),
     );
     for (const child of children.toReversed()) child.kill("SIGKILL");
     await Promise.all(ended);
@@ -94,7 +96,8 @@ export async function startApiServer(suite: Context, options: ApiServerOptions =
   });
   const { etcd, restart, send } = await startAll(programs, folder, children, options);
   const kubeconfig = path.join(folder, "kubeconfig");
-  const kubectl: ApiServer["kubectl"] = (args, input) => run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
+  const kubectl: ApiServer["kubectl"] = (args, input) =>
+    run(programs.kubectl.path, ["--kubeconfig", kubeconfig, ...args], input);
   return { kubectl, send, etcdctl: [programs.etcdctl.path, `--endpoints=${etcd}`], restart };
 }
 
@@ -162,7 +165,9 @@ async function startAll(
       apiVersion: "v1",
       kind: "Config",
       // The certificate is one that the server made for itself a moment ago.
-      clusters: [{ name: "test", cluster: { server: `https://${host}:${ports.api}`, "insecure-skip-tls-verify": true } }],
+      clusters: [
+        { name: "test", cluster: { server: `https://${host}:${ports.api}`, "insecure-skip-tls-verify": true } },
+      ],
       users: [{ name: "admin", user: { token } }],
       contexts: [{ name: "test", context: { cluster: "test", user: "admin" } }],
       "current-context": "test",
@@ -201,10 +206,14 @@ async function startAll(
   };
   const send: ApiServer["send"] = (method, url, text) =>
     new Promise((resolve, reject) => {
-      const headers = { authorization: `Bearer ${token}`, "content-type": `application/${method === "POST" ? "" : "merge-patch+"}json` };
+      const headers = {
+        authorization: `Bearer ${token}`,
+        "content-type": `application/${method === "POST" ? "" : "merge-patch+"}json`,
+      };
       const options = { method, host, port: ports.api, path: url, headers, rejectUnauthorized: false };
       const sent = request(options, async (response) => {
-        const warnings = response.headersDistinct.warning?.flatMap((each) => /^299 \S+ "(.*)"$/s.exec(each)?.[1] ?? []) ?? [];
+        const warnings =
+          response.headersDistinct.warning?.flatMap((each) => /^299 \S+ "(.*)"$/s.exec(each)?.[1] ?? []) ?? [];
         const body = await textOf(response);
         resolve({ taken: response.statusCode === 200 || response.statusCode === 201, body, warnings });
       });

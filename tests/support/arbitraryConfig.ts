@@ -38,7 +38,8 @@ const clouds = {
 type Cloud = (typeof clouds)[keyof typeof clouds];
 
 /** Some of the keys, so that defaults are met as often as values. */
-const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<PlainConfig> => fc.record(fields, { requiredKeys: [] });
+const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<PlainConfig> =>
+  fc.record(fields, { requiredKeys: [] });
 
 const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
   fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
@@ -69,10 +70,16 @@ const tied: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Values of some settings, and of the others of their schema. */
-function withDerived<T extends object>(schema: z.core.$ZodType, group: string, known: fc.Arbitrary<T>): fc.Arbitrary<T> {
+function withDerived<T extends object>(
+  schema: z.core.$ZodType,
+  group: string,
+  known: fc.Arbitrary<T>,
+): fc.Arbitrary<T> {
   const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
   if (!(inner instanceof z.ZodObject)) throw new TypeError(`${group} is no mapping`);
-  return fc.tuple(settingsOf(inner.partial(), tied[group] ?? []), known).map(([others, own]) => ({ ...others, ...own }));
+  return fc
+    .tuple(settingsOf(inner.partial(), tied[group] ?? []), known)
+    .map(([others, own]) => ({ ...others, ...own }));
 }
 
 const derived = (
@@ -90,7 +97,11 @@ const placements = {
       { disk: { iops: 6000, throughput: 250, encryptionKey: `arn:aws:kms:eu-central-1:123456789012:key/mrk-1` } },
       { securityGroups: ["sg-0123456789abcdef0", "sg-1123456789abcdef0"] },
     ],
-    spot: [{ onDemand: { base: 1 } }, { onDemand: { percentAboveBase: 50 }, spotMaxPrice: 0.2 }, { spotMaxPrice: 0.25 }],
+    spot: [
+      { onDemand: { base: 1 } },
+      { onDemand: { percentAboveBase: 50 }, spotMaxPrice: 0.2 },
+      { spotMaxPrice: 0.25 },
+    ],
     other: [
       { capacityReservation: "arn:aws:resource-groups:eu-central-1:123456789012:group/reserved" },
       { dedicatedHosts: "arn:aws:resource-groups:eu-central-1:123456789012:group/hosts" },
@@ -104,7 +115,10 @@ const placements = {
       { securityGroups: [`${azureGroup}/Microsoft.Network/applicationSecurityGroups/agents`] },
     ],
     spot: [{ spotMaxPrice: 0.25 }],
-    other: [{ update: { maxSurge: 2 } }, { capacityReservation: `${azureGroup}/Microsoft.Compute/capacityReservationGroups/reserved` }],
+    other: [
+      { update: { maxSurge: 2 } },
+      { capacityReservation: `${azureGroup}/Microsoft.Compute/capacityReservationGroups/reserved` },
+    ],
   },
 } as const;
 
@@ -127,7 +141,10 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
       }),
       labels: fc.dictionary(fc.constantFrom("team", "example.com/tier", "a_b"), word(10), { maxKeys: 3 }),
       taints: fc.uniqueArray(
-        fc.record({ key: fc.constantFrom("dedicated", "example.com/x"), effect: fc.constantFrom("NoSchedule", "NoExecute") }),
+        fc.record({
+          key: fc.constantFrom("dedicated", "example.com/x"),
+          effect: fc.constantFrom("NoSchedule", "NoExecute"),
+        }),
         { maxLength: 2, selector: ({ key, effect }) => key + effect },
       ),
     },
@@ -140,7 +157,11 @@ function pools(facts: Cloud, zones: readonly string[]): fc.Arbitrary<readonly Pl
   );
   const special = fc.constantFrom("none", "none", "hyperV", "capacity");
   const { any, spot, other } = placements[facts === clouds.aws ? "aws" : "azure"];
-  const placed = fc.record({ any: fc.constantFrom(...any), spot: fc.constantFrom({}, ...spot), other: fc.constantFrom({}, ...other) });
+  const placed = fc.record({
+    any: fc.constantFrom(...any),
+    spot: fc.constantFrom({}, ...spot),
+    other: fc.constantFrom({}, ...other),
+  });
   const pool = fc.tuple(
     withDerived(stackSchema.shape.pools.element, "pools", plain),
     amount,
@@ -195,7 +216,10 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     artifacts: fc.constantFrom("https://mirror.example.com", "http://10.0.0.5:8080/files/"),
     registries: fc.constantFrom({ "registry.k8s.io": "https://mirror.example.com/k8s" }, {}),
   });
-  const isolated = fc.constant({ mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } }, nat: "none" });
+  const isolated = fc.constant({
+    mirror: { artifacts: "https://m.test", registries: { _default: "https://m.test" } },
+    nat: "none",
+  });
   const outbound = fc.oneof(
     ...(cloud === "aws" ? [isolated] : []),
     fc.record({ mirror, nat: fc.constantFrom("single", "perZone") }),
@@ -226,7 +250,9 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
     addons: derived("addons", {
       smb: fc.constantFrom({}, { shares: [{ name: "files", source: "//files.test/pods", secret: "smb-files" }] }),
       gmsa: fc.constantFrom({}, { credentialSpecs: [] }),
-      logs: fc.constant({ otlp: { endpoint: "https://otlp.test/v1/logs", headers: [{ name: "Authorization", secret: "token" }] } }),
+      logs: fc.constant({
+        otlp: { endpoint: "https://otlp.test/v1/logs", headers: [{ name: "Authorization", secret: "token" }] },
+      }),
       // A snapshot is one of a disk.
     }).map((addons) => (addons.storage === false ? { ...addons, volumeSnapshots: false } : addons)),
     httpProxy: fc.constant("http://proxy.example.com:3128"),
@@ -239,10 +265,19 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
       fc.string({ unit: fc.constantFrom(..."aZß9 _.:/=+-@"), maxLength: 256 }),
     ),
   });
-  const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), { nil: undefined });
+  const machines = fc.option(network([16, 17, 18, 19, 20, 21, ...(cloud === "azure" ? [22] : [])], 7, true), {
+    nil: undefined,
+  });
   const networks = fc.constantFrom("created", "created", "with name servers", "existing");
   return fc
-    .record({ name: word(9).map((rest) => `c${rest}`), optional, outbound, list: pools(facts, zones), machines, networks })
+    .record({
+      name: word(9).map((rest) => `c${rest}`),
+      optional,
+      outbound,
+      list: pools(facts, zones),
+      machines,
+      networks,
+    })
     .map(({ name, optional: rest, outbound: { mirror: own, nat }, list, machines: cidr, networks: kind }) => ({
       cloud,
       name,
@@ -316,7 +351,11 @@ export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
   const edit = fc.record({
     at: fc.nat(10_000),
     key: fc.option(hostileKey, { nil: undefined, freq: 4 }),
-    value: fc.oneof(fc.jsonValue({ maxDepth: 2 }), fc.constant(undefined), fc.constantFrom("x".repeat(500), -1, 1e21, "10.0.0.0/16")),
+    value: fc.oneof(
+      fc.jsonValue({ maxDepth: 2 }),
+      fc.constant(undefined),
+      fc.constantFrom("x".repeat(500), -1, 1e21, "10.0.0.0/16"),
+    ),
   });
   return fc.tuple(arbitraryValidConfig, fc.array(edit, { minLength: 1, maxLength: 4 })).map(([valid, edits]) => {
     const config = structuredClone(valid);

@@ -36,7 +36,13 @@ export class Browser {
 
   private constructor(program: string) {
     this.#profile = mkdtempSync(path.join(tmpdir(), "fenestra-browser-"));
-    const options = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1600"];
+    const options = [
+      "--headless",
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      "--window-size=1280,1600",
+    ];
     this.#process = spawn(program, [...options, `--user-data-dir=${this.#profile}`, "--remote-debugging-pipe"], {
       stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
     });

@@ -9,5 +9,7 @@ import { obtainOrSkip } from "./skip.ts";
  * @param suite `this` of a `before` hook.
  */
 export async function checkersOrSkip(suite: Context, minors?: readonly string[]): Promise<Checkers> {
-  return await obtainOrSkip(suite, (progress) => obtainCheckers({ progress, ...(minors === undefined ? {} : { minors }) }));
+  return await obtainOrSkip(suite, (progress) =>
+    obtainCheckers({ progress, ...(minors === undefined ? {} : { minors }) }),
+  );
 }

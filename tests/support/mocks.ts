@@ -32,7 +32,13 @@ interface MockOptions {
 /** Makes resources outside a cloud and records them. Errors inside an `apply` fail the test as unhandled rejections. */
 export async function withMocks(
   build: () => unknown,
-  { mode = "known-outputs", region = "eu-central-1", certificates = "fake", existing = new Map(), ...given }: MockOptions = {},
+  {
+    mode = "known-outputs",
+    region = "eu-central-1",
+    certificates = "fake",
+    existing = new Map(),
+    ...given
+  }: MockOptions = {},
 ): Promise<Recorded> {
   const simulate = given.simulate ?? simulatedCloud({ region, accountId: testAccount, existing }, certificates);
   const engine = new RecordingEngine({ project: "fenestra", stack: "test" }, mode, simulate);
@@ -45,7 +51,12 @@ export async function withMocks(
 
 /** The whole program with these config values. */
 export const runConfig = memo(
-  (stack: string, config: Readonly<Record<string, string>>, mode: OutputMode, account?: string | null): Promise<Recorded> =>
+  (
+    stack: string,
+    config: Readonly<Record<string, string>>,
+    mode: OutputMode,
+    account?: string | null,
+  ): Promise<Recorded> =>
     runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
 
@@ -60,9 +71,15 @@ export function runStack(
 
 /** The resources of a cluster that no stack file describes. */
 export const runSpec = memo(
-  async (spec: ClusterSpec, mode: OutputMode = "known-outputs", certificates: "real" | "fake" = "fake"): Promise<Recorded> => {
+  async (
+    spec: ClusterSpec,
+    mode: OutputMode = "known-outputs",
+    certificates: "real" | "fake" = "fake",
+  ): Promise<Recorded> => {
     const deploy =
-      spec.cloud === "aws" ? (await import("../../stacks/aws.ts")).deployAws : (await import("../../stacks/azure.ts")).deployAzure;
+      spec.cloud === "aws"
+        ? (await import("../../stacks/aws.ts")).deployAws
+        : (await import("../../stacks/azure.ts")).deployAzure;
     return await withMocks(() => deploy(spec), { mode, region: spec.region, certificates });
   },
 );
@@ -125,7 +142,10 @@ export function bodies({ program }: Recorded, types: RegExp, names: RegExp): str
     typeof value !== "string" ? value : value.length > 2_000 ? "[data]" : (byId.get(value) ?? value);
   return program.resources
     .filter(({ type, name }) => types.test(type) && names.test(name))
-    .map(({ name, type, inputs }) => `===== ${name} (${type})\n${compactYaml(JSON.parse(JSON.stringify(inputs, shown)))}\n`)
+    .map(
+      ({ name, type, inputs }) =>
+        `===== ${name} (${type})\n${compactYaml(JSON.parse(JSON.stringify(inputs, shown)))}\n`,
+    )
     .sort()
     .join("");
 }

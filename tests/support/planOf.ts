@@ -6,10 +6,12 @@ import { memo } from "./memo.ts";
 import { runConfig } from "./mocks.ts";
 
 /** The plan of these config values, by one run of the program in place of two. */
-export const planOf = memo(async (stack: string, config: Readonly<Record<string, string>>, account?: string | null): Promise<Plan> => {
-  const { program } = await runConfig(stack, config, "known-outputs", ...(account === undefined ? [] : [account]));
-  return planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined, config });
-});
+export const planOf = memo(
+  async (stack: string, config: Readonly<Record<string, string>>, account?: string | null): Promise<Plan> => {
+    const { program } = await runConfig(stack, config, "known-outputs", ...(account === undefined ? [] : [account]));
+    return planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined, config });
+  },
+);
 
 /** A machine of a plan that has nothing but a name. */
 export const bareMachine = (name: string, more: Partial<PlanMachine> = {}): PlanMachine => ({
@@ -25,13 +27,34 @@ export const bareResource = (name: string, inputs: unknown, more: Partial<PlanRe
 
 /** A pool of a plan. */
 export const barePool = (name: string, more: Partial<Plan["pools"][number]> = {}): Plan["pools"][number] => ({
-  ...{ name, path: "", os: "linux", build: null, size: "", vcpus: 2, memoryGib: 8, zones: [], count: 1, autoscale: null },
+  ...{
+    name,
+    path: "",
+    os: "linux",
+    build: null,
+    size: "",
+    vcpus: 2,
+    memoryGib: 8,
+    zones: [],
+    count: 1,
+    autoscale: null,
+  },
   ...{ image: "", diskGb: 50, spot: false, labels: {}, taints: [], runtimeClass: null, ...more },
 });
 
 /** The plan of a stack that has nothing. */
 export const barePlan = (more: Partial<Plan> = {}): Plan => ({
-  ...{ version: 2, stack: "s", pools: [], machines: [], resources: [], outputs: [], messages: [], billed: {}, findings: [] },
+  ...{
+    version: 2,
+    stack: "s",
+    pools: [],
+    machines: [],
+    resources: [],
+    outputs: [],
+    messages: [],
+    billed: {},
+    findings: [],
+  },
   cluster: { name: "s", cloud: "aws", region: "r", environment: "development", accountId: null, kubernetes: "1.36.4" },
   network: { cidr: "", nat: "none", podCidr: "", serviceCidr: "", zones: [], publicAccess: null },
   controlPlane: { size: "", vcpus: 2, memoryGib: 8, image: "", etcdDiskGb: 8, members: [] },

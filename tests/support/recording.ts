@@ -1,6 +1,11 @@
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
-import { plainRequest, type RecordedProgram, type RecordedResource, type ResourceRequest } from "../../plan/program/recorded.ts";
+import {
+  plainRequest,
+  type RecordedProgram,
+  type RecordedResource,
+  type ResourceRequest,
+} from "../../plan/program/recorded.ts";
 import type { PropertyMap } from "../../plan/program/values.ts";
 
 /** Registers resources one after the other with a simulated cloud, as a program would, without starting the SDK. */

@@ -47,7 +47,13 @@ export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress
  * @param folder of the module, in the repository
  * @param input Standard input.
  */
-export function goRun(test: Context, folder: string, goPackage: string, args: readonly string[], input = ""): SpawnSyncReturns<string> {
+export function goRun(
+  test: Context,
+  folder: string,
+  goPackage: string,
+  args: readonly string[],
+  input = "",
+): SpawnSyncReturns<string> {
   test.timeout(buildLimitMs);
   const root = fileURLToPath(new URL("../../", import.meta.url));
   const run = spawnSync("go", ["run", "-C", folder, goPackage, ...args], { cwd: root, encoding: "utf8", input });

@@ -33,7 +33,9 @@ export function matchAnswers(file: string, answers: readonly (readonly string[])
     .split(/^(?=- )/m);
   assert.equal(answers.length, items.length);
   const answered = items.map((item, index) =>
-    item.replace(/^- .*\n(?: .*\n)*/, (asked) => [asked, ...(answers[index] ?? []).map((line) => `#> ${line}\n`)].join("")),
+    item.replace(/^- .*\n(?: .*\n)*/, (asked) =>
+      [asked, ...(answers[index] ?? []).map((line) => `#> ${line}\n`)].join(""),
+    ),
   );
   matchSnapshot(file, head + answered.join(""));
 }

@@ -12,7 +12,11 @@ import { matchSnapshot, wrapped } from "../support/snapshot.ts";
 /** A Ready node as a cloud's kubelet registers it; `build` makes it a Windows node. */
 function node(
   name: string,
-  { build, simulated = false, controlPlane = false }: { build?: string; simulated?: boolean; controlPlane?: boolean } = {},
+  {
+    build,
+    simulated = false,
+    controlPlane = false,
+  }: { build?: string; simulated?: boolean; controlPlane?: boolean } = {},
 ): V1Node {
   const os = build === undefined ? "linux" : "windows";
   return {
@@ -66,7 +70,9 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
 function listing(facts: ClusterFacts): string {
   const byReason = Map.groupBy(checkList(facts), ({ skip = "runs" }) => skip.replace(/^[\w, -]+: (?=simulated)/, ""));
   const rows = [...byReason].flatMap(([reason, checks]) => {
-    const kinds = [...Map.groupBy(checks, ({ id }) => id.split("/")[0])].map(([kind, { length }]) => `${kind}×${length}`);
+    const kinds = [...Map.groupBy(checks, ({ id }) => id.split("/")[0])].map(
+      ([kind, { length }]) => `${kind}×${length}`,
+    );
     return wrapped(`${reason}: ${kinds.join(", ")}`);
   });
   return `${rows.join("\n")}\n`;
@@ -104,13 +110,19 @@ describe("plan of verify's checks", () => {
   it("gives every check an id of its own, lets it need only what is there, and asks each pair of groups in both directions, whatever the nodes", () => {
     const builds = [undefined, "10.0.17763", "10.0.20348", "10.0.26100", "10.0.99999"];
     const nodes = fc.uniqueArray(
-      fc.record({ name: fc.stringMatching(/^[a-z]{1,8}$/), build: fc.constantFrom(...builds), simulated: fc.boolean() }),
+      fc.record({
+        name: fc.stringMatching(/^[a-z]{1,8}$/),
+        build: fc.constantFrom(...builds),
+        simulated: fc.boolean(),
+      }),
       { selector: ({ name }) => name, maxLength: 8 },
     );
     fc.assert(
       fc.property(nodes, (drawn) => {
         const facts = cluster(
-          drawn.map(({ name, build, simulated }) => node(name, { simulated, ...(build === undefined ? {} : { build }) })),
+          drawn.map(({ name, build, simulated }) =>
+            node(name, { simulated, ...(build === undefined ? {} : { build }) }),
+          ),
         );
         const ids = checkList(facts).map(({ id }) => id);
         assert.equal(new Set(ids).size, ids.length);
@@ -149,7 +161,10 @@ describe("plan of verify's checks", () => {
     assert.deepEqual(ids(["dns", "workloads"]), ["workloads", "dns/linux", "dns/windows-2019", "dns/windows-2022"]);
     assert.deepEqual(ids(["dns/linux"]), ["dns/linux"]);
     assert.deepEqual(ids(["dns", "pod", "x"]), { unknown: ["pod", "x"] });
-    assert.equal(chosenChecks(checks, []) instanceof Object && ids([]).toString(), checks.map(({ id }) => id).toString());
+    assert.equal(
+      chosenChecks(checks, []) instanceof Object && ids([]).toString(),
+      checks.map(({ id }) => id).toString(),
+    );
   });
 });
 
@@ -157,18 +172,26 @@ describe("what verify opens", () => {
   it("is no load balancer to the world unless asked for, and never a shell", () => {
     const annotations = (kind?: "internal" | "public") =>
       Object.values(probeService("linux", "LoadBalancer", kind).metadata?.annotations ?? {});
-    assert.deepEqual([annotations(), annotations("internal"), annotations("public")], [["true", "true"], ["true", "true"], []]);
+    assert.deepEqual(
+      [annotations(), annotations("internal"), annotations("public")],
+      [["true", "true"], ["true", "true"], []],
+    );
     const open = probeService("linux", "LoadBalancer", "public", ["203.0.113.7/32"]).spec;
     assert.deepEqual(open?.loadBalancerSourceRanges, ["203.0.113.7/32"]);
     const groups = nodeGroups(cluster(mixed).nodes);
-    const served = groups.flatMap((group) => probePodsOf(group).map((pod) => probePodManifest(pod, group).spec?.containers[0]?.args?.[0]));
+    const served = groups.flatMap((group) =>
+      probePodsOf(group).map((pod) => probePodManifest(pod, group).spec?.containers[0]?.args?.[0]),
+    );
     assert.deepEqual([...new Set(served)], ["serve-hostname"]);
   });
 
   it("can be left out, with the reason in the report", () => {
     const skips = (checks: ReturnType<typeof checkList>) =>
       checks.flatMap(({ id, skip }) => (id.startsWith("load-balancer/") ? [skip] : []));
-    assert.deepEqual(new Set(skips(checkList(cluster(mixed, { loadBalancer: "none" })))), new Set(["--load-balancer none"]));
+    assert.deepEqual(
+      new Set(skips(checkList(cluster(mixed, { loadBalancer: "none" })))),
+      new Set(["--load-balancer none"]),
+    );
     const chosen = chosenChecks(checkList(cluster(mixed)), [], ["load-balancer"]);
     assert.ok("checks" in chosen && new Set(skips(chosen.checks)).has("--skip"));
     assert.deepEqual(chosenChecks(checkList(cluster(mixed)), [], ["x"]), { unknown: ["x"] });
@@ -176,15 +199,26 @@ describe("what verify opens", () => {
 });
 
 describe("state of nodes", () => {
-  it("has no problem on nodes as they should be", () => assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []));
+  it("has no problem on nodes as they should be", () =>
+    assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []));
 
   const taints = (key: string, value: string) => [{ key, value, effect: "NoSchedule" }];
   const windows = { build: "10.0.20348" };
   const cases: readonly (readonly [path: string, value: unknown, problem: string, os?: typeof windows])[] = [
     ["metadata annotations fenestra.dev/failed", "a.service", "failed on its machine: a.service"],
-    ["status conditions 0", { type: "Ready", status: "False", message: "no network" }, "it is not Ready: no network", windows],
+    [
+      "status conditions 0",
+      { type: "Ready", status: "False", message: "no network" },
+      "it is not Ready: no network",
+      windows,
+    ],
     ["status conditions 1", { type: "DiskPressure", status: "True" }, "it has DiskPressure"],
-    ["spec taints", taints("os", "Windows"), "taint os=windows:NoSchedule is missing; it has os=Windows:NoSchedule", windows],
+    [
+      "spec taints",
+      taints("os", "Windows"),
+      "taint os=windows:NoSchedule is missing; it has os=Windows:NoSchedule",
+      windows,
+    ],
     ["spec taints", taints("os", "windows"), "a Linux node has the taint os=windows:NoSchedule"],
     [
       "metadata labels node.kubernetes.io/windows-build",

@@ -37,7 +37,13 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   ...more,
 });
 const windows = (name: string, build = "10.0.20348"): NodeFacts => node(name, { os: "windows", build });
-const nodes = [node("cp", { controlPlane: true }), node("l1"), windows("w1"), windows("w22"), windows("w333", "10.0.17763")];
+const nodes = [
+  node("cp", { controlPlane: true }),
+  node("l1"),
+  windows("w1"),
+  windows("w22"),
+  windows("w333", "10.0.17763"),
+];
 const groupOf = (id: string): NodeGroup => {
   const found = [controlPlaneGroup(nodes), ...nodeGroups(nodes)].find((group) => group?.id === id);
   assert.ok(found !== undefined, id);
@@ -72,7 +78,13 @@ async function run(check: VerifyCheck, answer: Answer, limitMs = 60_000): Promis
     },
   };
   const api = new Proxy({}, { get: (_target, name) => assert.fail(`the check asked the API for ${String(name)}`) });
-  const context = { api, namespace: "n", probePods, signal: AbortSignal.timeout(limitMs), note: (text: string) => notes.push(text) };
+  const context = {
+    api,
+    namespace: "n",
+    probePods,
+    signal: AbortSignal.timeout(limitMs),
+    note: (text: string) => notes.push(text),
+  };
   // None of these checks asks the API.
   await Reflect.apply(check.run, undefined, [context]);
   return notes;
@@ -86,7 +98,9 @@ describe("checks of paths", () => {
     assert.ok(probePod !== undefined);
     const { spec } = probePodManifest(probePod, group);
     assert.equal(spec?.hostNetwork, true);
-    assert.deepEqual(spec?.tolerations, [{ key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" }]);
+    assert.deepEqual(spec?.tolerations, [
+      { key: "node-role.kubernetes.io/control-plane", operator: "Exists", effect: "NoSchedule" },
+    ]);
     assert.equal(verifyNamespaceLabels["fenestra.dev/control-plane"], "allowed");
     const worker = hostProbePodOf(groupOf("linux"));
     assert.ok(worker !== undefined);
@@ -184,13 +198,18 @@ describe("checks of disks", () => {
       ["azure-dev", "disk.csi.azure.com"],
     ] as const) {
       const all = manifestsOf(exampleSpec(stack));
-      assert.equal(diskDriverOf(all.flatMap(({ kind, metadata }) => (kind === "CSIDriver" ? [metadata.name] : []))), driver);
+      assert.equal(
+        diskDriverOf(all.flatMap(({ kind, metadata }) => (kind === "CSIDriver" ? [metadata.name] : []))),
+        driver,
+      );
       const classes = all.flatMap((each) =>
         each.kind === "StorageClass"
           ? [
               {
                 metadata: { name: each.metadata.name, annotations: { ...each.metadata.annotations } },
-                parameters: Object.fromEntries(Object.entries(each.parameters ?? {}).map(([key, value]) => [key, String(value)])),
+                parameters: Object.fromEntries(
+                  Object.entries(each.parameters ?? {}).map(([key, value]) => [key, String(value)]),
+                ),
               },
             ]
           : [],
@@ -205,7 +224,9 @@ describe("checks of disks", () => {
     }
     assert.equal(storageClassFor("windows", [{ metadata: { name: "own" }, parameters: { fsType: "NTFS" } }]), "own");
     const annotations = { "storageclass.kubernetes.io/is-default-class": "true" };
-    const defaults = [1, 3, 2].map((day) => ({ metadata: { name: `of ${day}`, annotations, creationTimestamp: new Date(2026, 0, day) } }));
+    const defaults = [1, 3, 2].map((day) => ({
+      metadata: { name: `of ${day}`, annotations, creationTimestamp: new Date(2026, 0, day) },
+    }));
     assert.equal(storageClassFor("linux", defaults), "of 3");
     const share = { metadata: { name: "files" }, provisioner: "smb.csi.k8s.io" };
     assert.deepEqual(shareClasses([{ metadata: { name: "linux" }, provisioner: driver }, share]), ["files"]);
@@ -224,15 +245,24 @@ describe("checks of disks", () => {
     assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], registered), []);
     // A machine without zone has its fault domain there.
     assert.deepEqual(registrationProblems(driver, [zoned("0", "")], registered), []);
-    assert.match(registrationProblems(driver, [zoned("westeurope-1", "")], registered).join(), /has zone "", the node "westeurope-1"/);
-    assert.deepEqual(registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]), [
-      "node n: disk.csi.azure.com is not registered",
-    ]);
+    assert.match(
+      registrationProblems(driver, [zoned("westeurope-1", "")], registered).join(),
+      /has zone "", the node "westeurope-1"/,
+    );
+    assert.deepEqual(
+      registrationProblems(driver, [zoned("westeurope-1", "westeurope-1")], [csiNode("n", "smb.csi.k8s.io")]),
+      ["node n: disk.csi.azure.com is not registered"],
+    );
   });
 });
 
 describe("requests for kubelets' certificates", () => {
-  const request = (name: string, at: number, conditions: readonly (readonly [string, string])[], certificate?: string) => ({
+  const request = (
+    name: string,
+    at: number,
+    conditions: readonly (readonly [string, string])[],
+    certificate?: string,
+  ) => ({
     metadata: { name, creationTimestamp: new Date(at) },
     spec: { request: "", signerName: "kubernetes.io/kubelet-serving", username: "system:node:n1" },
     status: {
@@ -243,11 +273,13 @@ describe("requests for kubelets' certificates", () => {
   const of = (...all: ReturnType<typeof request>[]) => certificateProblems(new Set(["n1"]), all);
 
   it("are fine where the newest of a node has a certificate, and red where one was denied as no machine's", () => {
-    assert.deepEqual(of(request("new", 2, [["Approved", "FenestraApproved"]], "pem"), request("old", 1, [["Failed", ""]])), {
-      problems: [],
-      count: 1,
-    });
-    assert.deepEqual(of(request("late", 2, []), request("old", 1, [], "pem")).problems, ["system:node:n1: late has no certificate yet"]);
+    assert.deepEqual(
+      of(request("new", 2, [["Approved", "FenestraApproved"]], "pem"), request("old", 1, [["Failed", ""]])),
+      { problems: [], count: 1 },
+    );
+    assert.deepEqual(of(request("late", 2, []), request("old", 1, [], "pem")).problems, [
+      "system:node:n1: late has no certificate yet",
+    ]);
     assert.deepEqual(certificateProblems(new Set(), [request("evil", 1, [["Denied", "FenestraDenied"]])]), {
       problems: ["somebody made evil, which was denied: why"],
       count: 0,
@@ -270,16 +302,24 @@ describe("what is missing of a cluster", () => {
   it("is each object of the stack that is not there, with its namespace or without, or has no pods", async () => {
     const manifests = manifestsOf(exampleSpec("aws-dev"));
     const lists = manifests.flatMap(({ kind, metadata, ...rest }) =>
-      kind === "ConfigMap" && metadata.name === "fenestra-objects" && "data" in rest ? [String(rest.data?.objects)] : [],
+      kind === "ConfigMap" && metadata.name === "fenestra-objects" && "data" in rest
+        ? [String(rest.data?.objects)]
+        : [],
     );
     const lines = lists.flatMap((text) => text.split("\n"));
     assert.equal(lines.length, manifests.length - 1);
     const problems = await objectProblems(lines, async ({ apiVersion, kind, metadata: { name, namespace } }) => {
-      assert.ok(manifests.some((each) => each.apiVersion === apiVersion && each.kind === kind && each.metadata.name === name));
+      assert.ok(
+        manifests.some((each) => each.apiVersion === apiVersion && each.kind === kind && each.metadata.name === name),
+      );
       if (kind === "ValidatingAdmissionPolicyBinding" && name === "fenestra-host-process-deny") return undefined;
       return kind === "Deployment" && namespace === "kube-system" ? { spec: { replicas: 0 } } : {};
     });
-    assert.ok(problems.includes("admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-host-process-deny is missing"));
+    assert.ok(
+      problems.includes(
+        "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-host-process-deny is missing",
+      ),
+    );
     const isNamed = problems.some((problem) => /^apps\/v1 Deployment kube-system\/\S+ is scaled to 0$/.test(problem));
     assert.ok(isNamed, problems.join());
   });

@@ -38,7 +38,10 @@ describe("fenestra verify and uninstall", () => {
         ] as const,
     ),
     [["status"], "fenestra: status needs --kubeconfig FILE\n"],
-    [["uninstall", "--kubeconfig", "k"], "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n"],
+    [
+      ["uninstall", "--kubeconfig", "k"],
+      "fenestra: uninstall only looks: add --check. To remove a stack: pulumi destroy --stack NAME\n",
+    ],
     [["uninstall", "--check"], "fenestra: uninstall needs --kubeconfig FILE\n"],
   ] as const)
     it(`refuse ${args.join(" ")}`, async () => assert.deepEqual(await run(...args), { code: 2, said }));
@@ -46,7 +49,10 @@ describe("fenestra verify and uninstall", () => {
   it("tell of a kubeconfig that is not there, or names no cluster", async () => {
     const missing = await run("verify", "--kubeconfig", "no/such/file");
     assert.equal(missing.code, 2);
-    assert.match(missing.said, /^fenestra: --kubeconfig no\/such\/file cannot be read: ENOENT.*; allowed: a kubeconfig/);
+    assert.match(
+      missing.said,
+      /^fenestra: --kubeconfig no\/such\/file cannot be read: ENOENT.*; allowed: a kubeconfig/,
+    );
   });
 
   it("end with 1 when the API server does not answer, without a namespace and without what is in the kubeconfig", async () => {
@@ -65,7 +71,10 @@ describe("fenestra verify and uninstall", () => {
     for (const args of [["verify"], ["status"], ["uninstall", "--check"]]) {
       const { code, said } = await run(...args, "--kubeconfig", file);
       assert.equal(code, 1);
-      assert.match(said, /^fenestra: the API server https:\/\/127\.0\.0\.1:47 does not answer as it should: .*ECONNREFUSED/);
+      assert.match(
+        said,
+        /^fenestra: the API server https:\/\/127\.0\.0\.1:47 does not answer as it should: .*ECONNREFUSED/,
+      );
       assert.doesNotMatch(said, /namespace|hunter2/);
       assert.equal(said.includes("look at: whether this machine may reach it"), args[0] !== "status");
     }
@@ -76,7 +85,10 @@ describe("fenestra verify and uninstall", () => {
 describe("what is told of an API that does not answer", () => {
   it("says why, in one line", () => {
     const cause = new Error("connect ECONNREFUSED 127.0.0.1:6443");
-    assert.equal(messageOf(new TypeError("fetch failed", { cause })), "fetch failed: connect ECONNREFUSED 127.0.0.1:6443");
+    assert.equal(
+      messageOf(new TypeError("fetch failed", { cause })),
+      "fetch failed: connect ECONNREFUSED 127.0.0.1:6443",
+    );
     assert.equal(messageOf({ body: '{"message":"forbidden"}' }), "forbidden");
   });
 });

@@ -54,11 +54,17 @@ describe("leftovers", () => {
 
   it("are objects that do not go, whoever made them", () => {
     const stuck = {
-      ...found("Service", "iis", { ...own, deleting: true, finalizers: ["service.kubernetes.io/load-balancer-cleanup"] }),
+      ...found("Service", "iis", {
+        ...own,
+        deleting: true,
+        finalizers: ["service.kubernetes.io/load-balancer-cleanup"],
+      }),
       address: undefined,
     };
     const left = leftovers({ ...nothing, services: [stuck], namespaces: [found("Namespace", "calm")] });
     const problems = left.map(({ problem }) => problem);
-    assert.deepEqual(problems, ["it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup"]);
+    assert.deepEqual(problems, [
+      "it is being deleted and does not go: finalizers service.kubernetes.io/load-balancer-cleanup",
+    ]);
   });
 });

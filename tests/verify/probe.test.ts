@@ -25,10 +25,17 @@ describe("probes of verify", () => {
       `pod linux-a0 does not reach ${url}: curl ended with 28: curl: (28) timed out`,
     ],
     ["somebody else answers", ended(0, "linux-b0"), `pod linux-a0 does not reach ${url}: the answer was linux-b0`],
-    ["the command cannot be run", new Error("exec: no such pod"), `pod linux-a0 does not reach ${url}: exec: no such pod`],
+    [
+      "the command cannot be run",
+      new Error("exec: no such pod"),
+      `pod linux-a0 does not reach ${url}: exec: no such pod`,
+    ],
   ] as const)
     it(`fail when ${what}`, async () => {
-      await assert.rejects(reaches(fakeStart([result]), url, { ...quick, lookAt: "routes" }), { message, lookAt: "routes" });
+      await assert.rejects(reaches(fakeStart([result]), url, { ...quick, lookAt: "routes" }), {
+        message,
+        lookAt: "routes",
+      });
     });
 
   it("end with the signal", async () => {
@@ -48,10 +55,14 @@ describe("probes of verify", () => {
   });
 
   it("ask the metadata service as an attacker would, by cloud", () => {
-    const urls = (cloud: "aws" | "azure", os: "linux" | "windows") => metadataTargets(cloud, os).map(([target]) => target);
+    const urls = (cloud: "aws" | "azure", os: "linux" | "windows") =>
+      metadataTargets(cloud, os).map(([target]) => target);
     assert.deepEqual(urls("aws", "windows"), ["http://169.254.169.254/latest/api/token"]);
     assert.deepEqual(urls("azure", "linux"), ["http://169.254.169.254/metadata/instance?api-version=2021-02-01"]);
-    assert.deepEqual(urls("azure", "windows").slice(1), ["http://168.63.129.16/?comp=versions", "http://168.63.129.16:32526/status"]);
+    assert.deepEqual(urls("azure", "windows").slice(1), [
+      "http://168.63.129.16/?comp=versions",
+      "http://168.63.129.16:32526/status",
+    ]);
   });
 });
 
@@ -69,13 +80,18 @@ describe("names that verify asks for", () => {
 });
 
 describe("exit codes of commands in pods", () => {
-  const causes = (code: string): NonNullable<V1Status["details"]> => ({ causes: [{ reason: "ExitCode", message: code }] });
+  const causes = (code: string): NonNullable<V1Status["details"]> => ({
+    causes: [{ reason: "ExitCode", message: code }],
+  });
   it("are taken from the status that ends the stream", () => {
     assert.equal(exitCode({ status: "Success" }), 0);
     assert.equal(exitCode({ status: "Failure", reason: "NonZeroExitCode", details: causes("28") }), 28);
   });
   it("are not made up when the command did not run", () => {
-    assert.throws(() => exitCode({ status: "Failure", reason: "InternalError", message: "no such file" }), /no such file/);
+    assert.throws(
+      () => exitCode({ status: "Failure", reason: "InternalError", message: "no such file" }),
+      /no such file/,
+    );
     assert.throws(() => exitCode({ status: "Failure", reason: "NonZeroExitCode" }), /NonZeroExitCode/);
   });
 });

@@ -14,7 +14,9 @@ describe("the age of etcd's snapshots", () => {
     assert.deepEqual(findings({ "cp-0": entry(4), "cp-1": entry(8.9), "cp-2": entry(0) }), { problems: [], notDue: 0 });
     assert.deepEqual(findings({ "cp-0": entry(4) }, [ago(100), ago(0.5), ago(0.9)]), { problems: [], notDue: 2 });
     assert.deepEqual(findings({}, [ago(0.1)]), { problems: [], notDue: 1 });
-    assert.ok(readDocument("docs/operations/backup.md").text.includes(`_timestamp_seconds > ${lateSnapshotHours} * 3600`));
+    assert.ok(
+      readDocument("docs/operations/backup.md").text.includes(`_timestamp_seconds > ${lateSnapshotHours} * 3600`),
+    );
   });
 
   it("is told where two in a row have failed, or none was ever sent", () => {

@@ -14,7 +14,9 @@ import { needJq, scriptOf, texts } from "./read.ts";
 
 /** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
 const urns = (glob: string): RegExp =>
-  new RegExp(`^${glob.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, (stars) => (stars === "*" ? "[^:]*" : ".*"))}$`);
+  new RegExp(
+    `^${glob.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, (stars) => (stars === "*" ? "[^:]*" : ".*"))}$`,
+  );
 
 /**
  * What azure-native asks of the resource manager to read a resource: mostly the resource itself, for a blob its account's key
@@ -34,7 +36,9 @@ function mayRead(purpose: Purpose, resource: RecordedResource): boolean {
 
 describe("the nightly comparison", () => {
   it("leaves out on Azure exactly what its identity may not read", async () => {
-    const { program } = await runStack("azure-dev", { access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} } });
+    const { program } = await runStack("azure-dev", {
+      access: { serviceAccountKeys: ["rsa-1"], workloadIdentity: {} },
+    });
     const made = program.resources.filter(({ type }) => type.startsWith("azure-native:"));
     const [, glob = ""] = / --exclude '([^']+)'/.exec(scriptOf("drift.yml drift", "Compare")) ?? [];
     const names = (all: readonly RecordedResource[]) => all.map(({ name }) => name);
@@ -55,14 +59,23 @@ function azurePipelineScript(): string {
 /**
  * Runs a script with a program in Pulumi's place, which has a state of these resources. Returns its commands but `login`, and a failure.
  */
-function runWithPulumi(script: string, { resources, fails }: { readonly resources: unknown; readonly fails: string }): readonly string[] {
+function runWithPulumi(
+  script: string,
+  { resources, fails }: { readonly resources: unknown; readonly fails: string },
+): readonly string[] {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-refresh-"));
   try {
     const state = JSON.stringify({ version: 3, deployment: { manifest: {}, resources } });
     const pulumi = `#!/bin/sh\necho "$1" >> "${folder}/calls"\n[ "$1" != ${fails} ] || exit 1\n[ "$1" != stack ] || echo '${state}'\n`;
     writeFileSync(path.join(folder, "pulumi"), pulumi, { mode: 0o755 });
     writeFileSync(path.join(folder, "az"), "#!/bin/sh\n", { mode: 0o755 });
-    const env = { PATH: `${folder}:${process.env.PATH ?? ""}`, STACK: "s", BACKEND: "b", PROGRAM: ".", RUNNER_TEMP: folder };
+    const env = {
+      PATH: `${folder}:${process.env.PATH ?? ""}`,
+      STACK: "s",
+      BACKEND: "b",
+      PROGRAM: ".",
+      RUNNER_TEMP: folder,
+    };
     // GitHub runs bash with `-e`, Azure DevOps without.
     const options = { env, cwd: fileURLToPath(new URL("../../", import.meta.url)) };
     const { status } = spawnSync("bash", [...(script.includes("az account") ? [] : ["-e"]), "-c", script], options);

@@ -11,7 +11,9 @@ const job = z.looseObject({
   extends: z.string().optional(),
   before_script: z.array(z.string()).default([]),
 });
-const gitlab = z.looseObject({ stages: z.array(z.string()), plan: job, deploy: job, preview: job }).parse(parse(read("gitlab-ci.yml")));
+const gitlab = z
+  .looseObject({ stages: z.array(z.string()), plan: job, deploy: job, preview: job })
+  .parse(parse(read("gitlab-ci.yml")));
 
 describe("the pipelines for other hosts", () => {
   it("name no stack and hold no secret", () => {
@@ -24,9 +26,14 @@ describe("the pipelines for other hosts", () => {
     assert.equal(gitlab.plan.environment, undefined);
     assert.ok(gitlab.plan.script.some((line) => line.startsWith("$PROGRAM/cli/fenestra changes --since ")));
     assert.ok(gitlab.deploy.environment !== undefined && gitlab.deploy.id_tokens !== undefined);
-    assert.deepEqual([gitlab.preview.extends, gitlab.preview.script], ["deploy", ["$PROGRAM/ci/preview.sh preview.txt"]]);
+    assert.deepEqual(
+      [gitlab.preview.extends, gitlab.preview.script],
+      ["deploy", ["$PROGRAM/ci/preview.sh preview.txt"]],
+    );
     assert.ok(gitlab.deploy.before_script[0]?.includes(" --omit=dev --ignore-scripts "));
-    const azure = z.looseObject({ jobs: z.array(z.record(z.string(), z.unknown())) }).parse(parse(read("azure-pipelines.yml")));
+    const azure = z
+      .looseObject({ jobs: z.array(z.record(z.string(), z.unknown())) })
+      .parse(parse(read("azure-pipelines.yml")));
     const [plan, ...others] = azure.jobs;
     assert.doesNotMatch(JSON.stringify(plan), /azureSubscription|environment/);
     assert.match(JSON.stringify(others), /"environment":.*"azureSubscription":/);

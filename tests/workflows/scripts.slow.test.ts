@@ -48,18 +48,22 @@ function runScript(
       mkdirSync(path.dirname(path.join(folder, name)), { recursive: true });
       writeFileSync(path.join(folder, name), content);
     }
-    const { status, stdout, stderr } = spawnSync("bash", ["-e", "-c", script.replaceAll("node cli/", `node ${root}cli/`)], {
-      cwd: folder,
-      encoding: "utf8",
-      env: {
-        PATH: `${folder}:${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
-        RUNNER_TEMP: folder,
-        PROGRAM: root,
-        REPOSITORY: "o/r",
-        GH_TOKEN: "a token",
-        ...env,
+    const { status, stdout, stderr } = spawnSync(
+      "bash",
+      ["-e", "-c", script.replaceAll("node cli/", `node ${root}cli/`)],
+      {
+        cwd: folder,
+        encoding: "utf8",
+        env: {
+          PATH: `${folder}:${path.dirname(process.execPath)}:${process.env.PATH ?? ""}`,
+          RUNNER_TEMP: folder,
+          PROGRAM: root,
+          REPOSITORY: "o/r",
+          GH_TOKEN: "a token",
+          ...env,
+        },
       },
-    });
+    );
     assert.equal(status, 0, stderr);
     const calls = path.join(folder, "calls");
     return {
@@ -85,7 +89,12 @@ describe("the scripts of the workflows", function () {
   describe("post a comment", () => {
     const script = scriptOf("preview-comment.yml comment", "Post the comment");
     const sha = "0123456789abcdef0123456789abcdef01234567";
-    const env = { RUN_URL: "https://github.com/o/r/actions/runs/7", HEAD_OWNER: "forker", HEAD_BRANCH: "a b", HEAD_SHA: sha };
+    const env = {
+      RUN_URL: "https://github.com/o/r/actions/runs/7",
+      HEAD_OWNER: "forker",
+      HEAD_BRANCH: "a b",
+      HEAD_SHA: sha,
+    };
     const files = { "changes/changes.json": changesJson([bareChange("aws-dev", "same")]) };
     const pulls = {
       "GET repos/o/r/pulls": [
@@ -145,7 +154,9 @@ describe("the scripts of the workflows", function () {
       assert.doesNotMatch(summary(0) ?? "", /preview/);
       assert.ok(summary(7)?.startsWith(`## s\n\`\`\`diff\n${preview}\`\`\`\n`));
       assert.ok(
-        summary(4)?.startsWith(`## s\n\`\`\`diff\n${preview}The preview of s failed with 4, so it is not known what would change.\n`),
+        summary(4)?.startsWith(
+          `## s\n\`\`\`diff\n${preview}The preview of s failed with 4, so it is not known what would change.\n`,
+        ),
       );
       assert.match(summary(4) ?? "", /^preview\.txt$/m);
     });
@@ -196,7 +207,10 @@ describe("the scripts of the workflows", function () {
     const job = (name: string, conclusion: string, compare: string | undefined) => ({
       name,
       conclusion,
-      steps: [{ name: "Set up job", conclusion: "success" }, ...(compare === undefined ? [] : [{ name: "Compare", conclusion: compare }])],
+      steps: [
+        { name: "Set up job", conclusion: "success" },
+        ...(compare === undefined ? [] : [{ name: "Compare", conclusion: compare }]),
+      ],
     });
     const report = (jobs: readonly unknown[], issues: readonly unknown[]) =>
       runScript(script, { [where]: { jobs }, [open]: issues }, env)
@@ -233,7 +247,10 @@ describe("the scripts of the workflows", function () {
       assert.deepEqual(comment?.slice(0, 2), ["POST", "repos/o/r/issues/10/comments"]);
       assert.deepEqual(close, ["PATCH", "repos/o/r/issues/10", "closed"]);
       assert.deepEqual(update?.slice(0, 2), ["PATCH", "repos/o/r/issues/11"]);
-      assert.match(String(update?.[2]), /^The cloud differs from what Pulumi has recorded, or the comparison failed: \[/);
+      assert.match(
+        String(update?.[2]),
+        /^The cloud differs from what Pulumi has recorded, or the comparison failed: \[/,
+      );
       assert.match(String(update?.[2]), /with `pulumi refresh`\.$/);
       assert.deepEqual(create, ["POST", "repos/o/r/issues", "Drift in azure-dev"]);
       assert.deepEqual(more, []);

@@ -16,7 +16,9 @@ describe("the workflows", () => {
   });
 
   it("may do no more than each of them needs", () => {
-    const permissions = Object.fromEntries(jobs.map(({ at, permissions, inherited }) => [at, permissions ?? inherited]));
+    const permissions = Object.fromEntries(
+      jobs.map(({ at, permissions, inherited }) => [at, permissions ?? inherited]),
+    );
     assert.deepEqual(permissions, {
       "deploy.yml changed": { actions: "read" },
       "deploy.yml look": { contents: "read", "id-token": "write" },
@@ -57,7 +59,9 @@ describe("the workflows", () => {
   it("run with rights for branches of the repository only, and change the cloud from main only", () => {
     const conditions = Object.fromEntries(jobs.map(({ at, if: condition }) => [at, condition ?? ""]));
     const own = "github.event.pull_request.head.repo.full_name == github.repository";
-    assert.ok(conditions["preview.yml account-preview"]?.includes(`!cancelled() && vars.PREVIEW == 'true' && ${own} &&`));
+    assert.ok(
+      conditions["preview.yml account-preview"]?.includes(`!cancelled() && vars.PREVIEW == 'true' && ${own} &&`),
+    );
     for (const job of ["deploy.yml look", "deploy.yml up", "drift.yml drift"])
       assert.ok(conditions[job]?.startsWith(`\${{ vars.DEPLOY == 'true' && github.ref == 'refs/heads/main' && `), job);
   });
@@ -78,10 +82,19 @@ describe("the workflows", () => {
   });
 
   it("name no stack: the folder stacks does", () => {
-    for (const [file, text] of Object.entries(texts).filter(([file]) => !["night.yml", "test.yml", "release.yml"].includes(file)))
+    for (const [file, text] of Object.entries(texts).filter(
+      ([file]) => !["night.yml", "test.yml", "release.yml"].includes(file),
+    ))
       assert.doesNotMatch(text, /(aws|azure)-(dev|prod|restricted)/, file);
-    for (const [at, from] of Object.entries({ "deploy.yml look": "stacks", "deploy.yml up": "changed", "drift.yml drift": "stacks" }))
-      assert.equal(jobs.find((job) => job.at === at)?.strategy?.matrix.stack, `\${{ fromJSON(needs.${from}.outputs.stacks) }}`);
+    for (const [at, from] of Object.entries({
+      "deploy.yml look": "stacks",
+      "deploy.yml up": "changed",
+      "drift.yml drift": "stacks",
+    }))
+      assert.equal(
+        jobs.find((job) => job.at === at)?.strategy?.matrix.stack,
+        `\${{ fromJSON(needs.${from}.outputs.stacks) }}`,
+      );
   });
 
   it("that repositories call run the program where the caller has it", () => {
@@ -98,8 +111,10 @@ describe("the workflows", () => {
   });
 
   it("of tests end within half an hour, and take nothing for skipped", () => {
-    for (const { file, env } of workflows) if (file === "test.yml" || file === "night.yml") assert.deepEqual(env, { STRICT: "1" }, file);
-    for (const { at, "timeout-minutes": minutes } of jobs) if (/^(test|night)\.yml /.test(at)) assert.ok(minutes <= 30, at);
+    for (const { file, env } of workflows)
+      if (file === "test.yml" || file === "night.yml") assert.deepEqual(env, { STRICT: "1" }, file);
+    for (const { at, "timeout-minutes": minutes } of jobs)
+      if (/^(test|night)\.yml /.test(at)) assert.ok(minutes <= 30, at);
   });
 
   it("with a token that writes run nothing that a branch made: the default branch's checkout, and the artifact beside it", () => {
@@ -125,7 +140,8 @@ describe("the workflows", () => {
       text.split("\n").flatMap((line) => (/^\s*(- )?uses: (?!\.\/)/.test(line) ? [{ file, line }] : [])),
     );
     assert.ok(lines.length > 20);
-    for (const { file, line } of lines) assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${file}: ${line}`);
+    for (const { file, line } of lines)
+      assert.match(line, /uses: [\w-]+\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/, `${file}: ${line}`);
     const pins = new Map<string, string>();
     for (const { line } of lines) {
       const [, action = "", pin = ""] = /uses: ([^@]+)@(.+)$/.exec(line) ?? [];

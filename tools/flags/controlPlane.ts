@@ -40,7 +40,9 @@ async function recordsOf(release: string) {
   );
 }
 
-const before: readonly { minor: string }[] = existsSync(programFlagsFile) ? JSON.parse(readFileSync(programFlagsFile, "utf8")) : [];
+const before: readonly { minor: string }[] = existsSync(programFlagsFile)
+  ? JSON.parse(readFileSync(programFlagsFile, "utf8"))
+  : [];
 const made: Awaited<ReturnType<typeof recordsOf>> = [];
 for (const release of process.argv.slice(2)) made.push(...(await recordsOf(release)));
 const kept = before.filter(({ minor }) => !made.some((each) => each.minor === minor));

@@ -16,7 +16,10 @@ function kindOf(type: string): string {
 /** Flags in the help of etcd, which names no types. What it calls deprecated or experimental is left out. */
 export function etcdFlags(text: string): readonly (readonly [string, string])[] {
   return [...text.matchAll(/^ {2}--([a-z0-9-]+)\b.*\n( {4}.*)?/gm)]
-    .filter(([, name, about]) => !/^(?:experimental-|version$|config-file$)/.test(name ?? "") && !/Deprecated/.test(about ?? ""))
+    .filter(
+      ([, name, about]) =>
+        !/^(?:experimental-|version$|config-file$)/.test(name ?? "") && !/Deprecated/.test(about ?? ""),
+    )
     .map(([, name]) => [name ?? "", "value"] as const);
 }
 

@@ -14,7 +14,9 @@ export function groupNodesCheck(id: string, count: number, describe: string): Ve
     id: `nodes/${id}`,
     title: `${count} ${count === 1 ? "node" : "nodes"} of ${id} Ready, with the labels and taints of ${describe}`,
     own: (nodes) =>
-      id === controlPlaneId ? nodes.filter((node) => node.controlPlane) : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []),
+      id === controlPlaneId
+        ? nodes.filter((node) => node.controlPlane)
+        : (nodeGroups(nodes).find((group) => group.id === id)?.nodes ?? []),
   });
 }
 
@@ -49,12 +51,17 @@ export function certificateProblems(nodes: ReadonlySet<string>, items: readonly 
     ),
   );
   const age = ({ metadata }: V1CertificateSigningRequest): number => metadata?.creationTimestamp?.getTime() ?? 0;
-  const own = items.filter(({ spec }) => spec.signerName === servingSigner && nodes.has((spec.username ?? "").replace("system:node:", "")));
+  const own = items.filter(
+    ({ spec }) => spec.signerName === servingSigner && nodes.has((spec.username ?? "").replace("system:node:", "")),
+  );
   // Requests stay for an hour or a day after their end, and a node that was refused asks again: its newest counts.
-  const newest = new Map(own.toSorted((a, b) => age(a) - age(b)).map((request) => [request.spec.username ?? "", request]));
+  const newest = new Map(
+    own.toSorted((a, b) => age(a) - age(b)).map((request) => [request.spec.username ?? "", request]),
+  );
   const bad = [...newest].flatMap(([user, { metadata, status }]) => {
     const refusal = status?.conditions?.find(({ type }) => type === "Denied" || type === "Failed");
-    if (refusal !== undefined) return [`${user}: ${metadata?.name} was ${refusal.type}: ${refusal.reason ?? ""} ${refusal.message ?? ""}`];
+    if (refusal !== undefined)
+      return [`${user}: ${metadata?.name} was ${refusal.type}: ${refusal.reason ?? ""} ${refusal.message ?? ""}`];
     return status?.certificate === undefined ? [`${user}: ${metadata?.name} has no certificate yet`] : [];
   });
   return { problems: [...bad, ...hostile], count: newest.size };
@@ -67,15 +74,23 @@ export const servingCertificatesCheck: VerifyCheck = {
   run: async ({ api, signal, note }) => {
     const approved = await until(
       "the serving certificates",
-      { signal, intervalMs: 2_000, lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml" },
+      {
+        signal,
+        intervalMs: 2_000,
+        lookAt: "kubectl get csr; kubectl -n kube-system get configmap fenestra-machines --output yaml",
+      },
       async () => {
         const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? ""));
-        const { problems, count } = certificateProblems(nodes, (await api.certificates.listCertificateSigningRequest()).items);
+        const { problems, count } = certificateProblems(
+          nodes,
+          (await api.certificates.listCertificateSigningRequest()).items,
+        );
         if (problems.length > 0) throw new NotYet(problems.join("; "));
         return count;
       },
     );
-    if (approved === 0) throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
+    if (approved === 0)
+      throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
     note(`${approved} nodes have one`);
   },
 };
@@ -97,7 +112,9 @@ export const metricsCheck: VerifyCheck = {
         // Asked again each time: an autoscaler may take a node away meanwhile.
         const nodes = (await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? "");
         const { items } = await api.metrics.getNodeMetrics();
-        const missing = nodes.filter((name) => !isMeasured(items.find(({ metadata }) => metadata.name === name)?.usage));
+        const missing = nodes.filter(
+          (name) => !isMeasured(items.find(({ metadata }) => metadata.name === name)?.usage),
+        );
         if (missing.length > 0) throw new NotYet(`none for ${missing.join(", ")}`);
         return nodes.length;
       },
@@ -125,7 +142,11 @@ export function podMetricsCheck(group: NodeGroup): VerifyCheck {
           const { items } = await api.metrics.getPodMetrics(namespace);
           const missing = pods.filter(({ pod }) => {
             const own = items.find(({ metadata }) => metadata.name === pod);
-            return own === undefined || own.containers.length === 0 || !own.containers.every(({ usage }) => isMeasured(usage));
+            return (
+              own === undefined ||
+              own.containers.length === 0 ||
+              !own.containers.every(({ usage }) => isMeasured(usage))
+            );
           });
           if (missing.length > 0) throw new NotYet(`none for ${missing.map(({ pod }) => pod).join(", ")}`);
         },

@@ -36,7 +36,8 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
       const [asking] = await probePods.ready(group, signal);
       expect(asking !== undefined && url !== undefined, `there is no pod on ${group.id}`);
       const start = from(context, asking);
-      const lookAt = "the NAT of the node's subnet, its route table and security group; on Windows the ExceptionList of OutBoundNAT";
+      const lookAt =
+        "the NAT of the node's subnet, its route table and security group; on Windows the ExceptionList of OutBoundNAT";
       try {
         await answers(start, url, { signal, lookAt, ...(warmUpMs === undefined ? {} : { warmUpMs }) });
       } catch (error) {
@@ -57,9 +58,16 @@ export function metadataTargets(
   os: NodeGroup["os"],
 ): readonly (readonly [url: string, options: readonly string[]])[] {
   if (cloud === "aws")
-    return [["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]]];
-  const instance = ["http://169.254.169.254/metadata/instance?api-version=2021-02-01", ["-H", "Metadata: true"]] as const;
-  return os === "windows" ? [instance, ["http://168.63.129.16/?comp=versions", []], ["http://168.63.129.16:32526/status", []]] : [instance];
+    return [
+      ["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]],
+    ];
+  const instance = [
+    "http://169.254.169.254/metadata/instance?api-version=2021-02-01",
+    ["-H", "Metadata: true"],
+  ] as const;
+  return os === "windows"
+    ? [instance, ["http://168.63.129.16/?comp=versions", []], ["http://168.63.129.16:32526/status", []]]
+    : [instance];
 }
 
 /** Pods cannot act as their node. */

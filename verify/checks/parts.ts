@@ -24,19 +24,29 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
 /** A kubelet that lives hides that a program of the control plane beside it does not; so does a balancer with two others. */
 export const controlPlaneCheck: VerifyCheck = {
   id: "control-plane",
-  title: "etcd, API server, scheduler and controllers run on every control-plane machine, and a node controller is at work",
+  title:
+    "etcd, API server, scheduler and controllers run on every control-plane machine, and a node controller is at work",
   run: async ({ api, signal, note }) => {
-    const nodes = (await api.core.listNode({ labelSelector: controlPlaneKey })).items.map(({ metadata }) => metadata?.name ?? "");
+    const nodes = (await api.core.listNode({ labelSelector: controlPlaneKey })).items.map(
+      ({ metadata }) => metadata?.name ?? "",
+    );
     if (nodes.length === 0) throw new CheckSkipped("the cluster shows no control-plane machine");
     await until(
       "the control plane",
-      { signal, intervalMs: 2_000, lookAt: "on the machine: crictl ps --all; systemctl status kubelet fenestra-node-controller" },
+      {
+        signal,
+        intervalMs: 2_000,
+        lookAt: "on the machine: crictl ps --all; systemctl status kubelet fenestra-node-controller",
+      },
       async () => {
         const [{ items: pods }, page] = await Promise.all([
           api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),
           ifFound(api.core.readNamespacedConfigMap(machinesPage)),
         ]);
-        const problems = [...controlPlaneProblems(nodes, pods), ...silence(page?.data?.status ?? "", Date.now() / 1000)];
+        const problems = [
+          ...controlPlaneProblems(nodes, pods),
+          ...silence(page?.data?.status ?? "", Date.now() / 1000),
+        ];
         if (problems.length > 0) throw new NotYet(problems.join("; "));
       },
     );
@@ -48,7 +58,11 @@ export const controlPlaneCheck: VerifyCheck = {
 const list = { namespace: "kube-system", name: "fenestra-objects" } as const;
 
 /** Made by kubeadm. */
-const ofKubeadm = ["apps/v1 Deployment kube-system/coredns", "apps/v1 DaemonSet kube-system/kube-proxy", "v1 Service kube-system/kube-dns"];
+const ofKubeadm = [
+  "apps/v1 Deployment kube-system/coredns",
+  "apps/v1 DaemonSet kube-system/kube-proxy",
+  "v1 Service kube-system/kube-dns",
+];
 
 interface ObjectHeader {
   readonly apiVersion: string;
@@ -112,7 +126,11 @@ export interface SnapshotFindings {
  * @param data of the ConfigMap, from member to `2026-11-20T08:00:00Z <name> <bytes>`
  * @param created when each control-plane node was made
  */
-export function snapshotFindings(data: Readonly<Record<string, string>>, created: readonly Date[], now: Date): SnapshotFindings {
+export function snapshotFindings(
+  data: Readonly<Record<string, string>>,
+  created: readonly Date[],
+  now: Date,
+): SnapshotFindings {
   const members = Object.entries(data);
   const late = members.flatMap(([member, text]) => {
     const [time = ""] = text.split(" ");
@@ -145,6 +163,7 @@ export const snapshotsCheck: VerifyCheck = {
       );
     for (const [member, text] of Object.entries(data)) note(`${member}: ${text}`);
     if (notDue > 0) note(`${notDue} of ${created.length} machines are too young to have sent one`);
-    if (notDue === created.length) throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
+    if (notDue === created.length)
+      throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
   },
 };

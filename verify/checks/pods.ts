@@ -52,7 +52,11 @@ async function probeAll(
   for (const target of targets) {
     const url = hostname(target.ip, probePort);
     await reaches(start, url, { signal, judge: answeredBy([target]), lookAt });
-    await reaches(start, `${url}?${padding}`, { signal, judge: answeredBy([target]), lookAt: `${lookAt}; the MTU of both nodes` });
+    await reaches(start, `${url}?${padding}`, {
+      signal,
+      judge: answeredBy([target]),
+      lookAt: `${lookAt}; the MTU of both nodes`,
+    });
     await staysSilent(start, hostname(target.ip, closedPort), lookAt);
   }
 }
@@ -85,7 +89,11 @@ export function nodeToPodCheck(start: NodeGroup, target: NodeGroup, network: Pod
   };
 }
 
-async function seen({ signal }: VerifyContext, start: ProbeStart, pods: readonly (ProbePod & { readonly ip: string })[]): Promise<string> {
+async function seen(
+  { signal }: VerifyContext,
+  start: ProbeStart,
+  pods: readonly (ProbePod & { readonly ip: string })[],
+): Promise<string> {
   const words: string[] = [];
   for (const target of pods) {
     const options = { signal, judge: answeredBy([target]), warmUpMs: 0 };
@@ -142,11 +150,15 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
     title: `kubectl logs shows what a container on each node of ${group.id} that was tried has written`,
     run: async ({ api, probePods, namespace, signal }) => {
       for (const { pod, node } of await probePods.ready(group, signal)) {
-        await until(`the log of pod ${pod} on node ${node}`, { signal, intervalMs: 2_000, lookAt: kubelet }, async () => {
-          const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
-          // The test image says on which port it serves.
-          if (!/^.*serving on port/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
-        });
+        await until(
+          `the log of pod ${pod} on node ${node}`,
+          { signal, intervalMs: 2_000, lookAt: kubelet },
+          async () => {
+            const log = await api.core.readNamespacedPodLog({ namespace, name: pod, container: "probe" });
+            // The test image says on which port it serves.
+            if (!/^.*serving on port/i.test(log)) throw new NotYet(`it reads "${log.slice(0, 200)}"`);
+          },
+        );
       }
     },
   };
@@ -154,7 +166,8 @@ export function logsCheck(group: NodeGroup): VerifyCheck {
 
 /** `kubectl exec` works for pods of the group, and reports how a command ended. */
 export function execCheck(group: NodeGroup): VerifyCheck {
-  const shell = (line: string): readonly string[] => (group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line]);
+  const shell = (line: string): readonly string[] =>
+    group.os === "windows" ? ["cmd.exe", "/c", line] : ["sh", "-c", line];
   return {
     id: `exec/${group.id}`,
     title: `kubectl exec runs commands in containers on ${group.id} and reports their exit code`,

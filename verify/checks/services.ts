@@ -4,7 +4,14 @@ import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { curl, reaches, staysSilent } from "../probe.ts";
-import { type BalancerKind, closedPort, probeService, type ReadyProbePod, serviceName, servicePort } from "../probePods.ts";
+import {
+  type BalancerKind,
+  closedPort,
+  probeService,
+  type ReadyProbePod,
+  serviceName,
+  servicePort,
+} from "../probePods.ts";
 import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 
 /** A Service's address leads to its pods, from a pod or from a node. */
@@ -15,15 +22,22 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
     id: `service-ip-from-${source}/${start.id}->${target.id}`,
     title: `a ${source} of ${start.id} reaches pods of ${target.id} by their Service's cluster address`,
     ...(windowsHost
-      ? { skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself" }
+      ? {
+          skip: "a limit of Windows that upstream documents: only pods reach Service addresses there, not the node itself",
+        }
       : {}),
     run: async (context) => {
       const { probePods, signal } = context;
-      const asking = source === "node" ? await probePods.host(start, signal) : (await probePods.ready(start, signal))[0];
+      const asking =
+        source === "node" ? await probePods.host(start, signal) : (await probePods.ready(start, signal))[0];
       expect(asking !== undefined, `there is no pod on ${start.id}`);
       const pods = await probePods.ready(target, signal);
       const { clusterIp } = await probePods.service(target);
-      await reaches(from(context, asking), hostname(clusterIp, servicePort), { signal, judge: answeredBy(pods), lookAt: kubeProxy });
+      await reaches(from(context, asking), hostname(clusterIp, servicePort), {
+        signal,
+        judge: answeredBy(pods),
+        lookAt: kubeProxy,
+      });
       await staysSilent(from(context, asking), hostname(clusterIp, closedPort), kubeProxy);
     },
   };
@@ -47,7 +61,9 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
       await reaches({ ...start, run }, apiService, {
         signal,
         judge: (answer) =>
-          /^ok$|"kind": ?"Status"/m.test(answer) ? undefined : `the answer is no API server's: "${answer.slice(0, 200)}"`,
+          /^ok$|"kind": ?"Status"/m.test(answer)
+            ? undefined
+            : `the answer is no API server's: "${answer.slice(0, 200)}"`,
         lookAt: `kubectl get endpointslices kubernetes; ${kubeProxy}`,
       });
     },
@@ -187,7 +203,11 @@ export function loadBalancerCheck(
   asker: NodeGroup | undefined,
 ): VerifyCheck {
   const skip =
-    kind === "none" ? "--load-balancer none" : kind === "internal" && asker === undefined ? "there is no control-plane node" : undefined;
+    kind === "none"
+      ? "--load-balancer none"
+      : kind === "internal" && asker === undefined
+        ? "there is no control-plane node"
+        : undefined;
   return {
     id: `load-balancer/${group.id}`,
     title: `the cloud makes a load balancer (${kind}) for a Service of ${group.id}, and pods of every node answer through it, steadily`,
@@ -195,25 +215,37 @@ export function loadBalancerCheck(
     run: async (context) => {
       const { api, probePods, signal, namespace, note } = context;
       const pods = await probePods.ready(group, signal);
-      const start = kind === "internal" && asker !== undefined ? from(context, await probePods.host(asker, signal)) : undefined;
+      const start =
+        kind === "internal" && asker !== undefined ? from(context, await probePods.host(asker, signal)) : undefined;
       const name = `${serviceName(group.id)}-lb`;
       const lookAt = `kubectl -n ${namespace} describe service ${name} (while verify runs); kubectl -n kube-system logs -l app.kubernetes.io/name=cloud-controller-manager`;
-      await api.core.createNamespacedService({ namespace, body: probeService(group.id, "LoadBalancer", kind, sources) });
+      await api.core.createNamespacedService({
+        namespace,
+        body: probeService(group.id, "LoadBalancer", kind, sources),
+      });
       try {
-        const address = await until(`the load balancer of Service ${name}`, { signal, intervalMs: 2_000, lookAt }, async () => {
-          const { status } = await api.core.readNamespacedService({ namespace, name });
-          const [ingress] = status?.loadBalancer?.ingress ?? [];
-          const found = ingress?.hostname ?? ingress?.ip;
-          if (found === undefined) throw new NotYet("the cloud controller has given it no address");
-          return found;
-        });
+        const address = await until(
+          `the load balancer of Service ${name}`,
+          { signal, intervalMs: 2_000, lookAt },
+          async () => {
+            const { status } = await api.core.readNamespacedService({ namespace, name });
+            const [ingress] = status?.loadBalancer?.ingress ?? [];
+            const found = ingress?.hostname ?? ingress?.ip;
+            if (found === undefined) throw new NotYet("the cloud controller has given it no address");
+            return found;
+          },
+        );
         const heard = steadiness(pods);
         const url = hostname(address, servicePort);
         const answer = async (): Promise<string> =>
           start === undefined ? await ask(url) : (await start.run(curl(start.os, url))).stdout.trim();
         await until(
           `steady answers of ${address}`,
-          { signal, intervalMs: 250, lookAt: `${lookAt}; and whether ${start?.name ?? "this machine"} may reach ${address}` },
+          {
+            signal,
+            intervalMs: 250,
+            lookAt: `${lookAt}; and whether ${start?.name ?? "this machine"} may reach ${address}`,
+          },
           // An answer that does not come counts as a wrong one.
           async () => heard(await answer().catch((error: unknown) => String(error))),
         );

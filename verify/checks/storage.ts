@@ -31,7 +31,8 @@ export function storageClassFor(
 ): string | undefined {
   const isNtfs = ([key, value]: [string, string]): boolean =>
     /^(csi\.storage\.k8s\.io\/)?fstype$/i.test(key) && value.toLowerCase() === "ntfs";
-  const madeAt = ({ metadata }: Pick<V1StorageClass, "metadata">): number => metadata?.creationTimestamp?.getTime() ?? 0;
+  const madeAt = ({ metadata }: Pick<V1StorageClass, "metadata">): number =>
+    metadata?.creationTimestamp?.getTime() ?? 0;
   return classes
     .toSorted((one, other) => madeAt(other) - madeAt(one))
     .find(({ metadata, parameters }) =>
@@ -52,13 +53,16 @@ export function registrationProblems(
 ): readonly string[] {
   return nodes.flatMap(({ name, labels }) => {
     const own = csiNodes.find(({ metadata }) => metadata?.name === name);
-    if (own?.spec.drivers.some((each) => each.name === driver) !== true) return [`node ${name}: ${driver} is not registered`];
+    if (own?.spec.drivers.some((each) => each.name === driver) !== true)
+      return [`node ${name}: ${driver} is not registered`];
     const zone = labels["topology.kubernetes.io/zone"] ?? "";
     const wanted = zoneForm[driver].test(zone) ? zone : "";
     const found = labels[diskDrivers[driver]] ?? "";
     return found === wanted
       ? []
-      : [`node ${name}: ${driver} has zone "${found}", the node "${wanted}": disks are made where it cannot attach them`];
+      : [
+          `node ${name}: ${driver} has zone "${found}", the node "${wanted}": disks are made where it cannot attach them`,
+        ];
   });
 }
 
@@ -91,7 +95,12 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
 
 /** Shell line that writes a text to the disk, and one that reads it. */
 const commands = {
-  linux: { folder: "/data", shell: ["sh", "-c"], write: (text: string) => `echo ${text} > /data/probe.txt`, read: "cat /data/probe.txt" },
+  linux: {
+    folder: "/data",
+    shell: ["sh", "-c"],
+    write: (text: string) => `echo ${text} > /data/probe.txt`,
+    read: "cat /data/probe.txt",
+  },
   windows: {
     folder: "C:\\data",
     shell: ["cmd.exe", "/c"],
@@ -103,7 +112,9 @@ const commands = {
 
 /** StorageClasses of shares, whose driver makes a folder on a control-plane machine before any node mounts it. */
 export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" | "provisioner">[]): readonly string[] {
-  return classes.flatMap(({ metadata, provisioner }) => (provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : []));
+  return classes.flatMap(({ metadata, provisioner }) =>
+    provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : [],
+  );
 }
 
 /**
@@ -112,7 +123,11 @@ export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" |
  * @param storageClass class of the claim; without one the cluster has disks and no class for this system, which is a failure
  * @param id of the check, and part of the names of what it makes
  */
-export function volumeCheck(group: NodeGroup, storageClass: string | undefined, id = `volume/${group.id}`): VerifyCheck {
+export function volumeCheck(
+  group: NodeGroup,
+  storageClass: string | undefined,
+  id = `volume/${group.id}`,
+): VerifyCheck {
   const { folder, shell, write, read } = commands[group.os];
   return {
     id,
@@ -133,7 +148,11 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined, 
           apiVersion: "v1",
           kind: "PersistentVolumeClaim",
           metadata: { name: claim },
-          spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "4Gi" } }, storageClassName: storageClass },
+          spec: {
+            accessModes: ["ReadWriteOnce"],
+            resources: { requests: { storage: "4Gi" } },
+            storageClassName: storageClass,
+          },
         },
       });
       const withPod = async (suffix: string, line: string): Promise<string> => {
@@ -146,7 +165,9 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined, 
               image: probeImage(group),
               args: ["pause"],
               // The root of a new NTFS volume lets only administrators make files.
-              ...(group.os === "windows" ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } } : {}),
+              ...(group.os === "windows"
+                ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
+                : {}),
               volumeMounts: [{ name: "disk", mountPath: folder }],
             },
           ],
@@ -164,13 +185,18 @@ export function volumeCheck(group: NodeGroup, storageClass: string | undefined, 
         await api.core.deleteNamespacedPod({ namespace, name });
         // While it ends its node holds the disk, and the next pod would read through the same mount.
         await until(`pod ${name} to be gone`, { signal, intervalMs: 1_000, lookAt }, async () => {
-          if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined) throw new NotYet("it is still there");
+          if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
+            throw new NotYet("it is still there");
         });
         return stdout.trim();
       };
       await withPod("writer", write(text));
       const answer = await withPod("reader", read);
-      expect(answer === text, `the second pod read "${answer}", wanted "${text}"`, `kubectl -n ${namespace} get pvc,pv`);
+      expect(
+        answer === text,
+        `the second pod read "${answer}", wanted "${text}"`,
+        `kubectl -n ${namespace} get pvc,pv`,
+      );
       note(`StorageClass ${storageClass}`);
     },
   };

@@ -28,13 +28,21 @@ export const addOnRules: Rules = {
         const message = "is the StorageClass of the cloud's disks";
         return refuse(path, name, message, `a name other than ${diskClassNames.join(" and ")}`);
       }
-      return smb?.shares.findIndex((other) => other.name === name) === index ? [] : refuse(path, name, "is listed twice", "each name once");
+      return smb?.shares.findIndex((other) => other.name === name) === index
+        ? []
+        : refuse(path, name, "is listed twice", "each name once");
     }),
   ),
   snapshotsOfDisks: rule(["addons.storage", "addons.volumeSnapshots"], (given) =>
     given["addons.storage"] || !given["addons.volumeSnapshots"]
       ? []
-      : refuse("config.fenestra:addons.volumeSnapshots", true, "has no disks without addons.storage", "false", "switch addons.storage on"),
+      : refuse(
+          "config.fenestra:addons.volumeSnapshots",
+          true,
+          "has no disks without addons.storage",
+          "false",
+          "switch addons.storage on",
+        ),
   ),
   accountNames: rule(["addons.gmsa"], ({ "addons.gmsa": gmsa }) => {
     const names = gmsa?.credentialSpecs.map(({ name }) => name) ?? [];
@@ -70,30 +78,38 @@ export const addOnRules: Rules = {
     ),
   ),
   linuxPlugin: poolRule(["os", "ccgPlugin"], [], (pool, path) =>
-    pool.ccgPlugin && pool.os === "linux" ? refuse(`${path}.ccgPlugin`, true, "is meant for Windows pools", "false on Linux") : [],
+    pool.ccgPlugin && pool.os === "linux"
+      ? refuse(`${path}.ccgPlugin`, true, "is meant for Windows pools", "false on Linux")
+      : [],
   ),
-  plugins: poolRule(["os", "ccgPlugin", "image"], ["addons.gmsa", "cloud"], (pool, poolPath, { "addons.gmsa": gmsa, cloud }) => {
-    const path = `${poolPath}.ccgPlugin`;
-    if (!pool.ccgPlugin || pool.os === "linux") return [];
-    if (ccgSecrets(gmsa).length === 0) {
-      const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
-      return refuse(path, true, "needs at least one gMSA account with a secret", allowed);
-    }
-    // The newest image of the cloud is plain Windows Server.
-    return ccgPlugins[cloud].install === undefined && pool.image === "latest"
-      ? refuse(
-          path,
-          true,
-          "has no plug-in to install, and the image latest has none",
-          "true only with an image that has the plug-in, which AWS publishes in its own images alone",
-          "pin an image of your own that has the plug-in",
-        )
-      : [];
-  }),
+  plugins: poolRule(
+    ["os", "ccgPlugin", "image"],
+    ["addons.gmsa", "cloud"],
+    (pool, poolPath, { "addons.gmsa": gmsa, cloud }) => {
+      const path = `${poolPath}.ccgPlugin`;
+      if (!pool.ccgPlugin || pool.os === "linux") return [];
+      if (ccgSecrets(gmsa).length === 0) {
+        const allowed = "true only where an account of addons.gmsa.credentialSpecs has a secret";
+        return refuse(path, true, "needs at least one gMSA account with a secret", allowed);
+      }
+      // The newest image of the cloud is plain Windows Server.
+      return ccgPlugins[cloud].install === undefined && pool.image === "latest"
+        ? refuse(
+            path,
+            true,
+            "has no plug-in to install, and the image latest has none",
+            "true only with an image that has the plug-in, which AWS publishes in its own images alone",
+            "pin an image of your own that has the plug-in",
+          )
+        : [];
+    },
+  ),
   registryResources: rule(["cloud", "registryAccess"], ({ cloud, registryAccess: access }) =>
     (access?.resources ?? []).flatMap((value, index) => {
       const { pattern, allowed } = registryFacts[cloud];
-      return pattern.test(value) ? [] : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
+      return pattern.test(value)
+        ? []
+        : refuse(`${registryPath}.resources[${index}]`, value, "is no registry of this cloud", allowed);
     }),
   ),
   autoscalerLimits: rule(
@@ -127,7 +143,8 @@ export const addOnRules: Rules = {
     const own = cloudFacts[cloud].access.logs;
     const foreign = named.find((name) => name !== own && name !== "otlp");
     const allowed = `one of ${own} and otlp`;
-    if (foreign !== undefined) return refuse(`${path}.${foreign}`, logs[foreign], "is a service of the other cloud", allowed);
+    if (foreign !== undefined)
+      return refuse(`${path}.${foreign}`, logs[foreign], "is a service of the other cloud", allowed);
     if (named.length === 1) return [];
     return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
   }),
@@ -151,7 +168,12 @@ export const addOnRules: Rules = {
     return names.flatMap((name, index) =>
       names.indexOf(name) === index
         ? []
-        : refuse(`${path}.otlp.headers[${index}].name`, logs?.otlp?.headers[index]?.name, "is listed twice", "each name once"),
+        : refuse(
+            `${path}.otlp.headers[${index}].name`,
+            logs?.otlp?.headers[index]?.name,
+            "is listed twice",
+            "each name once",
+          ),
     );
   }),
 };

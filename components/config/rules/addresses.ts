@@ -56,7 +56,9 @@ function fieldOf(field: NetworkField, existing: StackConfig["network"]["existing
 export function notANetwork(value: string): string {
   const [address, prefix] = value.split("/");
   const parts = (address ?? "").split(".").map(Number);
-  return parts.every((part) => part <= 255) && Number(prefix) <= 32 ? "has host bits that are not zero" : "is not a network";
+  return parts.every((part) => part <= 255) && Number(prefix) <= 32
+    ? "has host bits that are not zero"
+    : "is not a network";
 }
 
 const isNetwork = (found: Cidr | Problem): found is Cidr => "prefix" in found;
@@ -163,6 +165,12 @@ export const addressRules: Rules = {
             "name larger subnets, or lower count or autoscale.max",
           );
     }
-    return tooFew(machines, settings["network.cidr"], settings.cloud, wanted, (prefix) => zones.length * (addressCount(prefix + 2) - 30));
+    return tooFew(
+      machines,
+      settings["network.cidr"],
+      settings.cloud,
+      wanted,
+      (prefix) => zones.length * (addressCount(prefix + 2) - 30),
+    );
   }),
 };

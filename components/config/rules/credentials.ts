@@ -28,7 +28,12 @@ export const credentialRules: Rules = {
       const open = mirrors.find((url) => url.startsWith("http:") && new URL(url).host === value);
       return open === undefined
         ? []
-        : refuse(path, value, `would send its login unencrypted to ${open}`, "hosts whose URLs in mirror begin with https");
+        : refuse(
+            path,
+            value,
+            `would send its login unencrypted to ${open}`,
+            "hosts whose URLs in mirror begin with https",
+          );
     });
   }),
   length: rule(["proxyCredentials", "registryCredentials"], (settings) => {
@@ -52,7 +57,10 @@ const logins = ["proxyCredentials", "registryCredentials"] as const;
  * @param values the config's values, keys without the project's prefix
  * @param isEncrypted whether something in a key's value is encrypted. Pulumi does not tell which part.
  */
-export function plainPasswords(values: Readonly<Record<string, unknown>>, isEncrypted: (key: string) => boolean): readonly Problem[] {
+export function plainPasswords(
+  values: Readonly<Record<string, unknown>>,
+  isEncrypted: (key: string) => boolean,
+): readonly Problem[] {
   return logins.flatMap((name) =>
     isEncrypted(name)
       ? []
@@ -77,9 +85,14 @@ export function encryptCommand([name = "", ...rest]: readonly string[]): string 
   return `pulumi config set --secret --path ${/[["]/.test(path) ? `'${path}'` : path}`;
 }
 
-function passwordsIn(value: unknown, path: readonly string[]): readonly { readonly path: readonly string[]; readonly text: string }[] {
+function passwordsIn(
+  value: unknown,
+  path: readonly string[],
+): readonly { readonly path: readonly string[]; readonly text: string }[] {
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, part]) =>
-    key === "password" && typeof part === "string" ? [{ path: [...path, key], text: part }] : passwordsIn(part, [...path, key]),
+    key === "password" && typeof part === "string"
+      ? [{ path: [...path, key], text: part }]
+      : passwordsIn(part, [...path, key]),
   );
 }

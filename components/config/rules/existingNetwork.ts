@@ -37,7 +37,9 @@ function networkId(cloud: Cloud, { id }: Existing): readonly Problem[] {
 
 function subnetIds(cloud: Cloud, { id: network }: Existing, all: readonly Entry[]): readonly Problem[] {
   const { isId, refusal } = cloudFacts[cloud].network.subnet;
-  return all.filter(({ id }) => !isId(id, network)).map(({ at, id }) => ({ path: at("id"), value: id, ...refusal(network) }));
+  return all
+    .filter(({ id }) => !isId(id, network))
+    .map(({ at, id }) => ({ path: at("id"), value: id, ...refusal(network) }));
 }
 
 function zones(wanted: readonly string[], { subnets }: Existing): readonly Problem[] {
@@ -55,7 +57,9 @@ function zones(wanted: readonly string[], { subnets }: Existing): readonly Probl
       ),
     ...given
       .filter((zone) => !wanted.includes(zone))
-      .map((zone) => problem(path("subnets", zone), zone, "is not one of network.zones", `one of ${wanted.join(", ")}`)),
+      .map((zone) =>
+        problem(path("subnets", zone), zone, "is not one of network.zones", `one of ${wanted.join(", ")}`),
+      ),
   ];
 }
 
@@ -69,9 +73,11 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
   const outer = networks.flatMap((text) => parseCidr(text) ?? []);
   const problems = all.flatMap(({ at, role, cidr: text }): readonly Problem[] => {
     const range = parseCidr(text);
-    const problem = (message: string, allowed: string): readonly Problem[] => refuse(at("cidr"), text, message, allowed);
+    const problem = (message: string, allowed: string): readonly Problem[] =>
+      refuse(at("cidr"), text, message, allowed);
     if (range === undefined) return problem("is not a network", "an IPv4 network whose host bits are zero");
-    if (range.prefix > longestPrefix[role]) return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
+    if (range.prefix > longestPrefix[role])
+      return problem("is too small a subnet", `a /${longestPrefix[role]} or a larger one`);
     // Where a range of the network is wrong, its own rule says so.
     if (outer.length < networks.length || outer.some((network) => contains(network, range))) return [];
     return problem("is outside of the network", `a part of ${networks.join(", ")}`);
@@ -85,7 +91,12 @@ function sharing(all: readonly Entry[]): readonly Problem[] {
     all.slice(0, index).flatMap((other): readonly Problem[] => {
       const same = other.id.toLowerCase() === entry.id.toLowerCase();
       if (same && other.cidr !== entry.cidr)
-        return refuse(entry.at("cidr"), entry.cidr, `differs from ${other.at("cidr")}, which is of the same subnet`, other.cidr);
+        return refuse(
+          entry.at("cidr"),
+          entry.cidr,
+          `differs from ${other.at("cidr")}, which is of the same subnet`,
+          other.cidr,
+        );
       const [a, b] = [parseCidr(entry.cidr), parseCidr(other.cidr)];
       if (same || a === undefined || b === undefined || !overlaps(a, b)) return [];
       return refuse(
@@ -104,7 +115,9 @@ function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
   return all.flatMap((entry, index): readonly Problem[] => {
     const other = all
       .slice(0, index)
-      .find(({ id, role }) => id.toLowerCase() === entry.id.toLowerCase() && (!subnetsSpanZones || role !== entry.role));
+      .find(
+        ({ id, role }) => id.toLowerCase() === entry.id.toLowerCase() && (!subnetsSpanZones || role !== entry.role),
+      );
     if (other === undefined) return [];
     return refuse(entry.at("id"), entry.id, `is named by ${other.at("id")} already`, sharedSubnet);
   });
@@ -121,7 +134,10 @@ function overlapping(range: Cidr, text: string): boolean {
  */
 export function roomInSubnets({ subnets }: Existing): number {
   const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
-  return [...workers.values()].reduce((sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10), 0);
+  return [...workers.values()].reduce(
+    (sum, text) => sum + Math.max(0, addressCount(parseCidr(text)?.prefix ?? 32) - 10),
+    0,
+  );
 }
 
 export const existingNetworkRules: Rules = {
@@ -139,31 +155,38 @@ export const existingNetworkRules: Rules = {
       ];
     },
   ),
-  furtherRanges: rule(["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"], (settings) => {
-    const others: readonly (readonly [string, string])[] = [
-      ["network.cidr", settings["network.cidr"]],
-      ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
-      ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
-    ];
-    const more = settings["network.existing"]?.moreCidrs ?? [];
-    return more.flatMap((text, index): readonly Problem[] => {
-      const at = path("moreCidrs", index);
-      const range = parseCidr(text);
-      if (range === undefined) return refuse(at, text, "is not a network", "an IPv4 network whose host bits are zero");
-      const before = more.slice(0, index).map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
-      return [...others, ...before]
-        .filter(([, other]) => overlapping(range, other))
-        .map(([setting, other]) => problem(at, text, `overlaps config.fenestra:${setting}, ${other}`, "networks without a common address"));
-    });
-  }),
+  furtherRanges: rule(
+    ["network.existing", "network.cidr", "kubernetes.podCidr", "kubernetes.serviceCidr"],
+    (settings) => {
+      const others: readonly (readonly [string, string])[] = [
+        ["network.cidr", settings["network.cidr"]],
+        ["kubernetes.podCidr", settings["kubernetes.podCidr"]],
+        ["kubernetes.serviceCidr", settings["kubernetes.serviceCidr"]],
+      ];
+      const more = settings["network.existing"]?.moreCidrs ?? [];
+      return more.flatMap((text, index): readonly Problem[] => {
+        const at = path("moreCidrs", index);
+        const range = parseCidr(text);
+        if (range === undefined)
+          return refuse(at, text, "is not a network", "an IPv4 network whose host bits are zero");
+        const before = more
+          .slice(0, index)
+          .map((other, place) => [`network.existing.moreCidrs[${place}]`, other] as const);
+        return [...others, ...before]
+          .filter(([, other]) => overlapping(range, other))
+          .map(([setting, other]) =>
+            problem(at, text, `overlaps config.fenestra:${setting}, ${other}`, "networks without a common address"),
+          );
+      });
+    },
+  ),
   /** Settings that an existing network has itself, and those of one cloud. */
   beside: rule(
     ["cloud", "network.existing", "network.nat", "network.dns"],
     ({ cloud, "network.existing": existing, "network.nat": nat, "network.dns": dns }): readonly Problem[] => {
-      const domain = elsewhere("aws", cloud, dns?.searchDomain, "config.fenestra:network.dns.searchDomain").map((problem) => ({
-        ...problem,
-        remedy: "set it in the machines' image, or join them to the domain",
-      }));
+      const domain = elsewhere("aws", cloud, dns?.searchDomain, "config.fenestra:network.dns.searchDomain").map(
+        (problem) => ({ ...problem, remedy: "set it in the machines' image, or join them to the domain" }),
+      );
       if (existing === undefined) return domain;
       const { controllerRole, resourceGroup, subnets, tagSubnets } = existing;
       const key = "config.fenestra:network";
@@ -178,9 +201,18 @@ export const existingNetworkRules: Rules = {
         ...elsewhere("azure", cloud, resourceGroup, path("resourceGroup")),
         ...elsewhere("azure", cloud, controllerRole, path("controllerRole")),
         // False says something too, so it is refused as well.
-        ...elsewhere("aws", cloud, tagSubnets !== undefined, path("tagSubnets")).map((problem) => ({ ...problem, value: tagSubnets })),
+        ...elsewhere("aws", cloud, tagSubnets !== undefined, path("tagSubnets")).map((problem) => ({
+          ...problem,
+          value: tagSubnets,
+        })),
         ...Object.entries(subnets).flatMap(([zone, { public: subnet }]) =>
-          elsewhere("aws", cloud, subnet?.id, path("subnets", zone, "public"), "nothing: only a load balancer of AWS is in a subnet"),
+          elsewhere(
+            "aws",
+            cloud,
+            subnet?.id,
+            path("subnets", zone, "public"),
+            "nothing: only a load balancer of AWS is in a subnet",
+          ),
         ),
       ];
     },
@@ -218,10 +250,18 @@ export const existingNetworkRules: Rules = {
             ]
           : []),
         ...(resourceGroup !== undefined && !/^[\w.()-]{0,89}[\w()-]$/.test(resourceGroup)
-          ? [{ ...at, message: "is not the name of a resource group", allowed: "up to 90 letters, digits and _ ( ) - ." }]
+          ? [
+              {
+                ...at,
+                message: "is not the name of a resource group",
+                allowed: "up to 90 letters, digits and _ ( ) - .",
+              },
+            ]
           : []),
         // A machine's network interface must be in the subscription of its network (Azure documentation, network interfaces).
-        ...(accountId !== undefined && cloudFacts.azure.network.id.pattern.test(id) && accountId !== subscription?.toLowerCase()
+        ...(accountId !== undefined &&
+        cloudFacts.azure.network.id.pattern.test(id) &&
+        accountId !== subscription?.toLowerCase()
           ? refuse(path("id"), id, "is in another subscription than accountId", `a virtual network of ${accountId}`)
           : []),
       ];

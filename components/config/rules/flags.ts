@@ -16,12 +16,18 @@ import { key, poolRule, type Rules, rule } from "./rule.ts";
 /** What is wrong with one flag: nothing, or one sentence and what is allowed. */
 type Wrong = Omit<Problem, "path" | "value"> | undefined;
 
-const kindInWords = { bool: "true or false", duration: "a duration such as 30s", float: "a number", int: "a whole number" };
+const kindInWords = {
+  bool: "true or false",
+  duration: "a duration such as 30s",
+  float: "a number",
+  int: "a whole number",
+};
 
 function flagProblem(program: ControlPlaneProgram, name: string, value: string, of: ProgramFlags): Wrong {
   const title = controlPlanePrograms[program];
   const reason = reservedFlagReason(program, name);
-  if (reason !== undefined) return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
+  if (reason !== undefined)
+    return { message: `is a flag that Fenestra keeps to itself: ${reason}`, allowed: "other flags of the program" };
   const found = Object.entries(of.flags).find(([, names]) => names.includes(name))?.[0];
   if (found === undefined) {
     const known = Object.values(of.flags)
@@ -48,7 +54,10 @@ function gatesProblem(value: string, { gates, program, minor }: ProgramFlags): W
   for (const part of value.split(",")) {
     const [, gate = "", setting = ""] = /^(?:kube:)?([^=]*)=(.*)$/.exec(part) ?? [];
     if (!/^(?:true|false)$/.test(setting))
-      return { message: `has ${JSON.stringify(part)}, which is no gate with true or false`, allowed: "Gate=true,Other=false" };
+      return {
+        message: `has ${JSON.stringify(part)}, which is no gate with true or false`,
+        allowed: "Gate=true,Other=false",
+      };
     if (!gates.includes(gate)) return gateProblem(gate, `${program} ${minor}`, gates);
   }
   return undefined;
@@ -73,11 +82,16 @@ function admissionProblem(flag: string, value: string): Wrong {
     };
   const off = flag === "disable-admission-plugins" ? needed.find(([name]) => listed.includes(name)) : undefined;
   if (off !== undefined)
-    return { message: `switches off ${off[0]}: ${off[1]}`, allowed: `plug-ins other than ${needed.map(([name]) => name).join(", ")}` };
+    return {
+      message: `switches off ${off[0]}: ${off[1]}`,
+      allowed: `plug-ins other than ${needed.map(([name]) => name).join(", ")}`,
+    };
   const apis = flag === "runtime-config" && listed.find((each) => !/^[a-z0-9./-]+=true$/.test(each));
   if (apis) return { message: `has ${JSON.stringify(apis)}, which switches nothing on`, allowed: "group/version=true" };
   const weak = /^tls-m(?:in|ax)-version$/.test(flag) && !/^(?:VersionTLS|TLS1\.)1?[23]$/.test(value);
-  return weak ? { message: "is older than TLS 1.2", allowed: "VersionTLS12 or VersionTLS13, for etcd TLS1.2 or TLS1.3" } : undefined;
+  return weak
+    ? { message: "is older than TLS 1.2", allowed: "VersionTLS12 or VersionTLS13, for etcd TLS1.2 or TLS1.3" }
+    : undefined;
 }
 
 /** A plug-in that is off by default and needs a line in `enable-admission-plugins`. */
@@ -86,7 +100,9 @@ const offByDefault = ["EventRateLimit", "PodNodeSelector", "PodTolerationRestric
 /** Whether privileged pods may run in kube-system, whose namespace has no label of its own. */
 function sparesSystem(configuration: Readonly<Record<string, unknown>>): boolean {
   const { defaults, exemptions } = podSecurity.catch({}).parse(configuration);
-  return (defaults?.enforce ?? "privileged") === "privileged" || exemptions?.namespaces?.includes("kube-system") === true;
+  return (
+    (defaults?.enforce ?? "privileged") === "privileged" || exemptions?.namespaces?.includes("kube-system") === true
+  );
 }
 
 const podSecurity = z.object({
@@ -95,7 +111,13 @@ const podSecurity = z.object({
 });
 
 /** Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
-const linuxFields = ["podPidsLimit", "seccompDefault", "cpuManagerPolicy", "topologyManagerPolicy", "allowedUnsafeSysctls"] as const;
+const linuxFields = [
+  "podPidsLimit",
+  "seccompDefault",
+  "cpuManagerPolicy",
+  "topologyManagerPolicy",
+  "allowedUnsafeSysctls",
+] as const;
 
 const linuxSignals = ["nodefs.inodesFree", "imagefs.inodesFree", "pid.available"];
 
@@ -112,7 +134,9 @@ export const flagRules: Rules = {
       if (of === undefined) return [];
       return Object.entries(given[program] ?? {}).flatMap(([name, value]): readonly Problem[] => {
         const wrong = flagProblem(program, name, value, of);
-        return wrong === undefined ? [] : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
+        return wrong === undefined
+          ? []
+          : [{ path: childPath(key(`controlPlane.extraArgs.${program}`), name), value, ...wrong }];
       });
     });
   }),
@@ -146,11 +170,18 @@ export const flagRules: Rules = {
     const found = [
       ...linuxFields.filter((field) => kubelet[field] !== undefined),
       ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
-        Object.keys(kubelet[field] ?? {}).flatMap((signal) => (linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [])),
+        Object.keys(kubelet[field] ?? {}).flatMap((signal) =>
+          linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [],
+        ),
       ),
     ];
     return found.map((field) =>
-      problem(`${path}.kubelet.${field}`, "set", "is a setting that kubelets on Windows do not have", "nothing on Windows"),
+      problem(
+        `${path}.kubelet.${field}`,
+        "set",
+        "is a setting that kubelets on Windows do not have",
+        "nothing on Windows",
+      ),
     );
   }),
   thresholds: poolRule(["kubelet"], [], ({ kubelet = {} }, path) => {
@@ -179,7 +210,12 @@ export const flagRules: Rules = {
       ),
       ...(low < high
         ? []
-        : refuse(`${path}.kubelet.imageGCLowThresholdPercent`, low, "is not below imageGCHighThresholdPercent", `less than ${high}`)),
+        : refuse(
+            `${path}.kubelet.imageGCLowThresholdPercent`,
+            low,
+            "is not below imageGCHighThresholdPercent",
+            `less than ${high}`,
+          )),
     ];
   }),
   gates: poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
@@ -187,7 +223,8 @@ export const flagRules: Rules = {
     const minor = minorOf(settings["kubernetes.version"]);
     const known = kubeletGates(readProgramFlags(), minor);
     return Object.entries(kubelet.featureGates).flatMap(([gate, value]): readonly Problem[] => {
-      const wrong = known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
+      const wrong =
+        known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
       return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
     });
   }),

@@ -15,7 +15,8 @@ export const identityRules: Rules = {
   names: rule(["access.names"], ({ "access.names": all = [] }) =>
     all.flatMap((value, index): readonly Problem[] => {
       const path = key(`names[${index}]`);
-      if (!hostName.test(value)) return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
+      if (!hostName.test(value))
+        return refuse(path, value, "is no host name", "lower-case names with a dot, or IPv4 addresses; no *");
       return all.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each name once");
     }),
   ),
@@ -32,7 +33,8 @@ export const identityRules: Rules = {
   azureDns: only(
     "azure",
     rule(["accountId", "access.dns"], ({ accountId, "access.dns": own }) => {
-      if (own?.zone === undefined || !cloudFacts.azure.access.dnsZone.pattern.test(own.zone) || !isName(own.name)) return [];
+      if (own?.zone === undefined || !cloudFacts.azure.access.dnsZone.pattern.test(own.zone) || !isName(own.name))
+        return [];
       const [path, zonePath] = [key("dns.name"), key("dns.zone")];
       const zone = dnsZone(own.zone);
       return [
@@ -54,34 +56,39 @@ export const identityRules: Rules = {
   serviceAccountKeys: rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
     repeated(names, (index) => key(`serviceAccountKeys[${index}]`), "each key once"),
   ),
-  serviceAccounts: rule(["cloud", "access.workloadIdentity"], ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
-    const all = workloadIdentity?.serviceAccounts ?? [];
-    const own = cloudFacts[cloud].access.rights;
-    return all.flatMap((account, index): readonly Problem[] => {
-      const { namespace, name } = account;
-      const path = key(`workloadIdentity.serviceAccounts[${index}]`);
-      return [
-        ...Object.values(cloudFacts).flatMap((other) =>
-          other.access.rights.flatMap((field) => elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", "))),
-        ),
-        ...(own.every((field) => account[field].length === 0)
-          ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
-          : []),
-        // Pods there run the cluster itself, and a policy on them could keep it from starting.
-        ...(/^(kube|fenestra)-/.test(namespace)
-          ? refuse(
-              `${path}.namespace`,
-              namespace,
-              "is a namespace of the system",
-              "a namespace whose name begins with neither kube- nor fenestra-",
-            )
-          : []),
-        ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
-          ? []
-          : refuse(path, `${namespace}/${name}`, "is listed twice", "each service account once")),
-      ];
-    });
-  }),
+  serviceAccounts: rule(
+    ["cloud", "access.workloadIdentity"],
+    ({ cloud, "access.workloadIdentity": workloadIdentity }) => {
+      const all = workloadIdentity?.serviceAccounts ?? [];
+      const own = cloudFacts[cloud].access.rights;
+      return all.flatMap((account, index): readonly Problem[] => {
+        const { namespace, name } = account;
+        const path = key(`workloadIdentity.serviceAccounts[${index}]`);
+        return [
+          ...Object.values(cloudFacts).flatMap((other) =>
+            other.access.rights.flatMap((field) =>
+              elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", ")),
+            ),
+          ),
+          ...(own.every((field) => account[field].length === 0)
+            ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
+            : []),
+          // Pods there run the cluster itself, and a policy on them could keep it from starting.
+          ...(/^(kube|fenestra)-/.test(namespace)
+            ? refuse(
+                `${path}.namespace`,
+                namespace,
+                "is a namespace of the system",
+                "a namespace whose name begins with neither kube- nor fenestra-",
+              )
+            : []),
+          ...(all.findIndex((other) => other.namespace === namespace && other.name === name) === index
+            ? []
+            : refuse(path, `${namespace}/${name}`, "is listed twice", "each service account once")),
+        ];
+      });
+    },
+  ),
   signingKey: rule(
     ["cloud", "access.workloadIdentity", "access.serviceAccountKeys"],
     ({ cloud, "access.workloadIdentity": workloadIdentity, "access.serviceAccountKeys": keys }) =>
@@ -100,7 +107,12 @@ export const identityRules: Rules = {
     ["access.workloadIdentity", "access.signIn"],
     ({ "access.workloadIdentity": workloadIdentity, "access.signIn": signIn }) =>
       workloadIdentity?.issuer !== undefined && signIn.some(({ issuer }) => issuer === workloadIdentity.issuer)
-        ? refuse(key("workloadIdentity.issuer"), workloadIdentity.issuer, "is an issuer of access.signIn too", "another URL")
+        ? refuse(
+            key("workloadIdentity.issuer"),
+            workloadIdentity.issuer,
+            "is an issuer of access.signIn too",
+            "another URL",
+          )
         : [],
   ),
 };

@@ -107,7 +107,9 @@ export const machineRules: Rules = {
     const size = usableSize(pool, cloud);
     if (size === undefined || isLargeEnough(pool, size)) return [];
     const [node, allowed] =
-      pool.os === "linux" ? ["a node", "1 processor and 2 GiB at least"] : ["a Windows node", "2 processors and 4 GiB at least"];
+      pool.os === "linux"
+        ? ["a node", "1 processor and 2 GiB at least"]
+        : ["a Windows node", "2 processors and 4 GiB at least"];
     return refuse(`${path}.size`, size.name, `is too small for ${node}`, allowed);
   }),
   /** A kubelet on Linux does not start with reservations above the machine (kubernetes: pkg/kubelet/cm, `validateNodeAllocatable`). */
@@ -160,7 +162,12 @@ export const machineRules: Rules = {
     "azure",
     poolRule(["os", "diskGb"], [], ({ os, diskGb }, path) =>
       os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
-        ? refuse(`${path}.diskGb`, diskGb, "is smaller than the Windows image on Azure", `${azureWindowsImageGb} GiB at least`)
+        ? refuse(
+            `${path}.diskGb`,
+            diskGb,
+            "is smaller than the Windows image on Azure",
+            `${azureWindowsImageGb} GiB at least`,
+          )
         : [],
     ),
   ),
@@ -174,7 +181,12 @@ export const machineRules: Rules = {
       if (!pool.spot || !neverSpot.test(size)) return problems;
       return [
         ...problems,
-        problem(path, size, "is never given as a spot machine", "a D, E or F size and no promotional one, or spot: false"),
+        problem(
+          path,
+          size,
+          "is never given as a spot machine",
+          "a D, E or F size and no promotional one, or spot: false",
+        ),
       ];
     }),
   ),

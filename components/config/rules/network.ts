@@ -19,14 +19,24 @@ const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
     const registries = Object.entries(mirror.registries).map(
       ([host, url]) => [childPath(key("mirror.registries"), host), url, `${URL.parse(url)?.hostname}/32`] as const,
     );
-    const servers = (dns?.servers ?? []).map((server, index) => [key(`network.dns.servers[${index}]`), server, `${server}/32`] as const);
-    const networks = (callers?.allow ?? []).map((network, index) => [key(`access.private.allow[${index}]`), network, network] as const);
+    const servers = (dns?.servers ?? []).map(
+      (server, index) => [key(`network.dns.servers[${index}]`), server, `${server}/32`] as const,
+    );
+    const networks = (callers?.allow ?? []).map(
+      (network, index) => [key(`access.private.allow[${index}]`), network, network] as const,
+    );
     const whole = parseCidr(settings[range]);
     return [...hosts, ...registries, ...servers, ...networks].flatMap(([at, value, network]) => {
       const inside = parseCidr(network);
       return whole === undefined || inside === undefined || !contains(whole, inside)
         ? []
-        : refuse(at, value, `is in ${key(range)}, ${settings[range]}: nodes never reach it`, "addresses outside of it", `move ${range}`);
+        : refuse(
+            at,
+            value,
+            `is in ${key(range)}, ${settings[range]}: nodes never reach it`,
+            "addresses outside of it",
+            `move ${range}`,
+          );
     });
   });
 
@@ -44,7 +54,12 @@ function urlProblems(path: string, text: string | undefined): readonly Problem[]
   }
   return /^https?:\/\/[A-Za-z0-9.-]+(:\d{1,5})?(\/[A-Za-z0-9._~/-]*)?$/.test(text)
     ? []
-    : refuse(path, text, "has a query, a fragment or characters that are not used", "scheme, host, port and a plain path only");
+    : refuse(
+        path,
+        text,
+        "has a query, a fragment or characters that are not used",
+        "scheme, host, port and a plain path only",
+      );
 }
 
 function loginAt(path: string, url: string): readonly string[] {
@@ -67,25 +82,28 @@ function authorityProblem(pem: string, earlier: readonly string[]): string | und
 
 export const networkRules: Rules = {
   /** `NAT: none` requires another source for everything that machines fetch: a proxy, or mirrors. */
-  restrictedNetwork: rule(["cloud", "network.nat", "mirror", "httpProxy"], ({ cloud, "network.nat": nat, mirror, httpProxy }) => {
-    if (nat !== "none") return [];
-    const { natRefusal } = cloudFacts[cloud].network;
-    if (natRefusal !== undefined) return [{ path: key("network.nat"), value: nat, ...natRefusal }];
-    if (httpProxy !== undefined) return [];
-    const missing = [
-      ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
-      ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),
-    ];
-    return missing.length === 0
-      ? []
-      : refuse(
-          key("network.nat"),
-          nat,
-          `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
-          "none together with httpProxy, or with mirror.artifacts and mirror.registries; else single or perZone",
-          "set fenestra:httpProxy or fenestra:mirror, or choose another nat",
-        );
-  }),
+  restrictedNetwork: rule(
+    ["cloud", "network.nat", "mirror", "httpProxy"],
+    ({ cloud, "network.nat": nat, mirror, httpProxy }) => {
+      if (nat !== "none") return [];
+      const { natRefusal } = cloudFacts[cloud].network;
+      if (natRefusal !== undefined) return [{ path: key("network.nat"), value: nat, ...natRefusal }];
+      if (httpProxy !== undefined) return [];
+      const missing = [
+        ...(mirror.artifacts === undefined ? ["mirror.artifacts"] : []),
+        ...(Object.keys(mirror.registries).length === 0 ? ["mirror.registries"] : []),
+      ];
+      return missing.length === 0
+        ? []
+        : refuse(
+            key("network.nat"),
+            nat,
+            `leaves the machines without a source for artifacts and images; missing: ${missing.join(", ")}`,
+            "none together with httpProxy, or with mirror.artifacts and mirror.registries; else single or perZone",
+            "set fenestra:httpProxy or fenestra:mirror, or choose another nat",
+          );
+    },
+  ),
   takenByPods: whereNodesHaveRanges(taken("kubernetes.podCidr")),
   takenByServices: taken("kubernetes.serviceCidr"),
   access: rule(["access.public", "access.private", "network.cidr", "network.existing"], (settings) => {
@@ -95,9 +113,11 @@ export const networkRules: Rules = {
       return allow.flatMap((value, index): readonly Problem[] => {
         const path = key(`access.${way}.allow[${index}]`);
         const prefix = parseCidr(value)?.prefix;
-        if (prefix === undefined) return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
+        if (prefix === undefined)
+          return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
         // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
-        if (way === "private" && prefix < 8) return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
+        if (way === "private" && prefix < 8)
+          return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
         if (way === "private" && own.includes(value))
           return refuse(path, value, "is the cluster's own network, which is let in anyway", "others");
         return allow.indexOf(value) === index ? [] : refuse(path, value, "is listed twice", "each network once");
@@ -109,7 +129,12 @@ export const networkRules: Rules = {
       const path = childPath(key("mirror.registries"), host);
       return registryHost.test(host)
         ? []
-        : refuse(path, host, "is not a registry's host name", "a host name with an optional port, such as registry.k8s.io, or _default");
+        : refuse(
+            path,
+            host,
+            "is not a registry's host name",
+            "a host name with an optional port, such as registry.k8s.io, or _default",
+          );
     }),
   ),
   noProxy: rule(["httpProxy", "noProxy"], ({ httpProxy, noProxy: entries = [] }) => {
@@ -142,8 +167,12 @@ export const networkRules: Rules = {
     }),
   ),
   proxyUrl: rule(["httpProxy"], ({ httpProxy }) => urlProblems(key("httpProxy"), httpProxy)),
-  artifactsUrl: rule(["mirror.artifacts"], (settings) => urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"])),
+  artifactsUrl: rule(["mirror.artifacts"], (settings) =>
+    urlProblems(key("mirror.artifacts"), settings["mirror.artifacts"]),
+  ),
   registryUrls: rule(["mirror.registries"], (settings) =>
-    Object.entries(settings["mirror.registries"]).flatMap(([host, url]) => urlProblems(childPath(key("mirror.registries"), host), url)),
+    Object.entries(settings["mirror.registries"]).flatMap(([host, url]) =>
+      urlProblems(childPath(key("mirror.registries"), host), url),
+    ),
   ),
 };

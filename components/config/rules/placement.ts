@@ -5,7 +5,8 @@ import type { Cloud, PoolConfig } from "../schema.ts";
 import { elsewhere, hasFields, only, poolRule, type Rules, rule } from "./rule.ts";
 
 /** Form of the name of something in AWS, in any partition. */
-const arn = (service: string, resource: string): RegExp => new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
+const arn = (service: string, resource: string): RegExp =>
+  new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
 
 /** Form of the id of something in Azure, which ignores case (Azure documentation, naming rules and restrictions). */
 const azureId = (type: string): RegExp =>
@@ -14,7 +15,9 @@ const azureId = (type: string): RegExp =>
 type Form = readonly [pattern: RegExp, words: string];
 
 /** How the user names things that exist already, per cloud. */
-const forms: Readonly<Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", Form>>> = {
+const forms: Readonly<
+  Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", Form>>
+> = {
   aws: {
     encryptionKey: [arn("kms", "key/[A-Za-z0-9-]+"), "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/…"],
     capacityReservation: [
@@ -26,7 +29,10 @@ const forms: Readonly<Record<Cloud, Record<"encryptionKey" | "capacityReservatio
   },
   azure: {
     encryptionKey: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],
-    capacityReservation: [azureId("Microsoft.Compute/capacityReservationGroups"), "the id of a capacity reservation group"],
+    capacityReservation: [
+      azureId("Microsoft.Compute/capacityReservationGroups"),
+      "the id of a capacity reservation group",
+    ],
     dedicatedHosts: [azureId("Microsoft.Compute/hostGroups"), "the id of a group of dedicated hosts"],
     securityGroup: [azureId("Microsoft.Network/applicationSecurityGroups"), "the id of an application security group"],
   },
@@ -80,12 +86,19 @@ function speedProblems(
 function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
   const { type, iops, throughput } = own ?? {};
   const { speeds, types } = cloudFacts[cloud].disks;
-  if (type !== undefined && !types.includes(type)) return refuse(`${path}.type`, type, "is a disk of the other cloud", types.join(", "));
-  if (!speeds) return [...elsewhere("aws", cloud, iops, `${path}.iops`), ...elsewhere("aws", cloud, throughput, `${path}.throughput`)];
+  if (type !== undefined && !types.includes(type))
+    return refuse(`${path}.type`, type, "is a disk of the other cloud", types.join(", "));
+  if (!speeds)
+    return [
+      ...elsewhere("aws", cloud, iops, `${path}.iops`),
+      ...elsewhere("aws", cloud, throughput, `${path}.throughput`),
+    ];
   if (type === "io2")
     return [
       ...(iops === undefined ? refuse(`${path}.iops`, undefined, "is missing", "a number, which io2 needs") : []),
-      ...(throughput === undefined ? [] : refuse(`${path}.throughput`, throughput, "is not a setting of io2", "none: it follows iops")),
+      ...(throughput === undefined
+        ? []
+        : refuse(`${path}.throughput`, throughput, "is not a setting of io2", "none: it follows iops")),
       ...speedProblems(type, { iops }, path, gb),
     ];
   return iops !== undefined && (iops < gp3Iops.least || iops > gp3Iops.most)
@@ -93,7 +106,10 @@ function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: n
     : speedProblems("gp3", { iops, throughput }, path, gb);
 }
 
-function firstSizeProblems({ size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">, path: string): readonly Problem[] {
+function firstSizeProblems(
+  { size, furtherSizes: more }: Pick<PoolConfig, "size" | "furtherSizes">,
+  path: string,
+): readonly Problem[] {
   return size === undefined && more.length > 0
     ? refuse(`${path}.size`, undefined, "is missing", "a size, when there are furtherSizes")
     : [];
@@ -101,12 +117,18 @@ function firstSizeProblems({ size, furtherSizes: more }: Pick<PoolConfig, "size"
 
 /** The rules on how machines are bought, placed and named to the cloud. */
 export const placementRules: Rules = {
-  given: poolRule(["disk", "capacityReservation", "dedicatedHosts", "securityGroups"], ["cloud"], (pool, path, { cloud }) => [
-    ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
-    ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
-    ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
-    ...pool.securityGroups.flatMap((group, index) => formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`)),
-  ]),
+  given: poolRule(
+    ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
+    ["cloud"],
+    (pool, path, { cloud }) => [
+      ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
+      ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
+      ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
+      ...pool.securityGroups.flatMap((group, index) =>
+        formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`),
+      ),
+    ],
+  ),
   disk: poolRule(["os", "disk", "diskGb"], ["cloud"], ({ os, disk: own, diskGb }, path, { cloud }) =>
     diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
   ),
@@ -133,12 +155,16 @@ export const placementRules: Rules = {
       ];
     },
   ),
-  ofOneCloud: poolRule(["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"], ["cloud"], (pool, path, { cloud }) => [
-    ...elsewhere("azure", cloud, pool.hybridBenefit, `${path}.hybridBenefit`),
-    ...(["furtherSizes", "onDemand", "instanceProfile"] as const).flatMap((field) =>
-      elsewhere("aws", cloud, pool[field], `${path}.${field}`),
-    ),
-  ]),
+  ofOneCloud: poolRule(
+    ["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"],
+    ["cloud"],
+    (pool, path, { cloud }) => [
+      ...elsewhere("azure", cloud, pool.hybridBenefit, `${path}.hybridBenefit`),
+      ...(["furtherSizes", "onDemand", "instanceProfile"] as const).flatMap((field) =>
+        elsewhere("aws", cloud, pool[field], `${path}.${field}`),
+      ),
+    ],
+  ),
   update: poolRule(["update", "maxAge"], ["cloud"], ({ update: own, maxAge }, path, { cloud }) => {
     const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
     const { maxSurge, maxUnavailable } = own ?? {};
@@ -163,27 +189,44 @@ export const placementRules: Rules = {
     ...elsewhere("aws", cloud, own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
   ]),
   licence: poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
-    hybridBenefit && os === "linux" ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux") : [],
+    hybridBenefit && os === "linux"
+      ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux")
+      : [],
   ),
   /** What is bought as spot, and what is given for spot only. */
-  spot: poolRule(["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"], [], (pool, path): readonly Problem[] => {
-    const wanted = pool.spot
-      ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
-      : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
-    return wanted.flatMap(([key, allowed]) =>
-      pool[key] === undefined ? [] : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
-    );
-  }),
+  spot: poolRule(
+    ["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"],
+    [],
+    (pool, path): readonly Problem[] => {
+      const wanted = pool.spot
+        ? (["capacityReservation", "dedicatedHosts"] as const).map((key) => [key, "nothing with spot: true"] as const)
+        : (["onDemand", "spotMaxPrice"] as const).map((key) => [key, "nothing without spot: true"] as const);
+      return wanted.flatMap(([key, allowed]) =>
+        pool[key] === undefined
+          ? []
+          : refuse(`${path}.${key}`, pool[key], `does not go with spot: ${pool.spot}`, allowed),
+      );
+    },
+  ),
   oneZone: poolRule(
     ["capacityReservation", "dedicatedHosts", "zones", "perZone"],
     ["cloud", "network.zones"],
     (pool, path, { cloud, "network.zones": all }) => {
       const zones = pool.zones ?? all;
       const { oneZone: forms } = cloudFacts[cloud];
-      const keys = (["capacityReservation", "dedicatedHosts"] as const).filter((key) => forms[key]?.test(pool[key] ?? "") === true);
+      const keys = (["capacityReservation", "dedicatedHosts"] as const).filter(
+        (key) => forms[key]?.test(pool[key] ?? "") === true,
+      );
       return zones.length === 1
         ? []
-        : keys.map((key) => problem(`${path}.${key}`, pool[key], "is in one zone, and the pool has more", "a pool with one zone in zones"));
+        : keys.map((key) =>
+            problem(
+              `${path}.${key}`,
+              pool[key],
+              "is in one zone, and the pool has more",
+              "a pool with one zone in zones",
+            ),
+          );
     },
   ),
   furtherSizes: only(
@@ -198,7 +241,13 @@ export const placementRules: Rules = {
         seen.push(name);
         const size = machineSize("aws", name);
         if (size === undefined)
-          return [{ ...at, message: "is not a machine size that Fenestra knows", allowed: "sizes of known processors and memory" }];
+          return [
+            {
+              ...at,
+              message: "is not a machine size that Fenestra knows",
+              allowed: "sizes of known processors and memory",
+            },
+          ];
         if (first === undefined) return [];
         const same = size.vcpus === first.vcpus && size.memoryGib === first.memoryGib && size.arch === "amd64";
         const nests = !pool.hyperV || size.nestedVirtualization;

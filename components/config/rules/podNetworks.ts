@@ -50,7 +50,12 @@ function subnetsOf(
   return [...Map.groupBy(named, ({ id }) => id.toLowerCase()).values()].flatMap((same) =>
     same
       .slice(0, 1)
-      .map((first) => ({ path: subnetPath(first.zone, role), value: first.cidr, range: first.range, zones: same.map(({ zone }) => zone) })),
+      .map((first) => ({
+        path: subnetPath(first.zone, role),
+        value: first.cidr,
+        range: first.range,
+        zones: same.map(({ zone }) => zone),
+      })),
   );
 }
 
@@ -105,7 +110,8 @@ export const podNetworkRules: Rules = {
    */
   inFirstRange: rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
     const whole = parseCidr(given["network.cidr"]);
-    if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined) return [];
+    if (given["network.pods"] !== "azure-cni" || given["network.existing"] === undefined || whole === undefined)
+      return [];
     return [...subnetsOf("private", given), ...subnetsOf("controlPlane", given)]
       .filter(({ range }) => !contains(whole, range))
       .map(
@@ -177,7 +183,9 @@ export const podNetworkRules: Rules = {
       const { podsPerNode } = given["network.azureCni"] ?? unsetAzureCni;
       return subnetsOf("private", given).flatMap((subnet): readonly Problem[] => {
         const room = addressCount(subnet.range.prefix) - kept;
-        const machines = subnet.zones.flatMap((zone) => given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])));
+        const machines = subnet.zones.flatMap((zone) =>
+          given.pools.map((pool) => machinesIn(pool, zone, given["network.zones"])),
+        );
         const wanted = machines.reduce((sum, most) => sum + most, 0) * (1 + podsPerNode);
         return wanted <= room
           ? []
@@ -193,9 +201,16 @@ export const podNetworkRules: Rules = {
   ),
   roomInGroup: rule(
     ["network.pods", "network.zones", "network.azureCni", "pools"],
-    ({ "network.pods": pods, "network.zones": zones, "network.azureCni": own = unsetAzureCni, pools }): readonly Problem[] => {
+    ({
+      "network.pods": pods,
+      "network.zones": zones,
+      "network.azureCni": own = unsetAzureCni,
+      pools,
+    }): readonly Problem[] => {
       if (pods !== "azure-cni") return [];
-      const machines = pools.flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones))).reduce((sum, most) => sum + most, 0);
+      const machines = pools
+        .flatMap((pool) => zones.map((zone) => machinesIn(pool, zone, zones)))
+        .reduce((sum, most) => sum + most, 0);
       const [wanted, most] = [machines * (1 + own.podsPerNode), Math.floor(mostOfGroup / (1 + own.podsPerNode))];
       return wanted <= mostOfGroup
         ? []

@@ -28,14 +28,16 @@ function isQualifiedName(key: string): boolean {
  */
 const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
 
-const keyForm = "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";
+const keyForm =
+  "an optional DNS prefix with a slash, then up to 63 letters, digits, - _ . with a letter or digit at both ends";
 
 const valueForm = "nothing, or up to 63 letters, digits, - _ . with a letter or digit at both ends";
 
 const ownPrefix = "a prefix of your own, or none: kubernetes.io, k8s.io and fenestra.dev are taken";
 
 function keyProblems(key: string, path: string, kind: "label" | "taint" | "annotation"): readonly Problem[] {
-  if (!isQualifiedName(key)) return refuse(path, key, `is not the name of ${kind === "annotation" ? "an" : "a"} ${kind}`, keyForm);
+  if (!isQualifiedName(key))
+    return refuse(path, key, `is not the name of ${kind === "annotation" ? "an" : "a"} ${kind}`, keyForm);
   return reservedPrefix.test(key)
     ? refuse(path, key, `is ${kind === "annotation" ? "an" : "a"} ${kind} that Kubernetes or Fenestra sets`, ownPrefix)
     : [];
@@ -64,7 +66,12 @@ export const poolRules: Rules = {
   ),
   bounds: poolRule(["autoscale"], [], ({ autoscale }, path) =>
     autoscale !== undefined && autoscale.min > autoscale.max
-      ? refuse(`${path}.autoscale`, { min: autoscale.min, max: autoscale.max }, "has min above max", "a min that is at most max")
+      ? refuse(
+          `${path}.autoscale`,
+          { min: autoscale.min, max: autoscale.max },
+          "has min above max",
+          "a min that is at most max",
+        )
       : [],
   ),
   count: poolRule(["name", "autoscale", "count", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
@@ -95,7 +102,9 @@ export const poolRules: Rules = {
     });
   }),
   hyperV: poolRule(["os", "hyperV"], [], (pool, path) =>
-    pool.hyperV && pool.os === "linux" ? refuse(`${path}.hyperV`, true, "is meant for Windows pools", "false on Linux") : [],
+    pool.hyperV && pool.os === "linux"
+      ? refuse(`${path}.hyperV`, true, "is meant for Windows pools", "false on Linux")
+      : [],
   ),
   metadataAcl: poolRule(["os", "metadataAcl"], [], (pool, path) =>
     pool.metadataAcl || pool.os !== "linux"
@@ -105,11 +114,16 @@ export const poolRules: Rules = {
   labels: poolRule(["labels"], [], (pool, path) =>
     Object.entries(pool.labels).flatMap(([name, value]): readonly Problem[] => {
       const at = childPath(`${path}.labels`, name);
-      return [...keyProblems(name, at, "label"), ...(labelValue.test(value) ? [] : refuse(at, value, "is not a label value", valueForm))];
+      return [
+        ...keyProblems(name, at, "label"),
+        ...(labelValue.test(value) ? [] : refuse(at, value, "is not a label value", valueForm)),
+      ];
     }),
   ),
   annotations: poolRule(["annotations"], [], (pool, path) =>
-    Object.keys(pool.annotations).flatMap((name) => keyProblems(name, childPath(`${path}.annotations`, name), "annotation")),
+    Object.keys(pool.annotations).flatMap((name) =>
+      keyProblems(name, childPath(`${path}.annotations`, name), "annotation"),
+    ),
   ),
   taints: poolRule(["taints"], [], (pool, path) =>
     pool.taints.flatMap(({ key, value }, index): readonly Problem[] => {
@@ -124,7 +138,12 @@ export const poolRules: Rules = {
     return ids.flatMap((id, index): readonly Problem[] => {
       const ours = pool.os !== "linux" && id === `${windowsTaint.key}:${windowsTaint.effect}`;
       if (!ours && ids.indexOf(id) === index) return [];
-      return refuse(`${path}.taints[${index}]`, id, ours ? "is set by Fenestra on Windows" : "is listed twice", "each key and effect once");
+      return refuse(
+        `${path}.taints[${index}]`,
+        id,
+        ours ? "is set by Fenestra on Windows" : "is listed twice",
+        "each key and effect once",
+      );
     });
   }),
   /** The autoscaler learns the labels and taints of an empty group from its tags, and the number of tags is limited. */

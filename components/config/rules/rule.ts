@@ -31,7 +31,10 @@ export function hasSettings<K extends keyof Settings>(given: object, reads: read
 }
 
 /** Whether everything a rule reads of a pool was accepted. */
-export function hasFields<K extends keyof PoolConfig>(given: object, reads: readonly K[]): given is Pick<PoolConfig, K> {
+export function hasFields<K extends keyof PoolConfig>(
+  given: object,
+  reads: readonly K[],
+): given is Pick<PoolConfig, K> {
   return reads.every((field) => Object.hasOwn(given, field));
 }
 
@@ -111,13 +114,20 @@ export function elsewhere(
 }
 
 /** Values that are there before, each refused at its place. */
-export function repeated(values: readonly string[], path: (index: number) => string, allowed: string): readonly Problem[] {
-  return values.flatMap((value, index) => (values.indexOf(value) === index ? [] : refuse(path(index), value, "is listed twice", allowed)));
+export function repeated(
+  values: readonly string[],
+  path: (index: number) => string,
+  allowed: string,
+): readonly Problem[] {
+  return values.flatMap((value, index) =>
+    values.indexOf(value) === index ? [] : refuse(path(index), value, "is listed twice", allowed),
+  );
 }
 
 /** A rule on something that only the named cloud has. */
 export function only(owner: Cloud, one: Rule): Rule {
-  return (given, lock) => (hasSettings(given.settings, ["cloud"]) && given.settings.cloud === owner ? one(given, lock) : []);
+  return (given, lock) =>
+    hasSettings(given.settings, ["cloud"]) && given.settings.cloud === owner ? one(given, lock) : [];
 }
 
 /**
@@ -133,6 +143,8 @@ export function poolRule<P extends keyof PoolConfig, K extends keyof Settings>(
 ): Rule {
   return ({ settings, pools }) =>
     hasSettings(settings, reads)
-      ? pools.flatMap((pool, index) => (hasFields(pool, own) ? check(pool, `config.fenestra:pools[${index}]`, settings) : []))
+      ? pools.flatMap((pool, index) =>
+          hasFields(pool, own) ? check(pool, `config.fenestra:pools[${index}]`, settings) : [],
+        )
       : [];
 }

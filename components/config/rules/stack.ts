@@ -25,7 +25,11 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
     [name.length > 128, "has a name that is too long", "at most 128 characters"],
     [!fits(name, value), refusal.message, refusal.allowed],
     [value.length > 256, "has a value that is too long", "at most 256 characters"],
-    [twin !== name, `differs from ${twin} by case only`, "names that differ without regard to case, as Azure compares them"],
+    [
+      twin !== name,
+      `differs from ${twin} by case only`,
+      "names that differ without regard to case, as Azure compares them",
+    ],
   ];
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? refuse(path, value, message, allowed) : []));
 }
@@ -86,12 +90,15 @@ export const stackRules: Rules = {
   }),
   zones: rule(["cloud", "region", "network.zones"], ({ cloud, region: name, "network.zones": all }) => {
     const { regions, zones: form } = cloudFacts[cloud];
-    const isRegion = regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
+    const isRegion =
+      regions.pattern.test(name) && (regions.known.includes(name) || didYouMean(name, regions.known) === undefined);
     return all.flatMap((zone, index): readonly Problem[] => {
       const path = key(`network.zones[${index}]`);
       if (all.indexOf(zone) !== index) return refuse(path, zone, "is listed twice", "each zone once");
       // Zones that are named after their region cannot be judged for an invalid one.
-      return (form.ofRegion && !isRegion) || form.pattern(name).test(zone) ? [] : [{ path, value: zone, ...form.refusal(name) }];
+      return (form.ofRegion && !isRegion) || form.pattern(name).test(zone)
+        ? []
+        : [{ path, value: zone, ...form.refusal(name) }];
     });
   }),
   account: rule(["cloud", "accountId"], ({ cloud, accountId }) => {
@@ -134,7 +141,12 @@ export const stackRules: Rules = {
       );
     } else if (known.vcpus < 2 || known.memoryGib < 2) {
       problems.push(
-        problem(key("controlPlane.size"), name, "is too small for a control plane", "2 processors and 2 GiB at least (kubeadm)"),
+        problem(
+          key("controlPlane.size"),
+          name,
+          "is too small for a control plane",
+          "2 processors and 2 GiB at least (kubeadm)",
+        ),
       );
     }
     return problems;
@@ -149,11 +161,18 @@ export const stackRules: Rules = {
     imageProblems(cloud, image, key("controlPlane.image")),
   ),
   encryptionAtHost: rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) =>
-    elsewhere("azure", cloud, value, key("encryptionAtHost"), "false on AWS, where the host encrypts every volume that Fenestra makes"),
+    elsewhere(
+      "azure",
+      cloud,
+      value,
+      key("encryptionAtHost"),
+      "false on AWS, where the host encrypts every volume that Fenestra makes",
+    ),
   ),
   tags: rule(["cloud", "tags"], ({ cloud, tags: all }) => {
     const names = Object.keys(all);
-    const many = names.length > mostTags ? refuse(key("tags"), names.length, "has too many tags", `at most ${mostTags}`) : [];
+    const many =
+      names.length > mostTags ? refuse(key("tags"), names.length, "has too many tags", `at most ${mostTags}`) : [];
     return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
   }),
   reservedName: only(

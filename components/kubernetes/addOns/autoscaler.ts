@@ -18,11 +18,27 @@ const rules: PolicyRule[] = [
   rule("", ["pods/eviction"], ["create"]),
   rule("", ["pods/status"], ["update"]),
   rule("", ["nodes"], [...read, "update"]),
-  rule("", ["namespaces", "pods", "services", "replicationcontrollers", "persistentvolumeclaims", "persistentvolumes", "configmaps"], read),
+  rule(
+    "",
+    [
+      "namespaces",
+      "pods",
+      "services",
+      "replicationcontrollers",
+      "persistentvolumeclaims",
+      "persistentvolumes",
+      "configmaps",
+    ],
+    read,
+  ),
   rule("batch", ["jobs", "cronjobs"], read),
   rule("apps", ["replicasets", "daemonsets", "statefulsets"], read),
   rule("policy", ["poddisruptionbudgets"], read),
-  rule("storage.k8s.io", ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"], read),
+  rule(
+    "storage.k8s.io",
+    ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"],
+    read,
+  ),
   rule("resource.k8s.io", ["deviceclasses", "resourceclaims", "resourceslices"], read),
 ];
 
@@ -58,7 +74,9 @@ function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
 }
 
 /** Flags and environment by which it finds the pools' groups of machines. */
-function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<Container, "args" | "env"> & { readonly secret: boolean } {
+function cloudPart(
+  spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
+): Pick<Container, "args" | "env"> & { readonly secret: boolean } {
   if (spec.cloud === "aws") {
     const tags = `k8s.io/cluster-autoscaler/enabled,k8s.io/cluster-autoscaler/${spec.name}`;
     return {
@@ -69,7 +87,11 @@ function cloudPart(spec: Pick<ClusterSpec, "cloud" | "name" | "region">): Pick<C
   }
   const labels = `cluster-autoscaler-enabled=true,cluster-autoscaler-name=${spec.name}`;
   return {
-    args: ["--cloud-provider=azure", "--cloud-config=/etc/azure/cloud-config", `--node-group-auto-discovery=label:${labels}`],
+    args: [
+      "--cloud-provider=azure",
+      "--cloud-config=/etc/azure/cloud-config",
+      `--node-group-auto-discovery=label:${labels}`,
+    ],
     env: [
       { name: "AZURE_VMSS_CACHE_TTL", value: "60" },
       { name: "AZURE_VMSS_VMS_CACHE_TTL", value: "300" },
@@ -86,7 +108,9 @@ export const autoscaler: AddOnEntry = {
 };
 
 /** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
-function autoscalerManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "name" | "region">): readonly Manifest[] {
+function autoscalerManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "name" | "region">,
+): readonly Manifest[] {
   const { args = [], env = [], secret } = cloudPart(spec);
   return [
     serviceAccount(account),

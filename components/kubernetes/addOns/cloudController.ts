@@ -72,7 +72,12 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
 }
 
 /** What the controller of either cloud has, whatever its program. */
-const onMachine = { ...onControlPlane, hostNetwork: true, dnsPolicy: "Default", priorityClassName: "system-cluster-critical" };
+const onMachine = {
+  ...onControlPlane,
+  hostNetwork: true,
+  dnsPolicy: "Default",
+  priorityClassName: "system-cluster-critical",
+};
 
 export const cloudController: AddOnEntry = {
   name: "cloud-controller",
@@ -91,7 +96,8 @@ function cloudControllerManifests(
   { nodeEndpoint, azureCloudConfig: configuration }: CloudValues,
 ): readonly Manifest[] {
   const azure = spec.cloud === "azure";
-  if (azure && configuration === undefined) throw new RangeError("the cloud controller on Azure needs a cloud configuration");
+  if (azure && configuration === undefined)
+    throw new RangeError("the cloud controller on Azure needs a cloud configuration");
   return [
     ...(configuration === undefined ? [] : [cloudConfigManifest(configuration)]),
     serviceAccount(controller),
@@ -153,7 +159,11 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
       ],
       env: apiByName(nodeEndpoint),
       volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }],
-      livenessProbe: { httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" }, initialDelaySeconds: 20, timeoutSeconds: 5 },
+      livenessProbe: {
+        httpGet: { path: "/healthz", port: 10268, scheme: "HTTPS" },
+        initialDelaySeconds: 20,
+        timeoutSeconds: 5,
+      },
       resources: small("100m", "128Mi", "2Gi"),
     },
     volumes: [{ name: "cloud-config", secret: { secretName: cloudConfigSecret } }],
@@ -166,8 +176,16 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
  */
 function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: Text): readonly Manifest[] {
   const linux = os === "linux";
-  const account: Account = { name: linux ? "cloud-node-manager" : "cloud-node-manager-windows", namespace: "kube-system" };
-  const onLinux = { nodeSelector: linuxOnly, tolerations: everyTaint, hostNetwork: true, priorityClassName: "system-node-critical" };
+  const account: Account = {
+    name: linux ? "cloud-node-manager" : "cloud-node-manager-windows",
+    namespace: "kube-system",
+  };
+  const onLinux = {
+    nodeSelector: linuxOnly,
+    tolerations: everyTaint,
+    hostNetwork: true,
+    priorityClassName: "system-node-critical",
+  };
   return [
     serviceAccount(account),
     ...clusterRights(account, `fenestra:${account.name}`, [

@@ -30,14 +30,24 @@ interface CsiSidecars {
   readonly livenessProbe: string;
 }
 
-type Sidecar = "csi-attacher" | "csi-node-driver-registrar" | "csi-provisioner" | "csi-resizer" | "csi-snapshotter" | "livenessprobe";
-const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string => image(spec, `registry.k8s.io/sig-storage/${name}`, os);
+type Sidecar =
+  | "csi-attacher"
+  | "csi-node-driver-registrar"
+  | "csi-provisioner"
+  | "csi-resizer"
+  | "csi-snapshotter"
+  | "livenessprobe";
+const sidecar = (spec: ImageSource, name: Sidecar, os?: "windows"): string =>
+  image(spec, `registry.k8s.io/sig-storage/${name}`, os);
 
 /** Those of every driver, from the project that publishes their digests. */
 export function csiSidecars(spec: ImageSource): CsiSidecars {
   return {
     provisioner: sidecar(spec, "csi-provisioner"),
-    registrar: { linux: sidecar(spec, "csi-node-driver-registrar"), windows: sidecar(spec, "csi-node-driver-registrar", "windows") },
+    registrar: {
+      linux: sidecar(spec, "csi-node-driver-registrar"),
+      windows: sidecar(spec, "csi-node-driver-registrar", "windows"),
+    },
     livenessProbe: sidecar(spec, "livenessprobe"),
   };
 }
@@ -142,7 +152,13 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
       : [sidecar("csi-resizer", sidecars.resizer, [...elected, "--handle-volume-inuse-error=false"])]),
     ...(sidecars.snapshotter === undefined
       ? []
-      : [sidecar("csi-snapshotter", sidecars.snapshotter, [...elected, "--timeout=1200s", "--extra-create-metadata=true"])]),
+      : [
+          sidecar("csi-snapshotter", sidecars.snapshotter, [
+            ...elected,
+            "--timeout=1200s",
+            "--extra-create-metadata=true",
+          ]),
+        ]),
   ];
 }
 
@@ -270,7 +286,10 @@ export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOn
 
 /** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
-  return [serviceAccount(account), ...(rules.length === 0 ? [] : clusterRights(account, `fenestra:${account.name}`, rules))];
+  return [
+    serviceAccount(account),
+    ...(rules.length === 0 ? [] : clusterRights(account, `fenestra:${account.name}`, rules)),
+  ];
 }
 
 /**
@@ -291,14 +310,20 @@ export function csiManifests(
     ...driver.storageClasses,
     ...(snapshots ? [snapshotClass(driver.name)] : []),
     serviceAccount(controller),
-    ...clusterRights(controller, `fenestra:${controller.name}`, [...controllerRules, ...(snapshots ? snapshotterRules : [])]),
+    ...clusterRights(controller, `fenestra:${controller.name}`, [
+      ...controllerRules,
+      ...(snapshots ? snapshotterRules : []),
+    ]),
     ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
     ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),
     ...nodeAccount(node, driver.nodeRules),
     daemonSet(node, linuxNodePod(driver, node)),
     ...(spec.windows.length === 0
       ? []
-      : [...nodeAccount(windowsNode, driver.nodeRules), daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint))]),
+      : [
+          ...nodeAccount(windowsNode, driver.nodeRules),
+          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint)),
+        ]),
   ];
 }
 

@@ -5,13 +5,28 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest } from "../manifest.ts";
 import type { Account } from "../rights.ts";
-import { configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, small, systemLabels, unprivileged } from "../workload.ts";
+import {
+  configMap,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  hostProcessPod,
+  linuxOnly,
+  small,
+  systemLabels,
+  unprivileged,
+} from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
 
-export const exporters: AddOnEntry = { name: "exporters", after: [monitoring], settings: ["exporters"], manifests: exporterManifests };
+export const exporters: AddOnEntry = {
+  name: "exporters",
+  after: [monitoring],
+  settings: ["exporters"],
+  manifests: exporterManifests,
+};
 
 /** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
 function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
@@ -22,7 +37,9 @@ function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "win
     linuxExporter(spec),
     ...(hasWindows ? [windowsConfiguration, windowsExporter(spec)] : []),
     ...accounts.map(metricsService),
-    ...(spec.addons.serviceMonitors ? [...accounts.map((account) => serviceMonitor(account, labels)), rules(labels)] : []),
+    ...(spec.addons.serviceMonitors
+      ? [...accounts.map((account) => serviceMonitor(account, labels)), rules(labels)]
+      : []),
   ];
 }
 
@@ -55,7 +72,11 @@ function linuxExporter(spec: ImageSource): Manifest {
         resources: small("10m", "32Mi", "128Mi"),
       },
     ],
-    volumes: [hostPath("proc", "/proc", "Directory"), hostPath("sys", "/sys", "Directory"), hostPath("root", "/", "Directory")],
+    volumes: [
+      hostPath("proc", "/proc", "Directory"),
+      hostPath("sys", "/sys", "Directory"),
+      hostPath("root", "/", "Directory"),
+    ],
   });
 }
 
@@ -106,7 +127,13 @@ function metricsService({ name, namespace }: Account): Manifest {
     spec: {
       clusterIP: "None",
       selector: systemLabels(name),
-      ports: [{ name: "metrics", port: name === linux.name ? ports.nodeExporter : ports.windowsExporter, targetPort: "metrics" }],
+      ports: [
+        {
+          name: "metrics",
+          port: name === linux.name ? ports.nodeExporter : ports.windowsExporter,
+          targetPort: "metrics",
+        },
+      ],
     },
   };
 }
@@ -158,18 +185,33 @@ type Row = readonly [name: string, expression: string, minutes: number, section:
 
 const rows: readonly Row[] = [
   ["SnapshotLate", "time() - fenestra_etcd_snapshot_timestamp_seconds > 9 * 3600", 0, "snapshots"],
-  ["LinuxDiskFull", 'node_filesystem_avail_bytes{mountpoint=~"/(var/lib/etcd-data)?"} / node_filesystem_size_bytes < 0.15', 5, "disk"],
+  [
+    "LinuxDiskFull",
+    'node_filesystem_avail_bytes{mountpoint=~"/(var/lib/etcd-data)?"} / node_filesystem_size_bytes < 0.15',
+    5,
+    "disk",
+  ],
   ["WindowsDiskFull", "windows_logical_disk_free_bytes / windows_logical_disk_size_bytes < 0.15", 5, "disk"],
   ["EtcdFull", "etcd_mvcc_db_total_size_in_bytes / etcd_server_quota_backend_bytes > 0.8", 5, "room"],
   ["EtcdWithoutLeader", "etcd_server_has_leader == 0", 1, "api"],
-  ["ApiFails", 'sum(rate(apiserver_request_total{code=~"5.."}[5m])) / sum(rate(apiserver_request_total[5m])) > 0.05', 5, "api"],
+  [
+    "ApiFails",
+    'sum(rate(apiserver_request_total{code=~"5.."}[5m])) / sum(rate(apiserver_request_total[5m])) > 0.05',
+    5,
+    "api",
+  ],
   ["NodeNotReady", 'kube_node_status_condition{condition="Ready",status="true"} == 0', 15, "nodes"],
   ["NodePressure", 'kube_node_status_condition{condition=~".*Pressure",status="true"} == 1', 5, "disk"],
   ["RequestDenied", "increase(fenestra_certificate_requests_denied_total[1h]) > 0", 0, "requests"],
   ["RequestUnanswered", "fenestra_certificate_requests_waiting > 0", 15, "requests"],
   ["NodeControllerIdle", "max(fenestra_node_controller_leads) < 1", 15, "requests"],
   ["PodPending", 'kube_pod_status_phase{phase="Pending"} == 1', 15, "symptoms"],
-  ["ClientCertificateEnds", 'rate(apiserver_client_certificate_expiration_seconds_bucket{le="86400"}[1h]) > 0', 0, "certificates"],
+  [
+    "ClientCertificateEnds",
+    'rate(apiserver_client_certificate_expiration_seconds_bucket{le="86400"}[1h]) > 0',
+    0,
+    "certificates",
+  ],
 ];
 
 /** What somebody should be told of: by the exporters, of etcd and the API, and by kube-state-metrics. */

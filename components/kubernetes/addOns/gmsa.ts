@@ -108,7 +108,10 @@ export function pluginHost(
   if (objectId === undefined) throw new RangeError(`the secret of the account ${name} needs an identity that reads it`);
   return {
     classId,
-    input: typeof objectId === "string" ? azurePluginInput(secret, objectId) : objectId.apply((known) => azurePluginInput(secret, known)),
+    input:
+      typeof objectId === "string"
+        ? azurePluginInput(secret, objectId)
+        : objectId.apply((known) => azurePluginInput(secret, known)),
   };
 }
 

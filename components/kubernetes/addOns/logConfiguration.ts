@@ -50,7 +50,11 @@ const largeBatch = { min_size: 200_000, max_size: 900_000 };
 const smallBatch = { min_size: 50_000, max_size: 150_000 };
 
 /** Where the logs go. Every destination takes OTLP; they differ in how a request is signed. */
-function destination(spec: Pick<ClusterSpec, "name" | "region">, collector: LogCollector, settings: LogSettings): Destination {
+function destination(
+  spec: Pick<ClusterSpec, "name" | "region">,
+  collector: LogCollector,
+  settings: LogSettings,
+): Destination {
   const { cloudwatch, azureMonitor, otlp } = settings;
   if (cloudwatch !== undefined) {
     const domain = spec.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com";
@@ -130,7 +134,11 @@ const channels = [
  * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent
  * waits in its file.
  */
-const reading = { storage: "file_storage", start_at: "beginning", retry_on_failure: { enabled: true, max_elapsed_time: "0s" } } as const;
+const reading = {
+  storage: "file_storage",
+  start_at: "beginning",
+  retry_on_failure: { enabled: true, max_elapsed_time: "0s" },
+} as const;
 
 /**
  * Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper: queuebatch/logs_batch.go).
@@ -138,7 +146,12 @@ const reading = { storage: "file_storage", start_at: "beginning", retry_on_failu
 const longest = { max_log_size: "100KiB" } as const;
 
 /** Files of a kind. `fenestra.log` says which kind of log a record is from. */
-function files(kind: string, include: readonly string[], operators: readonly object[], exclude: readonly string[] = []) {
+function files(
+  kind: string,
+  include: readonly string[],
+  operators: readonly object[],
+  exclude: readonly string[] = [],
+) {
   return {
     include,
     ...(exclude.length === 0 ? {} : { exclude }),
@@ -175,7 +188,11 @@ const audit = files(
     {
       type: "json_parser",
       parse_to: "body",
-      timestamp: { parse_from: "body.stageTimestamp", layout_type: "gotime", layout: "2006-01-02T15:04:05.999999Z07:00" },
+      timestamp: {
+        parse_from: "body.stageTimestamp",
+        layout_type: "gotime",
+        layout: "2006-01-02T15:04:05.999999Z07:00",
+      },
     },
   ],
 );
@@ -264,7 +281,13 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
           auth_type: os === "windows" ? "kubeConfig" : "serviceAccount",
           filter: { node_from_env_var: "NODE_NAME" },
           extract: {
-            metadata: ["k8s.node.name", "k8s.deployment.name", "k8s.daemonset.name", "k8s.statefulset.name", "k8s.job.name"],
+            metadata: [
+              "k8s.node.name",
+              "k8s.deployment.name",
+              "k8s.daemonset.name",
+              "k8s.statefulset.name",
+              "k8s.job.name",
+            ],
             // From the name, so that no right to read ReplicaSets is needed.
             deployment_name_from_replicaset: true,
             labels: [{ tag_name: "app.kubernetes.io/name", key: "app.kubernetes.io/name", from: "pod" }],
@@ -301,7 +324,11 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
         // No metrics of its own, which would open a port.
         telemetry: { metrics: { level: "none" } },
         pipelines: {
-          "logs/containers": { receivers: ofContainers, processors: ["memory_limiter", "k8s_attributes", ...last], exporters },
+          "logs/containers": {
+            receivers: ofContainers,
+            processors: ["memory_limiter", "k8s_attributes", ...last],
+            exporters,
+          },
           "logs/node": { receivers: others, processors: ["memory_limiter", ...last], exporters },
         },
       },

@@ -9,7 +9,16 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import { clusterRights, rule, serviceAccount } from "../rights.ts";
-import { configMap, controlPlaneKey, daemonSet, everyTaint, hostPath, linuxOnly, nodeName, onNodesThat } from "../workload.ts";
+import {
+  configMap,
+  controlPlaneKey,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  linuxOnly,
+  nodeName,
+  onNodesThat,
+} from "../workload.ts";
 import {
   collectorMebibytes,
   collectorName,
@@ -53,7 +62,8 @@ export const logs: AddOnEntry = {
 function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIdentity | undefined): readonly Manifest[] {
   const { logs: settings } = spec.addons;
   if (settings === undefined) return [];
-  if (identity === undefined && settings[spec.facts.access.logs] !== undefined) throw new RangeError("the collectors need an identity");
+  if (identity === undefined && settings[spec.facts.access.logs] !== undefined)
+    throw new RangeError("the collectors need an identity");
   const collectors = logCollectors.filter((collector) => collector !== "windows" || spec.windows.length > 0);
   return [
     serviceAccount(logsAccount),
@@ -63,7 +73,9 @@ function logManifests(spec: CollectorSpec, nodeEndpoint: Text, identity: LogIden
       const common = containerParts(spec, collector, settings, configuration, identity);
       return [
         configMap({ ...logsAccount, name: workloadName(collector) }, { "config.yaml": configuration }),
-        collector === "windows" ? windowsCollector(spec, nodeEndpoint, common) : linuxCollector(spec, collector, common),
+        collector === "windows"
+          ? windowsCollector(spec, nodeEndpoint, common)
+          : linuxCollector(spec, collector, common),
       ];
     }),
   ];
@@ -94,10 +106,16 @@ function containerParts(
     env: [
       // A collector reads its configuration once, at its start.
       { name: "CONFIGURATION", value: createHash("sha256").update(configuration).digest("hex").slice(0, 16) },
-      ...headers.map(({ secret, key }, index) => ({ name: headerVariable(index), valueFrom: { secretKeyRef: { name: secret, key } } })),
+      ...headers.map(({ secret, key }, index) => ({
+        name: headerVariable(index),
+        valueFrom: { secretKeyRef: { name: secret, key } },
+      })),
       ...Object.entries(identity ?? {}).map(([name, value]) => ({ name, value })),
     ],
-    token: identity === undefined ? undefined : { name: "identity", projected: { sources: [{ serviceAccountToken: token }] } },
+    token:
+      identity === undefined
+        ? undefined
+        : { name: "identity", projected: { sources: [{ serviceAccountToken: token }] } },
     resources: { requests: { cpu: "50m", memory: "128Mi" }, limits: { memory: `${limit}Mi` } },
   };
 }
@@ -107,7 +125,11 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
   if (httpProxy === undefined) return [];
   const direct = (host: string): string => `${noProxy(spec)},${host}`;
   const without =
-    nodeEndpoint === undefined ? noProxy(spec) : typeof nodeEndpoint === "string" ? direct(nodeEndpoint) : nodeEndpoint.apply(direct);
+    nodeEndpoint === undefined
+      ? noProxy(spec)
+      : typeof nodeEndpoint === "string"
+        ? direct(nodeEndpoint)
+        : nodeEndpoint.apply(direct);
   return [
     { name: "HTTPS_PROXY", value: httpProxy },
     { name: "NO_PROXY", value: without },
@@ -119,7 +141,11 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
  * below a root of its own, which has the node's programs and the journal and nothing else (pkg/stanza: operator/input/journald,
  * `root_path`).
  */
-function linuxCollector(spec: CollectorSpec, collector: "control-plane" | "linux", { env, token, resources }: ContainerParts): Manifest {
+function linuxCollector(
+  spec: CollectorSpec,
+  collector: "control-plane" | "linux",
+  { env, token, resources }: ContainerParts,
+): Manifest {
   const controlPlane = collector === "control-plane";
   const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
     ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
@@ -128,7 +154,9 @@ function linuxCollector(spec: CollectorSpec, collector: "control-plane" | "linux
     ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
     ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
     ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
-    ...(controlPlane ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const) : []),
+    ...(controlPlane
+      ? ([["audit", controlPlanePaths.auditLogs, controlPlanePaths.auditLogs, "DirectoryOrCreate"]] as const)
+      : []),
   ];
   return daemonSet(
     { ...logsAccount, name: workloadName(collector) },
@@ -145,7 +173,9 @@ function linuxCollector(spec: CollectorSpec, collector: "control-plane" | "linux
           env: [
             nodeName,
             ...env,
-            ...(token === undefined ? [] : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` }]),
+            ...(token === undefined
+              ? []
+              : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.linux}/token` }]),
             ...proxyVariables(spec),
           ],
           securityContext: {
@@ -175,19 +205,34 @@ function linuxCollector(spec: CollectorSpec, collector: "control-plane" | "linux
 }
 
 /** The script finds the files of the variables, which are elsewhere on Windows Server 2019, and makes the kubeconfig. */
-function windowsCollector(spec: CollectorSpec, nodeEndpoint: Text, { env, token, resources }: ContainerParts): Manifest {
-  return windowsAgent(spec, { ...logsAccount, name: workloadName("windows") }, windowsScript("start-collector.ps1"), resources, {
-    serviceAccountName: logsAccount.name,
-    env: [
-      ...env,
-      { name: "COLLECTOR_CONFIG", value: `${windowsConfiguration}\\config.yaml` },
-      ...(token === undefined ? [] : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.windows}\\token` }]),
-      ...proxyVariables(spec, nodeEndpoint),
-    ],
-    mounts: [
-      { name: "configuration", mountPath: windowsConfiguration, readOnly: true },
-      ...(token === undefined ? [] : [{ name: token.name, mountPath: identityFolders.windows, readOnly: true }]),
-    ],
-    volumes: [{ name: "configuration", configMap: { name: workloadName("windows") } }, ...(token === undefined ? [] : [token])],
-  });
+function windowsCollector(
+  spec: CollectorSpec,
+  nodeEndpoint: Text,
+  { env, token, resources }: ContainerParts,
+): Manifest {
+  return windowsAgent(
+    spec,
+    { ...logsAccount, name: workloadName("windows") },
+    windowsScript("start-collector.ps1"),
+    resources,
+    {
+      serviceAccountName: logsAccount.name,
+      env: [
+        ...env,
+        { name: "COLLECTOR_CONFIG", value: `${windowsConfiguration}\\config.yaml` },
+        ...(token === undefined
+          ? []
+          : [{ name: tokenFacts[spec.cloud].fileVariable, value: `${identityFolders.windows}\\token` }]),
+        ...proxyVariables(spec, nodeEndpoint),
+      ],
+      mounts: [
+        { name: "configuration", mountPath: windowsConfiguration, readOnly: true },
+        ...(token === undefined ? [] : [{ name: token.name, mountPath: identityFolders.windows, readOnly: true }]),
+      ],
+      volumes: [
+        { name: "configuration", configMap: { name: workloadName("windows") } },
+        ...(token === undefined ? [] : [token]),
+      ],
+    },
+  );
 }

@@ -76,7 +76,11 @@ function workload(spec: ImageSource): Manifest {
       ],
       ports: [{ name: "https", containerPort: 10250 }],
       livenessProbe: { httpGet: { path: "/livez", port: "https", scheme: "HTTPS" }, periodSeconds: 10 },
-      readinessProbe: { httpGet: { path: "/readyz", port: "https", scheme: "HTTPS" }, periodSeconds: 10, initialDelaySeconds: 20 },
+      readinessProbe: {
+        httpGet: { path: "/readyz", port: "https", scheme: "HTTPS" },
+        periodSeconds: 10,
+        initialDelaySeconds: 20,
+      },
       securityContext: unprivileged(1000),
       volumeMounts: [{ name: "tmp", mountPath: "/tmp" }],
       resources: small("100m", "200Mi", "512Mi"),

@@ -40,7 +40,10 @@ function manifests(spec: ImageSource): readonly Manifest[] {
           { name: "netns", mountPath: "/var/run/netns", mountPropagation: "HostToContainer" },
         ],
       },
-      volumes: [hostPath("nri", "/var/run/nri", "DirectoryOrCreate"), hostPath("netns", "/var/run/netns", "DirectoryOrCreate")],
+      volumes: [
+        hostPath("nri", "/var/run/nri", "DirectoryOrCreate"),
+        hostPath("netns", "/var/run/netns", "DirectoryOrCreate"),
+      ],
     }),
   ];
 }

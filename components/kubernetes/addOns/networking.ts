@@ -25,7 +25,8 @@ const nameServerBudget: Manifest = {
  * least are there without metrics too.
  */
 function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
-  const nodes = (of: (pool: PoolSpec) => number) => pools.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
+  const nodes = (of: (pool: PoolSpec) => number) =>
+    pools.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
   const least = Math.max(2, Math.ceil(nodes(({ count }) => count) / 16));
   return {
     apiVersion: "autoscaling/v2",
@@ -35,7 +36,9 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
       scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "coredns" },
       minReplicas: least,
       maxReplicas: Math.max(2 * least, Math.ceil(nodes((pool) => groupSize(pool).maxSize) / 8)),
-      metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } }],
+      metrics: [
+        { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } },
+      ],
     },
   };
 }

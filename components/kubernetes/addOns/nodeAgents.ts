@@ -58,7 +58,16 @@ export function windowsAgent(
       {
         name: account.name,
         image: image(spec, "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image", "windows"),
-        command: ["powershell.exe", "-NoLogo", "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", script],
+        command: [
+          "powershell.exe",
+          "-NoLogo",
+          "-NoProfile",
+          "-NonInteractive",
+          "-ExecutionPolicy",
+          "Bypass",
+          "-File",
+          script,
+        ],
         env: [
           nodeName,
           { name: "NODE_IP", valueFrom: { fieldRef: { fieldPath: "status.hostIP" } } },

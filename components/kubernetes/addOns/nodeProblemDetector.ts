@@ -7,7 +7,17 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Container, Manifest, Text } from "../manifest.ts";
 import { type Account, boundClusterRole, serviceAccount } from "../rights.ts";
-import { configMap, daemonSet, everyTaint, hostPath, hostProcessPod, linuxOnly, nodeName, onNodesThat, small } from "../workload.ts";
+import {
+  configMap,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  hostProcessPod,
+  linuxOnly,
+  nodeName,
+  onNodesThat,
+  small,
+} from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
 import { apiByName } from "./nodeAgents.ts";
 
@@ -18,7 +28,10 @@ const windows: Account = { name: "node-problem-detector-windows", namespace: mon
 const windowsChecks = {
   kubelet: { condition: "KubeletUnhealthy", args: [] },
   // The runtime answers in the checker's own way of asking; its default path of crictl is another one.
-  cri: { condition: "ContainerRuntimeUnhealthy", args: [`--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"] },
+  cri: {
+    condition: "ContainerRuntimeUnhealthy",
+    args: [`--crictl-path=${windowsPrograms.crictl}`, "--cri-timeout=10s"],
+  },
 } as const;
 type CheckedComponent = keyof typeof windowsChecks;
 const checkedComponents: readonly CheckedComponent[] = ["kubelet", "cri"];
@@ -42,7 +55,10 @@ export const nodeProblemDetector: AddOnEntry = {
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
-function nodeProblemDetectorManifests(spec: Pick<ClusterSpec, "artifacts" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
+function nodeProblemDetectorManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   return [
     serviceAccount(linux),
     boundClusterRole(linux, "fenestra:node-problem-detector", "system:node-problem-detector"),
@@ -108,7 +124,10 @@ function windowsCheck(component: CheckedComponent) {
 }
 
 function windowsConfiguration(): Manifest {
-  const files = checkedComponents.map((name) => [`health-checker-${name}.json`, `${JSON.stringify(windowsCheck(name), null, 2)}\n`]);
+  const files = checkedComponents.map((name) => [
+    `health-checker-${name}.json`,
+    `${JSON.stringify(windowsCheck(name), null, 2)}\n`,
+  ]);
   return configMap(windows, Object.fromEntries(files));
 }
 

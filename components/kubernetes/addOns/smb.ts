@@ -19,7 +19,8 @@ export const smb: AddOnEntry = {
   name: "smb",
   after: [networking, cloudController],
   settings: ["smb"],
-  manifests: (spec, { nodeEndpoint }) => csiManifests(spec, smbDriver(spec, spec.addons.smb?.shares ?? []), nodeEndpoint),
+  manifests: (spec, { nodeEndpoint }) =>
+    csiManifests(spec, smbDriver(spec, spec.addons.smb?.shares ?? []), nodeEndpoint),
 };
 
 /**
@@ -28,7 +29,11 @@ export const smb: AddOnEntry = {
  */
 function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   const secrets = [...new Set(shares.map(({ secret }) => secret))];
-  const plugin = { name: "smb", image: image(spec, "registry.k8s.io/sig-storage/smbplugin"), resources: small("10m", "40Mi", "256Mi") };
+  const plugin = {
+    name: "smb",
+    image: image(spec, "registry.k8s.io/sig-storage/smbplugin"),
+    resources: small("10m", "40Mi", "256Mi"),
+  };
   return {
     name: driverName,
     prefix: "csi-smb",
@@ -48,7 +53,12 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
     linux: {
       plugin: {
         ...plugin,
-        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--metrics-address=0.0.0.0:29645"],
+        args: [
+          "--v=5",
+          "--endpoint=unix:///csi/csi.sock",
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--metrics-address=0.0.0.0:29645",
+        ],
         env: [nodeEnvironment],
       },
       hostNetwork: true,

@@ -14,7 +14,8 @@ export const storage: AddOnEntry = {
   after: [networking, cloudController, volumeSnapshots],
   settings: ["storage"],
   cleansUp: true,
-  manifests: (spec, { nodeEndpoint }) => csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint),
+  manifests: (spec, { nodeEndpoint }) =>
+    csiManifests(spec, spec.cloud === "azure" ? azureDiskDriver(spec) : ebsDriver(spec), nodeEndpoint),
 };
 
 const driverName = "ebs.csi.aws.com";
@@ -122,7 +123,13 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
     linux: {
       plugin: {
         ...plugin,
-        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)", "--allow-empty-cloud-config=true", nodeFromLabels],
+        args: [
+          "--v=5",
+          "--endpoint=unix:///csi/csi.sock",
+          "--nodeid=$(KUBE_NODE_NAME)",
+          "--allow-empty-cloud-config=true",
+          nodeFromLabels,
+        ],
         env: [azureNodeEnvironment],
         // mkfs and fsck of large disks.
         resources: small("10m", "40Mi", "1000Mi"),

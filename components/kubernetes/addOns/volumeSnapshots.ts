@@ -27,7 +27,11 @@ export const volumeSnapshots: AddOnEntry = {
 };
 
 const text: Schema = { type: "string" };
-const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({ type: "object", properties, required });
+const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({
+  type: "object",
+  properties,
+  required,
+});
 const error = object({ message: text, time: { type: "string", format: "date-time" } });
 
 /** Where a snapshot comes from: one of two, for good, or somebody could point it at the data of another. */
@@ -61,7 +65,10 @@ const definitions: readonly Manifest[] = [
           volumeSnapshotClassName: text,
           volumeSnapshotRef: object(
             Object.fromEntries(
-              ["apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"].map((key) => [key, text]),
+              ["apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"].map((key) => [
+                key,
+                text,
+              ]),
             ),
           ),
         },
@@ -80,7 +87,10 @@ const definitions: readonly Manifest[] = [
   definition("VolumeSnapshot", "s", "Namespaced", {
     required: ["spec"],
     properties: {
-      spec: object({ source: source("persistentVolumeClaimName", "volumeSnapshotContentName"), volumeSnapshotClassName: text }, ["source"]),
+      spec: object(
+        { source: source("persistentVolumeClaimName", "volumeSnapshotContentName"), volumeSnapshotClassName: text },
+        ["source"],
+      ),
       status: object({
         boundVolumeSnapshotContentName: text,
         creationTime: { type: "string", format: "date-time" },
@@ -104,7 +114,11 @@ const rules: PolicyRule[] = [
   rule("", ["persistentvolumeclaims"], ["get", "list", "watch", "update"]),
   rule("", ["events"], ["list", "watch", "create", "update", "patch"]),
   rule(group, ["volumesnapshotclasses"], ["get", "list", "watch"]),
-  rule(group, ["volumesnapshotcontents", "volumesnapshots"], ["create", "get", "list", "watch", "update", "delete", "patch"]),
+  rule(
+    group,
+    ["volumesnapshotcontents", "volumesnapshots"],
+    ["create", "get", "list", "watch", "update", "delete", "patch"],
+  ),
   rule(group, ["volumesnapshotcontents/status", "volumesnapshots/status"], ["update", "patch"]),
 ];
 

@@ -98,7 +98,9 @@ export function environmentsExpression(environments: PodEnvironments): string {
 }
 
 /** What a reader of the plan should know: what this version cannot do. */
-export function workloadIdentityFindings(spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">): readonly string[] {
+export function workloadIdentityFindings(
+  spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">,
+): readonly string[] {
   if (spec.workloadIdentity === undefined) return [];
   return withoutMutation(spec, "pods must mount their tokens for the cloud themselves");
 }

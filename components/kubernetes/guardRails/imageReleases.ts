@@ -37,7 +37,11 @@ export const imageReleases: readonly ImageRelease[] = [
  * `:3.1-nanoserver-1809`, `:10.0.20348.2340`.
  */
 export function tagPattern({ build, tags, versions }: Pick<ImageRelease, "build" | "tags" | "versions">): string {
-  const own = [...tags, `${build.replaceAll(".", "[.]")}([.][0-9]+)?`, ...versions.map((version) => `windows(server)?-?${version}`)];
+  const own = [
+    ...tags,
+    `${build.replaceAll(".", "[.]")}([.][0-9]+)?`,
+    ...versions.map((version) => `windows(server)?-?${version}`),
+  ];
   const beside = versions.map((version) => `(servercore|nanoserver|microsoft[.]com/windows)([^@]*[:-])?${version}`);
   return `(${[`[:-](${own.join("|")})`, ...beside].join("|")})([-_@]|$)`;
 }

@@ -14,7 +14,11 @@ const statusOnly: NodeWrites = { labels: [], untaints: [] };
 const initialises: NodeWrites = {
   labels: [
     ...["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type"],
-    ...["failure-domain.beta.kubernetes.io/region", "failure-domain.beta.kubernetes.io/zone", "beta.kubernetes.io/instance-type"],
+    ...[
+      "failure-domain.beta.kubernetes.io/region",
+      "failure-domain.beta.kubernetes.io/zone",
+      "beta.kubernetes.io/instance-type",
+    ],
     ...["topology.kubernetes.azure.com/sub-fault-domain", "topology.kubernetes.azure.com/interconnect-group"],
   ],
   untaints: ["node.cloudprovider.kubernetes.io/uninitialized"],
@@ -32,7 +36,8 @@ export const nodeWriters: Readonly<Record<string, NodeWrites>> = {
 
 const account = "system:serviceaccount:";
 const kubelet = '"system:nodes" in request.userInfo.groups';
-const before = (field: string, none: string): string => `request.operation == "UPDATE" ? oldObject.${field}.orValue(${none}) : ${none}`;
+const before = (field: string, none: string): string =>
+  `request.operation == "UPDATE" ? oldObject.${field}.orValue(${none}) : ${none}`;
 
 /** CEL: a list of keys that the account may change. */
 function keysOf(part: keyof NodeWrites): string {
@@ -49,7 +54,9 @@ function keysOf(part: keyof NodeWrites): string {
 const ownNode: Policy = {
   name: "fenestra-own-node",
   when: `${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))}`,
-  resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["nodes", "nodes/status"] }],
+  resourceRules: [
+    { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["nodes", "nodes/status"] },
+  ],
   variables: {
     kubelet: kubelet,
     own: `variables.kubelet ? request.userInfo.username : "system:node:" + request.userInfo.extra[?"authentication.kubernetes.io/node-name"][0].orValue("")`,

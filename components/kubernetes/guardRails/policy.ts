@@ -87,7 +87,9 @@ export function mutationManifests({ name, namespaces, ...policy }: Mutation): re
       kind: "MutatingAdmissionPolicy",
       metadata: { name },
       spec: {
-        matchConstraints: { resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] }] },
+        matchConstraints: {
+          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] }],
+        },
         matchConditions: expressions(policy.conditions),
         variables: expressions(policy.variables),
         failurePolicy: "Fail",
@@ -99,7 +101,10 @@ export function mutationManifests({ name, namespaces, ...policy }: Mutation): re
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingAdmissionPolicyBinding",
       metadata: { name },
-      spec: { policyName: name, ...(namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions } } }) },
+      spec: {
+        policyName: name,
+        ...(namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions } } }),
+      },
     },
   ];
 }
@@ -126,7 +131,9 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
         spec: {
           policyName: policy.name,
           validationActions: actions,
-          ...(namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
+          ...(namespaces === undefined
+            ? {}
+            : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
         },
       }),
     ),
@@ -176,7 +183,11 @@ const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
 
 /** The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in for that. */
 const specOf = (object: string): string =>
-  byKind(`dyn(${object}).spec`, `dyn(${object}).spec.jobTemplate.spec.template.spec`, `dyn(${object}).spec.template.spec`);
+  byKind(
+    `dyn(${object}).spec`,
+    `dyn(${object}).spec.jobTemplate.spec.template.spec`,
+    `dyn(${object}).spec.template.spec`,
+  );
 
 /** A message, or the expression that puts texts into it; where that fails, they are left out. */
 function messageOf(message: string): Omit<Validation, "expression"> {
@@ -185,7 +196,10 @@ function messageOf(message: string): Omit<Validation, "expression"> {
   const inText = (name: string): string => (name === "pod" ? "variables.path" : `variables.${name}`);
   return parts.length === 1
     ? plain
-    : { ...plain, messageExpression: parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part))).join(" + ") };
+    : {
+        ...plain,
+        messageExpression: parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part))).join(" + "),
+      };
 }
 
 /** The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described. */
@@ -196,7 +210,9 @@ export function podPolicy({ name, operations, ephemeralContainers, bindings, ...
     bindings,
     resourceRules: [
       { ...pods, operations, resources: ["pods"] },
-      ...(ephemeralContainers ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }] : []),
+      ...(ephemeralContainers
+        ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }]
+        : []),
       ...workloadRules,
     ],
     variables: {

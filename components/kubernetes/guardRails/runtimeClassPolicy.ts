@@ -75,7 +75,10 @@ export function windowsVariables(builds: readonly WindowsFacts[], pod: string): 
 export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
   const [only, ...others] = builds;
   const image = (tag: string): string => `mcr.microsoft.com/windows/nanoserver:${tag}`;
-  const probe = (tag: string, name: string): ClassProbe => ({ image: image(tag), runtimeClass: name === "" ? undefined : name });
+  const probe = (tag: string, name: string): ClassProbe => ({
+    image: image(tag),
+    runtimeClass: name === "" ? undefined : name,
+  });
   return [
     ...windowsReleases.map((release) => probe(release.imageTag, classForImages(release, builds))),
     probe("latest", others.length === 0 ? (only?.name ?? "") : ""),

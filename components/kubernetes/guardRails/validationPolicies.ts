@@ -27,7 +27,9 @@ const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => 
     },
   ],
   operations: ["CREATE"],
-  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] }],
+  bindings: [
+    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.hostProcess)] },
+  ],
 });
 
 /**
@@ -103,7 +105,9 @@ const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy =>
     },
   ],
   operations: ["CREATE", "UPDATE"],
-  bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] }],
+  bindings: [
+    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] },
+  ],
 });
 
 /** Ports of the host that programs of the nodes have: a pod that asks for one waits for ever. */
@@ -142,7 +146,12 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
 const networkPolicies = (message: string): Policy => ({
   name: "fenestra-network-policies",
   resourceRules: [
-    { apiGroups: ["networking.k8s.io"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["networkpolicies"] },
+    {
+      apiGroups: ["networking.k8s.io"],
+      apiVersions: ["v1"],
+      operations: ["CREATE", "UPDATE"],
+      resources: ["networkpolicies"],
+    },
   ],
   variables: {},
   validations: [{ expression: "false", message }],
@@ -156,7 +165,9 @@ function unenforced({ kubernetes, windows }: Pick<ClusterSpec, "kubernetes" | "w
     ];
   return windows.length === 0
     ? []
-    : ["NetworkPolicies hold for pods on Linux alone: what Windows pods may reach and who reaches them they do not limit"];
+    : [
+        "NetworkPolicies hold for pods on Linux alone: what Windows pods may reach and who reaches them they do not limit",
+      ];
 }
 
 /**
@@ -169,15 +180,20 @@ export function validationPolicies(
   setsClass: boolean,
 ): readonly Manifest[] {
   const policies = [
-    ...(spec.windows.length > 0 ? [...windowsPolicies(spec, setsClass), hostProcessPolicy(spec), gmsaPolicy(spec)] : []),
+    ...(spec.windows.length > 0
+      ? [...windowsPolicies(spec, setsClass), hostProcessPolicy(spec), gmsaPolicy(spec)]
+      : []),
     controlPlanePolicy(spec),
     portsPolicy(spec),
   ];
-  return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(policyManifests);
+  return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(
+    policyManifests,
+  );
 }
 
 const label = namespaceLabels.externalAddresses;
-const effect = "every node, also of the control plane, would send what it has for such an address to this Service's pods";
+const effect =
+  "every node, also of the control plane, would send what it has for such an address to this Service's pods";
 
 /**
  * Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a field that is absent.
@@ -213,8 +229,10 @@ const dnsLabel = annotation("dns-label-name");
 /** How a Service chooses a public address that exists already, beside `spec.loadBalancerIP`. */
 const choices = ["pip-name", "pip-name-ipv6", "load-balancer-ipv4", "load-balancer-ipv6"].map(annotation);
 
-const valueAt = (key: string, when: "" | "Before" = ""): string => `variables.annotations${when}[?${text(key)}].orValue("")`;
-const chosen = (when: "" | "Before"): string => `${texts(choices)}.map(k, variables.annotations${when}[?k].orValue(""))`;
+const valueAt = (key: string, when: "" | "Before" = ""): string =>
+  `variables.annotations${when}[?${text(key)}].orValue("")`;
+const chosen = (when: "" | "Before"): string =>
+  `${texts(choices)}.map(k, variables.annotations${when}[?k].orValue(""))`;
 
 /**
  * Annotations that the cloud controller obeys (kubernetes-sigs/cloud-provider-azure v1.36.2, pkg/provider/azure_loadbalancer.go).
@@ -253,7 +271,9 @@ function servicePolicy(spec: Pick<ClusterSpec, "facts" | "kubernetes">): Policy 
   const parts = [externalAddresses, ...(spec.facts.network.addressAnnotations ? [azureAnnotations] : [])];
   return {
     name: "fenestra-external-addresses",
-    resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["services"] }],
+    resourceRules: [
+      { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["services"] },
+    ],
     variables: Object.assign({}, ...parts.map(({ variables }) => variables)),
     validations: parts.flatMap(({ validations }) => validations),
     bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(label)] }],

@@ -42,7 +42,9 @@ const noVolume = (test: string): string =>
 
 /** What a kubelet asks a container by its pod's address. */
 const probes = [
-  ...["livenessProbe", "readinessProbe", "startupProbe"].map((probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const),
+  ...["livenessProbe", "readinessProbe", "startupProbe"].map(
+    (probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const,
+  ),
   ...["postStart", "preStop"].map((hook) => [`c.?lifecycle.?${hook}`, ["httpGet", "tcpSocket"]] as const),
 ]
   .flatMap(([path, kinds]) => kinds.map((kind) => `${path}.?${kind}.hasValue()`))
@@ -61,7 +63,8 @@ function windowsLimits(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "window
   return [
     {
       expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
-      message: "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
+      message:
+        "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
     },
     {
       expression: noVolume('v.emptyDir.medium == "Memory"'),
@@ -99,7 +102,8 @@ function windowsLimits(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "window
     },
     {
       expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "ClusterFirstWithHostNet"',
-      message: "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
+      message:
+        "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
     },
     {
       expression:
@@ -142,11 +146,23 @@ const isFor = (spec: Spec): string => meansWindows(pod, runtimeClassFacts(spec))
  * @param setsClass whether the cluster has the policy that places them
  */
 export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPolicy[] {
-  return [placementPolicy(spec), limitsPolicy(spec, setsClass), nodesPolicy(spec, setsClass), imagePolicy(spec), osNamePolicy(spec)];
+  return [
+    placementPolicy(spec),
+    limitsPolicy(spec, setsClass),
+    nodesPolicy(spec, setsClass),
+    imagePolicy(spec),
+    osNamePolicy(spec),
+  ];
 }
 
 /** Labels by which alone nobody can have meant certain pools. */
-const general = ["kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch", buildLabel];
+const general = [
+  "kubernetes.io/os",
+  "kubernetes.io/arch",
+  "beta.kubernetes.io/os",
+  "beta.kubernetes.io/arch",
+  buildLabel,
+];
 
 /** What can run on no node, whatever happens: refused, since it would wait or fail without a word. */
 function placementPolicy(spec: Spec): PodPolicy {
@@ -163,11 +179,13 @@ function placementPolicy(spec: Spec): PodPolicy {
     checks: [
       {
         expression: `!(${saysWindows(pod)}) || !(${selectsOs(pod, "linux")})`,
-        message: "{pod}.os.name says Windows and {pod}.nodeSelector chooses Linux, so no node fits: leave one of them out",
+        message:
+          "{pod}.os.name says Windows and {pod}.nodeSelector chooses Linux, so no node fits: leave one of them out",
       },
       {
         expression: "variables.releases.size() < 2 || variables.able.size() > 0",
-        message: "the images of this pod are for {images_for}, and no node runs them together: use images of one release",
+        message:
+          "the images of this pod are for {images_for}, and no node runs them together: use images of one release",
       },
       {
         expression: "variables.chosen.size() == 0 || variables.able.size() == 0 || variables.builds.size() > 0",

@@ -56,6 +56,18 @@ export function artifactTable(spec: NodeSettings, role: "control-plane" | "linux
     }),
     ...(plugin === undefined
       ? []
-      : [[plugin.name, downloadUrl(plugin.url, mirror), "sha256", plugin.sha256, "-", "binary", plugin.folder, "0", "-"]]),
+      : [
+          [
+            plugin.name,
+            downloadUrl(plugin.url, mirror),
+            "sha256",
+            plugin.sha256,
+            "-",
+            "binary",
+            plugin.folder,
+            "0",
+            "-",
+          ],
+        ]),
   ]);
 }

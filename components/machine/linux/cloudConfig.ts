@@ -28,7 +28,11 @@ export function packLinuxAws(payload: MachinePayload, object: ScriptsReference, 
 }
 
 /** A payload without the scripts in the bucket, with an additional first stage that fetches them. */
-export function withFetchedScripts(payload: MachinePayload, { key, sha256 }: ScriptsReference, bucket: string): MachinePayload {
+export function withFetchedScripts(
+  payload: MachinePayload,
+  { key, sha256 }: ScriptsReference,
+  bucket: string,
+): MachinePayload {
   const withStage = (file: PayloadFile): PayloadFile =>
     file.path === stageTablePath ? { ...file, content: withScriptsStage(file.content, sha256) } : file;
   const reference = envFile({ SCRIPTS_BUCKET: bucket, SCRIPTS_KEY: key, SCRIPTS_SHA256: sha256 });
@@ -45,7 +49,11 @@ export function withFetchedScripts(payload: MachinePayload, { key, sha256 }: Scr
 /** The `#cloud-config` before compression. */
 function cloudConfig(payload: MachinePayload): string {
   const document = {
-    write_files: payload.files.map((file) => ({ path: file.path, permissions: file.mode ?? "0644", content: file.content })),
+    write_files: payload.files.map((file) => ({
+      path: file.path,
+      permissions: file.mode ?? "0644",
+      content: file.content,
+    })),
     // The bootstrap takes minutes and is retried by systemd: cloud-init does not wait for it.
     runcmd: [["systemctl", "enable", "--now", "--no-block", "fenestra-bootstrap.service"]],
   };

@@ -22,7 +22,14 @@ import {
 import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
-import { controlPlaneStages, stageTable, stageTablePath, withCredentials, withPodNetwork, withTrust } from "./stages.ts";
+import {
+  controlPlaneStages,
+  stageTable,
+  stageTablePath,
+  withCredentials,
+  withPodNetwork,
+  withTrust,
+} from "./stages.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 
@@ -60,11 +67,17 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       : { path: controlPlanePaths.auditPolicy, content: auditPolicyFile(auditPolicy) },
     { path: controlPlanePaths.admission, content: admissionConfiguration(spec) },
     { path: controlPlanePaths.authentication, content: authenticationConfiguration(spec.signIn) },
-    ...(severalKeys(args.tokens) ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }] : []),
+    ...(severalKeys(args.tokens)
+      ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
+      : []),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
     rootFile("/etc/fenestra/bindings.yaml"),
   ]);
-  return { kind: "control-plane", files: [...files, { path: stageTablePath, content: stageTable(stages, files) }], entry: linuxEntry };
+  return {
+    kind: "control-plane",
+    files: [...files, { path: stageTablePath, content: stageTable(stages, files) }],
+    entry: linuxEntry,
+  };
 }
 
 const jobService = (name: string): string => `${name}.service`;

@@ -40,7 +40,11 @@ function jwtAuthenticator(issuer: IssuerConfig): object {
   const prefix = signInPrefix(issuer);
   const rules = Object.entries(requiredClaims).map(([claim, requiredValue]) => ({ claim, requiredValue }));
   return {
-    issuer: { url: issuer.issuer, audiences: [clientId], ...(certificateAuthority === undefined ? {} : { certificateAuthority }) },
+    issuer: {
+      url: issuer.issuer,
+      audiences: [clientId],
+      ...(certificateAuthority === undefined ? {} : { certificateAuthority }),
+    },
     ...(rules.length === 0 ? {} : { claimValidationRules: rules }),
     claimMappings: {
       username: { claim: usernameClaim, prefix },
@@ -85,7 +89,11 @@ export function nodeControllerScripts(): readonly PayloadFile[] {
     script("node-controller-identity.sh"),
     ...modules
       .sort()
-      .map((name) => ({ path: `/opt/fenestra/node-controller/${name}`, content: readScript(new URL(name, programFolder)), mode: "0755" })),
+      .map((name) => ({
+        path: `/opt/fenestra/node-controller/${name}`,
+        content: readScript(new URL(name, programFolder)),
+        mode: "0755",
+      })),
   ];
 }
 
@@ -109,7 +117,10 @@ function encryptionConfiguration({ keys }: SecretsEncryption): string {
       {
         resources: ["secrets"],
         // The last one reads what was written before there was a key; nothing is written by it.
-        providers: [{ secretbox: { keys: keys.map((name, index) => ({ name, secret: `@${keyPlaceholder(index)}@` })) } }, { identity: {} }],
+        providers: [
+          { secretbox: { keys: keys.map((name, index) => ({ name, secret: `@${keyPlaceholder(index)}@` })) } },
+          { identity: {} },
+        ],
       },
     ],
   });
@@ -127,7 +138,10 @@ export function encryptionFiles(
   first: string,
 ): readonly PayloadFile[] {
   if (isFirstKeyAlone(secretsEncryption)) return [rootFile(encryptionFile)];
-  const rows = secretsEncryption.keys.map((key, index) => [keyPlaceholder(index), secret(encryptionSecret(first, key))]);
+  const rows = secretsEncryption.keys.map((key, index) => [
+    keyPlaceholder(index),
+    secret(encryptionSecret(first, key)),
+  ]);
   return [
     { path: encryptionFile, content: encryptionConfiguration(secretsEncryption) },
     { path: encryptionTable, content: tsvFile(rows) },
@@ -135,7 +149,11 @@ export function encryptionFiles(
 }
 
 /** Variables of the stages. */
-export function encryptionEnv({ secretsEncryption }: ControlPlaneSettings, secret: (name: string) => string, first: string): MachineEnv {
+export function encryptionEnv(
+  { secretsEncryption }: ControlPlaneSettings,
+  secret: (name: string) => string,
+  first: string,
+): MachineEnv {
   return isFirstKeyAlone(secretsEncryption)
     ? { SECRET_ENCRYPTION_KEY: secret(first) }
     : { ENCRYPTION_PREFIXES: prefixes(secretsEncryption).join("|") };
@@ -180,6 +198,8 @@ export function withoutFirstKey(
 ): readonly PayloadFile[] {
   if (isFirstKeyAlone(secretsEncryption)) return files;
   return files.map((file) =>
-    file.path === stageScript("secrets") ? { ...file, content: file.content.replaceAll(/^.*ENCRYPTION_KEY.*\n/gm, "") } : file,
+    file.path === stageScript("secrets")
+      ? { ...file, content: file.content.replaceAll(/^.*ENCRYPTION_KEY.*\n/gm, "") }
+      : file,
   );
 }

@@ -127,7 +127,9 @@ function downloadFiles(spec: NodeSettings): readonly PayloadFile[] {
   const url = proxyUrl(spec);
   const login = mirrorLogin(spec);
   const proxy =
-    url === undefined ? "" : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${shellQuote(url)}\n`;
+    url === undefined
+      ? ""
+      : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${shellQuote(url)}\n`;
   // curl looks for its configuration in the folder that CURL_HOME names (curl(1), --config): no command line shows what is in it.
   const curl = login === undefined ? "" : envFile({ CURL_HOME: curlHome });
   return [

@@ -41,7 +41,9 @@ const args = (values: Readonly<Record<string, string | number>>): readonly Extra
 
 /** Every machine has the same list of members, so none of them is special. */
 export function etcdMembers(spec: ControlPlaneSettings): string {
-  return spec.controlPlane.members.map(({ etcdName, address }) => `${etcdName}=https://${address}:${ports.etcdPeer}`).join(",");
+  return spec.controlPlane.members
+    .map(({ etcdName, address }) => `${etcdName}=https://${address}:${ports.etcdPeer}`)
+    .join(",");
 }
 
 /** InitConfiguration (kubeadm.k8s.io/v1beta4). kubeadm's phases read it on each control-plane machine. */
@@ -50,7 +52,9 @@ function initConfiguration({ member }: KubeadmArgs): object {
     apiVersion: "kubeadm.k8s.io/v1beta4",
     kind: "InitConfiguration",
     // kubeadm requires a token here; this one is never disclosed, grants nothing, and expires soon.
-    bootstrapTokens: [{ ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] }],
+    bootstrapTokens: [
+      { ttl: "5m0s", description: "made by kubeadm, used by nobody", groups: ["system:bootstrappers:fenestra:nobody"] },
+    ],
     localAPIEndpoint: { advertiseAddress: member.address, bindPort: ports.api },
     nodeRegistration: {
       name: placeholders.nodeName,
@@ -83,7 +87,11 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
     kubernetesVersion: `v${kubernetes.version}`,
     controlPlaneEndpoint: `${endpoint.host}:${ports.api}`,
     encryptionAlgorithm: spec.facts.access.keyAlgorithm,
-    networking: { dnsDomain: kubernetes.clusterDomain, podSubnet: kubernetes.podCidr, serviceSubnet: kubernetes.serviceCidr },
+    networking: {
+      dnsDomain: kubernetes.clusterDomain,
+      podSubnet: kubernetes.podCidr,
+      serviceSubnet: kubernetes.serviceCidr,
+    },
     etcd: {
       local: {
         dataDir: controlPlanePaths.etcdData,
@@ -164,7 +172,12 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       }),
     },
     scheduler: {
-      extraArgs: args({ "bind-address": scraped, profiling: "false", "tls-min-version": "VersionTLS12", ...extraArgs.scheduler }),
+      extraArgs: args({
+        "bind-address": scraped,
+        profiling: "false",
+        "tls-min-version": "VersionTLS12",
+        ...extraArgs.scheduler,
+      }),
     },
   };
 }
@@ -178,7 +191,10 @@ export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is
  * Of two issuers the first one is written into new tokens, and both are accepted: tokens of the time before stay valid. kubeadm keeps the
  * order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and puts them in place of its own of the same name.
  */
-function tokenArgs({ kubernetes }: ControlPlaneSettings, tokens: ServiceAccountTokens | undefined): readonly ExtraArg[] {
+function tokenArgs(
+  { kubernetes }: ControlPlaneSettings,
+  tokens: ServiceAccountTokens | undefined,
+): readonly ExtraArg[] {
   const issuer = tokens?.issuer;
   return [
     ...(issuer === undefined
@@ -215,5 +231,7 @@ const proxyConfiguration = {
 /** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at boot. */
 export function kubeadmConfig(of: KubeadmArgs): string {
   const proxy = of.spec.addons.exporters ? [proxyConfiguration] : [];
-  return [initConfiguration(of), clusterConfiguration(of), ...proxy].map((document) => stringify(document, { lineWidth: 0 })).join("---\n");
+  return [initConfiguration(of), clusterConfiguration(of), ...proxy]
+    .map((document) => stringify(document, { lineWidth: 0 }))
+    .join("---\n");
 }

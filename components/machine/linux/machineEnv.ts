@@ -15,7 +15,11 @@ const attempts = {
 } as const;
 
 /** Variables of every Linux machine. `timers` are the systemd units that the last stage starts. */
-export function commonEnv(spec: Pick<NodeSettings, "name" | "kubernetes">, cloud: CloudAccess, timers: readonly string[]): MachineEnv {
+export function commonEnv(
+  spec: Pick<NodeSettings, "name" | "kubernetes">,
+  cloud: CloudAccess,
+  timers: readonly string[],
+): MachineEnv {
   return {
     CLUSTER: spec.name,
     KUBERNETES_VERSION: spec.kubernetes.version,

@@ -10,7 +10,12 @@ import { annotationPatch, hasUserStage } from "../userScripts.ts";
 import { tsvFile } from "./shell.ts";
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 
-const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({ name, exitCode, reads, mode: "once" });
+const once = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
+  name,
+  exitCode,
+  reads,
+  mode: "once",
+});
 const always = (name: string, exitCode: number, ...reads: readonly string[]): Stage => ({
   ...once(name, exitCode, ...reads),
   mode: "always",
@@ -27,7 +32,10 @@ export const encryptionStage: Stage = once("encryption", 32);
 export const encryptedStage: Stage = once("encrypted", 33, "/opt/fenestra/etcd.sh");
 
 /** Stages of a machine with {@link trustStage} before them where it is needed. */
-export function withTrust(spec: Pick<NodeSettings, "certificateAuthorities">, stages: readonly Stage[]): readonly Stage[] {
+export function withTrust(
+  spec: Pick<NodeSettings, "certificateAuthorities">,
+  stages: readonly Stage[],
+): readonly Stage[] {
   const reads = trustFiles(spec, "linux").map(({ path }) => path);
   return reads.length === 0 ? stages : [{ ...trustStage, reads }, ...stages];
 }
@@ -36,7 +44,10 @@ export function withTrust(spec: Pick<NodeSettings, "certificateAuthorities">, st
 export const credentialsStage: Stage = always("credentials", 19);
 
 /** Stages of a machine with {@link credentialsStage} where it is needed, before anything is fetched but scripts from the bucket. */
-export function withCredentials({ credentials }: Pick<NodeSettings, "credentials">, stages: readonly Stage[]): readonly Stage[] {
+export function withCredentials(
+  { credentials }: Pick<NodeSettings, "credentials">,
+  stages: readonly Stage[],
+): readonly Stage[] {
   if (!hasCredentials(credentials)) return stages;
   return stages.flatMap((stage) => (stage.name === "identity" ? [stage, credentialsStage] : [stage]));
 }
@@ -51,7 +62,13 @@ const common: readonly Stage[] = [
   once("containerd", 13, "/etc/containerd/config.toml", "/etc/systemd/system/containerd.service"),
 ];
 
-const kubelet = once("kubelet", 14, "/etc/fenestra/kubelet.yaml", "/etc/fenestra/kubelet.env", "/etc/systemd/system/kubelet.service");
+const kubelet = once(
+  "kubelet",
+  14,
+  "/etc/fenestra/kubelet.yaml",
+  "/etc/fenestra/kubelet.env",
+  "/etc/systemd/system/kubelet.service",
+);
 
 /**
  * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait until every machine
@@ -107,7 +124,10 @@ export const linuxWorkerStages: readonly Stage[] = [
 export function workerStages(pool: LinuxPool): readonly Stage[] {
   const own = {
     before: pool.beforeJoin === undefined ? [] : [userPaths.before],
-    after: [...(pool.afterJoin === undefined ? [] : [userPaths.after]), ...(annotationPatch(pool) === undefined ? [] : [userPaths.patch])],
+    after: [
+      ...(pool.afterJoin === undefined ? [] : [userPaths.after]),
+      ...(annotationPatch(pool) === undefined ? [] : [userPaths.patch]),
+    ],
   };
   return linuxWorkerStages.flatMap((stage) => {
     const { name } = stage;
@@ -118,7 +138,9 @@ export function workerStages(pool: LinuxPool): readonly Stage[] {
 
 /** Names of the stages above, whose scripts are beside this module. A pod network brings those of its own. */
 export const sharedStages: ReadonlySet<string> = new Set(
-  [trustStage, credentialsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(({ name }) => name),
+  [trustStage, credentialsStage, encryptionStage, encryptedStage, ...controlPlaneStages, ...linuxWorkerStages].map(
+    ({ name }) => name,
+  ),
 );
 
 /** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */

@@ -16,13 +16,16 @@ const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds:
 const fetchedMode = "0755";
 
 /** The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches, 1.36). */
-export const staticPodPatches: readonly PayloadFile[] = ["etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"].map(
-  (name) => ({
-    path: `${patchesFolder}/${name}+strategic.yaml`,
-    mode: fetchedMode,
-    content: stringify({ spec: { containers: [{ name, startupProbe }] } }),
-  }),
-);
+export const staticPodPatches: readonly PayloadFile[] = [
+  "etcd",
+  "kube-apiserver",
+  "kube-controller-manager",
+  "kube-scheduler",
+].map((name) => ({
+  path: `${patchesFolder}/${name}+strategic.yaml`,
+  mode: fetchedMode,
+  content: stringify({ spec: { containers: [{ name, startupProbe }] } }),
+}));
 
 /**
  * kubeadm's CoreDNS prefers several nodes, and its first two pods start on the first that is ready, where they stay. So the second waits for

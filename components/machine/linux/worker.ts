@@ -11,7 +11,15 @@ import { userFiles } from "../userScripts.ts";
 import { artifactTable } from "./artifacts.ts";
 import { commonUnits, linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
-import { stageTable, stageTablePath, userPaths, withCredentials, withPodNetwork, withTrust, workerStages } from "./stages.ts";
+import {
+  stageTable,
+  stageTablePath,
+  userPaths,
+  withCredentials,
+  withPodNetwork,
+  withTrust,
+  workerStages,
+} from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
 
 export interface LinuxWorkerPayloadArgs {

@@ -61,7 +61,10 @@ function networkPlace({ windows }: PodNetwork, role: string): Place | undefined 
  * URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines cannot reach it. A mirror
  * with a login is the only one, since curl would send the login to the publisher too.
  */
-export function sources(spec: Pick<DownloadSettings, "mirror" | "network" | "credentials">, url: string): readonly string[] {
+export function sources(
+  spec: Pick<DownloadSettings, "mirror" | "network" | "credentials">,
+  url: string,
+): readonly string[] {
   const mirrored = downloadUrl(url, spec.mirror.artifacts);
   const alone = spec.network.nat === "none" || loginHost(spec.credentials, spec.mirror.artifacts) !== undefined;
   return mirrored === url ? [url] : [mirrored, ...(alone ? [] : [url])];
@@ -83,7 +86,8 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
       urls: sources(spec, artifact.url),
       algorithm: artifact.algorithm,
       digest: artifact.digest ?? "",
-      checksumUrls: artifact.digest === null && artifact.checksumUrl !== undefined ? sources(spec, artifact.checksumUrl) : [],
+      checksumUrls:
+        artifact.digest === null && artifact.checksumUrl !== undefined ? sources(spec, artifact.checksumUrl) : [],
       stage: place.stage,
       folder: place.folder,
       unpack: place.unpack,
@@ -102,7 +106,9 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
  * no failure: Schannel would contact the certificate's publisher, which a restricted network does not allow, and it does not use curl's
  * proxy (curl/curl#4078). Digests are checked anyway.
  */
-export function curlArguments(spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">): readonly string[] {
+export function curlArguments(
+  spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">,
+): readonly string[] {
   return [
     "--fail",
     "--location",

@@ -14,18 +14,30 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
   const curl = (proxy ? `proxy = "${proxyUrl(spec)}"\n` : "") + (mirrorLogin(spec) ?? "");
   return [
     ...(curl === "" ? [] : [{ path: windowsPaths.curlLogins, content: curl }]),
-    ...(proxy ? [{ path: windowsPaths.containerdEnvironment, content: `${containerdEnvironment(spec).join("\n")}\n` }] : []),
+    ...(proxy
+      ? [{ path: windowsPaths.containerdEnvironment, content: `${containerdEnvironment(spec).join("\n")}\n` }]
+      : []),
   ];
 }
 
 /** What the stages `credentials` and `proxy` need to know; nothing without logins, so that other machines stay as they are. */
 export function loginData({ credentials }: CloudAccess, configs: readonly PayloadFile[]) {
   if (credentials === undefined) return {};
-  return { credentials: { secret: credentials, files: loginFiles("windows", configs), environment: windowsPaths.containerdEnvironment } };
+  return {
+    credentials: {
+      secret: credentials,
+      files: loginFiles("windows", configs),
+      environment: windowsPaths.containerdEnvironment,
+    },
+  };
 }
 
 /** Where the files of the user's own steps are. */
-export const userPaths = { before: windowsPaths.beforeJoin, after: windowsPaths.afterJoin, patch: windowsPaths.nodePatch } as const;
+export const userPaths = {
+  before: windowsPaths.beforeJoin,
+  after: windowsPaths.afterJoin,
+  patch: windowsPaths.nodePatch,
+} as const;
 
 /** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
 export function userScriptData(pool: WindowsPool) {

@@ -47,7 +47,11 @@ const repairs: Readonly<Record<WindowsFacts["name"], readonly Repair[]>> = {
     ...certificatePadding,
     // 0x40 and 0x10 of the update of 2022-11, as image-builder sets them; AKS sets 0x10.
     { in: "hns", since: "2022-11", names: ["HNSControlFlag"], value: 80 },
-    { in: "hns", since: "AKS", names: ["HnsPolicyUpdateChange", "HnsNatAllowRuleUpdateChange", "CleanupReservedPorts"] },
+    {
+      in: "hns",
+      since: "AKS",
+      names: ["HnsPolicyUpdateChange", "HnsNatAllowRuleUpdateChange", "CleanupReservedPorts"],
+    },
     { in: "wcifs", since: "image-builder", names: ["WcifsSOPCountDisabled"], value: 0 },
     { in: "vfp", since: "AKS", names: ["VfpEvenPodDistributionIsEnabled", "VfpNotReuseTcpOneWayFlowIsEnabled"] },
     {
@@ -62,7 +66,11 @@ const repairs: Readonly<Record<WindowsFacts["name"], readonly Repair[]>> = {
   "windows-2022": [
     ...certificatePadding,
     { in: "features", since: "2022-10", names: ["2629306509"] },
-    { in: "hns", since: "2023-04", names: ["HnsPolicyUpdateChange", "HnsNatAllowRuleUpdateChange", "HnsAclUpdateChange"] },
+    {
+      in: "hns",
+      since: "2023-04",
+      names: ["HnsPolicyUpdateChange", "HnsNatAllowRuleUpdateChange", "HnsAclUpdateChange"],
+    },
     { in: "features", since: "2023-04", names: ["3508525708"] },
     { in: "hns", since: "2023-05", names: ["HnsNpmRefresh"] },
     { in: "vfp", since: "2023-05", names: ["VfpEvenPodDistributionIsEnabled"] },

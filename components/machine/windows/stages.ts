@@ -74,7 +74,8 @@ export function stageSections({ spec, pool, access: { cloud } }: WindowsWorkerAr
   };
 }
 
-const fetchedBy = ({ sections }: StageSource, stage: WindowsArtifact["stage"]) => sections.artifacts.filter((each) => each.stage === stage);
+const fetchedBy = ({ sections }: StageSource, stage: WindowsArtifact["stage"]) =>
+  sections.artifacts.filter((each) => each.stage === stage);
 const logins = ({ sections: { credentials } }: StageSource) => (credentials === undefined ? {} : { credentials });
 
 /** Limits in seconds: of a stage that downloads, installs features or waits for Ready, and of any other. */
@@ -82,7 +83,13 @@ const long = 1800;
 const short = 900;
 
 const records = [
-  { name: "os", exitCode: 21, limitSeconds: long, reboots: true, inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]] },
+  {
+    name: "os",
+    exitCode: 21,
+    limitSeconds: long,
+    reboots: true,
+    inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]],
+  },
   {
     name: "credentials",
     on: ({ credentials }) => hasCredentials(credentials),
@@ -228,10 +235,18 @@ export const windowsReboots = { expected: 1, allowed: 2 } as const;
  * The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on, stages that it needs
  * included.
  */
-export function hashedStages(stages: readonly WindowsStageRule[], source: StageSource, script: (name: string) => string) {
+export function hashedStages(
+  stages: readonly WindowsStageRule[],
+  source: StageSource,
+  script: (name: string) => string,
+) {
   const hashes = new Map<WindowsStageName, string>();
   return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses = [], services = [], inputs, fills }) => {
-    const hash = fingerprint([[`stage-${name}.ps1`, ...uses].map(script), needs.map((need) => hashes.get(need)), inputs(source)]);
+    const hash = fingerprint([
+      [`stage-${name}.ps1`, ...uses].map(script),
+      needs.map((need) => hashes.get(need)),
+      inputs(source),
+    ]);
     hashes.set(name, hash);
     return { name, scope, exitCode, limitSeconds, hash, fills: fills?.(source.spec) ?? [], services };
   });

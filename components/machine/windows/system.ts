@@ -39,7 +39,12 @@ const serviceKey = "HKLM:\\SYSTEM\\CurrentControlSet\\Services";
 
 const registry: readonly RegistryKey[] = [
   // A cumulative update on a running node breaks its network (microsoft/Windows-Containers#516); nodes are replaced instead.
-  { path: `${machineKey}\\Policies\\Microsoft\\Windows\\WindowsUpdate\\AU`, type: "DWord", values: { NoAutoUpdate: 1 }, reboot: false },
+  {
+    path: `${machineKey}\\Policies\\Microsoft\\Windows\\WindowsUpdate\\AU`,
+    type: "DWord",
+    values: { NoAutoUpdate: 1 },
+    reboot: false,
+  },
   // Names of file servers are looked up in the pod's compartment (kubernetes-sigs/image-builder, Windows runtime role).
   { path: `${serviceKey}\\hns\\State`, type: "DWord", values: { EnableCompartmentNamespace: 1 }, reboot: true },
   // 1 is a small dump.

@@ -42,7 +42,10 @@ export function packWindowsAzure({ files, entry }: MachinePayload): string {
  */
 export function windowsExtensionCommand(): string {
   const copy = "C:\\AzureData\\fenestra.ps1";
-  return [`copy /y ${customData} ${copy}`, `powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File ${copy}`].join(" && ");
+  return [
+    `copy /y ${customData} ${copy}`,
+    `powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File ${copy}`,
+  ].join(" && ");
 }
 
 /**
@@ -68,7 +71,9 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     "}",
     "if($l -and $h){$l.ReleaseMutex()}",
     // Before anything is fetched. containerd and curl.exe read this store.
-    ...files.filter(isTrustFile).map(({ path }) => `certutil.exe -f -addstore Root '${path}'\nif($LASTEXITCODE){exit $LASTEXITCODE}`),
+    ...files
+      .filter(isTrustFile)
+      .map(({ path }) => `certutil.exe -f -addstore Root '${path}'\nif($LASTEXITCODE){exit $LASTEXITCODE}`),
     "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry",
     "exit $LASTEXITCODE",
   ].join("\n");

@@ -109,7 +109,11 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
     { path: windowsPaths.kubeletConfig, content: stringify(kubeletConfiguration({ spec, pool })) },
     {
       path: windowsPaths.containerdConfig,
-      content: containerdConfig({ os: "windows", pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version), hyperV: pool.hyperV }),
+      content: containerdConfig({
+        os: "windows",
+        pauseImage: pauseImage(spec.artifacts, spec.kubernetes.version),
+        hyperV: pool.hyperV,
+      }),
     },
     ...credentialFiles(spec, "windows", args.access),
     ...trustFiles(spec, "windows"),
@@ -126,13 +130,23 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   const scripts = windowsScripts(network)
     .filter((name) => !unused.includes(name))
     .map((name) => ({ path: windowsScript(name), content: readWindowsScript(name, network) }));
-  const machine = { path: windowsPaths.machine, content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n` };
+  const machine = {
+    path: windowsPaths.machine,
+    content: `${JSON.stringify(windowsMachine(args, configs), null, 2)}\n`,
+  };
   const secrets = { path: windowsScript("secret-patterns.txt"), content: secretPatterns };
   const repairs = { path: windowsPaths.repairs, content: `${JSON.stringify(networkRepairs, null, 2)}\n` };
   return fingerprinted(
     {
       kind: "windows",
-      files: [machine, repairs, secrets, ...withTemplates("windows", configs), ...scripts, ...userFiles(pool, userPaths)],
+      files: [
+        machine,
+        repairs,
+        secrets,
+        ...withTemplates("windows", configs),
+        ...scripts,
+        ...userFiles(pool, userPaths),
+      ],
       entry: windowsPaths.entry,
     },
     pool,
@@ -156,7 +170,9 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   const rules = stagesOf(spec, pool);
   const sections = stageSections({ spec, pool, access }, configs);
   const contents = configs.map(({ path, content }) => [path, content] as const);
-  const stages = hashedStages(rules, { spec, pool, access, sections, contents }, (name) => readWindowsScript(name, ofPods));
+  const stages = hashedStages(rules, { spec, pool, access, sections, contents }, (name) =>
+    readWindowsScript(name, ofPods),
+  );
   return {
     pool: pool.name,
     kubernetes: spec.kubernetes.version,
@@ -181,12 +197,22 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     retry: { pauseSeconds: pauseSeconds(10, 300), jitter: 0.2, foregroundAttempts: 3 },
     readySeconds: 900,
     paths: machinePaths,
-    programs: { kubectl: windowsPrograms.kubectl, crictl: windowsPrograms.crictl, hostLocal: windowsPrograms.hostLocal },
+    programs: {
+      kubectl: windowsPrograms.kubectl,
+      crictl: windowsPrograms.crictl,
+      hostLocal: windowsPrograms.hostLocal,
+    },
     ...sections,
     kubeletEndpoint: containerdPaths.windows.endpoint,
     ...ofPods.windows.data,
     kubeProxy: kubeProxyProgram(spec),
-    drain: { seconds: drain.windows, spotSeconds: spotDrain.windows, ...windowsDrain, events: facts.drainEvents, columns: podColumns },
+    drain: {
+      seconds: drain.windows,
+      spotSeconds: spotDrain.windows,
+      ...windowsDrain,
+      events: facts.drainEvents,
+      columns: podColumns,
+    },
     watch: {
       noticeSeconds,
       healthSeconds: 30,
@@ -238,11 +264,13 @@ export function stageWaves(stages: readonly WindowsStageRule[]): readonly (reado
     const cutting = able.some(isNetwork);
     const candidates = able.filter(({ connects }) => !(cutting && connects === true));
     const taken = new Set<WindowsServiceName>();
-    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(({ services = [] }) => {
-      if (services.some((service) => taken.has(service))) return false;
-      for (const service of services) taken.add(service);
-      return true;
-    });
+    const wave = [...candidates.filter(isNetwork), ...candidates.filter((stage) => !isNetwork(stage))].filter(
+      ({ services = [] }) => {
+        if (services.some((service) => taken.has(service))) return false;
+        for (const service of services) taken.add(service);
+        return true;
+      },
+    );
     waves.push(wave.map(({ name }) => name));
     for (const { name } of wave) done.add(name);
   }

@@ -2,7 +2,11 @@ import { awsMachineSize } from "../machineSizes.ts";
 import { type CloudFacts, names } from "./facts.ts";
 
 /** Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1 gives two. */
-const firstLetters: Readonly<Record<string, string>> = { "ap-northeast-1": "acd", "ca-central-1": "abd", "us-west-1": "ac" };
+const firstLetters: Readonly<Record<string, string>> = {
+  "ap-northeast-1": "acd",
+  "ca-central-1": "abd",
+  "us-west-1": "ac",
+};
 
 /** Zones have letters behind the region's name; accounts do not have the same ones (EC2, DescribeAvailabilityZones). */
 const zones: CloudFacts["zones"] = {
@@ -17,7 +21,14 @@ const zones: CloudFacts["zones"] = {
 export const aws: CloudFacts = {
   name: "aws",
   apiRetirements: [],
-  words: { title: "AWS", account: "AWS account", network: "VPC", secrets: "Parameter Store", secret: "Parameter", bucket: "Bucket" },
+  words: {
+    title: "AWS",
+    account: "AWS account",
+    network: "VPC",
+    secrets: "Parameter Store",
+    secret: "Parameter",
+    bucket: "Bucket",
+  },
   account: { pattern: /^\d{12}$/, words: "an AWS account id, 12 digits", fake: "000000000000" },
   regions: {
     pattern: /^[a-z]{2}(-[a-z]+)+-\d+$/,
@@ -49,7 +60,10 @@ export const aws: CloudFacts = {
   tags: {
     // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
     fits: (name, value) => /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
-    refusal: { message: "has a character that AWS refuses in tags of roles", allowed: "letters, digits, spaces and _ . : / = + - @" },
+    refusal: {
+      message: "has a character that AWS refuses in tags of roles",
+      allowed: "letters, digits, spaces and _ . : / = + - @",
+    },
     ofGroup: 4 + 2 + 3,
     // A key of a tag has 128 characters.
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
@@ -64,7 +78,10 @@ export const aws: CloudFacts = {
     id: { pattern: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/, words: "the id of a VPC, such as vpc-0123456789abcdef0" },
     subnet: {
       isId: (id) => /^subnet-([0-9a-f]{8}|[0-9a-f]{17})$/.test(id),
-      refusal: () => ({ message: "is not the id of a subnet", allowed: "the id of a subnet, such as subnet-0123456789abcdef0" }),
+      refusal: () => ({
+        message: "is not the id of a subnet",
+        allowed: "the id of a subnet, such as subnet-0123456789abcdef0",
+      }),
     },
     subnetsSpanZones: false,
     sharedSubnet: "a subnet of its own for each zone and purpose",
@@ -107,7 +124,10 @@ export const aws: CloudFacts = {
       foreground: false,
       statusFiles: "",
       console: "COM1",
-      clock: { calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]], registry: [] },
+      clock: {
+        calls: [["/config", "/manualpeerlist:169.254.169.123,0x9", "/syncfromflags:manual", "/update"]],
+        registry: [],
+      },
       drainEvents: { leaves: [], returns: [] },
       cloudLogs: ["C:\\ProgramData\\Amazon\\EC2Launch\\log"],
     },

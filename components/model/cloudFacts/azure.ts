@@ -18,7 +18,14 @@ export const azure: CloudFacts = {
         "Before that day take a release of Fenestra whose @pulumi/azure-native calls 2026-02-01 or later, and run an update (docs/azure.md, Key Vault after 27 February 2027).",
     },
   ],
-  words: { title: "Azure", account: "Azure subscription", network: "VNet", secrets: "Key Vault", secret: "Key Vault", bucket: "Storage" },
+  words: {
+    title: "Azure",
+    account: "Azure subscription",
+    network: "VNet",
+    secrets: "Key Vault",
+    secret: "Key Vault",
+    bucket: "Storage",
+  },
   account: { pattern: /^(?!\d{12}$)/, words: "an Azure subscription id", fake: "00000000-0000-0000-0000-000000000000" },
   regions: {
     pattern: /^[a-z]+\d*$/,
@@ -78,13 +85,19 @@ export const azure: CloudFacts = {
     smallest: 22,
     // Azure REST API, URI of a virtual network.
     id: {
-      pattern: /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
-      words: "the resource id of a virtual network: /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/...",
+      pattern:
+        /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[\w.()-]+\/providers\/Microsoft\.Network\/virtualNetworks\/[\w.-]+$/i,
+      words:
+        "the resource id of a virtual network: /subscriptions/.../resourceGroups/.../providers/Microsoft.Network/virtualNetworks/...",
     },
     subnet: {
       isId: (id, network) =>
-        id.toLowerCase().startsWith(`${network.toLowerCase()}/subnets/`) && /^\/subnets\/[\w.-]+$/i.test(id.slice(network.length)),
-      refusal: (network) => ({ message: "is not the id of a subnet of the network", allowed: `${network}/subnets/...` }),
+        id.toLowerCase().startsWith(`${network.toLowerCase()}/subnets/`) &&
+        /^\/subnets\/[\w.-]+$/i.test(id.slice(network.length)),
+      refusal: (network) => ({
+        message: "is not the id of a subnet of the network",
+        allowed: `${network}/subnets/...`,
+      }),
     },
     subnetsSpanZones: true,
     sharedSubnet: "another subnet for the control plane than for workers, since its addresses are fixed",

@@ -86,7 +86,10 @@ export interface CloudFacts {
     /** Longest prefix of a network that the address plan divides. */
     readonly smallest: number;
     readonly id: Form;
-    readonly subnet: { readonly isId: (id: string, network: string) => boolean; readonly refusal: (network: string) => Refusal };
+    readonly subnet: {
+      readonly isId: (id: string, network: string) => boolean;
+      readonly refusal: (network: string) => Refusal;
+    };
     readonly subnetsSpanZones: boolean;
     readonly sharedSubnet: string;
     /** Whether everything is in a group of its own, which a stack file may name. */

@@ -78,7 +78,12 @@ export const azureCni: PodNetwork = {
   namespace: undefined,
   addressing: podAddressing["azure-cni"],
   traffic: [
-    { role: "pods", protocol: "all", ports: { first: 0, last: 65_535 }, purpose: "Pods, whose addresses are those of their machines" },
+    {
+      role: "pods",
+      protocol: "all",
+      ports: { first: 0, last: 65_535 },
+      purpose: "Pods, whose addresses are those of their machines",
+    },
   ],
   linux: {
     files: () => [
@@ -91,7 +96,11 @@ export const azureCni: PodNetwork = {
     folder: new URL("./", import.meta.url),
     scripts: { repair: "endpoints.ps1", agents: ["start-kube-proxy.ps1"] },
     artifacts: ({ artifacts }) => ({
-      "azure-vnet": requireArtifact(artifacts, { name: "azure-vnet", version: otherReleases["azure-vnet"], os: "windows" }),
+      "azure-vnet": requireArtifact(artifacts, {
+        name: "azure-vnet",
+        version: otherReleases["azure-vnet"],
+        os: "windows",
+      }),
     }),
     places: { "azure-vnet": { program: false, unpack: true } },
     files: (spec, pool) => [{ path: paths.template, content: windowsConflist(spec, pool) }],
@@ -136,7 +145,8 @@ export const azureCni: PodNetwork = {
     windowsHostLimit: undefined,
     lookAt: {
       linux: "on the node: ip route, /var/log/azure-vnet.log, journalctl -u containerd; the network security groups",
-      windows: "on the node: Get-HnsNetwork, Get-HnsEndpoint, C:\\Windows\\System32\\azure-vnet.log; the network security groups",
+      windows:
+        "on the node: Get-HnsNetwork, Get-HnsEndpoint, C:\\Windows\\System32\\azure-vnet.log; the network security groups",
     },
   },
 };

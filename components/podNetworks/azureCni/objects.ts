@@ -40,8 +40,13 @@ export const azureCniManifests: PodNetworkManifests = ({ artifacts, kubernetes }
           resources: small("10m", "32Mi", "128Mi"),
         },
       ],
-      containers: [{ name: "pause", image: pauseImage(artifacts, kubernetes.version), resources: small("1m", "4Mi", "16Mi") }],
-      volumes: [hostPath("plugins", "/opt/cni/bin", "DirectoryOrCreate"), hostPath("configuration", "/etc/cni/net.d", "DirectoryOrCreate")],
+      containers: [
+        { name: "pause", image: pauseImage(artifacts, kubernetes.version), resources: small("1m", "4Mi", "16Mi") },
+      ],
+      volumes: [
+        hostPath("plugins", "/opt/cni/bin", "DirectoryOrCreate"),
+        hostPath("configuration", "/etc/cni/net.d", "DirectoryOrCreate"),
+      ],
     }),
   ];
 };

@@ -95,10 +95,10 @@ export function flannelConflist(
   { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
   { metadataAcl }: Pick<WindowsPool, "metadataAcl">,
 ): string {
-  const policy = (type: EndpointPolicy["value"]["Type"], settings: Readonly<Record<string, unknown>>): EndpointPolicy => ({
-    name: "EndpointPolicy",
-    value: { Type: type, Settings: settings },
-  });
+  const policy = (
+    type: EndpointPolicy["value"]["Type"],
+    settings: Readonly<Record<string, unknown>>,
+  ): EndpointPolicy => ({ name: "EndpointPolicy", value: { Type: type, Settings: settings } });
   const conflist = {
     cniVersion: cniSpecVersion,
     name: overlay.networkName,
@@ -131,14 +131,25 @@ export const flannel: PodNetwork = {
   name: "flannel",
   namespace: flannelNamespace,
   addressing: podAddressing.flannel,
-  traffic: [{ role: "overlay", protocol: "udp", ports: { first: overlay.port, last: overlay.port }, purpose: "Pod network, VXLAN" }],
+  traffic: [
+    {
+      role: "overlay",
+      protocol: "udp",
+      ports: { first: overlay.port, last: overlay.port },
+      purpose: "Pod network, VXLAN",
+    },
+  ],
   linux: { files: () => [], stages: [] },
   windows: {
     folder: new URL("./", import.meta.url),
     scripts: { repair: "endpoints.ps1", agents: ["start-flanneld.ps1", "start-kube-proxy.ps1"] },
     artifacts: ({ artifacts: lock }) => ({
       "flanneld.exe": requireArtifact(lock, { name: "flanneld.exe", version: releases["flanneld.exe"], os: "windows" }),
-      "flannel-cni.exe": requireArtifact(lock, { name: "flannel-cni.exe", version: releases["flannel-cni.exe"], os: "windows" }),
+      "flannel-cni.exe": requireArtifact(lock, {
+        name: "flannel-cni.exe",
+        version: releases["flannel-cni.exe"],
+        os: "windows",
+      }),
     }),
     places: {
       "flanneld.exe": { program: true, unpack: false },

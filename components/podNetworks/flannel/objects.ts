@@ -14,7 +14,10 @@ const windows: Account = { name: "kube-flannel-windows", namespace: flannelNames
 const healthPort = 10262;
 
 /** flanneld on every node. On Windows it is a HostProcess pod that runs the program on the node's disk. */
-export function flannelManifests(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">, nodeEndpoint: Text): readonly Manifest[] {
+export function flannelManifests(
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
+  nodeEndpoint: Text,
+): readonly Manifest[] {
   return [
     namespace(flannelNamespace, "privileged"),
     configMap(
@@ -83,8 +86,18 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
       {
         name: "kube-flannel",
         image: flannelImage(spec.artifacts, "ghcr.io/flannel-io/flannel"),
-        command: ["/opt/bin/flanneld", "--ip-masq", "--kube-subnet-mgr", "--healthz-ip=127.0.0.1", `--healthz-port=${healthPort}`],
-        livenessProbe: { httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort }, initialDelaySeconds: 10, periodSeconds: 30 },
+        command: [
+          "/opt/bin/flanneld",
+          "--ip-masq",
+          "--kube-subnet-mgr",
+          "--healthz-ip=127.0.0.1",
+          `--healthz-port=${healthPort}`,
+        ],
+        livenessProbe: {
+          httpGet: { host: "127.0.0.1", path: "/healthz", port: healthPort },
+          initialDelaySeconds: 10,
+          periodSeconds: 30,
+        },
         readinessProbe: { httpGet: { host: "127.0.0.1", path: "/readyz", port: healthPort }, periodSeconds: 10 },
         resources: small("100m", "50Mi", "256Mi"),
         securityContext: { privileged: false, capabilities: { add: ["NET_ADMIN", "NET_RAW"] } },
@@ -95,7 +108,11 @@ function linuxFlannel(spec: ImageSource, nodeEndpoint: Text): Manifest {
           { name: "CONT_WHEN_CACHE_NOT_READY", value: "false" },
           ...apiByName(nodeEndpoint),
         ],
-        volumeMounts: [{ name: "run", mountPath: "/run/flannel" }, configuration, { name: "xtables-lock", mountPath: "/run/xtables.lock" }],
+        volumeMounts: [
+          { name: "run", mountPath: "/run/flannel" },
+          configuration,
+          { name: "xtables-lock", mountPath: "/run/xtables.lock" },
+        ],
       },
     ],
     volumes: [

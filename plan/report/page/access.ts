@@ -74,7 +74,10 @@ function azureRule(plan: Plan, { inputs, propertyDependencies }: PlanResource): 
         prefix === "AzureLoadBalancer"
           ? "health probes of Azure"
           : prefix || prefixes.join(", ") || groupName(plan, propertyDependencies.sourceApplicationSecurityGroups),
-      to: groupName(plan, propertyDependencies.destinationApplicationSecurityGroups ?? propertyDependencies.networkSecurityGroupName),
+      to: groupName(
+        plan,
+        propertyDependencies.destinationApplicationSecurityGroups ?? propertyDependencies.networkSecurityGroupName,
+      ),
       ports: protocol === "*" && ports === "*" ? "all" : `${protocol.toUpperCase()} ${ports}`,
       purpose: text(inputs, "description"),
     },
@@ -91,7 +94,9 @@ function groupName({ cluster, resources }: Plan, urns: readonly string[] | undef
 /** The stores of the program: secrets by who is let at them, then buckets. */
 export function stores(plan: Plan): readonly Store[] {
   const grants = plan.cluster.cloud === "aws" ? awsGrants(plan) : azureGrants(plan);
-  const holders = (check: (grant: Grant) => boolean): readonly string[] => [...new Set(grants.filter(check).map(({ who }) => who))];
+  const holders = (check: (grant: Grant) => boolean): readonly string[] => [
+    ...new Set(grants.filter(check).map(({ who }) => who)),
+  ];
   const secrets = plan.resources
     .filter(({ type }) => type === "aws:ssm/parameter:Parameter" || type === "azure-native:keyvault:Secret")
     .map((resource) => ({
@@ -101,7 +106,9 @@ export function stores(plan: Plan): readonly Store[] {
     }));
   const groups = Map.groupBy(secrets, ({ readers, writers }) => `${readers.join()} ${writers.join()}`);
   const { secrets: place, secret: single, bucket } = cloudFacts[plan.cluster.cloud].words;
-  const buckets = plan.resources.filter(({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer");
+  const buckets = plan.resources.filter(
+    ({ type }) => type === "aws:s3/bucket:Bucket" || type === "azure-native:storage:BlobContainer",
+  );
   return [
     ...[...groups.values()].flatMap((members): readonly Store[] => {
       const [first] = members;
@@ -159,7 +166,9 @@ function awsGrants(plan: Plan): readonly Grant[] {
       who,
       may: (what, store) => {
         const secret = store.type === "aws:ssm/parameter:Parameter";
-        const action = secret ? `ssm:${what === "read" ? "Get" : "Put"}Parameter` : `s3:${what === "read" ? "Get" : "Put"}Object`;
+        const action = secret
+          ? `ssm:${what === "read" ? "Get" : "Put"}Parameter`
+          : `s3:${what === "read" ? "Get" : "Put"}Object`;
         return (
           valueAt(statement, "Effect") === "Allow" &&
           texts(statement, "Action").some((pattern) => matches(pattern, action)) &&
@@ -220,7 +229,9 @@ export function edge(plan: Plan): Edge {
   const open =
     of("aws:lb/loadBalancer:LoadBalancer").some(({ inputs }) => valueAt(inputs, "internal") === false) ||
     of("azure-native:network:LoadBalancer").some(({ propertyDependencies }) =>
-      (propertyDependencies.frontendIPConfigurations ?? []).some((urn) => byUrn.get(urn)?.type === "azure-native:network:PublicIPAddress"),
+      (propertyDependencies.frontendIPConfigurations ?? []).some(
+        (urn) => byUrn.get(urn)?.type === "azure-native:network:PublicIPAddress",
+      ),
     );
   const endpoints = [
     ...of("aws:ec2/vpcEndpoint:VpcEndpoint").map(({ inputs }) => text(inputs, "serviceName").split(".").at(-1) ?? ""),

@@ -2,7 +2,16 @@ import { showProblem } from "../../../components/config/problem.ts";
 import type { BasePlan } from "../../diff/base.ts";
 import { isEmpty, type NodeChange, type PlanDiff } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";
-import { changeLooks, countsInWords, fileLines, findingLines, losesMachines, nodeName, nodeWords, verdict } from "../../diff/text.ts";
+import {
+  changeLooks,
+  countsInWords,
+  fileLines,
+  findingLines,
+  losesMachines,
+  nodeName,
+  nodeWords,
+  verdict,
+} from "../../diff/text.ts";
 import { type Plan, planSchema } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
 import { code, folded, list, scrolling, table } from "./elements.ts";
@@ -36,7 +45,9 @@ export function changes(comparison: Comparison): string {
   const before = olderPlan(comparison);
   return [
     `<p><b>${escapeHtml(verdict(diff))}</b></p>`,
-    diff.settings.length === 0 ? "" : `<h3>Stack file</h3>${diff.settings.map((leaf) => code(showChange(leaf))).join("<br>")}`,
+    diff.settings.length === 0
+      ? ""
+      : `<h3>Stack file</h3>${diff.settings.map((leaf) => code(showChange(leaf))).join("<br>")}`,
     callout("This update is refused", diff.refused.map(showProblem)),
     callout(
       "Data is lost",
@@ -92,5 +103,7 @@ function callout(title: string, lines: readonly string[]): string {
 }
 
 function listFolded(title: string, lines: readonly string[]): string {
-  return lines.length === 0 ? "" : folded(`${title}: ${lines.length} new or gone`, scrolling(escapeHtml(lines.join("\n"))));
+  return lines.length === 0
+    ? ""
+    : folded(`${title}: ${lines.length} new or gone`, scrolling(escapeHtml(lines.join("\n"))));
 }

@@ -16,7 +16,9 @@ export function picture(plan: Plan, marks: Marks): string {
   const zones = network.zones.map((zone) => {
     const members = controlPlane.members.flatMap(({ etcdName, zone: where, address }, index) => {
       const details = [address, controlPlane.size, `etcd disk ${controlPlane.etcdDiskGb} GiB`];
-      return where === zone.zone ? [box("control", etcdName, details, marks.get(`${cluster.name}-control-plane-${index}-instance`))] : [];
+      return where === zone.zone
+        ? [box("control", etcdName, details, marks.get(`${cluster.name}-control-plane-${index}-instance`))]
+        : [];
     });
     const subnets = [
       `private ${zone.private}`,
@@ -33,7 +35,10 @@ export function picture(plan: Plan, marks: Marks): string {
     balancer("Internal"),
     `<div class="row">${pools.map((pool) => poolBox(plan, pool, marks.get(pool.name))).join("")}</div>`,
   ];
-  const name = network.existing === undefined ? `${kind} ${network.cidr}` : `Existing ${kind} ${network.existing.cidrs.join(", ")}`;
+  const name =
+    network.existing === undefined
+      ? `${kind} ${network.cidr}`
+      : `Existing ${kind} ${network.existing.cidrs.join(", ")}`;
   return `<div class="picture" role="group" aria-label="Topology of ${escapeHtml(plan.stack)}">
 <div>${open === null ? box("outside", "Nobody from outside", ["the API is private"]) : box("outside", "Allowed networks", open)}
 <div class="network">${title(name, [])}${inside.join("\n")}</div></div>
@@ -41,7 +46,11 @@ export function picture(plan: Plan, marks: Marks): string {
 </div>`;
 }
 
-function poolBox(plan: Plan, { name, os, build, size, count, spot, autoscale, zones }: PlanPool, mark: string | undefined): string {
+function poolBox(
+  plan: Plan,
+  { name, os, build, size, count, spot, autoscale, zones }: PlanPool,
+  mark: string | undefined,
+): string {
   const details = [
     `${count} × ${size}`,
     ...(autoscale === null ? [] : [`scales ${autoscale.min} to ${autoscale.max}`]),
@@ -64,7 +73,11 @@ function outside(plan: Plan): string {
   const internet = none ? "No way to the internet" : existing === undefined ? "Internet" : "Internet or a mirror";
   const kept = stores(plan).map((store) => {
     const writers = store.writers.length === 0 ? [] : [`write: ${holdersInWords(plan, store.writers)}`];
-    const lines = [...(store.detail === "" ? [] : [store.detail]), `read: ${holdersInWords(plan, store.readers)}`, ...writers];
+    const lines = [
+      ...(store.detail === "" ? [] : [store.detail]),
+      `read: ${holdersInWords(plan, store.readers)}`,
+      ...writers,
+    ];
     return box("store", store.title, lines);
   });
   return `${box("outside", internet, details)}\n<div class="network">${title("Stores, by identity", [])}${kept.join("\n")}</div>`;

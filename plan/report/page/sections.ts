@@ -21,7 +21,10 @@ export function accessTables(plan: Plan): string {
     [title, detail, holdersInWords(plan, readers), holdersInWords(plan, writers)].map(escapeHtml),
   );
   return [
-    folded(`Who may reach what: ${counted(rules.length, "rule")}`, table("Who may reach what", ["From", "To", "Ports", "Why"], rules)),
+    folded(
+      `Who may reach what: ${counted(rules.length, "rule")}`,
+      table("Who may reach what", ["From", "To", "Ports", "Why"], rules),
+    ),
     folded(
       `Who may read and write what: ${counted(kept.length, "store")}`,
       table("Who may read and write what", ["Store", "Holds", "Read by", "Written by"], kept),
@@ -30,7 +33,9 @@ export function accessTables(plan: Plan): string {
       `Addresses: ${escapeHtml(networkInWords(plan))}, pods ${escapeHtml(plan.network.podCidr)}, Services ${escapeHtml(plan.network.serviceCidr)}`,
       table("Subnets", ["Zone", "Private", "Public", "Control plane"], subnets),
     ),
-    ...(plan.choices === undefined ? [] : [folded(`Chosen: ${counted(plan.choices.length, "setting")}`, list(plan.choices))]),
+    ...(plan.choices === undefined
+      ? []
+      : [folded(`Chosen: ${counted(plan.choices.length, "setting")}`, list(plan.choices))]),
   ].join("\n");
 }
 
@@ -159,7 +164,8 @@ interface Figure {
 export function figures(plan: Plan): readonly Figure[] {
   const { controlPlane, pools, network } = plan;
   const members = controlPlane.members.length;
-  const total = (each: (pool: Plan["pools"][number]) => number): number => pools.reduce((sum, pool) => sum + each(pool), 0);
+  const total = (each: (pool: Plan["pools"][number]) => number): number =>
+    pools.reduce((sum, pool) => sum + each(pool), 0);
   const windows = total(({ build, count }) => (build === null ? 0 : count));
   const workers = total(({ count }) => count);
   const most = total(({ count, autoscale }) => Math.max(count, autoscale?.max ?? 0));

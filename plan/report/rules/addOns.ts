@@ -81,7 +81,8 @@ function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
       );
     if (!secrets) continue;
     if (level === "Request" || level === "RequestResponse") return true;
-    if (resources?.every(({ resourceNames = [] }) => resourceNames.length === 0) !== false && isForAll(conditions)) return false;
+    if (resources?.every(({ resourceNames = [] }) => resourceNames.length === 0) !== false && isForAll(conditions))
+      return false;
   }
   return false;
 }

@@ -18,9 +18,14 @@ const leastWindowsMemory = 8;
 export const sizeRules: readonly Rule[] = [
   ({ spec }) => {
     const { pools, controlPlane } = spec;
-    const nodes = pools.reduce((sum, { autoscale, count }) => sum + (autoscale?.max ?? count), controlPlane.members.length);
+    const nodes = pools.reduce(
+      (sum, { autoscale, count }) => sum + (autoscale?.max ?? count),
+      controlPlane.members.length,
+    );
     const tiers = (["small", "medium", "large"] as const).filter((name) => tierNodes[name] >= nodes);
-    const own = (["small", "medium", "large"] as const).find((name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps);
+    const own = (["small", "medium", "large"] as const).find(
+      (name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps,
+    );
     if (own === undefined || nodes <= tierNodes[own]) return [];
     return [
       {
@@ -98,14 +103,17 @@ export const contentRules: readonly Rule[] = [
     const images = new Set(imagesOf(program));
     const files = machines.flatMap((machine) => machine.files.map(({ content }) => content));
     const inUse = (artifact: Artifact): boolean =>
-      isImage(artifact) ? images.has(artifact.url) : files.some((text) => text.includes(downloadUrl(artifact.url, spec.mirror.artifacts)));
+      isImage(artifact)
+        ? images.has(artifact.url)
+        : files.some((text) => text.includes(downloadUrl(artifact.url, spec.mirror.artifacts)));
     return spec.artifacts
       .filter((artifact) => artifact.digest === null && inUse(artifact))
       .map(({ name, version }) => ({
         id: "unconfirmed-artifact",
         level: production(spec) ? "error" : "note",
         path: `${name} ${version}`,
-        message: "This release has no digest of it: what runs is what its publisher, or your mirror, has under that name that day.",
+        message:
+          "This release has no digest of it: what runs is what its publisher, or your mirror, has under that name that day.",
         remedy: "Accept it by a reason in acknowledge, or wait for a release that has its digest.",
       }));
   },
@@ -116,7 +124,8 @@ export const contentRules: readonly Rule[] = [
         id: "no-autoscaler",
         level: "note",
         path: `${path}.autoscale`,
-        message: "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
+        message:
+          "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
         remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
       })),
   ({ program }) =>
@@ -152,6 +161,7 @@ function imagesOf({ resources }: RecordedProgram): readonly string[] {
 function hasAutoscaler(program: RecordedProgram): boolean {
   return program.resources.some(
     ({ type, inputs }) =>
-      type === "kubernetes:apps/v1:Deployment" && (textOf(mapOf(inputs.metadata).name) ?? "").includes("cluster-autoscaler"),
+      type === "kubernetes:apps/v1:Deployment" &&
+      (textOf(mapOf(inputs.metadata).name) ?? "").includes("cluster-autoscaler"),
   );
 }

@@ -11,7 +11,9 @@ import { type Found, key, production, type Rule, worse } from "./rule.ts";
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
 /** `windows-2022 or windows-2025`. */
-const supportedReleases = windowsReleases.flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : [])).join(" or ");
+const supportedReleases = windowsReleases
+  .flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : []))
+  .join(" or ");
 
 /** Whether the machines outside the fullest zone are no majority of etcd's members. One machine has a finding for itself. */
 function oneZoneHoldsQuorum({ controlPlane, network }: ClusterSpec): boolean {
@@ -94,7 +96,8 @@ export const stackRules: readonly Rule[] = [
           level: "warning",
           path: key("access.private.allow"),
           message: `Whoever has an address of ${network} that is also in ${range} gets no answer: nodes take it for a pod or a Service.`,
-          remedy: "Name the networks that are in use, or choose other ranges for pods and Services before the cluster is made.",
+          remedy:
+            "Name the networks that are in use, or choose other ranges for pods and Services before the cluster is made.",
         })),
     ),
   ({ spec }) =>
@@ -119,7 +122,8 @@ export const stackRules: readonly Rule[] = [
       level: worse(spec),
       path: key("network.zones"),
       message: `${spec.controlPlane.members.length} control-plane machines share ${spec.network.zones.length} ${spec.network.zones.length === 1 ? "zone" : "zones"}: losing one zone can lose the quorum of etcd.`,
-      remedy: "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
+      remedy:
+        "Name three zones before the cluster is made: a running one takes no further zone where machines share one.",
     },
   ({ spec }) =>
     spec.pools.some((pool) => !windows(pool) && (pool.count > 0 || (pool.autoscale?.max ?? 0) > 0))
@@ -183,7 +187,8 @@ export const stackRules: readonly Rule[] = [
         id: "pinned-windows-image",
         level: "note",
         path: `${path}.image`,
-        message: "Amazon withdraws each of its Windows images after about three months; then the pool can start no machine any more.",
+        message:
+          "Amazon withdraws each of its Windows images after about three months; then the pool can start no machine any more.",
         remedy: "Pin an image of your own account: yours, or a copy of Amazon's (aws ec2 copy-image).",
       })),
   ({ spec }) =>

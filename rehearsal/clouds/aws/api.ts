@@ -53,11 +53,13 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
   return (request) => {
     const service = serviceOf(request.host, cloud.region);
     const machine = cloud.machineAt(request.caller);
-    if (service === undefined || machine === undefined) return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
+    if (service === undefined || machine === undefined)
+      return { status: 404, body: `no endpoint ${request.host} for ${request.caller}` };
     const problem = signatureProblem(request, machine.credentials, service, cloud.region, Date.now());
     if (problem !== undefined) return { status: 403, body: JSON.stringify({ __type: problem }) };
     if (service === "ssm") return parameterStore(cloud, machine, request);
-    if (service === "autoscaling") return autoScaling(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
+    if (service === "autoscaling")
+      return autoScaling(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
     if (service === "ec2") return compute(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
     return objectStore(cloud, machine, request);
   };
@@ -85,7 +87,11 @@ function allowed(
 const denied: EndpointAnswer = { status: 403, body: "<Code>AccessDenied</Code>" };
 
 function failure(type: string, message = type): EndpointAnswer {
-  return { status: 400, body: JSON.stringify({ __type: type, message }), headers: { "content-type": "application/x-amz-json-1.1" } };
+  return {
+    status: 400,
+    body: JSON.stringify({ __type: type, message }),
+    headers: { "content-type": "application/x-amz-json-1.1" },
+  };
 }
 
 function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequest): EndpointAnswer {
@@ -95,13 +101,19 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
   const name = String(input.get("Name") ?? "");
   const stored = cloud.parameters.get(name);
   if (stored === undefined) return failure("ParameterNotFound");
-  const viaService = { "kms:ViaService": `ssm.${cloud.region}.amazonaws.com`, "kms:EncryptionContext:PARAMETER_ARN": stored.arn };
+  const viaService = {
+    "kms:ViaService": `ssm.${cloud.region}.amazonaws.com`,
+    "kms:EncryptionContext:PARAMETER_ARN": stored.arn,
+  };
   if (operation === "AmazonSSM.GetParameter") {
     if (input.get("WithDecryption") !== true) return failure("ValidationException", "WithDecryption is not set");
     if (!allowed(cloud, machine, ["ssm:GetParameter", stored.arn], ["kms:Decrypt", stored.keyArn, viaService]))
       return failure("AccessDeniedException");
     const { value: Value, version: Version, arn: ARN } = stored;
-    return { status: 200, body: JSON.stringify({ Parameter: { Name: name, Type: "SecureString", Value, Version, ARN } }) };
+    return {
+      status: 200,
+      body: JSON.stringify({ Parameter: { Name: name, Type: "SecureString", Value, Version, ARN } }),
+    };
   }
   if (operation === "AmazonSSM.PutParameter") {
     const value = String(input.get("Value") ?? "");
@@ -111,7 +123,8 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
     // API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store uses AWS KMS").
     const encrypt = input.get("Tier") === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
     const key = String(input.get("KeyId") ?? "alias/aws/ssm");
-    if (!allowed(cloud, machine, ["ssm:PutParameter", stored.arn], [encrypt, key, viaService])) return failure("AccessDeniedException");
+    if (!allowed(cloud, machine, ["ssm:PutParameter", stored.arn], [encrypt, key, viaService]))
+      return failure("AccessDeniedException");
     stored.value = value;
     stored.version += 1;
     return { status: 200, body: JSON.stringify({ Version: stored.version, Tier: "Standard" }) };
@@ -130,7 +143,8 @@ function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams
   }
   if (action === "TerminateInstanceInAutoScalingGroup") return terminate(cloud, machine, form);
   if (action === "StartInstanceRefresh") return startRefresh(cloud, machine, group);
-  if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat") return failure("InvalidAction", action);
+  if (action !== "CompleteLifecycleAction" && action !== "RecordLifecycleActionHeartbeat")
+    return failure("InvalidAction", action);
   if (!mayChange(cloud, machine, action, group)) return denied;
   const problem = cloud.lifecycle.act(form);
   return problem === undefined ? { status: 200, body: `<${action}Response/>` } : invalid(problem);
@@ -152,14 +166,20 @@ function listed({ faults }: AwsCloud, machines: Iterable<AwsMachine>): readonly 
 function startRefresh(cloud: AwsCloud, by: AwsMachine, group: string): EndpointAnswer {
   if (!mayChange(cloud, by, "StartInstanceRefresh", group)) return denied;
   if (cloud.refreshes.get(group)?.status === "InProgress")
-    return { status: 400, body: "<ErrorResponse><Error><Code>InstanceRefreshInProgress</Code></Error></ErrorResponse>" };
+    return {
+      status: 400,
+      body: "<ErrorResponse><Error><Code>InstanceRefreshInProgress</Code></Error></ErrorResponse>",
+    };
   cloud.refreshes.set(group, { id: `refresh-${Date.now()}`, status: "InProgress", started: new Date(), reason: "" });
   return { status: 200, body: "<StartInstanceRefreshResponse/>" };
 }
 
 /** A ValidationError (Amazon EC2 Auto Scaling API reference, "Common errors"). */
 function invalid(problem: string): EndpointAnswer {
-  return { status: 400, body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>` };
+  return {
+    status: 400,
+    body: `<ErrorResponse><Error><Code>ValidationError</Code><Message>${problem}</Message></Error></ErrorResponse>`,
+  };
 }
 
 /** TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are asked of its group. */
@@ -167,7 +187,8 @@ function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): Endp
   const id = form.get("InstanceId") ?? "";
   const target = [...cloud.machines()].find((machine) => machine.id === id);
   if (!mayChange(cloud, by, "TerminateInstanceInAutoScalingGroup", target?.group ?? "")) return denied;
-  if (form.get("ShouldDecrementDesiredCapacity") !== "false") return invalid("no simulation of a group that gets smaller");
+  if (form.get("ShouldDecrementDesiredCapacity") !== "false")
+    return invalid("no simulation of a group that gets smaller");
   if (target?.group === undefined || target.lifecycleState !== "InService")
     return invalid("Instance Id not found - No managed instance found for instance ID");
   cloud.end(target);
@@ -189,7 +210,10 @@ function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): E
   }
   const all = [...seen(cloud.machines()), ...cloud.ended];
   // While a zone is down, a list without ids fails as a whole (Amazon EC2 API reference, DescribeInstances).
-  if (faults.zone !== undefined && (ids.length === 0 || all.some(({ id, zone }) => ids.includes(id) && zone === faults.zone)))
+  if (
+    faults.zone !== undefined &&
+    (ids.length === 0 || all.some(({ id, zone }) => ids.includes(id) && zone === faults.zone))
+  )
     return computeError(503, "Unavailable");
   return describeInstances(ids.length === 0 ? listed(cloud, all) : all, form);
 }
@@ -226,10 +250,15 @@ function objectStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointRequ
 /** S3's ListObjectsV2 (Amazon S3 API Reference). */
 function listObjects(cloud: AwsCloud, bucket: string, query: URLSearchParams): EndpointAnswer {
   if (query.get("list-type") !== "2") return { status: 501, body: "no simulation of the first version of ListObjects" };
-  const keys = [...cloud.objects.keys()].filter((name) => name.startsWith(`${bucket}/`)).map((name) => name.slice(bucket.length + 1));
+  const keys = [...cloud.objects.keys()]
+    .filter((name) => name.startsWith(`${bucket}/`))
+    .map((name) => name.slice(bucket.length + 1));
   const page = pageOf(keys, query.get("prefix") ?? "", query.get("continuation-token"));
   if (page === undefined) return { status: 400, body: "<Code>InvalidArgument</Code>" };
   const contents = page.names.map((name) => `<Contents><Key>${name}</Key></Contents>`).join("");
   const next = page.next === "" ? "" : `<NextContinuationToken>${page.next}</NextContinuationToken>`;
-  return { status: 200, body: `<ListBucketResult><IsTruncated>${next !== ""}</IsTruncated>${contents}${next}</ListBucketResult>` };
+  return {
+    status: 200,
+    body: `<ListBucketResult><IsTruncated>${next !== ""}</IsTruncated>${contents}${next}</ListBucketResult>`,
+  };
 }

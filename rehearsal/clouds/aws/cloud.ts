@@ -6,7 +6,13 @@ import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, textOf } from "../../../plan/program/values.ts";
 import type { HealthRules } from "../../host/loadBalancer.ts";
-import { type CloudCall, type CloudFaults, type CloudSimulation, nodeTemplate, type SimulatedBalancer } from "../cloud.ts";
+import {
+  type CloudCall,
+  type CloudFaults,
+  type CloudSimulation,
+  nodeTemplate,
+  type SimulatedBalancer,
+} from "../cloud.ts";
 import { awsApi, type StoredParameter } from "./api.ts";
 import type { Refresh } from "./groups.ts";
 import { LifecycleActions } from "./lifecycle.ts";
@@ -29,7 +35,10 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
   };
   const refreshes = new Map<string, Refresh>();
   const faults: CloudFaults = { hidden: new Set(), zone: undefined, throttled: 0 };
-  const asMachine = (machine: SimulatedMachine): AwsMachine => ({ ...asAwsMachine(machine), template: templateOf(machine) });
+  const asMachine = (machine: SimulatedMachine): AwsMachine => ({
+    ...asAwsMachine(machine),
+    template: templateOf(machine),
+  });
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
   const parameters = new Map(
     [...collectParameters(program)].map(([name, { id, key, value }]): [string, StoredParameter] => [
@@ -79,7 +88,8 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     region,
     machineAt: (address) => byAddress.get(address),
     machines: () => byAddress.values(),
-    authorize: (role, action, resource, context) => allows([{ Statement: statementsOf(role) }], { action, resource, context }),
+    authorize: (role, action, resource, context) =>
+      allows([{ Statement: statementsOf(role) }], { action, resource, context }),
     parameters,
     objects,
     lifecycle,
@@ -95,7 +105,9 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       })),
     groupArn: (name) => textOf(groups().find(({ outputs }) => textOf(outputs.name) === name)?.outputs.arn) ?? "",
   });
-  const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(({ outputs }) => textOf(outputs.bucket) ?? []);
+  const buckets = resourcesOfType(program, "aws:s3/bucket:Bucket").flatMap(
+    ({ outputs }) => textOf(outputs.bucket) ?? [],
+  );
   const providerId = (machine: SimulatedMachine): string => `aws:///${machine.zone}/${machine.id}`;
   let replacements = 0;
   return {
@@ -130,7 +142,8 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     announceMaintenance: ({ privateIp }, from) => {
       const told = byAddress.get(privateIp);
       const NotBefore = from.toUTCString().replace(/^\w+, /, "");
-      if (told !== undefined) told.maintenance = JSON.stringify([{ Code: "system-reboot", State: "active", NotBefore }]);
+      if (told !== undefined)
+        told.maintenance = JSON.stringify([{ Code: "system-reboot", State: "active", NotBefore }]);
       return () => {
         if (told !== undefined) told.maintenance = "[]";
       };
@@ -230,7 +243,10 @@ function simulatedBalancer(
   const group = groups.get(arn);
   const targets = resourcesOfType(program, "aws:lb/targetGroupAttachment:TargetGroupAttachment")
     .filter(({ inputs }) => textOf(inputs.targetGroupArn) === arn)
-    .map(({ inputs }) => ({ host: textOf(inputs.targetId) ?? "", port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0 }));
+    .map(({ inputs }) => ({
+      host: textOf(inputs.targetId) ?? "",
+      port: numberOf(inputs.port) ?? numberOf(group?.inputs.port) ?? 0,
+    }));
   return {
     dnsName: textOf(balancer.outputs.dnsName) ?? "",
     port: numberOf(listener.inputs.port) ?? 0,

@@ -15,7 +15,8 @@ export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearc
   const all = [...machines];
   const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
   const missing = ids.find((id) => !all.some((machine) => machine.id === id));
-  if (missing !== undefined) return refused("InvalidInstanceID.NotFound", `The instance ID '${missing}' does not exist`);
+  if (missing !== undefined)
+    return refused("InvalidInstanceID.NotFound", `The instance ID '${missing}' does not exist`);
   const found = all.filter(
     (machine) =>
       (ids.length === 0 || ids.includes(machine.id)) &&
@@ -45,7 +46,9 @@ export function seen(machines: Iterable<AwsMachine>): readonly AwsMachine[] {
 
 function instanceItem(machine: AwsMachine): string {
   const { id, launched, address, zone, tags, windows, terminated = false } = machine;
-  const tagSet = Object.entries(tags).map(([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`);
+  const tagSet = Object.entries(tags).map(
+    ([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`,
+  );
   const card = `<privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
     `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${stateOf(machine)}</name></instanceState>`,
@@ -74,7 +77,9 @@ function filtersOf(form: URLSearchParams): readonly Filter[] {
   return [...form].flatMap(([key, name]) => {
     const number = /^Filter\.(\d+)\.Name$/.exec(key)?.[1];
     if (number === undefined) return [];
-    return [{ name, values: [...form].flatMap(([of, value]) => (of.startsWith(`Filter.${number}.Value.`) ? value : [])) }];
+    return [
+      { name, values: [...form].flatMap(([of, value]) => (of.startsWith(`Filter.${number}.Value.`) ? value : [])) },
+    ];
   });
 }
 
@@ -91,5 +96,8 @@ function fits(value: string | undefined, pattern: string): boolean {
 }
 
 function refused(code: string, message: string): EndpointAnswer {
-  return { status: 400, body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>` };
+  return {
+    status: 400,
+    body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>`,
+  };
 }

@@ -31,7 +31,11 @@ export interface AwsMachine {
 /** Random credentials as an instance role has them. */
 export function newCredentials(): AwsCredentials {
   const text = (bytes: number): string => randomBytes(bytes).toString("base64url").replaceAll(/[-_]/g, "A");
-  return { accessKeyId: `ASIA${text(12).toUpperCase().slice(0, 16)}`, secretAccessKey: text(30), sessionToken: text(240) };
+  return {
+    accessKeyId: `ASIA${text(12).toUpperCase().slice(0, 16)}`,
+    secretAccessKey: text(30),
+    sessionToken: text(240),
+  };
 }
 
 /** The instance metadata service, version 2 only: without a session token it answers 401. */
@@ -78,7 +82,9 @@ function paths(machine: AwsMachine): Readonly<Record<string, string>> {
       undefined,
       2,
     ),
-    ...(machine.lifecycleState === undefined ? {} : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
+    ...(machine.lifecycleState === undefined
+      ? {}
+      : { [`${meta}/autoscaling/target-lifecycle-state`]: machine.lifecycleState }),
     ...(machine.maintenance === undefined ? {} : { [`${meta}/events/maintenance/scheduled`]: machine.maintenance }),
     "/latest/dynamic/instance-identity/document": JSON.stringify(
       {

@@ -41,19 +41,22 @@ export function signatureProblem(
   const [, credential = "", signedHeaders = "", signature = ""] = match;
   const [accessKeyId, date = "", scopeRegion, scopeService, terminator] = credential.split("/");
   if (accessKeyId !== credentials.accessKeyId) return "UnrecognizedClientException";
-  if (scopeRegion !== region || scopeService !== service || terminator !== "aws4_request") return "SignatureDoesNotMatch: credential scope";
+  if (scopeRegion !== region || scopeService !== service || terminator !== "aws4_request")
+    return "SignatureDoesNotMatch: credential scope";
   const time = request.headers["x-amz-date"] ?? "";
   const parsed = Date.parse(time.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/, "$1-$2-$3T$4:$5:$6Z"));
   if (!time.startsWith(date) || Number.isNaN(parsed) || Math.abs(parsed - now) > clockSkewMs) return "RequestExpired";
   const names = signedHeaders.split(";");
   if (!names.includes("host")) return "SignatureDoesNotMatch: host is not signed";
-  if (request.headers["x-amz-security-token"] !== credentials.sessionToken) return "UnrecognizedClientException: session token";
+  if (request.headers["x-amz-security-token"] !== credentials.sessionToken)
+    return "UnrecognizedClientException: session token";
   const unsigned = Object.keys(request.headers).filter((name) => name.startsWith("x-amz-") && !names.includes(name));
   if (unsigned.length > 0) return `SignatureDoesNotMatch: ${unsigned.join(", ")} not signed`;
   const payload = service === "s3" ? request.headers["x-amz-content-sha256"] : undefined;
   // S3 API Reference, "Error responses": these two have status 400.
   if (service === "s3" && payload === undefined) return "MissingContentSHA256";
-  if (payload !== undefined && payload !== unsignedPayload && payload !== sha256(request.body)) return "XAmzContentSHA256Mismatch";
+  if (payload !== undefined && payload !== unsignedPayload && payload !== sha256(request.body))
+    return "XAmzContentSHA256Mismatch";
   const expected = sign(request, { names, time, date, region, service, secret: credentials.secretAccessKey });
   return timingSafeEqual(Buffer.from(expected), Buffer.from(signature)) ? undefined : "SignatureDoesNotMatch";
 }
@@ -85,7 +88,9 @@ export function sign(request: SignedRequest, scope: Scope): string {
     ...scope.names.map((name) => `${name}:${(request.headers[name] ?? "").trim().replaceAll(/ +/g, " ")}`),
     "",
     scope.names.join(";"),
-    scope.service === "s3" && request.headers["x-amz-content-sha256"] === unsignedPayload ? unsignedPayload : sha256(request.body),
+    scope.service === "s3" && request.headers["x-amz-content-sha256"] === unsignedPayload
+      ? unsignedPayload
+      : sha256(request.body),
   ].join("\n");
   const scopeText = `${scope.date}/${scope.region}/${scope.service}/aws4_request`;
   const toSign = ["AWS4-HMAC-SHA256", scope.time, scopeText, sha256(canonical)].join("\n");
@@ -110,14 +115,21 @@ export interface Call {
 }
 
 /** A call as a machine's script sends it, signed with all its headers. */
-export function signedRequest(keys: AwsCredentials, region: string, call: Call): SignedRequest & { readonly host: string } {
+export function signedRequest(
+  keys: AwsCredentials,
+  region: string,
+  call: Call,
+): SignedRequest & { readonly host: string } {
   const { service, host = `${service}.${region}.amazonaws.com`, method = "POST", url = "/" } = call;
   const time = new Date(call.now ?? Date.now()).toISOString().replaceAll(/[-:]|\.\d{3}/g, "");
   const [date, body] = [time.slice(0, 8), Buffer.from(call.body ?? "")];
   const digest = service === "s3" ? { "x-amz-content-sha256": sha256(body) } : {};
   const headers = { host, "x-amz-date": time, "x-amz-security-token": keys.sessionToken, ...digest, ...call.headers };
   const names = Object.keys(headers).sort();
-  const signature = sign({ method, url, headers, body }, { names, time, date, region, service, secret: keys.secretAccessKey });
+  const signature = sign(
+    { method, url, headers, body },
+    { names, time, date, region, service, secret: keys.secretAccessKey },
+  );
   const authorization = `AWS4-HMAC-SHA256 Credential=${keys.accessKeyId}/${date}/${region}/${service}/aws4_request, SignedHeaders=${names.join(";")}, Signature=${signature}`;
   return { method, url, headers: { ...headers, authorization }, body, host };
 }

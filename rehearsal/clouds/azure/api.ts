@@ -24,12 +24,21 @@ export function azureApi(cloud: AzureCloud): EndpointHandler {
       return blobStore(cloud, account, as(["https://storage.azure.com", `https://${account.host}`]), request);
     }
     if (request.host === managementHost)
-      return resourceManager(cloud, as(["https://management.azure.com", "https://management.core.windows.net"]), request);
+      return resourceManager(
+        cloud,
+        as(["https://management.azure.com", "https://management.core.windows.net"]),
+        request,
+      );
     return { status: 404, body: `no endpoint ${request.host}` };
   };
 }
 
-function caller(cloud: AzureCloud, host: AzureHost, request: EndpointRequest, audiences: readonly string[]): AzureCaller | string {
+function caller(
+  cloud: AzureCloud,
+  host: AzureHost,
+  request: EndpointRequest,
+  audiences: readonly string[],
+): AzureCaller | string {
   const claims = cloud.tokens.read(request.headers.authorization, audiences, Date.now());
   if (typeof claims === "string") return claims;
   return {
@@ -49,7 +58,11 @@ function resourceManager(cloud: AzureCloud, by: AzureCaller | string, request: E
   const [path = "", search = ""] = request.url.split("?");
   const query = new URLSearchParams(search);
   if (!query.has("api-version"))
-    return azureError(400, "MissingApiVersionParameter", "The api-version query parameter (?api-version=) is required.");
+    return azureError(
+      400,
+      "MissingApiVersionParameter",
+      "The api-version query parameter (?api-version=) is required.",
+    );
   const machine = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+\/virtualMachines\/\d+)$/i.exec(path)?.[1];
   if (machine !== undefined && request.method === "GET") return scaleSetMachine(cloud, by, machine);
   const change = changeSet(cloud, by, path, request);
@@ -65,7 +78,11 @@ function scaleSetMachine(cloud: AzureCloud, by: AzureCaller, id: string): Endpoi
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   const host = [...cloud.hosts()].find(({ resourceId }) => same(resourceId, id));
   if (host === undefined) return azureError(404, "NotFound", `The entity was not found: ${id}`);
-  return { status: 200, headers: { "content-type": "application/json; charset=utf-8" }, body: JSON.stringify(machineOf(cloud, host)) };
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify(machineOf(cloud, host)),
+  };
 }
 
 const compute = "Microsoft.Compute/virtualMachineScaleSets";
@@ -76,7 +93,12 @@ const resize = z.strictObject({ sku: z.strictObject({ capacity: z.number().int()
  * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update): deleting lowers the size by itself, one
  * change at a time, and `If-Match` holds a change back that was made for an older set. `undefined` for any other request.
  */
-function changeSet(cloud: AzureCloud, by: AzureCaller, path: string, request: EndpointRequest): EndpointAnswer | undefined {
+function changeSet(
+  cloud: AzureCloud,
+  by: AzureCaller,
+  path: string,
+  request: EndpointRequest,
+): EndpointAnswer | undefined {
   const [, id = "", tail] = /^(\/subscriptions\/.+\/virtualMachineScaleSets\/[^/]+)(\/delete)?$/i.exec(path) ?? [];
   const isDeletion = request.method === "POST" && tail !== undefined;
   if (id === "" || !(isDeletion || (request.method === "PATCH" && tail === undefined))) return undefined;
@@ -85,8 +107,11 @@ function changeSet(cloud: AzureCloud, by: AzureCaller, path: string, request: En
     return azureError(403, "AuthorizationFailed", `The client does not have authorization to perform ${action}`);
   const { capacity, etag } = setOf(cloud, id);
   const wanted = request.headers["if-match"];
-  if (wanted !== undefined && wanted !== `"${etag}"`) return azureError(412, "PreconditionFailed", "The etag of the set is another one");
-  const own = [...cloud.hosts()].filter(({ resourceId }) => same(resourceId.replace(/\/virtualMachines\/\d+$/i, ""), id));
+  if (wanted !== undefined && wanted !== `"${etag}"`)
+    return azureError(412, "PreconditionFailed", "The etag of the set is another one");
+  const own = [...cloud.hosts()].filter(({ resourceId }) =>
+    same(resourceId.replace(/\/virtualMachines\/\d+$/i, ""), id),
+  );
   if (own.some(({ resourceId }) => cloud.deleting.has(resourceId.toLowerCase())))
     return azureError(409, "Conflict", "Another operation on the set is in progress");
   const content: unknown = JSON.parse(request.body.toString("utf8"));
@@ -96,7 +121,8 @@ function changeSet(cloud: AzureCloud, by: AzureCaller, path: string, request: En
   }
   const ids = deletion.parse(content).instanceIds;
   const found = own.filter(({ resourceId }) => ids.includes(resourceId.split("/").at(-1) ?? ""));
-  if (found.length < ids.length) return azureError(400, "InstanceIdsListInstanceIdNotActiveVM", "an instance is not active");
+  if (found.length < ids.length)
+    return azureError(400, "InstanceIdsListInstanceIdNotActiveVM", "an instance is not active");
   cloud.sets.set(id.toLowerCase(), { capacity: capacity - ids.length, etag: etag + 1 });
   for (const host of found) cloud.end(host);
   return { status: 202 };
@@ -133,12 +159,18 @@ function cardOf(host: AzureHost): object {
   };
 }
 
-const setPath = /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+)/i;
+const setPath =
+  /^(\/subscriptions\/[^/]+\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+)/i;
 const ofSet = (host: AzureHost): string | undefined => setPath.exec(host.resourceId)?.[1];
 
 /** Size and version of a scale set. */
 export function setOf(cloud: AzureCloud, id: string): { readonly capacity: number; readonly etag: number } {
-  return cloud.sets.get(id.toLowerCase()) ?? { capacity: [...cloud.hosts()].filter((host) => same(ofSet(host), id)).length, etag: 1 };
+  return (
+    cloud.sets.get(id.toLowerCase()) ?? {
+      capacity: [...cloud.hosts()].filter((host) => same(ofSet(host), id)).length,
+      etag: 1,
+    }
+  );
 }
 
 /** Lists: what each path has, the action that reads it, and the versions of the API that know it. */
@@ -169,23 +201,32 @@ const lists: readonly {
   {
     path: /\/Microsoft\.Compute\/virtualMachineScaleSets\/[^/]+\/networkInterfaces$/i,
     action: "Microsoft.Compute/virtualMachineScaleSets/networkInterfaces/read",
-    items: (hosts, _, set) => new Map(hosts.filter((host) => same(ofSet(host), set)).map((host) => [host.resourceId, cardOf(host)])),
+    items: (hosts, _, set) =>
+      new Map(hosts.filter((host) => same(ofSet(host), set)).map((host) => [host.resourceId, cardOf(host)])),
   },
   {
     path: /\/Microsoft\.Compute\/virtualMachines$/i,
     action: "Microsoft.Compute/virtualMachines/read",
     items: (hosts, cloud) =>
-      new Map(hosts.filter((host) => ofSet(host) === undefined).map((host) => [host.resourceId, machineOf(cloud, host)])),
+      new Map(
+        hosts.filter((host) => ofSet(host) === undefined).map((host) => [host.resourceId, machineOf(cloud, host)]),
+      ),
   },
   {
     path: /\/Microsoft\.Network\/networkInterfaces$/i,
     action: "Microsoft.Network/networkInterfaces/read",
-    items: (hosts) => new Map(hosts.filter((host) => ofSet(host) === undefined).map((host) => [host.resourceId, cardOf(host)])),
+    items: (hosts) =>
+      new Map(hosts.filter((host) => ofSet(host) === undefined).map((host) => [host.resourceId, cardOf(host)])),
   },
 ];
 
 /** A page of one of the lists that a cluster's machines read; `undefined` for any other path. */
-function listPage(cloud: AzureCloud, by: AzureCaller, path: string, query: URLSearchParams): EndpointAnswer | undefined {
+function listPage(
+  cloud: AzureCloud,
+  by: AzureCaller,
+  path: string,
+  query: URLSearchParams,
+): EndpointAnswer | undefined {
   const list = lists.find((each) => each.path.test(path));
   if (list === undefined) return undefined;
   if (!by.allowed({ action: list.action, plane: "control", resource: path }))

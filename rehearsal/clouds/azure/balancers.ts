@@ -25,7 +25,8 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
   const publicAddress = textOf(mapOf(frontend.publicIPAddress).id);
   const port = numberOf(rule.backendPort);
   return {
-    dnsName: publicAddress === undefined ? privateName(program, frontend, name) : publicName(program, publicAddress, name),
+    dnsName:
+      publicAddress === undefined ? privateName(program, frontend, name) : publicName(program, publicAddress, name),
     port: numberOf(rule.frontendPort),
     targets: members(program, textOf(pool.id)).map((host) => ({ host, port })),
     health: healthRules(probe),

@@ -58,7 +58,9 @@ export function blobStore(
 }
 
 function list(cloud: AzureCloud, container: string, query: URLSearchParams): EndpointAnswer {
-  const names = [...cloud.blobs.keys()].filter((key) => key.startsWith(container)).map((key) => key.slice(container.length));
+  const names = [...cloud.blobs.keys()]
+    .filter((key) => key.startsWith(container))
+    .map((key) => key.slice(container.length));
   const prefix = query.get("prefix") ?? "";
   const page = pageOf(names, prefix, query.get("marker"));
   if (page === undefined) return failure(400, "InvalidQueryParameterValue", "The marker is not that of a page.");

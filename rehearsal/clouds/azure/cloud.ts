@@ -19,7 +19,13 @@ import { type CloudSimulation, nodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost, setOf } from "./api.ts";
 import { azureBalancers } from "./balancers.ts";
-import { type AzureIdentity, azureAddresses, azureMetadata, type ScheduledEvent, type ScheduledEvents } from "./metadata.ts";
+import {
+  type AzureIdentity,
+  azureAddresses,
+  azureMetadata,
+  type ScheduledEvent,
+  type ScheduledEvents,
+} from "./metadata.ts";
 import { type AzureCloud, type StoredValue, TokenIssuer } from "./state.ts";
 
 /**
@@ -48,7 +54,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     events,
   });
   const eventsOf = ({ group }: SimulatedMachine) => events.get(group?.name ?? "") ?? [];
-  const setEvents = ({ group }: SimulatedMachine, all: readonly ScheduledEvent[]) => void events.set(group?.name ?? "", all);
+  const setEvents = ({ group }: SimulatedMachine, all: readonly ScheduledEvent[]) =>
+    void events.set(group?.name ?? "", all);
   const announce = (machine: SimulatedMachine, EventType: ScheduledEvent["EventType"], from: Date): string => {
     const EventId = uuid(machine.urn, machine.id, EventType);
     const Resources = [hostOf(machine).resourceName];
@@ -95,7 +102,9 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
           ? { ...host, machine: { ...machine } }
           : successorOf(
               host,
-              sameName ? Number(host.resourceId.split("/").at(-1)) : machine.group.max + machine.group.desired + replacements,
+              sameName
+                ? Number(host.resourceId.split("/").at(-1))
+                : machine.group.max + machine.group.desired + replacements,
             );
       terminate(machine);
       launch(successor);
@@ -126,7 +135,9 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     isToGo: ({ id }) => asked.has(id),
     sizeOf: ({ name, desired }) => {
       const host = [...hosts.values()].find(({ machine }) => machine.group?.name === name);
-      return host === undefined ? desired : setOf(cloud, host.resourceId.replace(/\/virtualMachines\/\d+$/i, "")).capacity;
+      return host === undefined
+        ? desired
+        : setOf(cloud, host.resourceId.replace(/\/virtualMachines\/\d+$/i, "")).capacity;
     },
     metadata,
     nameServer: () => platformAddress,
@@ -207,7 +218,9 @@ function cloudOf(
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],
-    secrets: new Map([...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }])),
+    secrets: new Map(
+      [...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }]),
+    ),
     accounts: collectAccounts(program),
     blobs: new Map(),
     calls: [],
@@ -226,7 +239,8 @@ function collectIdentities(program: RecordedProgram): readonly AzureIdentity[] {
 function providerId({ resourceId }: AzureHost): string {
   const lower = resourceId.replace(
     /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+/i,
-    (prefix) => `/subscriptions/${prefix.split("/")[2]?.toLowerCase()}/resourceGroups/${prefix.split("/")[4]?.toLowerCase()}`,
+    (prefix) =>
+      `/subscriptions/${prefix.split("/")[2]?.toLowerCase()}/resourceGroups/${prefix.split("/")[4]?.toLowerCase()}`,
   );
   return `azure://${lower}`;
 }
@@ -241,10 +255,15 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
   );
   const text = textOf(mapOf(secret?.inputs.stringData)["cloud-config"]);
   if (text === undefined) return false;
-  const config: { readonly resourceGroup?: string; readonly vmType?: string; readonly disableAvailabilitySetNodes?: boolean } =
-    JSON.parse(text);
+  const config: {
+    readonly resourceGroup?: string;
+    readonly vmType?: string;
+    readonly disableAvailabilitySetNodes?: boolean;
+  } = JSON.parse(text);
   const inGroup = same(config.resourceGroup, resourceGroup);
-  return machine.group === undefined ? inGroup && config.disableAvailabilitySetNodes !== true : inGroup && config.vmType === "vmss";
+  return machine.group === undefined
+    ? inGroup && config.disableAvailabilitySetNodes !== true
+    : inGroup && config.vmType === "vmss";
 }
 
 /** URLs of all secrets. The join secret is no resource: where it is published, the payload of the control plane says. */
@@ -290,7 +309,8 @@ async function readSecret(
 
 function textIn({ body }: EndpointAnswer, key: string): string {
   const document: unknown = JSON.parse(String(body ?? "{}"));
-  const value = typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
+  const value =
+    typeof document === "object" && document !== null ? new Map(Object.entries(document)).get(key) : undefined;
   return typeof value === "string" ? value : "";
 }
 

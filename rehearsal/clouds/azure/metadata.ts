@@ -53,8 +53,10 @@ export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
   return (request) => {
     const host = cloud.hostAt(request.caller);
     if (host === undefined) return { status: 404 };
-    if (request.headers.metadata?.toLowerCase() !== "true") return failure(400, "Bad request. Required metadata header not specified");
-    if (request.headers["x-forwarded-for"] !== undefined) return failure(400, "Bad request. X-Forwarded-For header is not allowed");
+    if (request.headers.metadata?.toLowerCase() !== "true")
+      return failure(400, "Bad request. Required metadata header not specified");
+    if (request.headers["x-forwarded-for"] !== undefined)
+      return failure(400, "Bad request. X-Forwarded-For header is not allowed");
     const [rawPath = "", search = ""] = request.url.split("?");
     const path = rawPath.replace(/\/$/, "");
     const query = new URLSearchParams(search);
@@ -129,9 +131,12 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
 /** The whole document as JSON, or what a path leads to: a text only on request (Azure Instance Metadata Service, "Data format"). */
 function instance(document: unknown, leaf: string | undefined, format: string | null): EndpointAnswer {
   if (leaf === undefined) return json(200, document);
-  const found = leaf.split("/").reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
+  const found = leaf
+    .split("/")
+    .reduce((node: unknown, key) => new Map(Object.entries(Object(node))).get(key), document);
   if (found === undefined) return failure(404, "Not found");
-  if (typeof found !== "object" && format !== "text") return failure(400, "Bad request. The requested format is not supported");
+  if (typeof found !== "object" && format !== "text")
+    return failure(400, "Bad request. The requested format is not supported");
   return format === "text" && typeof found === "string"
     ? { status: 200, headers: { "content-type": "text/plain; charset=utf-8" }, body: found }
     : json(200, found);
@@ -150,7 +155,11 @@ function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): u
       location: machine.region,
       name: host.resourceName,
       offer: image.offer ?? "",
-      osProfile: { adminUsername: "", computerName: host.computerName, disablePasswordAuthentication: String(host.os === "linux") },
+      osProfile: {
+        adminUsername: "",
+        computerName: host.computerName,
+        disablePasswordAuthentication: String(host.os === "linux"),
+      },
       osType: host.os === "windows" ? "Windows" : "Linux",
       placementGroupId: "",
       platformFaultDomain: "0",
@@ -197,7 +206,9 @@ export function azureAddresses(hostAt: (address: string) => AzureHost | undefine
     if (host === undefined || url !== question) return { status: 404 };
     const { privateIp, secondaryIps = [] } = host.machine;
     const mac = macOf(privateIp).replaceAll(":", "").toUpperCase();
-    const addresses = [privateIp, ...secondaryIps].map((address, index) => `<IPAddress Address="${address}" IsPrimary="${index === 0}"/>`);
+    const addresses = [privateIp, ...secondaryIps].map(
+      (address, index) => `<IPAddress Address="${address}" IsPrimary="${index === 0}"/>`,
+    );
     const subnet = `<IPSubnet Prefix="${String(host.subnet.inputs.addressPrefix ?? "")}">${addresses.join("")}</IPSubnet>`;
     const body = `<Interfaces><Interface MacAddress="${mac}" IsPrimary="true">${subnet}</Interface></Interfaces>`;
     return { status: 200, headers: { "content-type": "text/xml; charset=utf-8" }, body };

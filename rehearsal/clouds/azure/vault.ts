@@ -28,11 +28,18 @@ export function keyVault(
   if (typeof by === "string") {
     return {
       ...azureError(401, "Unauthorized", `AKV10000: ${by}`),
-      headers: { "www-authenticate": 'Bearer authorization="https://login.windows.net/", resource="https://vault.azure.net"' },
+      headers: {
+        "www-authenticate": 'Bearer authorization="https://login.windows.net/", resource="https://vault.azure.net"',
+      },
     };
   }
   if (!vault.admits(host.subnet))
-    return azureError(403, "Forbidden", "Client address is not authorized and caller is not a trusted service.", "ForbiddenByFirewall");
+    return azureError(
+      403,
+      "Forbidden",
+      "Client address is not authorized and caller is not a trusted service.",
+      "ForbiddenByFirewall",
+    );
   const [path = "", query = ""] = request.url.split("?");
   if (!versions.includes(new URLSearchParams(query).get("api-version") ?? ""))
     return azureError(400, "BadParameter", "api-version must be specified and known");
@@ -49,7 +56,8 @@ export function keyVault(
 
 function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {
   const stored = cloud.secrets.get(url);
-  if (stored === undefined) return azureError(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
+  if (stored === undefined)
+    return azureError(404, "SecretNotFound", `A secret with (name/id) ${name} was not found in this key vault.`);
   return bundle(url, stored);
 }
 
@@ -57,7 +65,8 @@ function write(cloud: AzureCloud, url: string, body: Buffer): EndpointAnswer {
   const input = putSchema.safeParse(fromJson(body.toString("utf8")));
   if (!input.success) return azureError(400, "BadParameter", "the body is not a secret");
   const { value } = input.data;
-  if (Buffer.byteLength(value) > secretLimit) return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);
+  if (Buffer.byteLength(value) > secretLimit)
+    return azureError(400, "BadParameter", `the value has more than ${secretLimit} bytes`);
   const stored = { value, version: (cloud.secrets.get(url)?.version ?? 0) + 1 };
   cloud.secrets.set(url, stored);
   return bundle(url, stored);

@@ -3,7 +3,14 @@ import { z } from "zod";
 import { runOrFail } from "../../host/command.ts";
 import { RehearsalError } from "../../host/errors.ts";
 import { modFileOf, pinnedMinors } from "../catalog.ts";
-import { kubeletChecker, obtainRepoPrograms, type RepoProgram, type RepoProgramOptions, repoBuilds, toolsFolder } from "../repoPrograms.ts";
+import {
+  kubeletChecker,
+  obtainRepoPrograms,
+  type RepoProgram,
+  type RepoProgramOptions,
+  repoBuilds,
+  toolsFolder,
+} from "../repoPrograms.ts";
 
 /** Programs that read a machine's files with upstream's own code. */
 export interface Checkers {
@@ -35,7 +42,9 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
     ...kubeletChecker(folder, minor, modFileOf(minor, pinned, "tools")),
   }));
   const containerd = containerdChecker(folder);
-  const isWanted = options.effort !== "cache" || (await repoBuilds([containerd], options.cacheDir)).every(({ file }) => existsSync(file));
+  const isWanted =
+    options.effort !== "cache" ||
+    (await repoBuilds([containerd], options.cacheDir)).every(({ file }) => existsSync(file));
   const found = await obtainRepoPrograms([...kubelets, ...(isWanted ? [containerd] : [])], options);
   const kubelet = new Map(kubelets.map(({ minor, name }) => [minor, found.get(name) ?? ""]));
   return { containerd: found.get(containerd.name), kubelet };
@@ -44,7 +53,14 @@ export async function obtainCheckers(options: CheckerOptions): Promise<Checkers>
 /** containerd selects other versions than Kubernetes does: a module of its own. */
 function containerdChecker(tools: string): RepoProgram {
   const name = "check-containerd";
-  return { name, goPackage: `./${name}`, module: `${tools}/readers`, label: "tools/readers", source: name, buildSeconds: 60 };
+  return {
+    name,
+    goPackage: `./${name}`,
+    module: `${tools}/readers`,
+    label: "tools/readers",
+    source: name,
+    buildSeconds: 60,
+  };
 }
 
 /** A file for the checkers. */

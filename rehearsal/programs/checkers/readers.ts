@@ -80,7 +80,10 @@ const shellcheckSchema = z.object({
 const excluded = "SC1090,SC1091,SC2034,SC2154";
 
 /** What shellcheck finds in each of the scripts, in their order. */
-export async function shellcheckProblems(shellcheck: string, scripts: readonly string[]): Promise<readonly (readonly string[])[]> {
+export async function shellcheckProblems(
+  shellcheck: string,
+  scripts: readonly string[],
+): Promise<readonly (readonly string[])[]> {
   const named = scripts.map((text, index) => ({ name: `${index}.sh`, text }));
   return await withFiles(named, async (files) => {
     const { stdout, stderr, code } = await runCommand(
@@ -90,7 +93,9 @@ export async function shellcheckProblems(shellcheck: string, scripts: readonly s
     if (code > 1) throw new Error(`shellcheck ended with exit code ${code}: ${stderr.trim()}`);
     const { comments } = shellcheckSchema.parse(JSON.parse(stdout));
     return files.map((name) =>
-      comments.filter(({ file }) => file === name).map(({ line, code: number, message }) => `line ${line}: ${message} (SC${number})`),
+      comments
+        .filter(({ file }) => file === name)
+        .map(({ line, code: number, message }) => `line ${line}: ${message} (SC${number})`),
     );
   });
 }

@@ -8,7 +8,8 @@ import { describeOnMachine, machine, type Run, spec } from "./machine.ts";
 
 const azure = { ...exampleSpec("azure-prod"), artifacts: spec.artifacts };
 /** The two machines of the scale set `azure-dev-linux`. */
-const hosts = () => collectAzureHosts(azureCluster()).filter(({ resourceName }) => resourceName.startsWith("azure-dev-linux_"));
+const hosts = () =>
+  collectAzureHosts(azureCluster()).filter(({ resourceName }) => resourceName.startsWith("azure-dev-linux_"));
 const url = "/metadata/scheduledevents?api-version=2020-07-01";
 
 describeOnMachine("a drain on Azure", () => {
@@ -42,13 +43,14 @@ describeOnMachine("a drain on Azure", () => {
     }
     return { ...run, left: (scheduled.get("azure-dev-linux") ?? []).map(({ EventId }) => EventId) };
   }
-  const cordons = ({ calls }: Run) => calls.flatMap((call) => /kubectl .* patch node (\S+) .*unschedulable":true/.exec(call)?.[1] ?? []);
-  const event = (EventId: string, instance: number, EventType: ScheduledEvent["EventType"] = "Terminate", more = {}) => ({
-    EventId,
-    EventType,
-    Resources: [`azure-dev-linux_${instance}`],
-    ...more,
-  });
+  const cordons = ({ calls }: Run) =>
+    calls.flatMap((call) => /kubectl .* patch node (\S+) .*unschedulable":true/.exec(call)?.[1] ?? []);
+  const event = (
+    EventId: string,
+    instance: number,
+    EventType: ScheduledEvent["EventType"] = "Terminate",
+    more = {},
+  ) => ({ EventId, EventType, Resources: [`azure-dev-linux_${instance}`], ...more });
   const inSeconds = (seconds: number) => ({ NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString() });
 
   it("leaves this machine alone while another one of its set goes", async () => {

@@ -5,7 +5,17 @@ import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
-import { ca, describeOnMachine, entry, identity, joiningWorker, joinSecret, machine, secretPrefix, spec } from "./machine.ts";
+import {
+  ca,
+  describeOnMachine,
+  entry,
+  identity,
+  joiningWorker,
+  joinSecret,
+  machine,
+  secretPrefix,
+  spec,
+} from "./machine.ts";
 
 describeOnMachine("bootstrap of a Linux machine", () => {
   it("brings up a control-plane machine by the calls in the snapshot", () => {
@@ -15,10 +25,19 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       .filter((call) => !/^(curl|sleep)/.test(call))
       .map((call) => call.replaceAll(/bootstrap-token-[a-z0-9]{6}/g, "bootstrap-token-<id>"));
     matchSnapshot(path.join(import.meta.dirname, "snapshots/linuxCalls.control-plane.txt"), `${shown.join("\n")}\n`);
-    assert.match(here.read("/etc/hosts"), /^10\.20\.224\.10 aws-prod-api-0123456789abcdef\.elb\.eu-central-1\.amazonaws\.com # fenestra$/m);
+    assert.match(
+      here.read("/etc/hosts"),
+      /^10\.20\.224\.10 aws-prod-api-0123456789abcdef\.elb\.eu-central-1\.amazonaws\.com # fenestra$/m,
+    );
     assert.match(here.read("/etc/fstab"), /^# \/swap none swap sw 0 0$/m);
-    assert.match(here.read("/var/lib/kubelet/config.yaml"), /^providerID: "aws:\/\/\/eu-central-1a\/i-0123456789abcdef0"$/m);
-    assert.match(here.read("/var/lib/kubelet/kubelet.env"), /--hostname-override=i-0123456789abcdef0 --node-ip=10\.20\.224\.10 /);
+    assert.match(
+      here.read("/var/lib/kubelet/config.yaml"),
+      /^providerID: "aws:\/\/\/eu-central-1a\/i-0123456789abcdef0"$/m,
+    );
+    assert.match(
+      here.read("/var/lib/kubelet/kubelet.env"),
+      /--hostname-override=i-0123456789abcdef0 --node-ip=10\.20\.224\.10 /,
+    );
     // Written into after it was closed to others.
     assert.equal(here.run("stat", "--format", "%a", "/var/lib/kubelet").output, "700\n");
     assert.match(here.read("/usr/local/bin/etcdctl"), /etcdctl "\$@"$/m);
@@ -53,7 +72,9 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const at = stages.findIndex((line) => line.startsWith("node\t"));
     here.write(
       "/etc/fenestra/stages.tsv",
-      stages.map((line, index) => (index < at ? line : line.replace(/\t[0-9a-f]{16}\t/, "\t0000000000000000\t"))).join("\n"),
+      stages
+        .map((line, index) => (index < at ? line : line.replace(/\t[0-9a-f]{16}\t/, "\t0000000000000000\t")))
+        .join("\n"),
     );
     const { calls } = here.run(entry);
     const repeated = calls.filter((call) => call.startsWith("kubeadm")).map((call) => call.split(" --")[0]);
@@ -92,7 +113,10 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       here.write("/store/page", page);
       if (isFleeting) here.writeScript("/store/on-sleep", `#!/bin/bash\nrm -f "\${0%/*}/page"\n`);
       here.fails(10, says, entry);
-      const kept = [here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"), here.read("/var/lib/fenestra/identity.env")];
+      const kept = [
+        here.read("/var/lib/kubelet/pki/kubelet-client-current.pem"),
+        here.read("/var/lib/fenestra/identity.env"),
+      ];
       assert.deepEqual(kept, ["this machine's", identity]);
     });
 
@@ -116,19 +140,29 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       here.write("/store/fail", `${call}\n`);
       const failed = here.run(entry);
       assert.equal(failed.code, exitCode, failed.output);
-      assert.match(failed.output, new RegExp(`bootstrap ${stage}: failed after \\d+ s with status 1; exit code ${exitCode}`));
+      assert.match(
+        failed.output,
+        new RegExp(`bootstrap ${stage}: failed after \\d+ s with status 1; exit code ${exitCode}`),
+      );
       here.remove("/store/fail");
       here.write("/store/cut", `${call}\n`);
       const cut = here.run(entry);
       assert.equal(cut.code, 137, cut.output);
       const repeated = here.runOrFail(entry);
-      assert.deepEqual(repeated.calls.filter((made) => made.startsWith("mkfs")).length, stage === "volume" || exitCode < 14 ? 1 : 0);
+      assert.deepEqual(
+        repeated.calls.filter((made) => made.startsWith("mkfs")).length,
+        stage === "volume" || exitCode < 14 ? 1 : 0,
+      );
     });
 
   it("installs nothing whose digest is wrong", () => {
     const here = machine(exampleControlPlane(spec));
     here.artifact("kubelet", Buffer.from("something else"));
-    here.fails(12, /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/, entry);
+    here.fails(
+      12,
+      /kubelet from https:\/\/dl\.k8s\.io\/release\/v1\.36\.4\/bin\/linux\/amd64\/kubelet has not the digest sha256:/,
+      entry,
+    );
     assert.equal(here.has("/usr/local/bin/kubelet"), false);
   });
 
@@ -174,7 +208,14 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const token = /\\"token\\":\\"([a-z0-9]{6}\.[a-z0-9]{16})\\"/.exec(published)?.[1] ?? "";
     assert.equal(token.length, 23, published);
     const seen = `${output}\n${calls.join("\n")}\n${here.read("/var/log/fenestra/bootstrap.log")}`;
-    for (const secret of [token, token.slice(7), "SECRETKEY", "SESSIONTOKEN", "PRIVATE KEY", Buffer.alloc(32, 7).toString("base64")])
+    for (const secret of [
+      token,
+      token.slice(7),
+      "SECRETKEY",
+      "SESSIONTOKEN",
+      "PRIVATE KEY",
+      Buffer.alloc(32, 7).toString("base64"),
+    ])
       assert.equal(seen.includes(secret), false, secret);
     assert.match(here.read("/store/configs"), /user = "AKID:SECRETKEY"/);
   });
@@ -191,7 +232,10 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     }
     // The control plane publishes while the worker waits.
     here.write("/store/fresh", joinSecret(3600));
-    here.writeScript("/store/on-sleep", `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`);
+    here.writeScript(
+      "/store/on-sleep",
+      `#!/bin/bash\ncp "\${0%/*}/fresh" "\${0%/*}/secrets/_fenestra_${spec.name}_join"\n`,
+    );
     const fresh = here.runOrFail(entry);
     const kubeconfig = here.read("/etc/kubernetes/bootstrap-kubelet.conf");
     assert.match(kubeconfig, /"server": "https:\/\/api\.internal:6443"/);
@@ -213,7 +257,9 @@ describeOnMachine("bootstrap of a Linux machine", () => {
 
     const certificate = spawnSync(
       "openssl",
-      "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /CN=x -days 2".split(" "),
+      "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /CN=x -days 2".split(
+        " ",
+      ),
       { encoding: "utf8" },
     ).stdout;
     here.write("/var/lib/kubelet/pki/kubelet-client-current.pem", certificate);
@@ -235,7 +281,9 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     assert.deepEqual([refused.code, refused.calls.filter((call) => call.includes("phase etcd"))], [33, []]);
     assert.match(refused.output, /Number and key: +1 secretbox:v1:key0$/m);
     const [names, secrets] = ["name", "secret"].map((field) =>
-      [...here.read("/etc/kubernetes/pki/encryption.yaml").matchAll(new RegExp(`${field}: "?([^"\n]+)`, "g"))].map(([, value]) => value),
+      [...here.read("/etc/kubernetes/pki/encryption.yaml").matchAll(new RegExp(`${field}: "?([^"\n]+)`, "g"))].map(
+        ([, value]) => value,
+      ),
     );
     assert.deepEqual(
       [names, secrets],
@@ -290,7 +338,8 @@ describeOnMachine("bootstrap of a Linux machine", () => {
           name: "azure-prod-cp-0",
           osProfile: { adminUsername: "fenestra", computerName: "Azure-Prod-CP-0" },
           resourceGroupName: "Azure-Prod-RG",
-          resourceId: "/subscriptions/0123/resourceGroups/Azure-Prod-RG/providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0",
+          resourceId:
+            "/subscriptions/0123/resourceGroups/Azure-Prod-RG/providers/Microsoft.Compute/virtualMachines/azure-prod-cp-0",
         },
         network: { interface: [{ ipv4: { ipAddress: [{ privateIpAddress: address }] } }] },
       }),

@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { bootedControlPlane as controlPlane, describeOnMachine, runningControlPlane as running, type Sandbox } from "./machine.ts";
+import {
+  bootedControlPlane as controlPlane,
+  describeOnMachine,
+  runningControlPlane as running,
+  type Sandbox,
+} from "./machine.ts";
 import { realEtcd, withEtcd } from "./realEtcd.ts";
 
 /** Starts one of three members. */

@@ -50,7 +50,9 @@ const controlPlane = {
   ],
 };
 
-const argsSchema = z.looseObject({ apiServer: z.looseObject({ extraArgs: z.array(z.object({ name: z.string(), value: z.string() })) }) });
+const argsSchema = z.looseObject({
+  apiServer: z.looseObject({ extraArgs: z.array(z.object({ name: z.string(), value: z.string() })) }),
+});
 
 describe("flags and files of the control plane", () => {
   const payload = exampleControlPlane(specOf("aws-dev", { controlPlane }));
@@ -131,13 +133,19 @@ describe("flags and files of the control plane", () => {
     it("keep priorities of the system to namespaces with a quota for them, by the blocks of security.md", async function () {
       this.timeout(60_000);
       const make = async (namespace: string, priorityClassName?: string): Promise<string> => {
-        const pod = { metadata: { name: "p", namespace }, spec: { priorityClassName, containers: [{ name: "c", image: "i" }] } };
+        const pod = {
+          metadata: { name: "p", namespace },
+          spec: { priorityClassName, containers: [{ name: "c", image: "i" }] },
+        };
         const input = JSON.stringify({ apiVersion: "v1", kind: "Pod", ...pod });
         const { code, stderr } = await api.kubectl(["create", "--dry-run=server", "-f", "-"], input);
         return code === 0 ? "made" : stderr;
       };
       const refused = /insufficient quota to match these scopes: .*PriorityClass/;
-      await until("the accounts", async () => (await make("default")) === "made" && !/account/.test(await make("kube-system")));
+      await until(
+        "the accounts",
+        async () => (await make("default")) === "made" && !/account/.test(await make("kube-system")),
+      );
       assert.match(await make("kube-system", "system-node-critical"), refused);
       assert.equal((await api.kubectl(["create", "-f", "-"], blockWith("kind: ResourceQuota\n"))).code, 0);
       await until("the quota", async () => (await make("kube-system", "system-node-critical")) === "made");

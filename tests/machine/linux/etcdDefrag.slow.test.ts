@@ -60,10 +60,16 @@ describeOnMachine("defragmentation of etcd", () => {
 
   it("leaves a full etcd its alarm until the last member has room", () => {
     const here = controlPlane();
-    const of = (size: number) => ({ Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 } });
+    const of = (size: number) => ({
+      Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 },
+    });
     here.write("/store/status", JSON.stringify([of(10), of(95)]));
     here.write("/store/alarms", "memberID:1 alarm:NOSPACE\n");
-    const { calls } = here.fails(1, /etcd has raised an alarm and may refuse to write: memberID:1 alarm:NOSPACE/, defrag);
+    const { calls } = here.fails(
+      1,
+      /etcd has raised an alarm and may refuse to write: memberID:1 alarm:NOSPACE/,
+      defrag,
+    );
     const steps = calls.flatMap((call) => /(compaction|defrag|disarm).*/.exec(call)?.[1] ?? []);
     assert.deepEqual(steps, ["compaction", "defrag"]);
   });

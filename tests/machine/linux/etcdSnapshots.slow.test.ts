@@ -63,7 +63,11 @@ describeOnMachine("snapshots of etcd", () => {
     const here = controlPlane();
     here.write(database, "data");
     here.write("/store/free", `${2 ** 30}\n`);
-    const { calls } = here.fails(1, /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free/, snapshot);
+    const { calls } = here.fails(
+      1,
+      /there is no room for a snapshot: the database has 4 bytes, the system disk 1073741824 free/,
+      snapshot,
+    );
     const asks = calls.filter((call) => call.startsWith("etcdctl"));
     assert.deepEqual(asks, []);
   });
@@ -113,7 +117,9 @@ describeOnMachine("restoring a snapshot", () => {
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml", "kube-apiserver.yaml"]);
     // The data may be from before this machine registered.
     assert.equal(here.has("/var/lib/fenestra/done/node"), false);
-    const services = calls.filter((made) => made.startsWith("systemctl")).map((made) => made.split(" ").slice(1).join(" "));
+    const services = calls
+      .filter((made) => made.startsWith("systemctl"))
+      .map((made) => made.split(" ").slice(1).join(" "));
     assert.deepEqual(services, [
       "stop fenestra-bootstrap.service",
       // It waits until this has ended, in whatever way.
@@ -134,12 +140,19 @@ describeOnMachine("restoring a snapshot", () => {
     const all = here.list("/etc/kubernetes/manifests");
     for (const word of ["--help", "--stpo", "2026-01-03T", "other/cp-1/2026-01-03T.db.gz"]) {
       const { code, output } = here.run(restore, word);
-      assert.deepEqual([code, output.startsWith("usage: "), here.list("/etc/kubernetes/manifests")], [2, true, all], word);
+      assert.deepEqual(
+        [code, output.startsWith("usage: "), here.list("/etc/kubernetes/manifests")],
+        [2, true, all],
+        word,
+      );
     }
     here.write("/store/fail", "cp-7\n");
     const { code, output, calls } = here.run(restore, "aws-prod/cp-7/2026-01-03T.db.gz");
     assert.notEqual(code, 0, output);
-    assert.deepEqual([here.list("/etc/kubernetes/manifests"), calls.filter((call) => call.includes("stop kubelet"))], [all, []]);
+    assert.deepEqual(
+      [here.list("/etc/kubernetes/manifests"), calls.filter((call) => call.includes("stop kubelet"))],
+      [all, []],
+    );
     here.runOrFail(restore, "--stop");
     assert.deepEqual([here.list("/etc/kubernetes/manifests"), here.list("/etc/kubernetes/stopped")], [[], all]);
     here.runOrFail(restore, "--start");
@@ -148,7 +161,12 @@ describeOnMachine("restoring a snapshot", () => {
 
   // What somebody has stopped stays stopped where a restore fails, and all else runs again with its old data.
   for (const [title, fault, stopped, data] of [
-    ["starts the control plane again with its old data where a step after the stop fails", ["nothing", ""], false, "old"],
+    [
+      "starts the control plane again with its old data where a step after the stop fails",
+      ["nothing", ""],
+      false,
+      "old",
+    ],
     ["leaves stopped what was stopped before where it fails", ["nothing", ""], true, "old"],
     ["goes on in the next bootstrap where it is killed after the stop", ["cut", "crictl stop"], false, "restored\n"],
     [
@@ -171,9 +189,15 @@ describeOnMachine("restoring a snapshot", () => {
       assert.equal(here.read(log), data);
       assert.equal(here.has("/var/lib/fenestra/restore"), false);
       // A member that has begun is not exchanged once more.
-      assert.equal(here.list(volume).filter((name) => name.startsWith("before-restore.")).length, data === "old" ? 0 : 1);
+      assert.equal(
+        here.list(volume).filter((name) => name.startsWith("before-restore.")).length,
+        data === "old" ? 0 : 1,
+      );
       const starts = again.calls.filter((call) => call === "systemctl start kubelet.service");
-      assert.deepEqual(starts, ["systemctl start kubelet.service", ...(data === "old" ? [] : ["systemctl start kubelet.service"])]);
+      assert.deepEqual(starts, [
+        "systemctl start kubelet.service",
+        ...(data === "old" ? [] : ["systemctl start kubelet.service"]),
+      ]);
     });
 
   const marker = "1a+b/c==";
@@ -190,8 +214,12 @@ describeOnMachine("restoring a snapshot", () => {
       here.write("/var/lib/fenestra/identity.env", "NODE_NAME=n\nPROVIDER_ID=p\nNODE_IP=10.20.224.10\n");
       here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
       here.write("/var/lib/etcd-data/etcd/x", "");
-      const names = ["cp-0/2026-01-02T", "cp-0/2026-01-04T", "cp-1/2026-01-03T"].map((name) => `${of.name}/${name}.db.gz`);
-      const [first, ...others] = names.map((name) => (cloud === "aws" ? `<Key>${name}</Key>` : `<Blob><Name>${name}</Name></Blob>`));
+      const names = ["cp-0/2026-01-02T", "cp-0/2026-01-04T", "cp-1/2026-01-03T"].map(
+        (name) => `${of.name}/${name}.db.gz`,
+      );
+      const [first, ...others] = names.map((name) =>
+        cloud === "aws" ? `<Key>${name}</Key>` : `<Blob><Name>${name}</Name></Blob>`,
+      );
       // A page may be empty and yet not the last (Blob service REST API, "List Blobs").
       here.write("/store/list", pages[cloud](first ?? "", marker));
       here.write("/store/list1a+b_c==", pages[cloud]("", "2"));
@@ -215,7 +243,10 @@ describeOnMachine("restoring a snapshot", () => {
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
     assert.match(calls.find((made) => made.startsWith("etcdutl")) ?? "", / --skip-hash-check /);
     const services = calls.filter((call) => call.startsWith("systemctl"));
-    assert.deepEqual(services, ["systemctl stop fenestra-bootstrap.service", "systemctl start --no-block fenestra-bootstrap.service"]);
+    assert.deepEqual(services, [
+      "systemctl stop fenestra-bootstrap.service",
+      "systemctl start --no-block fenestra-bootstrap.service",
+    ]);
     assert.deepEqual(here.list("/var/lib/etcd-data"), ["etcd", "lost+found"]);
     assert.equal(here.stage("membership").code, 0);
     assert.match(here.read("/var/lib/fenestra/membership.env"), /^ETCD_STATE=existing$/m);

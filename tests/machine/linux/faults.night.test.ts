@@ -21,7 +21,10 @@ const data = (here: Sandbox): string => here.read(`${diskFolder}/content/etcd/me
 const jobs: readonly { readonly script: string; readonly leaves: (here: Sandbox) => unknown }[] = [
   { script: "etcd-restore.sh", leaves: (here) => [running(here), data(here)] },
   { script: "renew-certificates.sh", leaves: (here) => [running(here), here.has("/var/lib/fenestra/renewing")] },
-  { script: "etcd-snapshot.sh", leaves: (here) => [running(here), here.has("/store/uploaded"), here.has("/var/lib/fenestra/snapshot")] },
+  {
+    script: "etcd-snapshot.sh",
+    leaves: (here) => [running(here), here.has("/store/uploaded"), here.has("/var/lib/fenestra/snapshot")],
+  },
   { script: "etcd-defrag.sh", leaves: running },
   { script: "publish-join-secret.sh", leaves: running },
 ];

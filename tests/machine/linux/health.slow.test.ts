@@ -57,8 +57,13 @@ describeOnMachine("the health port of a Linux machine", () => {
       "#!/bin/bash\n[ \"$(wc -l </store/answers)\" -gt 1 ] || rm -f /store/units\n[ -s /store/answers ] || echo '^sleep' >/store/cut\n",
     );
     const { output } = here.run("bash", "-c", "ip link set lo up; exec bash /opt/fenestra/health.sh");
-    assert.equal(here.read("/store/told"), "fenestra.dev/failed=fenestra-a.service,fenestra-b.service\nfenestra.dev/failed-\n", output);
+    assert.equal(
+      here.read("/store/told"),
+      "fenestra.dev/failed=fenestra-a.service,fenestra-b.service\nfenestra.dev/failed-\n",
+      output,
+    );
   });
 
-  it("is open again when its listener is gone", () => assert.deepEqual(ports(60, ["True", "True"], true), ["open", "open"]));
+  it("is open again when its listener is gone", () =>
+    assert.deepEqual(ports(60, ["True", "True"], true), ["open", "open"]));
 });

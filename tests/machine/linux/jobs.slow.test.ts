@@ -80,7 +80,9 @@ describeOnMachine("jobs of Linux machines", () => {
       const here = controlPlane();
       here.secret(`${secretPrefix}/join`, joinSecret(7000));
       const { calls } = here.runOrFail(publish);
-      const asks = calls.filter((call) => call.startsWith("kubectl") && !/ get secret bootstrap-token-abcdef | annotate node /.test(call));
+      const asks = calls.filter(
+        (call) => call.startsWith("kubectl") && !/ get secret bootstrap-token-abcdef | annotate node /.test(call),
+      );
       assert.deepEqual(asks, []);
       // A snapshot of etcd from before the token was put back.
       here.write("/store/restored", "");
@@ -99,7 +101,8 @@ describeOnMachine("jobs of Linux machines", () => {
 
     it("removes tokens whose time is over, and no others", () => {
       const here = controlPlane();
-      const date = (seconds: number): string => Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
+      const date = (seconds: number): string =>
+        Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
       here.write("/store/tokens", `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\n`);
       const { calls } = here.run(publish);
       const deleted = calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, ""));
@@ -109,9 +112,15 @@ describeOnMachine("jobs of Linux machines", () => {
 
   describe("a drain", () => {
     /** Drains a machine that is to end: with these settings, files of the fakes, and what happens between two looks. */
-    const drained = (set: Readonly<Record<string, number>>, store: Readonly<Record<string, string>>, between: string, here = worker()) => {
+    const drained = (
+      set: Readonly<Record<string, number>>,
+      store: Readonly<Record<string, string>>,
+      between: string,
+      here = worker(),
+    ) => {
       here.set(set);
-      for (const [name, content] of Object.entries({ notice: "Terminated", ...store })) here.write(`/store/${name}`, content);
+      for (const [name, content] of Object.entries({ notice: "Terminated", ...store }))
+        here.write(`/store/${name}`, content);
       here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${between}\n`);
       return { here, ...here.runOrFail("/opt/fenestra/drain.sh") };
     };
@@ -166,7 +175,8 @@ describeOnMachine("jobs of Linux machines", () => {
         const evicted = calls.filter((call) => call.includes("/eviction"));
         assert.ok(evicted.length >= evicts && (evicts > 0 || evicted.length === 0), output);
         // Whoever is not answered asks nothing more in this round.
-        if (store.refuse === unreachable) assert.ok(evicted.length <= calls.filter((call) => call.includes("get pods")).length, output);
+        if (store.refuse === unreachable)
+          assert.ok(evicted.length <= calls.filter((call) => call.includes("get pods")).length, output);
         if (deletes !== undefined) {
           const names = here
             .read("/store/deleted")
@@ -177,7 +187,9 @@ describeOnMachine("jobs of Linux machines", () => {
           assert.deepEqual(deleted, deletes);
         }
         assert.equal(
-          calls.filter((call) => /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/.test(call)).length,
+          calls.filter((call) =>
+            /CompleteLifecycleAction.*LifecycleHookName=terminate.*InstanceId=i-0123456789abcdef0/.test(call),
+          ).length,
           1,
         );
       });
@@ -187,7 +199,8 @@ describeOnMachine("jobs of Linux machines", () => {
         const gone = twice ? 'echo >>seen; [ "$(wc -l <seen)" -lt 2 ] || : >disks' : "/bin/sleep 1";
         const { output, calls } = drained({ DRAIN_SECONDS: 6 }, { disks }, gone);
         assert.ok(
-          calls.findLastIndex((call) => /volumesInUse/.test(call)) < calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
+          calls.findLastIndex((call) => /volumesInUse/.test(call)) <
+            calls.findIndex((call) => /CompleteLifecycleAction/.test(call)),
         );
         return [calls.filter((call) => /get node .* --ignore-not-found .*volumesInUse/.test(call)).length, output];
       };
@@ -208,8 +221,14 @@ describeOnMachine("jobs of Linux machines", () => {
     it("tells the group in intervals that it goes on, and only while it does", () => {
       const beats = (heartbeat: number): readonly string[] => {
         // The script's clock is the real one and counts whole seconds.
-        const { calls } = drained({ DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: heartbeat }, { pods: one }, twoRounds(1.1 * heartbeat));
-        return calls.flatMap((call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? []);
+        const { calls } = drained(
+          { DRAIN_SECONDS: 60, DRAIN_HEARTBEAT: heartbeat },
+          { pods: one },
+          twoRounds(1.1 * heartbeat),
+        );
+        return calls.flatMap(
+          (call) => /Action=(\w+)&Version=2011-01-01.*LifecycleHookName=terminate/.exec(call)?.[1] ?? [],
+        );
       };
       const heartbeat = "RecordLifecycleActionHeartbeat";
       const often = beats(1);
@@ -228,7 +247,9 @@ describeOnMachine("jobs of Linux machines", () => {
 
   describe("maintenance of EC2", () => {
     const event = (seconds: number, State = "active") =>
-      JSON.stringify([{ NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString().slice(5), Code: "system-reboot", State }]);
+      JSON.stringify([
+        { NotBefore: new Date(Date.now() + 1000 * seconds).toUTCString().slice(5), Code: "system-reboot", State },
+      ]);
     const cordoned = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}';
     const free = '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}';
     // What the list says at one look after the other; an empty text is no answer.
@@ -249,7 +270,13 @@ describeOnMachine("jobs of Linux machines", () => {
       ["in some days: nothing happens yet", [event(86_400), "[]"], {}, [], /^(?!.*pods)/s],
       ["over: nothing happens", [event(60, "completed"), event(60, "canceled")], {}, [], /^(?!.*pods)/s],
       ["no answer takes nothing back", [event(60), "", "<html>busy</html>"], {}, [cordoned], /cannot be read/],
-      ["a node that somebody else has cordoned stays so", [event(60), "[]"], { node: '{"spec":{"unschedulable":true}}' }, [], /have moved/],
+      [
+        "a node that somebody else has cordoned stays so",
+        [event(60), "[]"],
+        { node: '{"spec":{"unschedulable":true}}' },
+        [],
+        /have moved/,
+      ],
       ["behind the restart that it was about pods may come", ["[]"], { node: cordoned }, [free], /machine is back/],
       ["a pod that cannot move stays", [event(2), event(0), "[]"], { pods: true }, [cordoned, free], /is left stays/],
     ];

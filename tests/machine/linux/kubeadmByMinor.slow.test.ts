@@ -22,7 +22,8 @@ describe("kubeadm configuration of each Kubernetes minor", () => {
         const payload = exampleControlPlane(specAt(cloud, version));
         const cluster = parse(configOf(cloud, version).split("---\n")[1] ?? "");
         for (const component of [cluster.apiServer, cluster.controllerManager, cluster.scheduler]) {
-          const volumes: readonly { hostPath: string; mountPath: string; pathType: string }[] = component.extraVolumes ?? [];
+          const volumes: readonly { hostPath: string; mountPath: string; pathType: string }[] =
+            component.extraVolumes ?? [];
           // What kubeadm mounts by itself (kubernetes/kubernetes, cmd/kubeadm/app/phases/controlplane/volumes.go).
           const mounted = ["/etc/kubernetes/pki", ...volumes.map(({ mountPath }) => mountPath)];
           const files: readonly { name: string; value: string }[] = component.extraArgs;

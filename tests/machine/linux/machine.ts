@@ -134,12 +134,16 @@ export class Sandbox {
     this.write(`${store}/calls`, "");
     // The data disk stays mounted between two runs.
     const content = `${diskFolder}/content`;
-    const { status, stdout, stderr } = spawnSync("unshare", [...namespaces, "bash", "-c", enter, "enter", this.#root, ...command], {
-      encoding: "utf8",
-      env: machineEnvironment(),
-      timeout: 60_000,
-      input: this.has(content) ? `${this.#at(content)}\t/var/lib/etcd-data\trw\n` : "",
-    });
+    const { status, stdout, stderr } = spawnSync(
+      "unshare",
+      [...namespaces, "bash", "-c", enter, "enter", this.#root, ...command],
+      {
+        encoding: "utf8",
+        env: machineEnvironment(),
+        timeout: 60_000,
+        input: this.has(content) ? `${this.#at(content)}\t/var/lib/etcd-data\trw\n` : "",
+      },
+    );
     const calls = this.read(`${store}/calls`).split("\n").slice(0, -1);
     return { code: status, output: `${stdout}${stderr}`, calls };
   }
@@ -214,7 +218,9 @@ export const secretPrefix = `/fenestra/${spec.name}`;
 function authority(name: string): string {
   const { stdout } = spawnSync(
     "openssl",
-    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days 2 -keyout - -out -`.split(" "),
+    `req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=${name} -days 2 -keyout - -out -`.split(
+      " ",
+    ),
     { encoding: "utf8" },
   );
   return stdout;
@@ -229,7 +235,8 @@ export function machine(payload: MachinePayload): Sandbox {
   const made = new Sandbox(payload);
   sandbox = made;
   for (const [name, content] of fake.contents) made.artifact(name, content);
-  for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"]) made.secret(`${secretPrefix}/${name}`, ca);
+  for (const name of ["kubernetes-ca", "etcd-ca", "front-proxy-ca", "service-account"])
+    made.secret(`${secretPrefix}/${name}`, ca);
   made.secret(`${secretPrefix}/encryption-key`, Buffer.alloc(32, 7).toString("base64"));
   made.secret(`${secretPrefix}/initialised`, "no");
   made.write("/store/address", spec.controlPlane.members[0]?.address ?? "");
@@ -240,7 +247,8 @@ export function machine(payload: MachinePayload): Sandbox {
 }
 
 /** What the first stage has found out about every machine here. */
-export const identity = "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
+export const identity =
+  "NODE_NAME=i-0123456789abcdef0\nPROVIDER_ID=aws:///eu-central-1a/i-0123456789abcdef0\nNODE_IP=10.20.224.10\n";
 
 /** The first control-plane machine as its jobs find it. */
 export function bootedControlPlane(): Sandbox {
@@ -257,7 +265,8 @@ export const components = ["etcd", "kube-apiserver", "kube-controller-manager", 
 export function runningControlPlane(): Sandbox {
   const here = bootedControlPlane();
   const certificate = here.read("/etc/kubernetes/pki/ca.crt");
-  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"]) here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
+  for (const name of ["etcd/ca", "etcd/server", "front-proxy-ca", "apiserver"])
+    here.write(`/etc/kubernetes/pki/${name}.crt`, certificate);
   for (const name of components) here.write(`/etc/kubernetes/manifests/${name}.yaml`, name);
   here.set({ CA_WARNING_DAYS: 1, URGENT_DAYS: 1 });
   return here;

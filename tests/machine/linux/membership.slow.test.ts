@@ -37,7 +37,14 @@ const added = `member add cp-0 --learner --peer-urls=https://${cp0}:2380`;
 const cases: readonly Case[] = [
   { title: "first creation, nobody answers", state: "new", list: all },
   { title: "data on the volume, nobody answers", data: true, initialised: marked, state: "existing", list: all },
-  { title: "data on the volume, peers answer", data: true, members: peers, initialised: marked, state: "existing", list: all },
+  {
+    title: "data on the volume, peers answer",
+    data: true,
+    members: peers,
+    initialised: marked,
+    state: "existing",
+    list: all,
+  },
   {
     title: "first creation, the others have a quorum and wait for this one",
     members: member("a0", "cp-0", cp0, false) + peers,
@@ -73,8 +80,17 @@ const cases: readonly Case[] = [
     initialised: marked,
     says: /no peer answers with a quorum, the volume is empty, and the cluster was initialised \(2026-01-01T00:00:00Z by cp-1\): waiting/,
   },
-  { title: "an unreadable marker, which is no missing one", fail: "^curl.*ssm\n", says: /it cannot be told whether the cluster was/ },
-  { title: "a single machine that lost its data", single: true, initialised: marked, says: /waiting\. If its data is lost/ },
+  {
+    title: "an unreadable marker, which is no missing one",
+    fail: "^curl.*ssm\n",
+    says: /it cannot be told whether the cluster was/,
+  },
+  {
+    title: "a single machine that lost its data",
+    single: true,
+    initialised: marked,
+    says: /waiting\. If its data is lost/,
+  },
   { title: "a single machine for the first time", single: true, state: "new", list: `cp-0=https://${cp0}:2380` },
 ];
 
@@ -104,7 +120,10 @@ describeOnMachine("membership of etcd", () => {
         return;
       }
       assert.equal(run.code, 0, run.output);
-      assert.equal(here.read("/var/lib/fenestra/membership.env"), `ETCD_STATE=${example.state}\nETCD_MEMBERS=${example.list}\n`);
+      assert.equal(
+        here.read("/var/lib/fenestra/membership.env"),
+        `ETCD_STATE=${example.state}\nETCD_MEMBERS=${example.list}\n`,
+      );
     });
 
   it("keeps a database that has lost its log", () => {

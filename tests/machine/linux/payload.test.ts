@@ -3,7 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
 import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
-import { controlPlaneStages, linuxWorkerStages, scriptsStage, stageTable } from "../../../components/machine/linux/stages.ts";
+import {
+  controlPlaneStages,
+  linuxWorkerStages,
+  scriptsStage,
+  stageTable,
+} from "../../../components/machine/linux/stages.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
@@ -13,7 +18,12 @@ import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examp
 
 const stacks = ["aws-prod", "azure-prod"] as const;
 /** Files whose whole text matters. Of the others, bootstraps and rehearsals show that they do what they should. */
-const shown = ["/etc/containerd/config.toml", "/etc/fenestra/kubeadm.yaml", "/etc/fenestra/kubelet.env", "/etc/fenestra/kubelet.yaml"];
+const shown = [
+  "/etc/containerd/config.toml",
+  "/etc/fenestra/kubeadm.yaml",
+  "/etc/fenestra/kubelet.env",
+  "/etc/fenestra/kubelet.yaml",
+];
 const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => MachinePayload])[] = [
   ["control-plane", exampleControlPlane],
   ["linux", exampleLinuxWorker],
@@ -23,13 +33,19 @@ const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => Machin
 function readable({ files }: MachinePayload, names: readonly string[]): string {
   return files
     .filter(({ path: file }) => names.includes(file))
-    .map(({ path: file, content }) => `===== ${file}\n${content.replace(/(fenestra\.dev\/payload=)[0-9a-f]{16}\b/, "$1<hash>")}\n`)
+    .map(
+      ({ path: file, content }) =>
+        `===== ${file}\n${content.replace(/(fenestra\.dev\/payload=)[0-9a-f]{16}\b/, "$1<hash>")}\n`,
+    )
     .join("");
 }
 
 describe("payloads of Linux machines", () => {
   it("have the settings of the snapshot on the control plane, and these others on a worker", () => {
-    const [controlPlane, worker] = [exampleControlPlane(exampleSpec("aws-prod")), exampleLinuxWorker(exampleSpec("aws-prod"))];
+    const [controlPlane, worker] = [
+      exampleControlPlane(exampleSpec("aws-prod")),
+      exampleLinuxWorker(exampleSpec("aws-prod")),
+    ];
     const file = (name: string): string => path.join(import.meta.dirname, "snapshots", name);
     matchSnapshot(file("linux.control-plane.txt"), readable(controlPlane, shown));
     const common = shown.filter((name) => worker.files.some((each) => each.path === name));
@@ -43,10 +59,14 @@ describe("payloads of Linux machines", () => {
         const payload = of(spec);
         const paths = payload.files.map(({ path: file }) => file);
         assert.deepEqual(paths.toSorted(), [...new Set(paths)].toSorted());
-        const packed = spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
+        const packed =
+          spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
         const bytes = Buffer.from(packed, "base64").length;
         console.log(`      ${stack} ${kind}: ${bytes} of ${cloudFacts[spec.cloud].machines.userDataBytes} bytes`);
-        assert.ok(bytes <= cloudFacts[spec.cloud].machines.userDataBytes * 0.8, `${bytes} bytes are more than four fifths`);
+        assert.ok(
+          bytes <= cloudFacts[spec.cloud].machines.userDataBytes * 0.8,
+          `${bytes} bytes are more than four fifths`,
+        );
       });
     }
 
@@ -138,7 +158,9 @@ describe("stages of Linux machines", () => {
       const original = hashes(files);
       for (const [index, stage] of stages.entries()) {
         const script = `/opt/fenestra/stages/${stage.name}.sh`;
-        const changed = hashes(files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)));
+        const changed = hashes(
+          files.map((file) => (file.path === script ? { ...file, content: `${file.content}\n` } : file)),
+        );
         const isSame = changed.map((hash, at) => hash === original[at]);
         const wanted = stages.map((_, at) => at < index);
         assert.deepEqual(isSame, wanted, stage.name);
@@ -175,7 +197,9 @@ describe("scripts of Linux machines", () => {
   });
 
   it("run in units with a limit, which systemd gives no oneshot by itself", () => {
-    const units = exampleControlPlane(exampleSpec("azure-prod")).files.filter(({ content }) => content.includes("Type=oneshot"));
+    const units = exampleControlPlane(exampleSpec("azure-prod")).files.filter(({ content }) =>
+      content.includes("Type=oneshot"),
+    );
     assert.ok(units.length >= 5);
     const unlimited = units.filter(({ content }) => !/^TimeoutStartSec=/m.test(content)).map(({ path: file }) => file);
     assert.deepEqual(unlimited, []);

@@ -23,14 +23,18 @@ function fetching(content?: Buffer): Sandbox {
   return here;
 }
 
-const requests = (calls: readonly string[]): readonly string[] => calls.filter((call) => /s3\..*\.json( |$)/.test(call));
+const requests = (calls: readonly string[]): readonly string[] =>
+  calls.filter((call) => /s3\..*\.json( |$)/.test(call));
 
 describeOnMachine("fetching scripts from the bucket on AWS", () => {
   it("brings a control-plane machine up from its user data alone, and is done once", () => {
     const here = fetching();
     assert.equal(here.has(identityStage), false);
     const { output, calls } = here.runOrFail(entry);
-    assert.match(output, /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/);
+    assert.match(
+      output,
+      /bootstrap scripts: begins\n[\s\S]*bootstrap scripts: done[\s\S]*bootstrap identity: begins\n/,
+    );
     for (const file of payload.files.filter(isFetched)) assert.equal(here.read(file.path), file.content, file.path);
     const left = here.list("/opt/fenestra").filter((name) => name.endsWith(".new"));
     assert.deepEqual(left, []);

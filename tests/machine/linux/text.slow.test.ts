@@ -62,7 +62,9 @@ describe("shell words", () => {
 describe("a script as the machine gets it", () => {
   /** How bash itself writes down what it has read, which is without comments. */
   const read = (script: string): string => {
-    const { status, stdout } = spawnSync("bash", ["-c", `script() {\n${script}\n}\ndeclare -f script`], { encoding: "utf8" });
+    const { status, stdout } = spawnSync("bash", ["-c", `script() {\n${script}\n}\ndeclare -f script`], {
+      encoding: "utf8",
+    });
     assert.equal(status, 0);
     return stdout;
   };
@@ -120,7 +122,11 @@ describe("JSON in bash", () => {
   it("reads the strings that JSON.stringify writes", () => {
     fc.assert(
       fc.property(text, text, fc.boolean(), (value, other, spaced) => {
-        const document = JSON.stringify({ first: 1, Other: other.replaceAll('"', ""), Value: value }, undefined, spaced ? 2 : 0);
+        const document = JSON.stringify(
+          { first: 1, Other: other.replaceAll('"', ""), Value: value },
+          undefined,
+          spaced ? 2 : 0,
+        );
         assert.equal(bash(`${functions}\njson_text Value; printf .`, document).output, `${value}.`);
       }),
       { numRuns: 40 },

@@ -51,7 +51,9 @@ function forBoot(userData: string, digest: (artifact: z.output<typeof artifactSc
   const changed = {
     ...data,
     artifacts: data.artifacts.map((artifact) => ({ ...artifact, digest: digest(artifact) })),
-    tasks: data.tasks.map((task) => (task.name === "fenestra-run" ? { ...task, script: "C:\\fenestra-boot\\run.ps1" } : task)),
+    tasks: data.tasks.map((task) =>
+      task.name === "fenestra-run" ? { ...task, script: "C:\\fenestra-boot\\run.ps1" } : task,
+    ),
     retry: { ...data.retry, pauseSeconds: [1, 5] },
     watch: { ...data.watch, healthSeconds: 2, sickRounds: 3 },
     prePull: { ...data.prePull, afterSeconds: 1 },
@@ -66,21 +68,44 @@ function withJoinSecret(program: RecordedProgram, name: string, value: string): 
   const published =
     vaultSecret === undefined
       ? []
-      : [{ ...vaultSecret, id: `${name}#published`, inputs: { properties: { value } }, outputs: { properties: { secretUri: name } } }];
-  const resources = program.resources.map((each) => (each.id === name ? { ...each, inputs: { ...each.inputs, value } } : each));
+      : [
+          {
+            ...vaultSecret,
+            id: `${name}#published`,
+            inputs: { properties: { value } },
+            outputs: { properties: { secretUri: name } },
+          },
+        ];
+  const resources = program.resources.map((each) =>
+    each.id === name ? { ...each, inputs: { ...each.inputs, value } } : each,
+  );
   return { ...program, resources: [...resources, ...published] };
 }
 
 /** What the endpoints do wrong: an answer is refused, or comes with other bytes, as often as the list says. */
 type Wrong = "refused" | "torn";
 
-const [shell = "powershell.exe", ...prefix] = (process.env.WINDOWS_POWERSHELL ?? "powershell.exe").split(" ").toReversed();
+const [shell = "powershell.exe", ...prefix] = (process.env.WINDOWS_POWERSHELL ?? "powershell.exe")
+  .split(" ")
+  .toReversed();
 /** The words in front of a script: the last of the setting is PowerShell, those before start it. */
-const powershell = [...prefix.toReversed(), shell, "-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File"];
+const powershell = [
+  ...prefix.toReversed(),
+  shell,
+  "-NoProfile",
+  "-NonInteractive",
+  "-ExecutionPolicy",
+  "Bypass",
+  "-File",
+];
 const drive = process.platform === "win32" ? "C:/" : `${process.env.WINEPREFIX}/drive_c/`;
 const here = fileURLToPath(new URL(".", import.meta.url));
 const tools = fileURLToPath(new URL("../../../tools/", import.meta.url));
-const secret = { server: "https://api.boot.test:6443", caCertificate: "-----BEGIN CERTIFICATE-----\n", token: "abcdef.0123456789abcdef" };
+const secret = {
+  server: "https://api.boot.test:6443",
+  caCertificate: "-----BEGIN CERTIFICATE-----\n",
+  token: "abcdef.0123456789abcdef",
+};
 const waitMs = 600_000;
 
 /** A file of the machine's drive; empty when there is none, or nobody may read it now. */
@@ -101,7 +126,8 @@ function writeDrive(file: string, content: string | Buffer): void {
 async function until(what: string, look: () => boolean): Promise<void> {
   const deadline = Date.now() + waitMs;
   while (!look()) {
-    if (Date.now() > deadline) assert.fail(`waited in vain for ${what}\n${["fetch", "run", "health"].map(logOf).join("\n")}`);
+    if (Date.now() > deadline)
+      assert.fail(`waited in vain for ${what}\n${["fetch", "run", "health"].map(logOf).join("\n")}`);
     await setTimeout(500);
   }
 }
@@ -154,7 +180,8 @@ async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]
   const [joinName = ""] = simulateCloud(program, spec).secretNames;
   const value = JSON.stringify({ ...secret, expires: new Date(Date.now() + 86_400_000).toISOString() });
   const cloud = simulateCloud(withJoinSecret(program, joinName, value), spec);
-  const isWindows2022 = ({ image, userData }: SimulatedMachine) => /2022/.test(image) && userData.includes("powershell");
+  const isWindows2022 = ({ image, userData }: SimulatedMachine) =>
+    /2022/.test(image) && userData.includes("powershell");
   const machine = cloud.machines.find(isWindows2022) ?? assert.fail("no machine with Windows Server 2022");
   const given = machine.userData.toString("utf8");
 
@@ -184,7 +211,9 @@ async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]
       443,
       async (request) => {
         const [, due] =
-          Object.entries(wrong).find(([part, left]) => left.length > 0 && `${request.host}${request.url}`.includes(part)) ?? [];
+          Object.entries(wrong).find(
+            ([part, left]) => left.length > 0 && `${request.host}${request.url}`.includes(part),
+          ) ?? [];
         if (due?.shift() === "refused") return { status: 403 };
         const handle = publishers.hosts.includes(request.host) ? publishers.handle : cloud.endpoints;
         const answer = await handle({ ...request, caller });
@@ -197,7 +226,8 @@ async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]
     cloud,
     machine,
     secret,
-    stages: machineSchema.extend({ stages: z.array(z.looseObject({ name: z.string() })) }).parse(dataOf(userData)).stages,
+    stages: machineSchema.extend({ stages: z.array(z.looseObject({ name: z.string() })) }).parse(dataOf(userData))
+      .stages,
     /** Starts what the cloud's own agent would start. */
     async start(): Promise<void> {
       const { startCommand } = machine;
@@ -233,7 +263,9 @@ for (const stack of ["aws-dev", "azure-dev"]) {
       const first = simulateCloud(program, specOf(stack));
       const [name = ""] = first.secretNames;
       const cloud = simulateCloud(withJoinSecret(program, name, "published"), specOf(stack));
-      const machine = cloud.machines.find(({ image, userData }) => /2022/.test(image) && userData.includes("powershell"));
+      const machine = cloud.machines.find(
+        ({ image, userData }) => /2022/.test(image) && userData.includes("powershell"),
+      );
       assert.ok(machine !== undefined);
       assert.equal(await cloud.readSecret(machine, name), "published");
       const given = machine.userData.toString("utf8");
@@ -248,7 +280,9 @@ for (const stack of ["aws-dev", "azure-dev"]) {
       const before = dataOf(given);
       assert.deepEqual({ ...before, ...rest }, before);
       assert.deepEqual([...new Set(artifacts.map(({ digest }) => digest))], ["00"]);
-      const changedTasks = tasks.filter((task, index) => task.script !== before.tasks[index]?.script).map((task) => task.name);
+      const changedTasks = tasks
+        .filter((task, index) => task.script !== before.tasks[index]?.script)
+        .map((task) => task.name);
       assert.deepEqual(changedTasks, ["fenestra-run"]);
       assert.ok(retry.pauseSeconds.length > 0 && watch.sickRounds > 0 && prePull.afterSeconds > 0);
     });
@@ -263,7 +297,11 @@ for (const stack of ["aws-dev", "azure-dev"]) {
       let boot = "";
       // A file that all have, the object with the scripts, and the join secret: 403, then other bytes, then right.
       before(async () => {
-        machine = await bootMachine(stack, { "kubelet.exe": ["refused", "torn"], ".s3.": ["refused", "torn"], "/secrets/": ["refused"] });
+        machine = await bootMachine(stack, {
+          "kubelet.exe": ["refused", "torn"],
+          ".s3.": ["refused", "torn"],
+          "/secrets/": ["refused"],
+        });
       });
       after(() => machine.end());
       const settled = (before: string) => () =>
@@ -277,8 +315,10 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         boot = stateOf("join").boot;
         assert.equal(readDrive("fenestra-boot/installations").trim(), "Containers");
         assert.match(logOf("stage-artifacts"), /kubelet.exe: curl ended with/);
-        if (stack.startsWith("aws")) assert.match(logOf("fetch"), /403[\s\S]*the scripts that were fetched have the SHA-256/);
-        if (stack.startsWith("aws")) assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
+        if (stack.startsWith("aws"))
+          assert.match(logOf("fetch"), /403[\s\S]*the scripts that were fetched have the SHA-256/);
+        if (stack.startsWith("aws"))
+          assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
       });
 
       it("has its services, tasks and rights, and no secret in a log", async () => {
@@ -287,7 +327,14 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         assert.deepEqual(tasks, ["fenestra-health", "fenestra-notices", "fenestra-run"]);
         assert.deepEqual(rights, ["BUILTIN\\Administrators", "NT AUTHORITY\\SYSTEM"]);
         assert.equal(hns, "Running");
-        const logs = ["fetch", "bootstrap", "run", "health", "notices", ...machine.stages.map(({ name }) => `stage-${name}`)].map(logOf);
+        const logs = [
+          "fetch",
+          "bootstrap",
+          "run",
+          "health",
+          "notices",
+          ...machine.stages.map(({ name }) => `stage-${name}`),
+        ].map(logOf);
         assert.doesNotMatch(logs.join("\n"), new RegExp(machine.secret.token));
         assert.match(logOf("run"), /run: start in boot [\s\S]*run: ended with 0 after \d+ s/);
       });
@@ -307,7 +354,9 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         await act("restart");
         await act("kill");
         await until("the stages of a third boot", settled(boot));
-        await until("the health task to say so", () => /the bootstrap has ended before the node was Ready/.test(logOf("health")));
+        await until("the health task to say so", () =>
+          /the bootstrap has ended before the node was Ready/.test(logOf("health")),
+        );
       });
 
       it("takes the user data a second time", async () => {

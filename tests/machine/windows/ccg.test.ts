@@ -7,7 +7,11 @@ import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, exampleWindowsWorker, windowsPool } from "../examples.ts";
 
-const archive = requireArtifact(readArtifactLock(), { name: "windows-gmsa-ccgakvplugin", version: "1.1.5", os: "windows" });
+const archive = requireArtifact(readArtifactLock(), {
+  name: "windows-gmsa-ccgakvplugin",
+  version: "1.1.5",
+  os: "windows",
+});
 
 /** The first Windows pool of a cloud's development stack with the plug-in. */
 function withPlugin(cloud: "aws" | "azure") {
@@ -81,7 +85,8 @@ describe("the gMSA plug-in on Windows nodes", () => {
     const hash = (digest: string | null): string | undefined => {
       const { spec, ...rest } = withPlugin("azure");
       const artifacts = spec.artifacts.map((one) => (one.name === archive.name ? { ...one, digest } : one));
-      return windowsMachine({ spec: { ...spec, artifacts }, ...rest }, []).stages.find(({ name }) => name === "ccg")?.hash;
+      return windowsMachine({ spec: { ...spec, artifacts }, ...rest }, []).stages.find(({ name }) => name === "ccg")
+        ?.hash;
     };
     assert.notEqual(hash(archive.digest), hash("6".repeat(64)));
   });

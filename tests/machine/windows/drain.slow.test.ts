@@ -23,16 +23,31 @@ describe("what a node's drain reads", function () {
     const pods = [
       pod("bare", { labels: { App: "a", app: "b" } }),
       pod("owned", { ownerReferences: [owner("ReplicaSet")] }),
-      pod("static", { ownerReferences: [owner("Node"), owner("DaemonSet")], annotations: { "kubernetes.io/config.mirror": "8f3e" } }),
+      pod("static", {
+        ownerReferences: [owner("Node"), owner("DaemonSet")],
+        annotations: { "kubernetes.io/config.mirror": "8f3e" },
+      }),
       pod("leaving", { finalizers: ["fenestra.dev/test"] }),
     ];
     // The controller manager, which makes it, does not run here.
     await api.kubectl(["create", "serviceaccount", "default"]);
-    const made = await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }));
+    const made = await api.kubectl(
+      ["create", "-f", "-"],
+      JSON.stringify({ apiVersion: "v1", kind: "List", items: pods }),
+    );
     assert.deepEqual([made.code, made.stderr], [0, ""]);
     await api.kubectl(["delete", "pod", "leaving", "--wait=false", "--grace-period=0"]);
     const { code, stdout, stderr } = await api.kubectl([
-      ...["get", "pods", "--all-namespaces", "--field-selector", "spec.nodeName=n", "--no-headers", "-o", `custom-columns=${podColumns}`],
+      ...[
+        "get",
+        "pods",
+        "--all-namespaces",
+        "--field-selector",
+        "spec.nodeName=n",
+        "--no-headers",
+        "-o",
+        `custom-columns=${podColumns}`,
+      ],
     ]);
     assert.deepEqual([code, stderr], [0, ""]);
     const rows = stdout
@@ -58,7 +73,10 @@ describe("what a node's drain reads", function () {
       return stdout;
     };
     assert.equal(await disks(), "");
-    await api.kubectl(["create", "-f", "-"], JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }));
+    await api.kubectl(
+      ["create", "-f", "-"],
+      JSON.stringify({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" } }),
+    );
     assert.equal(await disks(), "");
     const status = JSON.stringify({ status: { volumesInUse: ["kubernetes.io/csi/a^1", "kubernetes.io/csi/a^2"] } });
     await api.kubectl(["patch", "node", "n1", "--subresource=status", "--type=merge", "--patch", status]);

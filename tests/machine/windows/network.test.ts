@@ -8,7 +8,17 @@ const settingsOf: Readonly<Record<string, readonly string[]>> = {
   OutBoundNAT: ["VirtualIP", "Exceptions", "Destinations", "Flags"],
   SDNRoute: ["DestinationPrefix", "NextHop", "NeedEncap"],
   ProviderAddress: ["ProviderAddress"],
-  ACL: ["Protocols", "Action", "Direction", "LocalAddresses", "RemoteAddresses", "LocalPorts", "RemotePorts", "RuleType", "Priority"],
+  ACL: [
+    "Protocols",
+    "Action",
+    "Direction",
+    "LocalAddresses",
+    "RemoteAddresses",
+    "LocalPorts",
+    "RemotePorts",
+    "RuleType",
+    "Priority",
+  ],
 };
 
 /** What is wrong with policies in the eyes of version 2, which itself skips such a policy without a word. */
@@ -45,13 +55,18 @@ describe("the CNI configuration of a Windows node", () => {
       { name: "EndpointPolicy", value: { Type: "ROUTE", DestinationPrefix: "10.96.0.0/16", NeedEncap: true } },
       { name: "EndpointPolicy", value: { Type: "ACL", Settings: { Protocol: 6 } } },
     ];
-    assert.deepEqual(wrongForm(old), ["OutBoundNAT has ExceptionList outside Settings", "type ROUTE", "ACL has no Protocol"]);
+    assert.deepEqual(wrongForm(old), [
+      "OutBoundNAT has ExceptionList outside Settings",
+      "type ROUTE",
+      "ACL has no Protocol",
+    ]);
   });
 });
 
 describe("the network of a Windows node", () => {
   it("is made by flanneld alone: no script names an adapter to HNS, which refuses one that is in a virtual switch already", () => {
-    for (const name of windowsScripts(flannel)) assert.doesNotMatch(readWindowsScript(name, flannel), /NetworkAdapterName/i, name);
+    for (const name of windowsScripts(flannel))
+      assert.doesNotMatch(readWindowsScript(name, flannel), /NetworkAdapterName/i, name);
     // Where a switch stayed behind, flanneld's own entry makes the network, and nothing else makes one.
     const making = windowsScripts(flannel).filter((name) => /Invoke-Hns POST/.test(readWindowsScript(name, flannel)));
     assert.deepEqual(making, ["start-flanneld.ps1"]);
@@ -59,9 +74,11 @@ describe("the network of a Windows node", () => {
 
   it("is Ready only after the routes that the virtual switch cost were repaired", () => {
     const script = readWindowsScript("start-flanneld.ps1", flannel);
-    const places = ["Wait-Until { Test-VirtualSwitch }", "Repair-Routes $Network.routes", "Write-Text $Network.conflist"].map((step) =>
-      script.indexOf(step),
-    );
+    const places = [
+      "Wait-Until { Test-VirtualSwitch }",
+      "Repair-Routes $Network.routes",
+      "Write-Text $Network.conflist",
+    ].map((step) => script.indexOf(step));
     assert.ok(places.every((place) => place > 0));
     const wanted = places.toSorted((a, b) => a - b);
     assert.deepEqual(places, wanted);

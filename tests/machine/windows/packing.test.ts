@@ -2,7 +2,11 @@ import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
 import type { MachinePayload } from "../../../components/machine/payload.ts";
-import { packWindowsAws, packWindowsAzure, windowsExtensionCommand } from "../../../components/machine/windows/userData.ts";
+import {
+  packWindowsAws,
+  packWindowsAzure,
+  windowsExtensionCommand,
+} from "../../../components/machine/windows/userData.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { syntaxErrors } from "../../support/powershell.ts";
 import { exampleSpec } from "../../support/stacks.ts";
@@ -22,13 +26,17 @@ function archiveOf(script: string): Archive {
 }
 
 const awsScript = (payload: MachinePayload): string => packWindowsAws(payload, scriptsObject(payload), scriptsBucket);
-const azureScript = (payload: MachinePayload): string => Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
+const azureScript = (payload: MachinePayload): string =>
+  Buffer.from(packWindowsAzure(payload), "base64").toString("utf8");
 
 describe("a packed Windows payload", () => {
   it("stays below the limits of both clouds; bytes per pool", () => {
     for (const { spec, payload, pool } of windowsExamples()) {
       const { userDataBytes: most } = cloudFacts[spec.cloud].machines;
-      const bytes = spec.cloud === "aws" ? Buffer.byteLength(awsScript(payload)) : Buffer.from(packWindowsAzure(payload), "base64").length;
+      const bytes =
+        spec.cloud === "aws"
+          ? Buffer.byteLength(awsScript(payload))
+          : Buffer.from(packWindowsAzure(payload), "base64").length;
       console.log(`      ${spec.name} ${pool.name}: ${bytes} of ${most} bytes, ${most - bytes} left`);
       assert.ok(bytes <= most * 0.8, `${pool.name}: ${bytes} bytes are more than four fifths`);
     }
@@ -55,7 +63,12 @@ describe("a packed Windows payload", () => {
   it("writes its files while no run is at work, and lets the run go on before it starts the entry", () => {
     const aws = exampleWindowsWorker(exampleSpec("aws-prod"));
     for (const script of [awsScript(aws), azureScript(exampleWindowsWorker(exampleSpec("azure-prod")))]) {
-      const steps = [/Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/, /WriteAllText/, /ReleaseMutex/, /-File \$a\.entry/];
+      const steps = [
+        /Global\\fenestra-run'\);\$h=\$l\.WaitOne\(600000\)/,
+        /WriteAllText/,
+        /ReleaseMutex/,
+        /-File \$a\.entry/,
+      ];
       const places = steps.map((step) => script.search(step));
       assert.ok(places[0] !== -1, "the loader takes no lock");
       const wanted = [...places].sort((a, b) => a - b);

@@ -25,10 +25,17 @@ const wantedCoverage = 95;
  */
 function coverage(report: string): string {
   const lines = new Map<string, boolean>();
-  for (const [, line = "", hits] of report.matchAll(/^(\S+ \d+) (\d+)\r?$/gm)) lines.set(line, lines.get(line) === true || hits !== "0");
-  const share = (of: readonly (readonly [string, boolean])[]): number => (100 * of.filter(([, hit]) => hit).length) / of.length;
-  const scripts = [...Map.groupBy(lines, ([line]) => line.replace(/\/.*/, ""))].map(([name, of]) => ({ name, share: share(of) }));
-  const least = scripts.toSorted((a, b) => a.share - b.share).map((script) => `${script.name} ${script.share.toFixed()} %`);
+  for (const [, line = "", hits] of report.matchAll(/^(\S+ \d+) (\d+)\r?$/gm))
+    lines.set(line, lines.get(line) === true || hits !== "0");
+  const share = (of: readonly (readonly [string, boolean])[]): number =>
+    (100 * of.filter(([, hit]) => hit).length) / of.length;
+  const scripts = [...Map.groupBy(lines, ([line]) => line.replace(/\/.*/, ""))].map(([name, of]) => ({
+    name,
+    share: share(of),
+  }));
+  const least = scripts
+    .toSorted((a, b) => a.share - b.share)
+    .map((script) => `${script.name} ${script.share.toFixed()} %`);
   return `${share([...lines]).toFixed(1)} % of ${lines.size} statements (${wantedCoverage} wanted): ${least.join(", ")}`;
 }
 
@@ -60,7 +67,10 @@ describe("the PowerShell scripts' own tests", () => {
       if (shell === undefined) skip(this, `${name}: ${reason}`);
       this.timeout(300_000);
       const args = ["-NoProfile", "-NonInteractive", "-ExecutionPolicy", "Bypass", "-File", `${folder}${name}`];
-      const { status, stdout, stderr } = spawnSync(shell, args, { encoding: "utf8", env: { ...process.env, COVERAGE: report } });
+      const { status, stdout, stderr } = spawnSync(shell, args, {
+        encoding: "utf8",
+        env: { ...process.env, COVERAGE: report },
+      });
       assert.equal(status, 0, `${stdout}\n${stderr}`);
       assert.match(stdout.trim().split("\n").at(-1) ?? "", /^[1-9]\d* passed, 0 failed\s*$/);
     });

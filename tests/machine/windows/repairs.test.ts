@@ -21,11 +21,22 @@ describe("the repairs of Windows' container networking", () => {
     const counts = Object.entries(networkRepairs).flatMap(([os, keys]) =>
       keys.length === 0
         ? []
-        : [[os, keys.map(({ path, values }) => `${path.split("\\").slice(-2).join("\\")} ${Object.keys(values).length}`)]],
+        : [
+            [
+              os,
+              keys.map(({ path, values }) => `${path.split("\\").slice(-2).join("\\")} ${Object.keys(values).length}`),
+            ],
+          ],
     );
     const trust = ["Wintrust\\Config 1", "Wintrust\\Config 1"];
     assert.deepEqual(Object.fromEntries(counts), {
-      "windows-2019": ["hns\\State 4", "VfpExt\\Parameters 2", "Services\\wcifs 1", "FeatureManagement\\Overrides 9", ...trust],
+      "windows-2019": [
+        "hns\\State 4",
+        "VfpExt\\Parameters 2",
+        "Services\\wcifs 1",
+        "FeatureManagement\\Overrides 9",
+        ...trust,
+      ],
       "windows-2022": [
         "hns\\State 13",
         "VfpExt\\Parameters 3",

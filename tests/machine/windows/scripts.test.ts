@@ -35,7 +35,8 @@ describe("the PowerShell scripts of a Windows node", () => {
       assert.doesNotMatch(script.trimEnd(), /^\s*(#.*)?$/m);
     });
 
-  for (const { name, text } of tests) it(`its test ${name} parses`, async () => assert.deepEqual(await syntaxErrors(text), []));
+  for (const { name, text } of tests)
+    it(`its test ${name} parses`, async () => assert.deepEqual(await syntaxErrors(text), []));
 
   it("a script that lacks a brace is told with its place", async () => {
     const broken = readWindowsScript("routes.ps1", podNetworks.flannel).replace(/\}\s*$/, "");
@@ -74,7 +75,9 @@ const ofWindows: ReadonlySet<string> = new Set(
 );
 
 /** What the tests call besides. Scripts have one function for each: commands without a limit, and such that leave half a file. */
-const ofTests: ReadonlySet<string> = new Set("Add-Content Get-Content Set-Content Start-Service chmod ln tar".split(" "));
+const ofTests: ReadonlySet<string> = new Set(
+  "Add-Content Get-Content Set-Content Start-Service chmod ln tar".split(" "),
+);
 
 /**
  * What only one place does, so that no call is without a limit, no file half written and no answer believed as it comes: what it looks like
@@ -94,7 +97,11 @@ const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
     /& \$(?!PSScriptRoot|Body|Condition|Fresh|Check|Question|Duties|Command)\w|Diagnostics\.Process\b|ProcessStartInfo/i,
     ["lib.ps1"],
   ],
-  ["a process is waited for", /\.WaitForExit\(\)/, ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "download.ps1"]],
+  [
+    "a process is waited for",
+    /\.WaitForExit\(\)/,
+    ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "download.ps1"],
+  ],
   ["a service is asked", /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/, ["services.ps1"]],
   ["kubectl has no limit", /programs\.kubectl @\((?![^\n]*--request-timeout)/, []],
 ];
@@ -113,18 +120,24 @@ function closure(name: string, network: PodNetwork, found: Set<string> = new Set
 }
 
 function included(network: PodNetwork): ReadonlySet<string> {
-  return new Set(windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)));
+  return new Set(
+    windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)),
+  );
 }
 
 /** Names of the variables that a script sets, in lower case. */
 function variablesSet(text: string): ReadonlySet<string> {
   const set = /\$(\w+)(?:, \$\w+)?\s*[+-]?=(?!=)|foreach \(\$(\w+)|\[[\w.[\]]+\] \$(\w+)/gi;
   const always = new Set(["_", "null", "true", "false", "args", "temp", "scripts"]);
-  return new Set([...text.matchAll(set)].map(([, a, b, c]) => (a ?? b ?? c ?? "").toLowerCase()).filter((name) => !always.has(name)));
+  return new Set(
+    [...text.matchAll(set)].map(([, a, b, c]) => (a ?? b ?? c ?? "").toLowerCase()).filter((name) => !always.has(name)),
+  );
 }
 
 const networks = Object.values(podNetworks);
-const everyScript = networks.flatMap((network) => windowsScripts(network).map((name) => readWindowsScript(name, network)));
+const everyScript = networks.flatMap((network) =>
+  windowsScripts(network).map((name) => readWindowsScript(name, network)),
+);
 const setByScripts: ReadonlySet<string> = new Set(everyScript.flatMap((script) => [...variablesSet(script)]));
 
 describe("commands of the PowerShell scripts", () => {
@@ -133,7 +146,10 @@ describe("commands of the PowerShell scripts", () => {
     for (const name of windowsScripts(network).filter((script) => !read.has(script)))
       it(`${name} calls only what Windows has and what it reads in (${network.name})`, async () => {
         // A stage runs inside stage.ps1 and sees its functions.
-        const scripts = [...closure(name, network), ...(name.startsWith("stage-") ? closure("stage.ps1", network) : [])];
+        const scripts = [
+          ...closure(name, network),
+          ...(name.startsWith("stage-") ? closure("stage.ps1", network) : []),
+        ];
         const functions = new Set(scripts.flatMap((script) => defined(readWindowsScript(script, network))));
         const unknown: string[] = [];
         for (const script of closure(name, network))
@@ -158,7 +174,9 @@ describe("commands of the PowerShell scripts", () => {
 
   for (const [what, pattern, places] of cures)
     it(`${what} in one place only: ${places.join(", ") || "none"}`, () => {
-      const found = networks.flatMap((network) => windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))));
+      const found = networks.flatMap((network) =>
+        windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))),
+      );
       const unknown = [...new Set(found)].filter((name) => !places.includes(name));
       assert.deepEqual(unknown, []);
     });
@@ -176,7 +194,8 @@ describe("commands of the PowerShell scripts", () => {
     });
 
   it("a command that nobody has is noticed, in a pipeline and in a block too", async () => {
-    const text = 'Get-Item a | Where-Nobody { Stop-Everything b }\n& $program c\n. "$PSScriptRoot/lib.ps1"\nfunction A-B {\n}\n';
+    const text =
+      'Get-Item a | Where-Nobody { Stop-Everything b }\n& $program c\n. "$PSScriptRoot/lib.ps1"\nfunction A-B {\n}\n';
     assert.deepEqual(await commandNames(text), ["Get-Item", "Stop-Everything", "Where-Nobody"]);
   });
 });

@@ -13,7 +13,12 @@ import {
   windowsReboots,
   windowsStages,
 } from "../../../components/machine/windows/stages.ts";
-import { pauseSeconds, readWindowsScript, stageWaves, windowsMachine } from "../../../components/machine/windows/worker.ts";
+import {
+  pauseSeconds,
+  readWindowsScript,
+  stageWaves,
+  windowsMachine,
+} from "../../../components/machine/windows/worker.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleAccess, windowsExamples, windowsPool } from "../examples.ts";
@@ -57,16 +62,19 @@ describe("the stages of a Windows node", () => {
       ["programs"],
       ["ready"],
     ]);
-    assert.deepEqual(stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })), [
-      ["os", "artifacts"],
-      ["network"],
-      ["containerd", "before", "ccg"],
-      ["join"],
-      ["services"],
-      ["programs"],
-      ["ready"],
-      ["after"],
-    ]);
+    assert.deepEqual(
+      stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })),
+      [
+        ["os", "artifacts"],
+        ["network"],
+        ["containerd", "before", "ccg"],
+        ["join"],
+        ["services"],
+        ["programs"],
+        ["ready"],
+        ["after"],
+      ],
+    );
   });
 
   it("cost nothing where nobody asks for them", () => {
@@ -85,7 +93,8 @@ describe("the stages of a Windows node", () => {
   });
 
   it("start at most 16 processes of PowerShell until the first Ready on AWS, and 9 at a later boot", () => {
-    const { spec, pool, payload } = windowsExamples("aws").find((each) => !each.pool.ccgPlugin) ?? assert.fail("no example");
+    const { spec, pool, payload } =
+      windowsExamples("aws").find((each) => !each.pool.ccgPlugin) ?? assert.fail("no example");
     const { tasks } = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
     const boot = tasks.length;
     const stages = stagesOf(plain, { ccgPlugin: false, annotations: {} });
@@ -117,7 +126,12 @@ describe("the stages of a Windows node", () => {
   });
 
   it("come after what they need, once, never beside one with the same service or, with connections, beside the network", () => {
-    const list = fc.constantFrom<readonly WindowsServiceName[]>([], ["kubelet"], ["containerd"], ["kubelet", "containerd"]);
+    const list = fc.constantFrom<readonly WindowsServiceName[]>(
+      [],
+      ["kubelet"],
+      ["containerd"],
+      ["kubelet", "containerd"],
+    );
     const any = fc.tuple(
       fc.shuffledSubarray([...windowsStages], { minLength: windowsStages.length }),
       fc.array(list, { minLength: windowsStages.length, maxLength: windowsStages.length }),
@@ -148,8 +162,8 @@ describe("the stages of a Windows node", () => {
     assert.deepEqual(quoted(/^\$fakeNames = (.*)$/m.exec(text)?.[1] ?? ""), wanted);
     const once = usual.filter(({ scope }) => scope === "once").map(({ name }) => name);
     assert.deepEqual(quoted(/^\$onceNames = (.*)$/m.exec(text)?.[1] ?? ""), once);
-    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(([, wave = ""]) =>
-      quoted(wave).filter((name) => name !== "missing"),
+    const waves = [...(/^ +waves += @\((.*)\)$/m.exec(text)?.[1] ?? "").matchAll(/@\(([^)]*)\)/g)].map(
+      ([, wave = ""]) => quoted(wave).filter((name) => name !== "missing"),
     );
     assert.deepEqual(waves, stageWaves(usual));
   });
@@ -173,17 +187,22 @@ describe("the stages of a Windows node", () => {
     const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage));
     const waves = stageWaves(loose);
     assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "before"]]);
-    const alone = loose.map((stage) => (stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage));
+    const alone = loose.map((stage) =>
+      stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage,
+    );
     assert.deepEqual(stageWaves(alone).slice(0, 4), [["os"], ["network"], ["artifacts"], ["containerd", "ccg"]]);
   });
 
   it("that need each other are refused", () => {
-    const circle = windowsStages.map((stage) => (stage.name === "os" ? { ...stage, needs: ["ready"] as const } : stage));
+    const circle = windowsStages.map((stage) =>
+      stage.name === "os" ? { ...stage, needs: ["ready"] as const } : stage,
+    );
     assert.throws(() => stageWaves(circle), RangeError);
   });
 
   it("a changed input changes the fingerprint of the stage and of every one behind it, and of no other", () => {
-    for (const { name } of windowsStages) assert.deepEqual(changed(hashes(name)).toSorted(), dependants(name, windowsStages), name);
+    for (const { name } of windowsStages)
+      assert.deepEqual(changed(hashes(name)).toSorted(), dependants(name, windowsStages), name);
   });
 
   it("a changed script repeats the stages that use it", () => {

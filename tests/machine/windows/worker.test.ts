@@ -13,7 +13,14 @@ import { flannelPaths } from "../../../components/podNetworks/flannel/network.ts
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { compactYaml, matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
-import { exampleReleases, exampleWindowsWorker, fileOf, onePerSystem, windowsExamples, windowsPool } from "../examples.ts";
+import {
+  exampleReleases,
+  exampleWindowsWorker,
+  fileOf,
+  onePerSystem,
+  windowsExamples,
+  windowsPool,
+} from "../examples.ts";
 
 const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
 const machinePath = "C:\\fenestra\\machine.json";
@@ -30,7 +37,9 @@ function rendered({ files }: MachinePayload): string {
         return `===== ${path}\n${compactYaml(Object.fromEntries(settings))}\n`;
       }
       if (path.endsWith(".conflist")) return `===== ${path}\n${compactYaml(JSON.parse(content))}\n`;
-      return path === windowsPaths.kubeletConfig || path === windowsPaths.containerdConfig ? `===== ${path}\n${content.trimEnd()}\n` : [];
+      return path === windowsPaths.kubeletConfig || path === windowsPaths.containerdConfig
+        ? `===== ${path}\n${content.trimEnd()}\n`
+        : [];
     })
     .join("\n")
     .replaceAll(/(fenestra\.dev\/payload=)[0-9a-f]{16}\b/g, "$1<hash>");
@@ -76,8 +85,10 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("holds no secret: nothing that looks like a token, key or certificate", () => {
-    const secret = /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
-    for (const { payload } of windowsExamples()) for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
+    const secret =
+      /BEGIN [A-Z ]*(PRIVATE KEY|CERTIFICATE)-----\n|\b[a-z0-9]{6}\.[a-z0-9]{16}\b|\bA(KI|SI)A[0-9A-Z]{16}\b|eyJ[\w-]{10,}\./;
+    for (const { payload } of windowsExamples())
+      for (const { path, content } of payload.files) assert.doesNotMatch(content, secret, path);
     assert.match("token: abcdef.0123456789abcdef", secret);
     assert.match("-----BEGIN EC PRIVATE KEY-----\nMHc", secret);
   });
@@ -109,7 +120,13 @@ describe("the payload of a Windows worker", () => {
     }
     for (const path of Object.values(windowsPrograms)) assert.ok(inside(path), path);
     const { bootstrapKubeconfig, kubeletKubeconfig, clusterCa, kubeletCertificates } = windowsPaths;
-    for (const path of [bootstrapKubeconfig, kubeletKubeconfig, clusterCa, `${kubeletCertificates}\\x`, flannelPaths.cniConflist])
+    for (const path of [
+      bootstrapKubeconfig,
+      kubeletKubeconfig,
+      clusterCa,
+      `${kubeletCertificates}\\x`,
+      flannelPaths.cniConflist,
+    ])
       assert.ok(inside(path), path);
     // The volumes of pods are there, and the pods' own users read them.
     assert.equal(inside(`${windowsPaths.kubeletState}\\pods`), false);
@@ -117,7 +134,10 @@ describe("the payload of a Windows worker", () => {
   });
 
   it("has its programs that pods of the node start run as the system, which those folders let in", () => {
-    assert.deepEqual(hostProcessPod.securityContext.windowsOptions, { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" });
+    assert.deepEqual(hostProcessPod.securityContext.windowsOptions, {
+      hostProcess: true,
+      runAsUserName: "NT AUTHORITY\\SYSTEM",
+    });
   });
 
   it("names the extension's status on Azure only, where its first wave is in the foreground, and a sign to the hook that comes twice before it runs out", () => {
@@ -126,7 +146,10 @@ describe("the payload of a Windows worker", () => {
         const machine = JSON.parse(fileOf(payload, machinePath));
         const status = "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status";
         assert.deepEqual([machine.statusFiles, machine.foreground], cloud === "azure" ? [status, true] : ["", false]);
-        assert.ok(machine.drain.heartbeatSeconds * 2 < cloudFacts.aws.timings.termination.windows, `${machine.drain.heartbeatSeconds}`);
+        assert.ok(
+          machine.drain.heartbeatSeconds * 2 < cloudFacts.aws.timings.termination.windows,
+          `${machine.drain.heartbeatSeconds}`,
+        );
         assert.ok(machine.drain.seconds + machine.drain.heartbeatSeconds <= cloudFacts.aws.timings.termination.windows);
       }
   });
@@ -159,7 +182,8 @@ describe("the artifacts of a Windows node", () => {
     for (const release of exampleReleases)
       for (const { spec } of onePerSystem("aws", release))
         for (const artifact of windowsArtifacts(spec)) {
-          if (artifact.digest === "") assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
+          if (artifact.digest === "")
+            assert.match(artifact.checksumUrls[0] ?? "", /^https:\/\/.+\.sha(256|512)$/, artifact.name);
           else assert.match(artifact.digest, artifact.algorithm === "sha256" ? /^[0-9a-f]{64}$/ : /^[0-9a-f]{128}$/);
         }
   });

@@ -8,7 +8,9 @@ export default function leaking(): void {
   const userData = pulumi
     .unsecret(token.result)
     .apply((text) =>
-      gzipSync(`#cloud-config\nwrite_files:\n- content: "${text} and more text to make it long enough"\n`).toString("base64"),
+      gzipSync(`#cloud-config\nwrite_files:\n- content: "${text} and more text to make it long enough"\n`).toString(
+        "base64",
+      ),
     );
   new random.RandomString("machine", { length: 4, keepers: { userData } });
   new random.RandomString("clean", { length: 4, keepers: { note: "no secret here", kept: token.result } });
