@@ -2,8 +2,9 @@ import { fileURLToPath } from "node:url";
 import { makePlan } from "../plan/report/makePlan.ts";
 
 /**
- * Plans once and prints how long it took, in milliseconds: the plan alone, this process's own time, and how many resources there were. Its
- * own process, so that nothing is warm but the compile cache. The argument is the config as JSON.
+ * Plans once and prints how long it took, in milliseconds: the plan alone, this process's own time, and how many
+ * resources there were. Its own process, so that nothing is warm but the compile cache. The argument is the config as
+ * JSON.
  */
 const config: Readonly<Record<string, string>> = JSON.parse(process.argv[2] ?? "{}");
 const started = performance.now();

@@ -4,7 +4,10 @@ import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { readStackFile, stacksFolder } from "../components/config/stackFile.ts";
 
-/** Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine is not a test. */
+/**
+ * Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine
+ * is not a test.
+ */
 const runs = Number(process.env.RUNS ?? 5);
 const root = fileURLToPath(new URL("../", import.meta.url));
 const once = fileURLToPath(new URL("once.ts", import.meta.url));

@@ -15,15 +15,18 @@ export interface Check<Context = object> {
   /** Why there is no answer here; known before anything runs. Default: it runs. */
   readonly skip?: string;
   /**
-   * Ids of checks that must not have failed: without what they show this one would only fail as well. It is then skipped, and the report
-   * names the cause. Ids that are not part of the run do not count. Default: none.
+   * Ids of checks that must not have failed: without what they show this one would only fail as well. It is then
+   * skipped, and the report names the cause. Ids that are not part of the run do not count. Default: none.
    */
   readonly needs?: readonly string[];
   /** Waits on purpose for what takes its time, such as the end of a token's life. Default: not slow. */
   readonly slow?: boolean;
   /** Longest that it may take, in milliseconds. Default: the limit of the run. */
   readonly limitMs?: number;
-  /** Throws {@link CheckFailure} or any other error when it does not hold, {@link CheckSkipped} when there turns out to be no answer. */
+  /**
+   * Throws {@link CheckFailure} or any other error when it does not hold, {@link CheckSkipped} when there turns out to
+   * be no answer.
+   */
   readonly run: (context: Context & CheckRun) => Promise<void>;
 }
 
@@ -56,7 +59,9 @@ export class CheckFailure extends Error {
   }
 }
 
-/** A check found while it ran that there is no answer here: the cluster has nothing for it, or the host lacks a program. */
+/**
+ * A check found while it ran that there is no answer here: the cluster has nothing for it, or the host lacks a program.
+ */
 export class CheckSkipped extends Error {
   override readonly name = "CheckSkipped";
 }

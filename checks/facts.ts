@@ -14,7 +14,10 @@ export const windowsBuilds: Readonly<Record<string, string>> = {
   "2025": "10.0.26100",
 };
 
-/** Defaults of kubeadm, etcd (IANA), the kubelet and the exporters (prometheus/prometheus wiki, "Default port allocations"). */
+/**
+ * Defaults of kubeadm, etcd (IANA), the kubelet and the exporters (prometheus/prometheus wiki, "Default port
+ * allocations").
+ */
 export const ports = {
   api: 6443,
   etcdClient: 2379,
@@ -52,7 +55,8 @@ export const issuerPaths = { discovery: ".well-known/openid-configuration", keyS
 export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
 
 /**
- * What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of namespaces, late snapshots.
+ * What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of
+ * namespaces, late snapshots.
  */
 export const sampleAccount = { namespace: "fenestra-samples", name: "object-reader" } as const;
 export const exporterNamespace = "fenestra-monitoring";

@@ -19,8 +19,8 @@ export class NotYet extends Error {
 }
 
 /**
- * Repeats an attempt until it gives a value. One that throws is repeated, and its message is the reason when the time is up; a
- * {@link CheckFailure} is final at once.
+ * Repeats an attempt until it gives a value. One that throws is repeated, and its message is the reason when the time
+ * is up; a {@link CheckFailure} is final at once.
  * @param what what is waited for, completing "gave up waiting for ..."
  * @throws CheckFailure with the last reason when the time is up
  */

@@ -13,7 +13,10 @@ export interface Output {
 
 export const plain: Paint = (_style, text) => text;
 
-/** Colours for a stream that is a terminal and takes colours (`NO_COLOR` says that it does not); plain text for any other. */
+/**
+ * Colours for a stream that is a terminal and takes colours (`NO_COLOR` says that it does not); plain text for any
+ * other.
+ */
 export function paintFor(stream: NodeJS.WritableStream & { readonly isTTY?: boolean }): Paint {
   return stream.isTTY === true ? (style, text) => styleText(style, text, { stream }) : plain;
 }

@@ -27,8 +27,8 @@ const graceMs = 2_000;
 type Outcome = Pick<CheckResult, "outcome" | "reason" | "lookAt">;
 
 /**
- * Runs the checks one after the other. Those that need one that failed are skipped with its id; so are those that an interruption kept from
- * being begun, with that reason.
+ * Runs the checks one after the other. Those that need one that failed are skipped with its id; so are those that an
+ * interruption kept from being begun, with that reason.
  */
 export async function runChecks<Context extends object>(
   checks: readonly Check<Context>[],

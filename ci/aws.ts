@@ -13,10 +13,16 @@ import {
   type Variables,
 } from "./environments.ts";
 
-/** Longest session of an update, in seconds: the workflow asks for as much, since it can renew none, and its time limit is shorter. */
+/**
+ * Longest session of an update, in seconds: the workflow asks for as much, since it can renew none, and its time limit
+ * is shorter.
+ */
 export const deploySeconds = 21_600;
 
-/** What the workflows need on AWS: the identity provider, and for each stack a bucket, a key and a role for each purpose. */
+/**
+ * What the workflows need on AWS: the identity provider, and for each stack a bucket, a key and a role for each
+ * purpose.
+ */
 export function setUpAws(spec: CiSpec): CiOutputs {
   const { region, accountId } = spec;
   const provider = new aws.Provider("fenestra-ci", {
@@ -28,7 +34,8 @@ export function setUpAws(spec: CiSpec): CiOutputs {
   const github = { url: issuer, clientIdLists: [audience] };
   const oidc =
     spec.oidcProviderArn ??
-    // Without thumbprints AWS trusts GitHub's certificate by its own list of authorities (IAM User Guide, "Obtain the thumbprint").
+    // Without thumbprints AWS trusts GitHub's certificate by its own list of authorities (IAM User Guide, "Obtain the
+    // thumbprint").
     new aws.iam.OpenIdConnectProvider("fenestra-ci-github", github, { provider, protect: true }).arn;
   const stacks = spec.stacks.map((stack) => new AwsStack(stack, { spec, oidc }, { providers }));
   return { environments: Object.assign({}, ...stacks.map(({ environments }) => environments)) };
@@ -40,7 +47,8 @@ interface AwsStackArgs {
 }
 
 /**
- * The place of one stack's state and the roles that handle it. Each stack has its own, so that a preview of one reads no other's secrets.
+ * The place of one stack's state and the roles that handle it. Each stack has its own, so that a preview of one reads
+ * no other's secrets.
  */
 class AwsStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;

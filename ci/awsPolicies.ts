@@ -64,7 +64,10 @@ function readState({ bucketArn, keyArn }: StackScope): readonly Statement[] {
   ];
 }
 
-/** What the provider reads of a VPC and of subnets (internal/service/ec2: vpc_.go, vpc_subnet.go). These calls know no rights on single ones. */
+/**
+ * What the provider reads of a VPC and of subnets (internal/service/ec2: vpc_.go, vpc_subnet.go). These calls know no
+ * rights on single ones.
+ */
 const lookAtNetwork: Statement = allow(
   "LookAtNetwork",
   {
@@ -160,7 +163,8 @@ function change(scope: StackScope): readonly Statement[] {
     ...(bound === undefined
       ? []
       : [
-          // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its policies say.
+          // Another one for roles that exist. Taking it away is not allowed: a role without it would have all that its
+          // policies say.
           allow("BoundRoles", { iam: "PutRolePermissionsBoundary" }, [own.roles], bound),
         ]),
     allow("HandRolesToMachines", { iam: "PassRole" }, [own.roles], {
@@ -171,8 +175,9 @@ function change(scope: StackScope): readonly Statement[] {
         "iam:AWSServiceName": ["autoscaling.amazonaws.com", "elasticloadbalancing.amazonaws.com", "spot.amazonaws.com"],
       },
     }),
-    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS key tags with API
-    // operations"), which would make any key the cluster's own: the next statements keep it from those that are somebody else's.
+    // A tag given with the key needs the right to tag all keys of the region (AWS KMS Developer Guide, "Managing KMS
+    // key tags with API operations"), which would make any key the cluster's own: the next statements keep it from
+    // those that are somebody else's.
     allow("MakeKeys", { kms: "CreateKey TagResource" }, ["*"], {
       StringEquals: { "aws:RequestTag/fenestra:cluster": cluster, "aws:RequestedRegion": region },
     }),
@@ -215,7 +220,8 @@ function change(scope: StackScope): readonly Statement[] {
     ...(scope.diskKeys.length === 0
       ? []
       : [
-          // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's policy names.
+          // For the disks of control-plane machines alone: those of pools are made by AWS's own role, which the key's
+          // policy names.
           allow(
             "DiskKeys",
             { kms: "Decrypt DescribeKey GenerateDataKeyWithoutPlaintext ReEncryptFrom" },
@@ -242,7 +248,9 @@ function change(scope: StackScope): readonly Statement[] {
   ];
 }
 
-/** The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets). */
+/**
+ * The one record, and no other of its zone (Amazon Route 53 Developer Guide, conditions for changes of record sets).
+ */
 function recordStatements({ name }: DnsRecord, zone: string): readonly Statement[] {
   return [
     allow("Record", { route53: "ChangeResourceRecordSets" }, [zone], {
@@ -256,11 +264,15 @@ function recordStatements({ name }: DnsRecord, zone: string): readonly Statement
 }
 
 /**
- * The policies of a role by their purpose. What an update may do are separate ones: one may have 6,144 characters (AWS IAM User Guide, "IAM
- * and AWS STS quotas"). Network and machines are bound to the region, everything that has the cluster's name or tag to the cluster.
+ * The policies of a role by their purpose. What an update may do are separate ones: one may have 6,144 characters (AWS
+ * IAM User Guide, "IAM and AWS STS quotas"). Network and machines are bound to the region, everything that has the
+ * cluster's name or tag to the cluster.
  */
 export const policies = {
-  /** Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview needs. */
+  /**
+   * Reading and decrypting the state of a stack, and looking at a network that exists already: all that a preview
+   * needs.
+   */
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),

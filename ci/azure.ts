@@ -32,7 +32,10 @@ interface Shared {
   readonly vault: keyvault.Vault;
 }
 
-/** What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and identities. */
+/**
+ * What the workflows need on Azure: an account and a vault for the states, and for each stack a container, a key and
+ * identities.
+ */
 export function setUpAzure({ region: location, accountId, repository, stacks }: CiSpec): CiOutputs {
   requireControllerRoles(stacks);
   const provider = new azure.Provider("fenestra-ci", {
@@ -135,8 +138,8 @@ function stateVault(
 }
 
 /**
- * The place of one stack's state and the identities that handle it. Each stack has its own, so that a preview of one reads no other's
- * secrets.
+ * The place of one stack's state and the identities that handle it. Each stack has its own, so that a preview of one
+ * reads no other's secrets.
  */
 class AzureStack extends pulumi.ComponentResource {
   readonly environments: Readonly<Record<string, Variables>>;
@@ -184,7 +187,9 @@ class AzureStack extends pulumi.ComponentResource {
     this.registerOutputs({});
   }
 
-  /** The role of the cluster's controllers in a network that exists already: a run may give it away, but write no role. */
+  /**
+   * The role of the cluster's controllers in a network that exists already: a run may give it away, but write no role.
+   */
   #controllerRole(cluster: string, network: string, roleDefinitionId: string): void {
     const scope = network.split("/").slice(0, 5).join("/");
     new authorization.RoleDefinition(

@@ -12,7 +12,10 @@ export const ciRoles = {
   storageBlobDataReader: "2a2b9908-6ea1-4ae2-8e65-a410df84e7d1",
 } as const;
 
-/** Where a role is given: the container of the stack's state, the key that encrypts its secrets, the subscription, or what exists already. */
+/**
+ * Where a role is given: the container of the stack's state, the key that encrypts its secrets, the subscription, or
+ * what exists already.
+ */
 export type RoleScope = "state" | "key" | "subscription" | "network" | "group";
 
 export interface CiRole {
@@ -23,8 +26,9 @@ export interface CiRole {
 }
 
 /**
- * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names for pods, and to
- * identities of services: its holder cannot become an owner (Azure documentation, "Delegate Azure access management with conditions").
+ * Limits the right to assign and remove roles to those that a cluster's machines have, those that the stack file names
+ * for pods, and to identities of services: its holder cannot become an owner (Azure documentation, "Delegate Azure
+ * access management with conditions").
  */
 function onlyClusterRoles(more: readonly string[]): string {
   const ids = [...new Set([...Object.values(clusterRoles), ...more])].sort().join(", ");

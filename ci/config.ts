@@ -163,8 +163,9 @@ function grantsOf({ workloadIdentity }: StackConfig["access"]): PodGrants | unde
 }
 
 /**
- * Clusters whose name is a prefix of another name, or could be one of this program, which all begin with `fenestra-`: rights are limited by
- * prefixes of names, and such a cluster's identity would own the identities of the workflows or the states.
+ * Clusters whose name is a prefix of another name, or could be one of this program, which all begin with `fenestra-`:
+ * rights are limited by prefixes of names, and such a cluster's identity would own the identities of the workflows or
+ * the states.
  */
 export function overlapping(clusters: readonly string[]): readonly string[] {
   return clusters.filter(

@@ -1,6 +1,9 @@
 import type * as pulumi from "@pulumi/pulumi";
 
-/** What a run of a workflow does with a stack. Each has its own environment on GitHub, and so its own identity in the cloud. */
+/**
+ * What a run of a workflow does with a stack. Each has its own environment on GitHub, and so its own identity in the
+ * cloud.
+ */
 export const purposes = ["preview", "deploy", "drift"] as const;
 
 /** One of `purposes`. */
@@ -15,7 +18,10 @@ export function environmentName(purpose: Purpose, stack: string): string {
 export interface Repository {
   /** `OWNER/NAME`. */
   readonly name: string;
-  /** Numbers of owner and repository. Default: none, for a repository that was made before 15 July 2026 and has not opted in. */
+  /**
+   * Numbers of owner and repository. Default: none, for a repository that was made before 15 July 2026 and has not
+   * opted in.
+   */
   readonly ids?: { readonly owner: string; readonly repository: string } | undefined;
 }
 
@@ -23,8 +29,9 @@ export interface Repository {
 export const issuer = "https://token.actions.githubusercontent.com";
 
 /**
- * Subject of the token that GitHub gives to a run in an environment. Repositories that were made after 15 July 2026 carry their numbers in
- * it, so that taking over an abandoned name gives no rights (GitHub documentation, "OpenID Connect reference", immutable subject claims).
+ * Subject of the token that GitHub gives to a run in an environment. Repositories that were made after 15 July 2026
+ * carry their numbers in it, so that taking over an abandoned name gives no rights (GitHub documentation, "OpenID
+ * Connect reference", immutable subject claims).
  */
 export function subject({ name, ids }: Repository, environment: string): string {
   const [owner = "", repository = ""] = name.split("/");

@@ -16,8 +16,8 @@ export interface CheckoutOptions {
   /** The command line's option that names the commit, for messages. Default: `--diff`. */
   readonly option?: string;
   /**
-   * Installs the packages of a checkout whose package-lock.json differs from the one here. Default: such a commit is refused, since a plan
-   * asks nothing of the network.
+   * Installs the packages of a checkout whose package-lock.json differs from the one here. Default: such a commit is
+   * refused, since a plan asks nothing of the network.
    */
   readonly install?: (folder: string) => void;
   /** Folder of the stack files in place of the project's: one of the repository is read as that commit has it. */
@@ -38,7 +38,8 @@ export interface Checkout {
 }
 
 /**
- * The plan.json of a stack as the repository's own version at a commit makes it, with the packages that are installed here.
+ * The plan.json of a stack as the repository's own version at a commit makes it, with the packages that are installed
+ * here.
  *
  * @throws UsageError when there is no such commit, or it needs other packages, or it has no such stack.
  */
@@ -52,8 +53,8 @@ export function planAtRef(ref: string, stack: string, options: CheckoutOptions =
 }
 
 /**
- * Checks a commit out, in a worktree in the temporary folder, with the version of the program that it pins where that is a submodule. The
- * caller closes it, also after an error.
+ * Checks a commit out, in a worktree in the temporary folder, with the version of the program that it pins where that
+ * is a submodule. The caller closes it, also after an error.
  *
  * @throws UsageError when there is no such commit, or it needs other packages and they are not installed.
  */
@@ -106,7 +107,10 @@ export function openCheckout(ref: string, options: CheckoutOptions = {}): Checko
   }
 }
 
-/** Adds the version of the program that a commit pins as a submodule; one that is not here, as in a shallow clone, is fetched. */
+/**
+ * Adds the version of the program that a commit pins as a submodule; one that is not here, as in a shallow clone, is
+ * fetched.
+ */
 function addPinned(
   tree: string,
   folder: string,

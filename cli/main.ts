@@ -8,7 +8,10 @@ import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { projectNotes, projectOrNone, requirePackages } from "./project.ts";
 
-/** Commands by name, with what they do. Each is loaded when it is called: the cloud SDKs take most of the time of a start. */
+/**
+ * Commands by name, with what they do. Each is loaded when it is called: the cloud SDKs take most of the time of a
+ * start.
+ */
 const commands: Readonly<
   Record<string, readonly [summary: string, load: () => Promise<{ readonly command: Command }>]>
 > = {
@@ -103,7 +106,10 @@ async function ask(question: string): Promise<string> {
   }
 }
 
-/** Prepares the process for the project: the packages are this version's, and releases that its repository adds are known. */
+/**
+ * Prepares the process for the project: the packages are this version's, and releases that its repository adds are
+ * known.
+ */
 function prepare(err: (text: string) => void): void {
   requirePackages();
   const project = projectOrNone();

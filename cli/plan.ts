@@ -117,7 +117,10 @@ export function writePlan(folder: string, files: readonly OutputFile[]): void {
   });
 }
 
-/** As `recursive` does it, which never ends where a folder cannot be and says that its parent is not there, as in /proc (nodejs/node). */
+/**
+ * As `recursive` does it, which never ends where a folder cannot be and says that its parent is not there, as in /proc
+ * (nodejs/node).
+ */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(path.dirname(folder));

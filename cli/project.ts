@@ -23,10 +23,11 @@ export interface Project {
 }
 
 /**
- * The project that a command is for: the nearest Pulumi.yaml whose `main` is this program, above the working folder or else above the
- * program; in a clone the program's own.
+ * The project that a command is for: the nearest Pulumi.yaml whose `main` is this program, above the working folder or
+ * else above the program; in a clone the program's own.
  *
- * @throws UsageError where the program is a submodule and no project names it: the program's own stack files are examples there
+ * @throws UsageError where the program is a submodule and no project names it: the program's own stack files are
+ * examples there
  */
 export function findProject(from = process.cwd()): Project {
   const found = projectOrNone(from);
@@ -105,7 +106,10 @@ export function requirePackages(): void {
     throw new UsageError(`the packages in ${where} are those of another version: run npm ci --prefix ${where}`);
 }
 
-/** Whether the installed packages are those of the lock file. Packages that something else than npm has put there are not judged. */
+/**
+ * Whether the installed packages are those of the lock file. Packages that something else than npm has put there are
+ * not judged.
+ */
 export function isCurrent(folder: string): boolean {
   const installed = path.join(folder, "node_modules/.package-lock.json");
   if (!existsSync(installed)) return existsSync(path.dirname(installed));

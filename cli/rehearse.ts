@@ -58,7 +58,8 @@ export const command: Command = {
       // Machines and servers would keep the inner process alive; with its end the kernel takes all of them down.
       return insideNamespaces() === undefined ? code : process.exit(code);
     } catch (error) {
-      // A mistake in the stack file is printed by the caller; anything else ends with the counts, as a rehearsal always does.
+      // A mistake in the stack file is printed by the caller; anything else ends with the counts, as a rehearsal always
+      // does.
       if (error instanceof ConfigError) throw error;
       console.log(`The rehearsal broke off: ${messageOf(error)}`);
       console.log("0 passed, 1 failed");

@@ -137,7 +137,10 @@ export interface Leftover {
 /** Value of `app.kubernetes.io/part-of` of this program's objects begins so. */
 const ownPart = "fenestra";
 
-/** Whether the program made an object; then `pulumi destroy` removes it in the right order. Users' own programs of Pulumi have other names. */
+/**
+ * Whether the program made an object; then `pulumi destroy` removes it in the right order. Users' own programs of
+ * Pulumi have other names.
+ */
 function isOwn({ metadata }: Pick<FoundObject, "metadata">): boolean {
   return (
     metadata.managers.includes(fieldManager) ||
@@ -210,5 +213,8 @@ function volumeLeftover({
   };
 }
 
-/** Azure's disk driver makes disks in the cluster's own resource group, and a group takes all that is in it along when it is deleted. */
+/**
+ * Azure's disk driver makes disks in the cluster's own resource group, and a group takes all that is in it along when
+ * it is deleted.
+ */
 const inOwnGroup = /\/resourceGroups\/fenestra-[^/]+\//i;

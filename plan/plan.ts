@@ -4,7 +4,10 @@ import { findingSchema } from "./finding.ts";
 /** Version of the schema of plan.json. It grows by one when a field changes its meaning or is removed. */
 export const planVersion = 2;
 
-/** What the cloud bills by time, with the number of it at first. Prices are the cloud's to tell: no list of them is kept here. */
+/**
+ * What the cloud bills by time, with the number of it at first. Prices are the cloud's to tell: no list of them is kept
+ * here.
+ */
 export const billedSchema = z.record(z.string(), z.int().nonnegative()).readonly();
 
 export type Billed = z.output<typeof billedSchema>;

@@ -55,8 +55,8 @@ export interface ClusterOutputs {
 /** Outputs of a stack: those of its cluster, and the config it was created from. */
 export interface StackOutputs extends ClusterOutputs {
   /**
-   * The stack's config with its defaults, for programs that attach pools: plain values, known before any resource exists. Secret when an
-   * address in it contains a password.
+   * The stack's config with its defaults, for programs that attach pools: plain values, known before any resource
+   * exists. Secret when an address in it contains a password.
    */
   readonly config: pulumi.Input<StackConfig>;
 }

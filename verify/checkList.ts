@@ -66,7 +66,10 @@ function real(check: VerifyCheck, ...groups: readonly Pick<NodeGroup, "id" | "si
   return unreal.length === 0 ? check : { ...check, skip: `${[...new Set(unreal)].join(", ")}: ${simulated}` };
 }
 
-/** The same for a check that needs the Ready pods of groups: without them it would wait out its time limit and fail as well. */
+/**
+ * The same for a check that needs the Ready pods of groups: without them it would wait out its time limit and fail as
+ * well.
+ */
 function onPods(check: VerifyCheck, ...groups: readonly NodeGroup[]): VerifyCheck {
   return { ...real(check, ...groups), needs: groups.map(podsReadyId) };
 }

@@ -30,7 +30,8 @@ export function nodeGroups(nodes: readonly NodeFacts[]): readonly NodeGroup[] {
 export const controlPlaneId = "control-plane";
 
 /**
- * The control plane, from which is asked and to which no other pod is sent. `undefined` for a cluster that shows none, as managed ones do.
+ * The control plane, from which is asked and to which no other pod is sent. `undefined` for a cluster that shows none,
+ * as managed ones do.
  */
 export function controlPlaneGroup(nodes: readonly NodeFacts[]): NodeGroup | undefined {
   const members = nodes.filter(({ controlPlane }) => controlPlane);

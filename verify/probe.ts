@@ -18,12 +18,15 @@ export type Execute = (pod: string, command: readonly string[]) => Promise<ExecR
 /** Longest that one command may take, in milliseconds. */
 const limitMs = 60_000;
 
-/** Commands in the probe container of pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it. */
+/**
+ * Commands in the probe container of pods of a namespace, by the API server and the kubelet, as `kubectl exec` does it.
+ */
 export function executor(config: KubeConfig, namespace: string): Execute {
   return async (pod, command) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()];
     const end = Promise.withResolvers<V1Status>();
-    // A failure before the socket is there is thrown by the call itself; this keeps the other promise from being unheard of.
+    // A failure before the socket is there is thrown by the call itself; this keeps the other promise from being
+    // unheard of.
     end.promise.catch(() => undefined);
     const timer = setTimeout(
       () => end.reject(new Error(`${command.join(" ")} in pod ${pod} had no end after ${limitMs / 1000} s`)),
@@ -57,7 +60,8 @@ export function executor(config: KubeConfig, namespace: string): Execute {
 }
 
 /**
- * Exit code by the status that ends the stream (kubernetes/kubernetes: staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
+ * Exit code by the status that ends the stream (kubernetes/kubernetes:
+ * staging/src/k8s.io/apimachinery/pkg/util/remotecommand).
  * @throws Error when the command was not run, for example because the container has no such program
  */
 export function exitCode({ status, message, reason, details }: V1Status): number {
@@ -90,7 +94,9 @@ interface ReachOptions {
   readonly signal: AbortSignal;
   /** What the answer must be, as `undefined`, or why it is wrong. */
   readonly judge: (answer: string) => string | undefined;
-  /** Time for a path to come up, in milliseconds. Default: 30,000: what upstream's tests give a new Windows endpoint. */
+  /**
+   * Time for a path to come up, in milliseconds. Default: 30,000: what upstream's tests give a new Windows endpoint.
+   */
   readonly warmUpMs?: number;
   /** Pause between two attempts, in milliseconds. Default: 1,000. */
   readonly pauseMs?: number;
@@ -100,7 +106,10 @@ interface ReachOptions {
 /** One good answer may be luck while half of a Service's endpoints are broken. */
 const answersInARow = 5;
 
-/** curl's exit codes when a peer does not answer: refused, time is up, nothing came, connection reset (curl(1), "EXIT CODES"). */
+/**
+ * curl's exit codes when a peer does not answer: refused, time is up, nothing came, connection reset (curl(1), "EXIT
+ * CODES").
+ */
 const unanswered = new Set([7, 28, 52, 56]);
 
 /** An HTTP request as a command. curl is part of Windows since build 17763. */
@@ -140,8 +149,9 @@ async function ask(start: ProbeStart, url: string, judge: ReachOptions["judge"])
 }
 
 /**
- * Negative control: where nothing listens nothing may answer, and the command itself must work. Without it a probe that cannot fail would
- * pass for a proof (upstream's Windows connectivity test could not fail: kubernetes/kubernetes test/e2e/windows/hybrid_network.go).
+ * Negative control: where nothing listens nothing may answer, and the command itself must work. Without it a probe that
+ * cannot fail would pass for a proof (upstream's Windows connectivity test could not fail: kubernetes/kubernetes
+ * test/e2e/windows/hybrid_network.go).
  * @throws CheckFailure when something answers or the command does not run
  */
 export async function staysSilent(

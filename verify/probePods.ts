@@ -37,7 +37,10 @@ export function probeImage({ release }: Pick<NodeGroup, "release">): string {
 /** Image of a pod that only waits. */
 export const pauseImage = images.pause;
 
-/** Labels of the namespace: HostProcess and hostNetwork pods are part of the checks, and a pod on a control-plane machine. */
+/**
+ * Labels of the namespace: HostProcess and hostNetwork pods are part of the checks, and a pod on a control-plane
+ * machine.
+ */
 export const verifyNamespaceLabels = {
   ...checkLabels,
   "pod-security.kubernetes.io/enforce": "privileged",
@@ -59,7 +62,10 @@ export function hostProbePodOf({ id, os, nodes }: NodeGroup): ProbePod | undefin
   return node === undefined ? undefined : { pod: `${id}-host`, group: id, os, node: node.name, host: true };
 }
 
-/** Where a pod that names its node may run: by affinity, since naming it outright would pass by the scheduler and its taints. */
+/**
+ * Where a pod that names its node may run: by affinity, since naming it outright would pass by the scheduler and its
+ * taints.
+ */
 function onNode(node: string): Pick<V1PodSpec, "affinity"> {
   const term = { matchFields: [{ key: "metadata.name", operator: "In", values: [node] }] };
   return {
@@ -142,7 +148,10 @@ const internal = {
   "service.beta.kubernetes.io/azure-load-balancer-internal": "true",
 };
 
-/** A Service in front of a group's probe pods; its load balancer is an internal one unless it is to be public, for these networks. */
+/**
+ * A Service in front of a group's probe pods; its load balancer is an internal one unless it is to be public, for these
+ * networks.
+ */
 export function probeService(
   group: string,
   type: "NodePort" | "LoadBalancer",
@@ -176,7 +185,9 @@ interface ProbeService {
   readonly nodePort: number;
 }
 
-/** The pods of a run that answer and ask. Each group's are made when the first check needs them, and stay until the end. */
+/**
+ * The pods of a run that answer and ask. Each group's are made when the first check needs them, and stay until the end.
+ */
 export class ProbePods {
   readonly #api: ClusterApi;
   readonly #namespace: string;
@@ -189,8 +200,8 @@ export class ProbePods {
   }
 
   /**
-   * The group's probe pods when all are Ready. Throws CheckFailure with the reason of the first that is not, when the signal ends the
-   * waiting.
+   * The group's probe pods when all are Ready. Throws CheckFailure with the reason of the first that is not, when the
+   * signal ends the waiting.
    */
   async ready(group: NodeGroup, signal: AbortSignal): Promise<readonly ReadyProbePod[]> {
     const wanted = probePodsOf(group);

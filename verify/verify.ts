@@ -68,7 +68,10 @@ export async function clusterFacts(
 /** Longest that the service account of a new namespace may take, in milliseconds. */
 const accountMs = 30_000;
 
-/** Makes the namespace of a run; its name is new. It returns when pods can be made in it: each needs the account `default`. */
+/**
+ * Makes the namespace of a run; its name is new. It returns when pods can be made in it: each needs the account
+ * `default`.
+ */
 async function makeNamespace(api: ClusterApi, prefix: string): Promise<string> {
   const name = `${prefix}-${randomBytes(3).toString("hex")}`;
   await api.core.createNamespace({
@@ -111,8 +114,8 @@ async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> 
 }
 
 /**
- * A namespace stays, empty, as long as an API that is registered does not answer, for instance metrics without metrics-server: the
- * controller cannot know whether that API holds something in it (kubernetes/kubernetes#60807).
+ * A namespace stays, empty, as long as an API that is registered does not answer, for instance metrics without
+ * metrics-server: the controller cannot know whether that API holds something in it (kubernetes/kubernetes#60807).
  * @returns that, when it is so
  * @throws NotYet while something is left in it
  */
@@ -195,7 +198,10 @@ export async function verify(
   return !failed && removal.clean && !interrupted.aborted;
 }
 
-/** A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once, with the exit code of a failed check. */
+/**
+ * A signal that ends the run on Ctrl-C; the second Ctrl-C ends the program at once, with the exit code of a failed
+ * check.
+ */
 function untilInterrupted(
   namespace: string,
   err: Output["err"],

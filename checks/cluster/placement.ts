@@ -213,7 +213,10 @@ const inContainer = (securityContext: SecurityContext): Partial<V1PodSpec> => ({
   containers: [{ ...waitingContainer("registry.example.test/app:1.0"), securityContext }],
 });
 
-/** What the API server refuses on a Windows pod (kubernetes.io: "Windows containers in Kubernetes", field compatibility). */
+/**
+ * What the API server refuses on a Windows pod (kubernetes.io: "Windows containers in Kubernetes", field
+ * compatibility).
+ */
 const refusedFields: readonly (readonly [field: string, spec: Partial<V1PodSpec>])[] = [
   ["spec.hostPID", { hostPID: true }],
   ["spec.hostIPC", { hostIPC: true }],

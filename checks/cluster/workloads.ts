@@ -72,8 +72,8 @@ function problem(owned: Owned, state: string | undefined, pods: readonly V1Pod[]
 const defaultPeriod = 10;
 
 /**
- * Whether a pod runs, and each container of it that is not ready is going to be asked for the first time only after the initial delay of
- * its readiness probe.
+ * Whether a pod runs, and each container of it that is not ready is going to be asked for the first time only after the
+ * initial delay of its readiness probe.
  *
  * @param now milliseconds since the epoch
  */
@@ -168,7 +168,9 @@ interface WantedWorkloads {
   /** Default: `workloads`. */
   readonly id?: string;
   readonly slow?: boolean;
-  /** Whether pods may still wait for the first time that their readiness probe is asked. Default: they must be Ready. */
+  /**
+   * Whether pods may still wait for the first time that their readiness probe is asked. Default: they must be Ready.
+   */
   readonly beforeProbes?: boolean;
 }
 

@@ -1,10 +1,13 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { parseChanges, type StackChange, type Status, table } from "./stackChange.ts";
 
-// Runs where a token may write to the repository, on what anyone's branch left behind, and before any package is installed: it imports
-// nothing but Node's own modules and treats every text as hostile.
+// Runs where a token may write to the repository, on what anyone's branch left behind, and before any package is
+// installed: it imports nothing but Node's own modules and treats every text as hostile.
 
-/** GitHub refuses a comment of more than 65,536 characters. Counted in bytes, of which a text never has fewer than characters. */
+/**
+ * GitHub refuses a comment of more than 65,536 characters. Counted in bytes, of which a text never has fewer than
+ * characters.
+ */
 export const commentLimit = 65_000;
 
 export const marker = "<!-- fenestra plan -->";
@@ -28,9 +31,9 @@ export function failureComment({ sha, runUrl }: CommentSource): string {
 }
 
 /**
- * The comment that shows the outcome for every stack. Every text of the branch is in a fenced block, where no user is mentioned, no link,
- * picture or HTML works and no bot reads a command; what is outside is ours. Texts that are too long are cut at a line, each to its fair
- * share.
+ * The comment that shows the outcome for every stack. Every text of the branch is in a fenced block, where no user is
+ * mentioned, no link, picture or HTML works and no bot reads a command; what is outside is ours. Texts that are too
+ * long are cut at a line, each to its fair share.
  */
 export function changesComment(changes: readonly StackChange[], { sha, runUrl }: CommentSource): string {
   const order: readonly Status[] = ["failed", "changed", "unknown", "added", "removed"];
@@ -68,12 +71,14 @@ interface Part {
   readonly text: string;
 }
 
-/** Most lines of all blocks of a stack, folded ones too: with the table, a comment on one stack has fewer than sixty. */
+/**
+ * Most lines of all blocks of a stack, folded ones too: with the table, a comment on one stack has fewer than sixty.
+ */
 const stackLines = 50;
 
 /**
- * What a reviewer decides by first: why there is no plan, what is refused and lost, the nodes; then as much of the rest as there is room
- * for. The whole comparison is with the run.
+ * What a reviewer decides by first: why there is no plan, what is refused and lost, the nodes; then as much of the rest
+ * as there is room for. The whole comparison is with the run.
  */
 function partsOf({ stack, reason, nodes, values, findings, files, summary }: StackChange): readonly Part[] {
   const of = (what: string, text: string, language: Part["language"], open = false): Part => {
@@ -119,8 +124,8 @@ function block({ title, language, open }: Part, text: string): readonly string[]
 const frameLines = block({ title: "", language: "text", open: true, text: "" }, "").length - 1;
 
 /**
- * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or have no width, and
- * without a run of backticks as long as the fence.
+ * A text that looks like what it is: without control characters, without the ones that turn the direction of writing or
+ * have no width, and without a run of backticks as long as the fence.
  */
 function plain(text: string): string {
   return text
@@ -158,7 +163,10 @@ function bytes(text: string): number {
   return Buffer.byteLength(text);
 }
 
-/** The comment for the file that a run left. One that is missing, is no plain file or has another form is as good as none. */
+/**
+ * The comment for the file that a run left. One that is missing, is no plain file or has another form is as good as
+ * none.
+ */
 export function commentOfFile(file: string, source: CommentSource): string {
   let changes: readonly StackChange[];
   try {

@@ -32,8 +32,8 @@ export interface ComparedStack {
 }
 
 /**
- * The outcome for each stack of either version, by name. Whether a stack changes is decided by its two plans, byte by byte, and not by the
- * files that were edited: a stack depends on nearly all of them, and most edits change no plan.
+ * The outcome for each stack of either version, by name. Whether a stack changes is decided by its two plans, byte by
+ * byte, and not by the files that were edited: a stack depends on nearly all of them, and most edits change no plan.
  */
 export async function compareStacks(base: Version<string>, now: Version<Plan>): Promise<readonly ComparedStack[]> {
   const names = [...new Set([...base.stacks, ...now.stacks])].sort();
@@ -67,7 +67,9 @@ async function compareStack(stack: string, base: Version<string>, now: Version<P
   return { change: changed(stack, diff), plan };
 }
 
-/** The plan with the ids and ARNs of the older one's account, for a stack file that names another one or no longer none. */
+/**
+ * The plan with the ids and ARNs of the older one's account, for a stack file that names another one or no longer none.
+ */
 async function inAccountOf(old: BasePlan, stack: string, plan: Plan, now: Version<Plan>): Promise<Plan> {
   if (old.cluster.accountId === plan.cluster.accountId) return plan;
   return now.plan(stack, old.cluster.accountId);
@@ -136,7 +138,10 @@ function overviewOf({ refused, lost, resources, nodes, findings }: PlanDiff): Ov
   };
 }
 
-/** The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and is thrown on. */
+/**
+ * The result, or the message of an error that says that a stack cannot be planned. Any other error is ours and is
+ * thrown on.
+ */
 async function orReason<T>(action: () => Promise<T>): Promise<T | string> {
   try {
     return await action();

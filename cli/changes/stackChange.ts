@@ -1,6 +1,6 @@
 /**
- * The outcome for a stack between two versions. `failed`: it cannot be planned now. `unknown`: it can, but the older version cannot plan
- * it.
+ * The outcome for a stack between two versions. `failed`: it cannot be planned now. `unknown`: it can, but the older
+ * version cannot plan it.
  */
 export const statuses = ["failed", "changed", "unknown", "added", "removed", "same"] as const;
 
@@ -183,7 +183,9 @@ function statusCell(status: Status, { refused, lost }: Overview): string {
   return [...alarms.filter((text) => text !== ""), statusWords[status]].join(", ");
 }
 
-/** `**replaced**: win2019; rolled one by one: linux, win2022`, those that stay left out; at most `names` names in all. */
+/**
+ * `**replaced**: win2019; rolled one by one: linux, win2022`, those that stay left out; at most `names` names in all.
+ */
 function nodeCell(nodes: readonly NodeRow[], names: number): string {
   const moving = nodes.filter(({ fate }) => fate !== "stays");
   if (moving.length === 0) return fates.stays;

@@ -31,8 +31,8 @@ interface Question<T> {
 }
 
 /**
- * The name of the stack and what its file is made from. What no option gives is asked for, again after a wrong answer; where no person can
- * be asked, its default counts.
+ * The name of the stack and what its file is made from. What no option gives is asked for, again after a wrong answer;
+ * where no person can be asked, its default counts.
  *
  * @throws UsageError for an option that is not allowed, or is needed and missing.
  */
@@ -173,8 +173,8 @@ export interface NewStack {
 }
 
 /**
- * Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it before it is
- * written.
+ * Text of the stack file, with comments where the reader decides next. It may still break a rule: the caller checks it
+ * before it is written.
  *
  * @param program path from the file's folder to the program's
  */

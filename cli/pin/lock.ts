@@ -53,8 +53,9 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
 }
 
 /**
- * The lock file with what is named and it lacks, without digests: for the platforms and at the place of the newest of that name. Of a name
- * that it does not know nobody can say where it is published. Of a name that it knows, versions that are not named any more go.
+ * The lock file with what is named and it lacks, without digests: for the platforms and at the place of the newest of
+ * that name. Of a name that it does not know nobody can say where it is published. Of a name that it knows, versions
+ * that are not named any more go.
  */
 export function withNamed(
   lock: readonly Artifact[],
@@ -85,8 +86,9 @@ function atVersion(artifact: Artifact, version: string): Artifact {
 }
 
 /**
- * What an answer means for an artifact: a digest that is not recorded yet is taken; one that is recorded must be the publisher's. A tag of
- * an image may be moved by its publisher, a file may not be changed: only the first can be accepted.
+ * What an answer means for an artifact: a digest that is not recorded yet is taken; one that is recorded must be the
+ * publisher's. A tag of an image may be moved by its publisher, a file may not be changed: only the first can be
+ * accepted.
  */
 export function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
   const what = nameOf(artifact);
@@ -145,7 +147,10 @@ export interface Newer {
 /** The name under which the programs of a Kubernetes release stand together. */
 export const kubernetesName = "kubernetes";
 
-/** Asks which patch releases there are of every minor in the lock file. What has none, such as the tag `ltsc2022`, is not looked for. */
+/**
+ * Asks which patch releases there are of every minor in the lock file. What has none, such as the tag `ltsc2022`, is
+ * not looked for.
+ */
 export async function findNewer(
   lock: readonly Artifact[],
   publishers: Publishers,
@@ -186,7 +191,10 @@ export async function findNewer(
   };
 }
 
-/** The newest of these versions that is a later patch of the same minor and of the same form; `v` in front does not matter. */
+/**
+ * The newest of these versions that is a later patch of the same minor and of the same form; `v` in front does not
+ * matter.
+ */
 function newestPatch(version: string, all: readonly string[]): string | undefined {
   const own = partsOf(version);
   const later = all.flatMap((text) => {
@@ -197,7 +205,9 @@ function newestPatch(version: string, all: readonly string[]): string | undefine
   return later.sort((a, b) => compareNumbers(b.numbers, a.numbers))[0]?.text;
 }
 
-/** `4.12.0-eksbuild.2` as minor `4.12`, form `-eksbuild.#` and numbers 0 and 2; `undefined` for what is not numbered so. */
+/**
+ * `4.12.0-eksbuild.2` as minor `4.12`, form `-eksbuild.#` and numbers 0 and 2; `undefined` for what is not numbered so.
+ */
 function partsOf(version: string): { minor: string; form: string; numbers: readonly number[] } | undefined {
   const [, minor, patch, rest = ""] = /^(\d+\.\d+)\.(\d+)((?:-.*)?)$/.exec(version) ?? [];
   if (minor === undefined || patch === undefined) return undefined;
@@ -234,7 +244,10 @@ export function newerStack(text: string, newer: readonly Newer[]): string {
   );
 }
 
-/** A text of YAML or JSON with scalars replaced where they stand, in block or flow style. The rest stays as it is, to the byte. */
+/**
+ * A text of YAML or JSON with scalars replaced where they stand, in block or flow style. The rest stays as it is, to
+ * the byte.
+ */
 function withScalars(text: string, replace: (keys: readonly string[], value: unknown) => string | undefined): string {
   const parts: string[] = [];
   let done = 0;

@@ -18,7 +18,10 @@ const releaseSchema = z.array(z.object({ tag_name: z.string(), draft: z.boolean(
 const tagSchema = z.object({ tags: z.array(z.string()).nullable() });
 const tokenSchema = z.object({ token: z.string().optional(), access_token: z.string().optional() });
 
-/** Formats of an image's index or manifest (OCI image specification, media types; Docker's own are older). The index comes first. */
+/**
+ * Formats of an image's index or manifest (OCI image specification, media types; Docker's own are older). The index
+ * comes first.
+ */
 const manifests = [
   "application/vnd.oci.image.index.v1+json",
   "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -45,11 +48,15 @@ export function checksumUrl({ url, algorithm }: File): string | undefined {
     "opencontainers/runc": new URL("runc.sha256sum", url).href,
     "etcd-io/etcd": new URL("SHA256SUMS", url).href,
   };
-  // Without a checksum file GitHub itself gives the digest of a release's files (REST API, "Get a release by tag name").
+  // Without a checksum file GitHub itself gives the digest of a release's files (REST API, "Get a release by tag
+  // name").
   return known[`${owner}/${repository}`] ?? `https://api.github.com/repos/${owner}/${repository}/releases/tags/${tag}`;
 }
 
-/** A file's digest in what its publisher sends: GitHub's description of a release, the output of sha256sum, or the digest alone. */
+/**
+ * A file's digest in what its publisher sends: GitHub's description of a release, the output of sha256sum, or the
+ * digest alone.
+ */
 export function digestIn(text: string, { url, algorithm }: File): string | undefined {
   const file = url.slice(url.lastIndexOf("/") + 1);
   const lines = text.startsWith("{")
@@ -61,7 +68,9 @@ export function digestIn(text: string, { url, algorithm }: File): string | undef
     : undefined;
 }
 
-/** Asks publishers and registries. Each URL is fetched once; what goes wrong is thrown with the address in its message. */
+/**
+ * Asks publishers and registries. Each URL is fetched once; what goes wrong is thrown with the address in its message.
+ */
 export class Publishers {
   readonly #via: string | undefined;
   readonly #timeoutMs: number;
@@ -73,7 +82,10 @@ export class Publishers {
     this.#timeoutMs = timeoutMs;
   }
 
-  /** The digest of a file, or of an image's tag by HEAD (OCI distribution specification, "Checking if content exists in the registry"). */
+  /**
+   * The digest of a file, or of an image's tag by HEAD (OCI distribution specification, "Checking if content exists in
+   * the registry").
+   */
   async digest(artifact: Artifact): Promise<Said> {
     if (!isImage(artifact)) {
       const from = checksumUrl(artifact);
@@ -106,7 +118,10 @@ export class Publishers {
       .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
   }
 
-  /** The tags of an image, page by page (OCI distribution specification, "Listing Tags": the next one is in the header Link). */
+  /**
+   * The tags of an image, page by page (OCI distribution specification, "Listing Tags": the next one is in the header
+   * Link).
+   */
   async #tags(reference: string): Promise<readonly string[]> {
     const { registry, repository } = imageReference(reference);
     const tags: string[] = [];
@@ -127,7 +142,10 @@ export class Publishers {
     return text;
   }
 
-  /** Asks once more, with the token that a registry gives to everybody for reading, where one is wanted. Redirects are followed. */
+  /**
+   * Asks once more, with the token that a registry gives to everybody for reading, where one is wanted. Redirects are
+   * followed.
+   */
   async #ask(
     url: string,
     init: { readonly method?: string; readonly headers?: Readonly<Record<string, string>> } = {},

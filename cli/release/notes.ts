@@ -11,8 +11,9 @@ const levels = ["patch", "minor", "major"] as const;
 export type ReleaseLevel = (typeof levels)[number];
 
 /**
- * Patch: every machine stays and nothing is replaced or taken away. Major: a stack file that was planned before is refused, or data, an
- * address, a name or a pool goes for good. Minor: all between, such as machines that are replaced one by one with their data.
+ * Patch: every machine stays and nothing is replaced or taken away. Major: a stack file that was planned before is
+ * refused, or data, an address, a name or a pool goes for good. Minor: all between, such as machines that are replaced
+ * one by one with their data.
  */
 export function levelOf(changes: readonly StackChange[]): ReleaseLevel {
   const levelsOf = changes.map(({ status, overview }): ReleaseLevel => {

@@ -9,7 +9,9 @@ export type Files = Readonly<Record<string, string>>;
 
 /** A version of the program as a repository pins it. */
 export interface Pinned {
-  /** `OWNER/NAME` of the program's repository on GitHub, whose workflows are called; `undefined` where it is elsewhere. */
+  /**
+   * `OWNER/NAME` of the program's repository on GitHub, whose workflows are called; `undefined` where it is elsewhere.
+   */
   readonly repository: string | undefined;
   readonly commit: string;
   /** `v1.2.3`, where the commit has such a tag. */
@@ -150,8 +152,8 @@ const mayDiffer = (file: string): boolean =>
 const projects = ["Pulumi.yaml", "ci/Pulumi.yaml"];
 
 /**
- * Turns a clone with stack files into a repository that has the program as a submodule, at the commit that the clone was made from. Project
- * name, state and everything that trusts the repository stay. Nothing is committed.
+ * Turns a clone with stack files into a repository that has the program as a submodule, at the commit that the clone
+ * was made from. Project name, state and everything that trusts the repository stay. Nothing is committed.
  *
  * @param url where the program comes from
  * @returns what was done, a line each

@@ -2,8 +2,8 @@ import type * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
 
 /**
- * What a pool needs of its cluster's resources on AWS: the inputs of `Pool`, and under the same names the stack output `attachment`, by
- * which another program attaches a pool. Nothing of it is secret.
+ * What a pool needs of its cluster's resources on AWS: the inputs of `Pool`, and under the same names the stack output
+ * `attachment`, by which another program attaches a pool. Nothing of it is secret.
  */
 export interface Attachment {
   /** Account of the cluster, which the rights of the machines name. */

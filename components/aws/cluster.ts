@@ -65,7 +65,9 @@ interface ControlPlaneParts {
   readonly tokens: pulumi.Output<ServiceAccountTokens> | undefined;
 }
 
-/** The machines of a cluster on AWS and what they need: network, rights, secrets, load balancers, control plane, pools. */
+/**
+ * The machines of a cluster on AWS and what they need: network, rights, secrets, load balancers, control plane, pools.
+ */
 export class Cluster extends pulumi.ComponentResource {
   /** Host of the API for nodes: the internal load balancer. */
   readonly host: pulumi.Output<string>;

@@ -35,17 +35,22 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
   readonly after: readonly pulumi.Resource[];
 }
 
-/** Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id. */
+/**
+ * Name under which the data volume is attached; on Nitro the machine sees another one and looks for the volume's id.
+ */
 const etcdDeviceName = "/dev/sdf";
 
-/** Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes the same way). */
+/**
+ * Path of a volume on the machine, by Ubuntu's own udev rule: the id without its dash (kubernetes/kops finds volumes
+ * the same way).
+ */
 export function volumePath(volumeId: string): string {
   return `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${volumeId.replace("-", "")}`;
 }
 
 /**
- * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in place: the old machine
- * is deleted first, because neither can be attached to two machines.
+ * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in
+ * place: the old machine is deleted first, because neither can be attached to two machines.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   readonly instanceId: pulumi.Output<string>;
@@ -162,10 +167,12 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         dependsOn: [...after, gate(fingerprint)],
         deleteBeforeReplace: true,
         ignoreChanges: [
-          // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the fingerprint does.
+          // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the
+          // fingerprint does.
           "launchTemplate.version",
-          // The provider reads the template's user data back as the instance's own. `userData` is optional and not computed, so the next
-          // update would remove it, by stopping and starting the machine (hashicorp/terraform-provider-aws#48795, pulumi/pulumi-aws#3449).
+          // The provider reads the template's user data back as the instance's own. `userData` is optional and not
+          // computed, so the next update would remove it, by stopping and starting the machine
+          // (hashicorp/terraform-provider-aws#48795, pulumi/pulumi-aws#3449).
           "userData",
           "userDataBase64",
         ],
@@ -184,8 +191,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         // etcd writes until it stops; a volume detached from a running machine is not clean.
         stopInstanceBeforeDetaching: true,
       },
-      // Terminating the machine shuts it down and detaches the volume. Without it a replacement first stops the machine here, and one that is
-      // interrupted then leaves it stopped: the provider takes a stopped machine for an attachment, and no later update starts it.
+      // Terminating the machine shuts it down and detaches the volume. Without it a replacement first stops the machine
+      // here, and one that is interrupted then leaves it stopped: the provider takes a stopped machine for an
+      // attachment, and no later update starts it.
       { parent: this, deleteBeforeReplace: true, deletedWith: instance },
     );
   }

@@ -29,9 +29,9 @@ export function roleBounds(iam: NodeSettings["iam"]): {
 }
 
 /**
- * The identity of a kind of machine: a role, its policies and the instance profile that assigns it to machines. The policies are separate
- * resources and not inline: all inline policies of a role together may have 10,240 characters, which the controllers' exceed; a separate
- * policy may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
+ * The identity of a kind of machine: a role, its policies and the instance profile that assigns it to machines. The
+ * policies are separate resources and not inline: all inline policies of a role together may have 10,240 characters,
+ * which the controllers' exceed; a separate policy may have 6,144 (AWS IAM User Guide, "IAM and AWS STS quotas").
  */
 export class Identity extends pulumi.ComponentResource {
   readonly profileArn: pulumi.Output<string>;
@@ -41,8 +41,8 @@ export class Identity extends pulumi.ComponentResource {
 
   constructor(name: string, args: IdentityArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Identity", name, {}, opts);
-    // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's suffix; the longest
-    // names of cluster and pool leave no room for more.
+    // A role's name has at most 64 characters (IAM User Guide, "IAM and AWS STS quotas"), eight of which are Pulumi's
+    // suffix; the longest names of cluster and pool leave no room for more.
     const roleName = `${name.replace(/-identity$/, "")}-role`;
     const place = pathIn(args.iam);
     const role = new Role(

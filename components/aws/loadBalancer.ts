@@ -17,8 +17,8 @@ export interface LoadBalancerArgs {
   /** One subnet per zone for the public load balancer. */
   readonly publicSubnetIds: readonly pulumi.Input<string>[];
   /**
-   * The way to the internet. The public load balancer is created after it and deleted before it: AWS answers "VPC has no internet gateway"
-   * otherwise (kinvolk/lokomotive#389), and no gateway leaves a network that has public addresses.
+   * The way to the internet. The public load balancer is created after it and deleted before it: AWS answers "VPC has
+   * no internet gateway" otherwise (kinvolk/lokomotive#389), and no gateway leaves a network that has public addresses.
    */
   readonly internet: pulumi.Resource;
   readonly internalGroupId: pulumi.Input<string>;
@@ -26,17 +26,23 @@ export interface LoadBalancerArgs {
   readonly publicGroupId: pulumi.Input<string> | undefined;
 }
 
-/** Idle time after which a connection is dropped, in seconds: long enough for a quiet `kubectl exec`. AWS's default is 350. */
+/**
+ * Idle time after which a connection is dropped, in seconds: long enough for a quiet `kubectl exec`. AWS's default is
+ * 350.
+ */
 const idleSeconds = 3600;
-/** Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every replacement. */
+/**
+ * Time that open connections of a removed machine get, in seconds. AWS's default of 300 would hold up every
+ * replacement.
+ */
 const drainSeconds = 30;
 
 /** Settings of a target group that cannot be changed. */
 const targetGroupShape = { targetType: "ip", port: ports.api, protocol: "TCP" } as const;
 
 /**
- * Name of a target group, at most 32 characters: that of its load balancer, and two digits, which change with its settings, so that a
- * replacement can exist beside the old one.
+ * Name of a target group, at most 32 characters: that of its load balancer, and two digits, which change with its
+ * settings, so that a replacement can exist beside the old one.
  */
 export function targetGroupName(balancerName: string, shape: object = targetGroupShape): string {
   const digest = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
@@ -44,8 +50,8 @@ export function targetGroupName(balancerName: string, shape: object = targetGrou
 }
 
 /**
- * The API's load balancers: an internal one that every node uses, and optionally a public one with an allow-list. Targets are the fixed
- * addresses of the control plane, so they are known in a preview and outlive the machines.
+ * The API's load balancers: an internal one that every node uses, and optionally a public one with an allow-list.
+ * Targets are the fixed addresses of the control plane, so they are known in a preview and outlive the machines.
  *
  * An NLB accepts security groups only at creation, so both have one from the start.
  */
@@ -152,7 +158,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
         name: targetGroupName(balancerName),
         vpcId: this.#args.vpcId,
         ...targetGroupShape,
-        // A machine that reaches itself through the balancer drops packets with its own source address (kubernetes/kubeadm#1685).
+        // A machine that reaches itself through the balancer drops packets with its own source address
+        // (kubernetes/kubeadm#1685).
         preserveClientIp: "false",
         deregistrationDelay: drainSeconds,
         healthCheck: {
@@ -167,7 +174,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
         },
         tags: { Name: `${this.#name}-${role}` },
       },
-      // A target group cannot be deleted under its listener (pulumi/pulumi-aws#4220): first the new one, then the listener changes over.
+      // A target group cannot be deleted under its listener (pulumi/pulumi-aws#4220): first the new one, then the
+      // listener changes over.
       { parent: this, deleteBeforeReplace: false },
     );
   }

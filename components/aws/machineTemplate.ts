@@ -19,16 +19,17 @@ export interface MachineTemplateArgs {
   /** Tags of disks and network interfaces: the provider's default tags do not reach what a template launches. */
   readonly tags: Readonly<Record<string, string>>;
   /**
-   * Whether a launch creates the network interface. A launch that uses an existing one must not name tags for it: EC2 refuses it with "You
-   * cannot specify tags for network interfaces if there are no network interfaces being created by the request"
-   * (kubernetes-sigs/cluster-api-provider-aws#5594).
+   * Whether a launch creates the network interface. A launch that uses an existing one must not name tags for it: EC2
+   * refuses it with "You cannot specify tags for network interfaces if there are no network interfaces being created by
+   * the request" (kubernetes-sigs/cluster-api-provider-aws#5594).
    */
   readonly makesInterface: boolean;
 }
 
 /**
- * Image of a machine. `latest` is resolved by EC2 at every launch, so a newer image changes nothing in the program. The id is in the
- * template and never on an instance, where it would replace the machine at every update (hashicorp/terraform-provider-aws#43364).
+ * Image of a machine. `latest` is resolved by EC2 at every launch, so a newer image changes nothing in the program. The
+ * id is in the template and never on an instance, where it would replace the machine at every update
+ * (hashicorp/terraform-provider-aws#43364).
  */
 export function imageId(os: OperatingSystem, image: string): string {
   return image === "latest" ? `resolve:ssm:${os.awsImageParameter}` : image;
@@ -38,12 +39,15 @@ export function imageId(os: OperatingSystem, image: string): string {
 const rootDevice = "/dev/sda1";
 
 /**
- * A Windows image loads lazily from S3 and installs much at boot: more throughput than gp3's default of 125 MiB/s shortens it
- * (runs-on/runner-images-for-aws#71).
+ * A Windows image loads lazily from S3 and installs much at boot: more throughput than gp3's default of 125 MiB/s
+ * shortens it (runs-on/runner-images-for-aws#71).
  */
 const windowsDiskThroughput = 400;
 
-/** Kind and speed of the system disk. Only gp3 has a throughput beside its operations per second (Amazon EBS User Guide, volume types). */
+/**
+ * Kind and speed of the system disk. Only gp3 has a throughput beside its operations per second (Amazon EBS User Guide,
+ * volume types).
+ */
 function diskSpeed({ os, disk }: Pick<MachineTemplateArgs, "os" | "disk">) {
   const { type = "gp3", iops, throughput = os.family === "windows" ? windowsDiskThroughput : undefined } = disk ?? {};
   return {
@@ -79,11 +83,12 @@ export function machineTemplate(args: MachineTemplateArgs) {
       httpTokens: "required",
       // Callers of the metadata service must be on the host network; a pod behind the bridge is one hop further away.
       httpPutResponseHopLimit: 1,
-      // A tag key with a slash, as the cluster's own has, makes every launch fail otherwise (kubernetes/cloud-provider-aws#762).
+      // A tag key with a slash, as the cluster's own has, makes every launch fail otherwise
+      // (kubernetes/cloud-provider-aws#762).
       instanceMetadataTags: "disabled",
     },
-    // The private DNS name begins with the node's name, the instance id. Where the interface exists already, the subnet's setting counts
-    // and not this one (hashicorp/terraform-provider-aws#29273).
+    // The private DNS name begins with the node's name, the instance id. Where the interface exists already, the
+    // subnet's setting counts and not this one (hashicorp/terraform-provider-aws#29273).
     privateDnsNameOptions: { hostnameType: "resource-name", enableResourceNameDnsARecord: true },
     updateDefaultVersion: true,
     tagSpecifications: [

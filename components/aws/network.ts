@@ -49,15 +49,16 @@ export interface ClusterNetwork {
 type CreatedSubnets = ZoneSubnets & { readonly public: Subnet };
 
 /**
- * Interface endpoints of a network without NAT: what machines, Session Manager, cloud controller, EBS driver and autoscaler call. S3 is a
- * gateway endpoint and always there, since it costs nothing. Regions that opened since 2024 have no ec2messages, and agents since 3.3.40
- * use ssmmessages in its place (AWS Systems Manager User Guide, "Reference: ec2messages, ssmmessages, and other API operations").
+ * Interface endpoints of a network without NAT: what machines, Session Manager, cloud controller, EBS driver and
+ * autoscaler call. S3 is a gateway endpoint and always there, since it costs nothing. Regions that opened since 2024
+ * have no ec2messages, and agents since 3.3.40 use ssmmessages in its place (AWS Systems Manager User Guide,
+ * "Reference: ec2messages, ssmmessages, and other API operations").
  */
 export const interfaceEndpoints = ["ssm", "ssmmessages", "kms", "ec2", "autoscaling", "elasticloadbalancing"] as const;
 
 /**
- * VPC with a private, a public and a control-plane subnet in each zone. Every zone has its own private route table in every NAT mode, so a
- * changed mode replaces no subnet.
+ * VPC with a private, a public and a control-plane subnet in each zone. Every zone has its own private route table in
+ * every NAT mode, so a changed mode replaces no subnet.
  *
  * Cost: a NAT gateway, or the interface endpoints in its place, is billed by the hour and by traffic.
  */

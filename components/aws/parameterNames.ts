@@ -7,7 +7,10 @@ export function joinParameter(cluster: string): string {
   return `/fenestra/${cluster}/join`;
 }
 
-/** Name of the parameter with logins for what machines fetch, which workers and the control plane read. It exists where a stack has any. */
+/**
+ * Name of the parameter with logins for what machines fetch, which workers and the control plane read. It exists where
+ * a stack has any.
+ */
 export function credentialsParameter(cluster: string): string {
   return `/fenestra/${cluster}/credentials`;
 }

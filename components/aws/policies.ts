@@ -31,8 +31,8 @@ export function machineTrust(): PolicyDocument {
 }
 
 /**
- * Session Manager and Run Command, and not one parameter. The managed policy AmazonSSMManagedInstanceCore is not used: it lets a machine
- * read every parameter of the account that its key can decrypt.
+ * Session Manager and Run Command, and not one parameter. The managed policy AmazonSSMManagedInstanceCore is not used:
+ * it lets a machine read every parameter of the account that its key can decrypt.
  */
 function sessionManager(scope: PolicyScope): readonly Statement[] {
   return [
@@ -41,7 +41,10 @@ function sessionManager(scope: PolicyScope): readonly Statement[] {
   ];
 }
 
-/** Condition: the key is used by Parameter Store, for one of these parameters (AWS KMS: encryption context of Parameter Store). */
+/**
+ * Condition: the key is used by Parameter Store, for one of these parameters (AWS KMS: encryption context of Parameter
+ * Store).
+ */
 function forParameters(scope: PolicyScope, names: readonly string[]): Condition {
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   return {
@@ -52,7 +55,10 @@ function forParameters(scope: PolicyScope, names: readonly string[]): Condition 
   };
 }
 
-/** Reading or writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses KMS). */
+/**
+ * Reading or writing these parameters: standard ones are encrypted by `kms:Encrypt` (AWS KMS: how Parameter Store uses
+ * KMS).
+ */
 function parameterRights(scope: PolicyScope, names: readonly string[], write = false): readonly Statement[] {
   const arns = names.map((name) => parameterArn(scope, name));
   return [
@@ -100,8 +106,8 @@ function fetchScripts(scripts: string): Statement {
 }
 
 /**
- * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token itself is good for whatever
- * its holder may pull; the call takes no resource.
+ * Pulling images of these repositories (Amazon ECR User Guide, "Private repository policy examples"). The token itself
+ * is good for whatever its holder may pull; the call takes no resource.
  */
 function pullImages(repositories: readonly string[]): readonly Statement[] {
   if (repositories.length === 0) return [];
@@ -112,8 +118,8 @@ function pullImages(repositories: readonly string[]): readonly Statement[] {
 }
 
 /**
- * What a worker of one group may do: read the join secret, with logins where there are some, and its scripts (`scriptsArn`), report to its
- * group, talk to Session Manager.
+ * What a worker of one group may do: read the join secret, with logins where there are some, and its scripts
+ * (`scriptsArn`), report to its group, talk to Session Manager.
  */
 export function workerPolicy(
   scope: PolicyScope,
@@ -167,7 +173,8 @@ export function controlPlanePolicy(
       { autoscaling: "DescribeAutoScalingGroups DescribeInstanceRefreshes", ec2: "DescribeInstances" },
       ["*"],
     ),
-    // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to nothing.
+    // The node controller has a group replace one machine, wait for one that joins, and start a roll again that came to
+    // nothing.
     allow(
       "LookAfterGroups",
       { autoscaling: "RecordLifecycleActionHeartbeat StartInstanceRefresh TerminateInstanceInAutoScalingGroup" },
@@ -179,10 +186,11 @@ export function controlPlanePolicy(
 }
 
 /**
- * What the cloud controller may do: initialise nodes and create load balancers for Services. The list of calls is that of
- * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it creates carries the
- * cluster's tag in the request, so that the rest can be bound to that tag, is as in kubernetes/kops (pkg/model/iam/iam_builder.go). The
- * right to create the service-linked role of load balancers is not needed: the API's load balancer already exists.
+ * What the cloud controller may do: initialise nodes and create load balancers for Services. The list of calls is that
+ * of kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it
+ * creates carries the cluster's tag in the request, so that the rest can be bound to that tag, is as in kubernetes/kops
+ * (pkg/model/iam/iam_builder.go). The right to create the service-linked role of load balancers is not needed: the
+ * API's load balancer already exists.
  *
  * @param vpcOwner account of the VPC: another one where an existing VPC is shared
  */
@@ -253,12 +261,13 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
 }
 
 /**
- * What the EBS CSI controller may do: the published example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to volumes of this cluster.
- * The driver marks what it makes with `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, with the cluster's tag. The volumes of
- * etcd carry neither, so no pod can reach them.
+ * What the EBS CSI controller may do: the published example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to
+ * volumes of this cluster. The driver marks what it makes with `ebs.csi.aws.com/cluster` and, given
+ * `--k8s-tag-cluster-id`, with the cluster's tag. The volumes of etcd carry neither, so no pod can reach them.
  *
- * When it starts, the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such tag. It is refused,
- * is seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows (pkg/cloud/cloud.go, getVolumeLimits).
+ * When it starts, the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such
+ * tag. It is refused, is seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows
+ * (pkg/cloud/cloud.go, getVolumeLimits).
  */
 export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
   const volumes = arn(scope, "ec2", "volume/*");
@@ -308,7 +317,8 @@ export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {
 }
 
 /**
- * What the cluster autoscaler may do (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md): size this cluster's groups.
+ * What the cluster autoscaler may do (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md): size this
+ * cluster's groups.
  */
 export function autoscalerPolicy(scope: PolicyScope): PolicyDocument {
   return policy(

@@ -94,8 +94,8 @@ export const agentChannels: Actions = {
 };
 
 /**
- * The calls without resource-level permissions, or that list what exists, and therefore have resource `*` (Service Authorization
- * Reference). Nothing else may; a test checks every policy against this list.
+ * The calls without resource-level permissions, or that list what exists, and therefore have resource `*` (Service
+ * Authorization Reference). Nothing else may; a test checks every policy against this list.
  */
 export const unscopedActions: readonly string[] = actionNames({
   autoscaling: `DescribeAutoScalingGroups DescribeAutoScalingInstances DescribeInstanceRefreshes DescribeLaunchConfigurations

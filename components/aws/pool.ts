@@ -29,7 +29,10 @@ export interface PoolArgs extends Attachment {
   readonly payload: WorkerPayload;
   /** Location of the payload's scripts in S3. */
   readonly scripts: MachineScripts;
-  /** What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the API. */
+  /**
+   * What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the
+   * API.
+   */
   readonly after: readonly pulumi.Resource[];
 }
 
@@ -62,8 +65,9 @@ function userData(payload: WorkerPayload, object: ScriptsReference, bucket: stri
 }
 
 /**
- * A group of equal worker machines: launch template, Auto Scaling group and a separate identity. A changed template replaces the machines
- * one at a time, starting a new one before an old one is terminated; each joins and drains by itself.
+ * A group of equal worker machines: launch template, Auto Scaling group and a separate identity. A changed template
+ * replaces the machines one at a time, starting a new one before an old one is terminated; each joins and drains by
+ * itself.
  */
 export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
@@ -71,7 +75,9 @@ export class Pool extends pulumi.ComponentResource {
   readonly spec: PoolSpec;
   readonly fingerprint: string;
   readonly roll: PoolRoll;
-  /** ARN of the role of its machines; `undefined` where an instance profile of the user's own brings its role with it. */
+  /**
+   * ARN of the role of its machines; `undefined` where an instance profile of the user's own brings its role with it.
+   */
   readonly identityId: pulumi.Output<string> | undefined;
 
   readonly #name: string;
@@ -133,7 +139,8 @@ export class Pool extends pulumi.ComponentResource {
       `${this.#name}-template`,
       {
         ...machine,
-        // A replaced load balancer has another name, and nodes with the old name cannot reach the API: the changed tag rolls them.
+        // A replaced load balancer has another name, and nodes with the old name cannot reach the API: the changed tag
+        // rolls them.
         tagSpecifications: [
           ...machine.tagSpecifications,
           { resourceType: "instance", tags: { [apiHostTag]: apiHost } },
@@ -149,7 +156,8 @@ export class Pool extends pulumi.ComponentResource {
         ...(pool.os === "windows" && pool.hyperV ? { cpuOptions: { nestedVirtualization: "enabled" } } : {}),
         ...purchase(pool),
       },
-      // As late as the group: a version that an update makes and the next one takes back is a new number, which rolls the pool for nothing.
+      // As late as the group: a version that an update makes and the next one takes back is a new number, which rolls
+      // the pool for nothing.
       { parent: this, hideDiffs: ["userData"], dependsOn: [...after] },
     );
   }
@@ -165,7 +173,8 @@ export class Pool extends pulumi.ComponentResource {
         vpcZoneIdentifiers: this.#subnetIds(),
         ...launches(pool, template),
         healthCheckType: "EC2",
-        // Nodes become Ready only with the pod network, which is created later in the same update: waiting here would never end.
+        // Nodes become Ready only with the pod network, which is created later in the same update: waiting here would
+        // never end.
         waitForCapacityTimeout: "0",
         // As part of the group: a hook created afterwards would miss the first machines.
         initialLifecycleHooks: [...groupHooks(pool)],
@@ -181,7 +190,8 @@ export class Pool extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after, ...(identity?.ready ?? [])],
-        // Changed hooks would replace the group, deleting the old one with all its machines first; `#makeHooks` changes them instead.
+        // Changed hooks would replace the group, deleting the old one with all its machines first; `#makeHooks` changes
+        // them instead.
         ignoreChanges: ["initialLifecycleHooks", ...(pool.autoscale === undefined ? [] : ["desiredCapacity"])],
         // Every machine may take its whole time to drain.
         customTimeouts: { delete: "60m" },
@@ -190,9 +200,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * The hooks again, for changes after the group was created: they overwrite those of the same name (hashicorp/terraform-provider-aws,
-   * internal/service/autoscaling/lifecycle_hook.go). They are deleted with the group and not before it, or its last machines would not
-   * drain.
+   * The hooks again, for changes after the group was created: they overwrite those of the same name
+   * (hashicorp/terraform-provider-aws, internal/service/autoscaling/lifecycle_hook.go). They are deleted with the group
+   * and not before it, or its last machines would not drain.
    */
   #makeHooks(): void {
     for (const hook of groupHooks(this.#args.pool)) {

@@ -9,7 +9,10 @@ import { groupName, type PoolSpec, rollPercents } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
 import { clusterTag } from "./policyDocument.ts";
 
-/** Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it is drained. */
+/**
+ * Names of the lifecycle hooks that a machine completes itself: at launch when its node has joined, at the end when it
+ * is drained.
+ */
 export const lifecycleHooks = { launch: "join", terminate: "drain" } as const;
 
 /** A lifecycle hook in the form that both the group and the separate resource accept. */
@@ -82,8 +85,9 @@ function tagList(tags: Readonly<Record<string, string>>, propagateAtLaunch: bool
 const autoscalerPrefix = "k8s.io/cluster-autoscaler";
 
 /**
- * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md). They
- * are read from the group; on machines their slashes would conflict with metadata tags.
+ * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler:
+ * cluster-autoscaler/cloudprovider/aws/README.md). They are read from the group; on machines their slashes would
+ * conflict with metadata tags.
  */
 function autoscalerHints(spec: ClusterIdentity, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
@@ -114,8 +118,9 @@ function highestPrice({ spotMaxPrice }: PoolSpec): string | undefined {
 }
 
 /**
- * How a machine is bought and where it runs, as part of the launch template. A template that asks for spot is refused by a group with a
- * policy of its own (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance types and purchase options").
+ * How a machine is bought and where it runs, as part of the launch template. A template that asks for spot is refused
+ * by a group with a policy of its own (Amazon EC2 Auto Scaling User Guide, "Auto Scaling groups with multiple instance
+ * types and purchase options").
  */
 export function purchase(
   pool: PoolSpec,
@@ -149,7 +154,8 @@ export function launches(
   pool: PoolSpec,
   template: LaunchTemplate,
 ): Pick<GroupArgs, "launchTemplate" | "mixedInstancesPolicy"> {
-  // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks, release 16.1.0).
+  // The number and not $Latest, or a new version would start no refresh (terraform-aws-modules/terraform-aws-eks,
+  // release 16.1.0).
   const version = pulumi.interpolate`${template.latestVersion}`;
   if (!isMixed(pool)) return { launchTemplate: { id: template.id, version } };
   const { base = 0, percentAboveBase = pool.spot ? 0 : 100 } = pool.onDemand ?? {};

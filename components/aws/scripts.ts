@@ -15,8 +15,8 @@ export interface MachineScripts {
 }
 
 /**
- * Bucket with the scripts that do not fit into AWS's 16,384 bytes of user data. It holds no secret; the user data names the object and its
- * SHA-256, and a machine fetches it by its role.
+ * Bucket with the scripts that do not fit into AWS's 16,384 bytes of user data. It holds no secret; the user data names
+ * the object and its SHA-256, and a machine fetches it by its role.
  */
 export class Scripts extends pulumi.ComponentResource {
   /** What must exist before a machine fetches from it. */
@@ -39,11 +39,13 @@ export class Scripts extends pulumi.ComponentResource {
             key,
             content,
             contentType: "application/json",
-            // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have more.
+            // An object takes ten tags (Amazon S3 User Guide, "Categorizing your objects using tags"), a stack may have
+            // more.
             overrideProvider: { defaultTags: { tags: {} } },
           },
-          // A group keeps starting machines from its old template while its refresh runs, long after the update: they still fetch the old
-          // object. It is deleted with the bucket; it must not expire, because an object's age does not show whether it is in use.
+          // A group keeps starting machines from its old template while its refresh runs, long after the update: they
+          // still fetch the old object. It is deleted with the bucket; it must not expire, because an object's age does
+          // not show whether it is in use.
           { parent: this, retainOnDelete: true },
         ),
     );

@@ -15,8 +15,8 @@ export interface SecretsArgs {
 }
 
 /**
- * Parameter Store: the control plane's keys, and the two entries that its machines write. One customer key encrypts them; the policies bind
- * its use to single parameters, which an AWS managed key does not allow.
+ * Parameter Store: the control plane's keys, and the two entries that its machines write. One customer key encrypts
+ * them; the policies bind its use to single parameters, which an AWS managed key does not allow.
  */
 export class Secrets extends pulumi.ComponentResource {
   readonly keyArn: pulumi.Output<string>;
@@ -73,11 +73,12 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A parameter that only the program writes. Another value makes another parameter: an update in place leaves the key out, and Parameter
-   * Store then takes that of the account (`resourceParameterUpdate` in the file below; AWS Systems Manager API Reference, PutParameter,
-   * `KeyId`). Machines that read in between try again. AWS asks for 30 seconds between deletion and creation (DeleteParameter), for which
-   * the provider does not wait where it replaces one itself (`TestAccSSMParameter_tier`); after a refusal the next update makes it.
-   * `overwrite` would avoid that, but also write over another cluster's keys.
+   * A parameter that only the program writes. Another value makes another parameter: an update in place leaves the key
+   * out, and Parameter Store then takes that of the account (`resourceParameterUpdate` in the file below; AWS Systems
+   * Manager API Reference, PutParameter, `KeyId`). Machines that read in between try again. AWS asks for 30 seconds
+   * between deletion and creation (DeleteParameter), for which the provider does not wait where it replaces one itself
+   * (`TestAccSSMParameter_tier`); after a refusal the next update makes it. `overwrite` would avoid that, but also
+   * write over another cluster's keys.
    */
   #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
     return new Parameter(
@@ -88,9 +89,10 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever updated: the provider
-   * writes a whole parameter at once, with the value in its state, which is the placeholder (hashicorp/terraform-provider-aws,
-   * internal/service/ssm/parameter.go). The next machine that writes it names the current key.
+   * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever
+   * updated: the provider writes a whole parameter at once, with the value in its state, which is the placeholder
+   * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the
+   * current key.
    */
   #makeWritten(role: string, name: string, key: Key): Parameter {
     return new Parameter(

@@ -25,8 +25,9 @@ const descriptions: Readonly<Record<GroupName, string>> = {
 };
 
 /**
- * Groups whose members are machines. Only these carry the cluster's tag, and a machine is in one of them: the cloud controller refuses an
- * instance with two tagged groups ("Multiple tagged security groups found", terraform-aws-modules/terraform-aws-eks#1810).
+ * Groups whose members are machines. Only these carry the cluster's tag, and a machine is in one of them: the cloud
+ * controller refuses an instance with two tagged groups ("Multiple tagged security groups found",
+ * terraform-aws-modules/terraform-aws-eks#1810).
  */
 const machineGroups: readonly GroupName[] = ["control-plane", "workers"];
 

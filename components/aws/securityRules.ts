@@ -33,14 +33,15 @@ export function groupNames(spec: SecuritySettings): readonly GroupName[] {
 }
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Session Manager. The cloud controller adds the rules of
- * Services of type LoadBalancer to the workers' group.
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Session Manager. The cloud controller adds
+ * the rules of Services of type LoadBalancer to the workers' group.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   const controlPlane = { group: "control-plane" } as const;
   const anywhere = { cidr: "0.0.0.0/0" } as const;
   return [
-    // The network's ranges and not the groups of the nodes: whether a group counts as source behind a balancer depends on its attributes.
+    // The network's ranges and not the groups of the nodes: whether a group counts as source behind a balancer depends
+    // on its attributes.
     ...spec.network.cidrs.map((cidr, index) =>
       api(
         `api-internal-from-${index === 0 ? "network" : inName(cidr)}`,

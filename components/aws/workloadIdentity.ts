@@ -36,8 +36,8 @@ interface IssuerArgs {
 }
 
 /**
- * The two documents by which a cloud checks tokens of service accounts, in a bucket in which everybody may read these two. Whoever can
- * write them can be any service account.
+ * The two documents by which a cloud checks tokens of service accounts, in a bucket in which everybody may read these
+ * two. Whoever can write them can be any service account.
  */
 class Issuer extends pulumi.ComponentResource {
   /** URL of the issuer: claim `iss` of the tokens. */
@@ -140,14 +140,20 @@ interface Grant {
   readonly inline?: pulumi.Input<string>;
 }
 
-/** Rights in AWS for pods: an issuer that IAM knows, and a role for each service account, which only its tokens may assume. */
+/**
+ * Rights in AWS for pods: an issuer that IAM knows, and a role for each service account, which only its tokens may
+ * assume.
+ */
 export class WorkloadIdentity extends pulumi.ComponentResource {
   readonly issuer: pulumi.Output<string>;
   /** ARN of the role of each service account, by `namespace/name`. */
   readonly identities: pulumi.Output<Readonly<Record<string, string>>>;
   /** Variables of each service account's pods, by `namespace/name`. */
   readonly environments: pulumi.Output<Readonly<Record<string, Readonly<Record<string, string>>>>>;
-  /** What must exist before machines issue tokens that a cloud checks; nothing for an issuer that is published elsewhere. */
+  /**
+   * What must exist before machines issue tokens that a cloud checks; nothing for an issuer that is published
+   * elsewhere.
+   */
   readonly ready: readonly pulumi.Resource[];
   readonly sampleUrl: pulumi.Output<string> | undefined;
 
@@ -226,8 +232,8 @@ function readOne(objectArn: pulumi.Output<string>): pulumi.Output<string> {
 }
 
 /**
- * Who may assume a role: tokens of this issuer for one service account and for AWS. Both claims are compared exactly, since a trust policy
- * without `sub` trusts every pod of the cluster.
+ * Who may assume a role: tokens of this issuer for one service account and for AWS. Both claims are compared exactly,
+ * since a trust policy without `sub` trusts every pod of the cluster.
  */
 export function workloadTrust(providerArn: string, issuer: string, account: ServiceAccountName): PolicyDocument {
   const claims = issuer.replace("https://", "");
@@ -246,8 +252,8 @@ interface LogsArgs {
 }
 
 /**
- * Log group of a cluster with a stream for each kind of node, which the endpoint for OTLP does not create (Amazon CloudWatch User Guide,
- * "OTLP endpoints"). Cost: what is sent and kept is billed by the gigabyte.
+ * Log group of a cluster with a stream for each kind of node, which the endpoint for OTLP does not create (Amazon
+ * CloudWatch User Guide, "OTLP endpoints"). Cost: what is sent and kept is billed by the gigabyte.
  */
 export class Logs extends pulumi.ComponentResource {
   /** The right to write to the group, and to nothing else. */

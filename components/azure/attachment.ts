@@ -3,8 +3,8 @@ import { z } from "zod";
 import type { MachineGroup } from "./security.ts";
 
 /**
- * What a pool needs of its cluster's resources on Azure: the inputs of `Pool`, and under the same names the stack output `attachment`, by
- * which another program attaches a pool. Nothing of it is secret.
+ * What a pool needs of its cluster's resources on Azure: the inputs of `Pool`, and under the same names the stack
+ * output `attachment`, by which another program attaches a pool. Nothing of it is secret.
  */
 export interface Attachment extends MachineGroup {
   readonly subscriptionId: pulumi.Input<string>;
@@ -21,7 +21,10 @@ export interface Attachment extends MachineGroup {
   readonly controllerId: pulumi.Input<string>;
   /** Public half of the key that Azure requires on every Linux machine. */
   readonly sshKey: pulumi.Input<string>;
-  /** Resource id of the identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside their own. */
+  /**
+   * Resource id of the identity that reads the secrets of gMSA accounts; only pools with the plug-in have it beside
+   * their own.
+   */
   readonly gmsaIdentityId?: pulumi.Input<string>;
 }
 

@@ -46,7 +46,10 @@ interface ControlPlaneParts {
   readonly tokens: pulumi.Output<ServiceAccountTokens> | undefined;
 }
 
-/** The machines of a cluster on Azure and what they need: network, rights, secrets, load balancers, control plane, pools. */
+/**
+ * The machines of a cluster on Azure and what they need: network, rights, secrets, load balancers, control plane,
+ * pools.
+ */
 export class Cluster extends pulumi.ComponentResource {
   /** Host of the API for nodes: the internal load balancer. */
   readonly host: string;
@@ -157,8 +160,8 @@ export class Cluster extends pulumi.ComponentResource {
   }
 
   /**
-   * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is valid for the whole
-   * cluster. Created only where a pool has the plug-in.
+   * One identity for the secrets of gMSA accounts, shared by all pools: a credential specification names it and is
+   * valid for the whole cluster. Created only where a pool has the plug-in.
    */
   #makeGmsa({ resourceGroup }: ClusterNetwork, { principalId }: Identity): GmsaIdentity | undefined {
     const { pools, addons } = this.#spec;

@@ -57,15 +57,15 @@ export interface ControlPlaneMachineArgs extends MemberArgs {
 const etcdLun = 0;
 
 /**
- * Where the data disk may appear: by azure-vm-utils' rule on any disk bus, or by the Azure agent's on SCSI (Azure/azure-vm-utils:
- * 80-azure-disk.rules; Azure/WALinuxAgent: 66-azure-storage.rules).
+ * Where the data disk may appear: by azure-vm-utils' rule on any disk bus, or by the Azure agent's on SCSI
+ * (Azure/azure-vm-utils: 80-azure-disk.rules; Azure/WALinuxAgent: 66-azure-storage.rules).
  */
 export const etcdDevice = `/dev/disk/azure/data/by-lun/${etcdLun} /dev/disk/azure/scsi1/lun${etcdLun}`;
 
 /**
- * Name of a control-plane machine: VM, computer and node have the same, as the cloud controller expects of machines outside scale sets. It
- * has at least 6 characters, below which that controller fails (kubernetes-sigs/cloud-provider-azure:
- * pkg/provider/azure_vmssflex_cache.go).
+ * Name of a control-plane machine: VM, computer and node have the same, as the cloud controller expects of machines
+ * outside scale sets. It has at least 6 characters, below which that controller fails
+ * (kubernetes-sigs/cloud-provider-azure: pkg/provider/azure_vmssflex_cache.go).
  */
 function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
   return `${cluster}-cp-${member.index}`;
@@ -73,8 +73,8 @@ function controlPlaneName(cluster: string, member: ControlPlaneMember): string {
 
 /**
  * What Azure refuses to change on a VM ("PropertyChangeNotAllowed"; hashicorp/terraform-provider-azurerm:
- * internal/services/compute/linux_virtual_machine_resource.go). azure-native does not know this and would show an update in the preview
- * (pulumi/pulumi-azure-native#577).
+ * internal/services/compute/linux_virtual_machine_resource.go). azure-native does not know this and would show an
+ * update in the preview (pulumi/pulumi-azure-native#577).
  */
 const machineReplaceOnChanges: readonly string[] = [
   "osProfile.adminUsername",
@@ -88,18 +88,21 @@ const machineReplaceOnChanges: readonly string[] = [
   "zones",
 ];
 
-/** What Azure refuses to change on a network interface while a machine has it (Azure documentation, accelerated networking). */
+/**
+ * What Azure refuses to change on a network interface while a machine has it (Azure documentation, accelerated
+ * networking).
+ */
 const cardReplaceOnChanges: readonly string[] = ["enableAcceleratedNetworking", "location"];
 
 /**
- * What Azure refuses to change on a disk (hashicorp/terraform-provider-azurerm: internal/services/compute/managed_disk_resource.go); a
- * smaller size is refused, a larger one is applied.
+ * What Azure refuses to change on a disk (hashicorp/terraform-provider-azurerm:
+ * internal/services/compute/managed_disk_resource.go); a smaller size is refused, a larger one is applied.
  */
 const diskReplaceOnChanges: readonly string[] = ["creationData", "location", "zones"];
 
 /**
- * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in place: the old machine
- * is deleted first, because neither can be attached to two machines.
+ * One control-plane machine. Its address and etcd disk are separate resources that outlive it, so it is replaced in
+ * place: the old machine is deleted first, because neither can be attached to two machines.
  */
 export class ControlPlaneMachine extends pulumi.ComponentResource {
   /** Unique id of the machine: unlike resource id and name, it changes when the machine is replaced. */
@@ -278,7 +281,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],
-        // Azure does not delete a disk or an interface in use; and a new one of the same name has the same id, so no input would change.
+        // Azure does not delete a disk or an interface in use; and a new one of the same name has the same id, so no
+        // input would change.
         replaceWith: [disk, card],
         replacementTrigger: fingerprint,
       },

@@ -34,9 +34,9 @@ const keptAddresses = 5;
 const path = (...steps: readonly string[]): string => steps.reduce(childPath, `config.${configPrefix}network.existing`);
 
 /**
- * A virtual network and subnets that exist already, and where the stack file names one a resource group. They are read and compared with
- * the stack file; nothing of them is created or changed. Routes, NAT, name servers and the subnets' own security groups are their owner's:
- * ours are on the network interfaces.
+ * A virtual network and subnets that exist already, and where the stack file names one a resource group. They are read
+ * and compared with the stack file; nothing of them is created or changed. Routes, NAT, name servers and the subnets'
+ * own security groups are their owner's: ours are on the network interfaces.
  */
 export class ExistingNetwork extends pulumi.ComponentResource implements ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
@@ -79,10 +79,10 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   }
 
   /**
-   * What the controllers do in the network, and no more: they look at it, put load balancers into its subnets, and put the addresses of
-   * nodes in it into the pools of load balancers (Azure documentation, permissions of Azure networking;
-   * kubernetes-sigs/cloud-provider-azure: loadBalancerBackendPoolConfigurationType). Roles can be assigned in resource groups at the least,
-   * so it is made in that of the network.
+   * What the controllers do in the network, and no more: they look at it, put load balancers into its subnets, and put
+   * the addresses of nodes in it into the pools of load balancers (Azure documentation, permissions of Azure
+   * networking; kubernetes-sigs/cloud-provider-azure: loadBalancerBackendPoolConfigurationType). Roles can be assigned
+   * in resource groups at the least, so it is made in that of the network.
    */
   grantControllers(principalId: pulumi.Input<string>): void {
     const { existing } = this.#args;

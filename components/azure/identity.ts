@@ -6,7 +6,10 @@ import { assignRole, type Grant } from "./roles.ts";
 
 export interface IdentityArgs {
   readonly resourceGroup: ResourceGroupContext;
-  /** What it may do, by purpose. Further roles are assigned beside the resource that they are for: on vaults, containers, identities. */
+  /**
+   * What it may do, by purpose. Further roles are assigned beside the resource that they are for: on vaults,
+   * containers, identities.
+   */
   readonly grants?: Readonly<Record<string, Grant>>;
 }
 

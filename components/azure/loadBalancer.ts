@@ -22,7 +22,10 @@ export interface LoadBalancerArgs {
   readonly networkId: pulumi.Input<string>;
   /** Subnet of the internal load balancer: the control plane's of the first zone. */
   readonly subnetId: pulumi.Input<string>;
-  /** All subnets: while one is being created, Azure refuses resources in another (hashicorp/terraform-provider-azurerm#30197). */
+  /**
+   * All subnets: while one is being created, Azure refuses resources in another
+   * (hashicorp/terraform-provider-azurerm#30197).
+   */
   readonly after: readonly pulumi.Resource[];
 }
 
@@ -37,15 +40,18 @@ const everyZone = ["1", "2", "3"];
 
 const part = { frontend: "api", pool: "control-plane", probe: "readyz", rule: "api" } as const;
 
-/** Name of the private DNS zone of a cluster. `internal` is reserved for private use (ICANN resolution 2024.07.29.06). */
+/**
+ * Name of the private DNS zone of a cluster. `internal` is reserved for private use (ICANN resolution 2024.07.29.06).
+ */
 function privateZone(cluster: string): string {
   return `${cluster}.fenestra.internal`;
 }
 
 /**
- * The API's load balancers: an internal one that every node uses, and optionally a public one. The allow-list is a rule of the control
- * plane's security group, because Azure's load balancers preserve the caller's address. The internal one has a name in a private zone,
- * known already in a preview; control-plane machines resolve it to themselves, because a connection that returns to its sender is lost.
+ * The API's load balancers: an internal one that every node uses, and optionally a public one. The allow-list is a rule
+ * of the control plane's security group, because Azure's load balancers preserve the caller's address. The internal one
+ * has a name in a private zone, known already in a preview; control-plane machines resolve it to themselves, because a
+ * connection that returns to its sender is lost.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
   readonly host: string;
@@ -85,8 +91,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
   }
 
   /**
-   * The record of the API's own name, in a zone of this subscription. A private zone knows no alias of a public name, so it has addresses
-   * only.
+   * The record of the API's own name, in a zone of this subscription. A private zone knows no alias of a public name,
+   * so it has addresses only.
    */
   #makeRecord(dns: ClusterSpec["apiDns"]): void {
     if (dns?.zone === undefined) return;
@@ -165,7 +171,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
             requestPath: "/readyz",
             intervalInSeconds: 5,
             probeThreshold: 2,
-            // As on AWS: while no server is ready, for the sake of Key Vault say, those that answer are better than none.
+            // As on AWS: while no server is ready, for the sake of Key Vault say, those that answer are better than
+            // none.
             noHealthyBackendsBehavior: "AllProbedUp",
           },
         ],
@@ -190,8 +197,9 @@ export class LoadBalancer extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after],
-        // Never replaced by an option of ours: one of the same name has the same id, so the interfaces would not be put into its pools
-        // again. Azure sets these when the interfaces join, after the provider has read them; a refresh would show a change.
+        // Never replaced by an option of ours: one of the same name has the same id, so the interfaces would not be put
+        // into its pools again. Azure sets these when the interfaces join, after the provider has read them; a refresh
+        // would show a change.
         ignoreChanges: ["backendAddressPools[*].loadBalancerBackendAddresses"],
       },
     );

@@ -9,8 +9,9 @@ import type { PoolSpec } from "../model/pools.ts";
 const adminName = "fenestra";
 
 /**
- * Image of a machine: of a gallery by its id, else of the marketplace. `latest` and an id without a version are resolved at every launch,
- * so a newer image changes nothing in the program; publisher, offer and SKU are those of the operating system.
+ * Image of a machine: of a gallery by its id, else of the marketplace. `latest` and an id without a version are
+ * resolved at every launch, so a newer image changes nothing in the program; publisher, offer and SKU are those of the
+ * operating system.
  */
 export function imageReference(os: OperatingSystem, image: string) {
   return image.startsWith("/") ? { id: image } : { ...os.azureImage, version: image };
@@ -25,10 +26,10 @@ export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encrypt
 }
 
 /**
- * Whether the network interface of a machine bypasses the host, which saves processor time, most of all for a pod network that packs
- * packets; the default is no. A size that cannot is refused, so only series whose every size of so many processors is known to can (Azure
- * documentation, feature support of the series; accelerated networking overview): version 3 and Fsv2 are not certain with two processors,
- * and most of B cannot.
+ * Whether the network interface of a machine bypasses the host, which saves processor time, most of all for a pod
+ * network that packs packets; the default is no. A size that cannot is refused, so only series whose every size of so
+ * many processors is known to can (Azure documentation, feature support of the series; accelerated networking
+ * overview): version 3 and Fsv2 are not certain with two processors, and most of B cannot.
  */
 export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
   const [, family, version] = /^Standard_([DEF])\d.*_v(\d+)$/.exec(name) ?? [];
@@ -64,8 +65,8 @@ export function linuxLogin(publicKey: pulumi.Input<string>) {
 
 /**
  * Login of a Windows machine. Updates are off, since a cumulative update on a running node breaks its network
- * (microsoft/Windows-Containers#516): machines are replaced instead. `Manual` goes only with automatic updates off (Azure documentation,
- * automatic VM guest patching).
+ * (microsoft/Windows-Containers#516): machines are replaced instead. `Manual` goes only with automatic updates off
+ * (Azure documentation, automatic VM guest patching).
  */
 export function windowsLogin(password: pulumi.Input<string>) {
   return {

@@ -13,7 +13,10 @@ export interface NetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network">;
 }
 
-/** The subnets for the machines of one zone. On Azure a subnet spans all zones; with one per zone each can have its own NAT gateway. */
+/**
+ * The subnets for the machines of one zone. On Azure a subnet spans all zones; with one per zone each can have its own
+ * NAT gateway.
+ */
 export interface ZoneSubnets {
   readonly zone: string;
   /** Workers and internal load balancers. */
@@ -31,7 +34,10 @@ export interface ClusterNetwork {
   readonly zones: readonly ZoneSubnets[];
   /** What must exist before a machine can reach anything outside. */
   readonly egress: readonly pulumi.Resource[];
-  /** Gives the controllers what they need in a network outside of the cluster's resource group. Machines wait for it too: `egress`. */
+  /**
+   * Gives the controllers what they need in a network outside of the cluster's resource group. Machines wait for it
+   * too: `egress`.
+   */
   grantControllers?(principalId: pulumi.Input<string>): void;
 }
 
@@ -51,8 +57,9 @@ function subnetName(role: "private" | "control-plane", zone: string): string {
 }
 
 /**
- * Resource group and virtual network with a private and a control-plane subnet for each zone. No subnet has Azure's implicit outbound
- * access, which is being retired (Azure documentation, default outbound access): outbound traffic uses NAT gateways only.
+ * Resource group and virtual network with a private and a control-plane subnet for each zone. No subnet has Azure's
+ * implicit outbound access, which is being retired (Azure documentation, default outbound access): outbound traffic
+ * uses NAT gateways only.
  *
  * Cost: a NAT gateway and its address are billed by the hour and by traffic.
  */
@@ -120,7 +127,8 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         publicIPAllocationMethod: "Static",
         zones: [zone],
       },
-      // Azure sets it when the gateway takes the address, after the provider has read it; a refresh would show a change.
+      // Azure sets it when the gateway takes the address, after the provider has read it; a refresh would show a
+      // change.
       { parent: this, ignoreChanges: ["natGateway"] },
     );
     return new NatGateway(

@@ -45,7 +45,10 @@ export interface PoolArgs extends Attachment {
   readonly pool: PoolSpec;
   /** API client, to count the machines of a pool whose number the program does not set. */
   readonly api: pulumi.Input<ApiClient>;
-  /** What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the API. */
+  /**
+   * What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the
+   * API.
+   */
   readonly after: readonly pulumi.Resource[];
 }
 
@@ -59,9 +62,10 @@ function poolPayload(spec: NodeSettings, pool: PoolSpec, cloud: AzureAccess, ten
 
 /**
  * What Azure refuses to change on a scale set (hashicorp/terraform-provider-azurerm:
- * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one more and refuses
- * one less, and a replacement would delete all machines of the pool at once. Reserved capacity only changes while all machines are
- * deallocated (Azure documentation, "Associate a virtual machine scale set with uniform orchestration to a capacity reservation group").
+ * internal/services/compute/windows_virtual_machine_scale_set_resource.go). Zones are not among them: Azure accepts one
+ * more and refuses one less, and a replacement would delete all machines of the pool at once. Reserved capacity only
+ * changes while all machines are deallocated (Azure documentation, "Associate a virtual machine scale set with uniform
+ * orchestration to a capacity reservation group").
  */
 const groupReplaceOnChanges: readonly string[] = [
   "hostGroup",
@@ -83,8 +87,8 @@ const groupReplaceOnChanges: readonly string[] = [
 ];
 
 /**
- * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines one at a time,
- * starting a new one before an old one is deleted; each joins and drains by itself.
+ * A group of equal worker machines: uniform scale set and a separate identity. A changed model replaces the machines
+ * one at a time, starting a new one before an old one is deleted; each joins and drains by itself.
  */
 export class Pool extends pulumi.ComponentResource {
   readonly groupName: pulumi.Output<string>;
@@ -141,8 +145,8 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * To update a scale set's model, the controllers need the right to assign its identity to machines (Azure/aad-pod-identity: role
-   * assignments).
+   * To update a scale set's model, the controllers need the right to assign its identity to machines
+   * (Azure/aad-pod-identity: role assignments).
    */
   #letControllersAssign(identity: Identity): pulumi.Resource {
     const { controllerId, subscriptionId } = this.#args;
@@ -183,7 +187,8 @@ export class Pool extends pulumi.ComponentResource {
         },
         upgradePolicy: this.#upgradePolicy(),
         ...(pool.dedicatedHosts === undefined ? {} : { hostGroup: { id: pool.dedicatedHosts } }),
-        // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program would stay.
+        // The node controller repairs, with brakes that Azure does not have. Left out, the policy of an older program
+        // would stay.
         automaticRepairsPolicy: { enabled: false },
         virtualMachineProfile: this.#profile(payload),
       },
@@ -201,7 +206,10 @@ export class Pool extends pulumi.ComponentResource {
     );
   }
 
-  /** The number of machines is decided by the autoscaler or by what replaces evicted machines, where there is one of these. */
+  /**
+   * The number of machines is decided by the autoscaler or by what replaces evicted machines, where there is one of
+   * these.
+   */
   #autoscaled(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
     const { pool, api, spec } = this.#args;
     if (pool.autoscale === undefined && !isCountKept(pool)) return {};
@@ -210,8 +218,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   /**
-   * New machines start before old ones are deleted, and old ones get a notice, so that they drain. A spot machine gets none (Azure
-   * documentation, terminate notification): there a changed model reaches only machines that are started later.
+   * New machines start before old ones are deleted, and old ones get a notice, so that they drain. A spot machine gets
+   * none (Azure documentation, terminate notification): there a changed model reaches only machines that are started
+   * later.
    */
   #upgradePolicy(): inputs.compute.UpgradePolicyArgs {
     const { pool } = this.#args;
@@ -221,8 +230,8 @@ export class Pool extends pulumi.ComponentResource {
       rollingUpgradePolicy: {
         maxSurge: true,
         maxBatchInstancePercent: rollingBatch(pool),
-        // An unhealthy pool must be able to receive the model that fixes it; a model that makes machines unhealthy stops at the first
-        // batch.
+        // An unhealthy pool must be able to receive the model that fixes it; a model that makes machines unhealthy
+        // stops at the first batch.
         maxUnhealthyInstancePercent: 100,
         maxUnhealthyUpgradedInstancePercent: 20,
         prioritizeUnhealthyInstances: true,
@@ -308,7 +317,8 @@ export class Pool extends pulumi.ComponentResource {
         primary: index === 0,
         subnet: { id: subnetId },
         privateIPAddressVersion: "IPv4",
-        // All of an interface must be in the same groups (AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+        // All of an interface must be in the same groups
+        // (AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
         applicationSecurityGroups: [applicationGroupId, ...pool.securityGroups].map((id) => ({ id })),
       })),
     };

@@ -14,17 +14,20 @@ import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 
 type Extension = inputs.compute.VirtualMachineScaleSetExtensionArgs;
 
-/** Looks after which a machine's health counts, and seconds between them: minutes, since a roll stops for a machine that is unhealthy. */
+/**
+ * Looks after which a machine's health counts, and seconds between them: minutes, since a roll stops for a machine that
+ * is unhealthy.
+ */
 const looks = { numberOfProbes: 3, intervalInSeconds: 60 } as const;
 
 /** Minutes until a machine that has joined is healthy. */
 const healthyAfter = (looks.numberOfProbes * looks.intervalInSeconds) / 60;
 
 /**
- * Health check of a machine: its own port is open, which is so while its node is Ready. The kubelet's port is open within a second of its
- * start, and a roll by that one would delete working machines for others that never join. Version 2.0 of the extension has a grace period,
- * in which a joining machine counts as starting and not as unhealthy. By HTTP it expects its own answer format (Azure documentation,
- * application health extension).
+ * Health check of a machine: its own port is open, which is so while its node is Ready. The kubelet's port is open
+ * within a second of its start, and a roll by that one would delete working machines for others that never join.
+ * Version 2.0 of the extension has a grace period, in which a joining machine counts as starting and not as unhealthy.
+ * By HTTP it expects its own answer format (Azure documentation, application health extension).
  */
 function health({ os }: PoolSpec): Extension {
   return {
@@ -38,8 +41,8 @@ function health({ os }: PoolSpec): Extension {
 }
 
 /**
- * Starts the bootstrap of a Windows machine, whose custom data is not run automatically. The command is the same for all pools and holds no
- * secret; as a protected setting it is not shown in the portal either.
+ * Starts the bootstrap of a Windows machine, whose custom data is not run automatically. The command is the same for
+ * all pools and holds no secret; as a protected setting it is not shown in the portal either.
  */
 function bootstrap(): Extension {
   return {
@@ -58,8 +61,8 @@ export function poolExtensions(pool: PoolSpec): readonly Extension[] {
 }
 
 /**
- * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale set by it, so it
- * must be unique in a resource group, as pool names are.
+ * Prefix of the computer names in a pool, to which Azure adds six characters. The cloud controller finds a node's scale
+ * set by it, so it must be unique in a resource group, as pool names are.
  */
 export function computerNamePrefix(pool: PoolSpec): string {
   return pool.name;
@@ -77,8 +80,9 @@ export function rollingBatch(pool: PoolSpec): number {
 const leastUpdate = 120;
 
 /**
- * Time limit of a scale set's update in minutes. Azure answers when the last batch is done, and azure-native gives up earlier by default. A
- * batch takes as long as its machines may take to join, and the replaced ones to drain and be deleted.
+ * Time limit of a scale set's update in minutes. Azure answers when the last batch is done, and azure-native gives up
+ * earlier by default. A batch takes as long as its machines may take to join, and the replaced ones to drain and be
+ * deleted.
  */
 export function updateMinutes(pool: PoolSpec): number {
   const most = Math.max(1, groupSize(pool).maxSize);
@@ -118,8 +122,9 @@ export function poolRoll(spec: ClusterIdentity & Pick<NodeSettings, "network">, 
 }
 
 /**
- * Which instance of its scale set a node is: the last six characters of its name, in base 36 (kubernetes-sigs/cloud-provider-azure,
- * pkg/provider/azure_vmss.go: getScaleSetVMInstanceID). Its provider id would say so too, but any node may write anything there.
+ * Which instance of its scale set a node is: the last six characters of its name, in base 36
+ * (kubernetes-sigs/cloud-provider-azure, pkg/provider/azure_vmss.go: getScaleSetVMInstanceID). Its provider id would
+ * say so too, but any node may write anything there.
  */
 function instanceOf(node: string, pool: PoolSpec): string | undefined {
   const digits = node.startsWith(computerNamePrefix(pool)) ? node.slice(computerNamePrefix(pool).length) : "";
@@ -129,21 +134,27 @@ function instanceOf(node: string, pool: PoolSpec): string | undefined {
 /** What the tags of a scale set tell of its cluster. */
 type GroupSettings = ClusterIdentity & Pick<NodeSettings, "kubernetes">;
 
-/** Tags of a scale set: those of the cluster, and the hints that describe the set and a future node to the autoscaler. */
+/**
+ * Tags of a scale set: those of the cluster, and the hints that describe the set and a future node to the autoscaler.
+ */
 export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   return { ...spec.tags, ...autoscalerHints(spec, pool) };
 }
 
 const autoscalerPrefix = "k8s.io_cluster-autoscaler_node-template";
 
-/** A label's or taint's key as a tag may carry it: `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler: azure_template.go). */
+/**
+ * A label's or taint's key as a tag may carry it: `_` stands for `/` and `~2` for `_` (kubernetes/autoscaler:
+ * azure_template.go).
+ */
 export function hintKey(key: string): string {
   return key.replaceAll("_", "~2").replaceAll("/", "_");
 }
 
 /**
- * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/azure/README.md).
- * The resources are given, because the autoscaler otherwise assumes the full capacity from its own list of sizes, which lacks newer sizes.
+ * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler:
+ * cluster-autoscaler/cloudprovider/azure/README.md). The resources are given, because the autoscaler otherwise assumes
+ * the full capacity from its own list of sizes, which lacks newer sizes.
  */
 function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};
@@ -174,8 +185,8 @@ function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<s
 }
 
 /**
- * How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets no notice of its
- * end.
+ * How a scale set's machines are bought, as part of its profile: licence, reserved capacity, spot. A spot machine gets
+ * no notice of its end.
  */
 export function purchase(
   pool: PoolSpec,
@@ -203,8 +214,8 @@ export function purchase(
 }
 
 /**
- * Whether a pool's number of machines must be kept: Azure takes one off the number of a scale set with each spot machine that it evicts and
- * deletes, and nothing adds it again (poseidon/typhoon#1567).
+ * Whether a pool's number of machines must be kept: Azure takes one off the number of a scale set with each spot
+ * machine that it evicts and deletes, and nothing adds it again (poseidon/typhoon#1567).
  */
 export function isCountKept({ spot, autoscale }: PoolSpec): boolean {
   return spot && autoscale === undefined;
@@ -219,9 +230,10 @@ interface KeptCountArgs {
 }
 
 /**
- * A setting of Azure Monitor that brings a scale set back to its number, as the documentation says for sets that delete evicted machines
- * ("Azure Spot Virtual Machines for Virtual Machine Scale Sets", eviction policy). `spotRestorePolicy` gives up after two hours at most
- * (hashicorp/terraform-provider-azurerm: spot_restore), and a pool that lacked capacity for longer would stay small.
+ * A setting of Azure Monitor that brings a scale set back to its number, as the documentation says for sets that delete
+ * evicted machines ("Azure Spot Virtual Machines for Virtual Machine Scale Sets", eviction policy). `spotRestorePolicy`
+ * gives up after two hours at most (hashicorp/terraform-provider-azurerm: spot_restore), and a pool that lacked
+ * capacity for longer would stay small.
  */
 export function keptCount(name: string, args: KeptCountArgs, opts: pulumi.CustomResourceOptions): AutoscaleSetting {
   const { resourceGroup, cluster, pool, groupId } = args;

@@ -14,8 +14,9 @@ export interface ClusterResourceGroup extends ResourceGroupContext {
 }
 
 /**
- * The inputs of a resource of Azure's DNS, which is in no region. In names of tags it keeps letters, digits and underscores that do not
- * begin with a digit, and silently drops the others (Azure documentation, tag resources, "Limitations"; Azure/azure-rest-api-specs#11748).
+ * The inputs of a resource of Azure's DNS, which is in no region. In names of tags it keeps letters, digits and
+ * underscores that do not begin with a digit, and silently drops the others (Azure documentation, tag resources,
+ * "Limitations"; Azure/azure-rest-api-specs#11748).
  */
 export function inDns({ name, tags }: ResourceGroupContext) {
   const names = Object.entries(tags).map(([tag, value]) => [tag.replaceAll(/^(?=\d)|[^A-Za-z0-9_]/g, "_"), value]);

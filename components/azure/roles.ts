@@ -56,15 +56,16 @@ export function assignRole(
       scope,
     },
     // What Azure refuses to change ("RoleAssignmentUpdateNotPermitted"; hashicorp/terraform-provider-azurerm:
-    // internal/services/authorization/role_assignment_resource.go). The name is random, so the new one can be created first.
+    // internal/services/authorization/role_assignment_resource.go). The name is random, so the new one can be created
+    // first.
     { ...opts, replaceOnChanges: ["roleDefinitionId", "principalType"] },
   );
 }
 
 /**
- * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own resource group only,
- * and never with Contributor, which may also read and change the vaults and the storage account. Creating a scale set also requires the
- * right to assign its identity; each pool grants that for its own.
+ * What the cloud controller, the disk driver, the autoscaler and the node controller do in Azure: on the cluster's own
+ * resource group only, and never with Contributor, which may also read and change the vaults and the storage account.
+ * Creating a scale set also requires the right to assign its identity; each pool grants that for its own.
  */
 export function controllerGrants(
   { id }: ClusterResourceGroup,
@@ -78,11 +79,12 @@ export function controllerGrants(
 }
 
 /**
- * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of the machine's system
- * disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and azure_controller_standard.go, `AttachDisk`), and Azure refuses a
- * write that names a set which the writer may not read ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same
- * holds for the autoscaler and its scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to
- * case, as above.
+ * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of
+ * the machine's system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and
+ * azure_controller_standard.go, `AttachDisk`), and Azure refuses a write that names a set which the writer may not read
+ * ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same holds for the autoscaler and its
+ * scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to case, as
+ * above.
  */
 export function diskGrants({
   pools,

@@ -5,7 +5,8 @@ export const joinSecret = "join";
 /**
  * Name of the secret with logins for what machines fetch, in the same vault. It exists where a stack has any.
  *
- * @param suffix random, because the secret stays in the vault when the logins are removed, and cannot be made a second time.
+ * @param suffix random, because the secret stays in the vault when the logins are removed, and cannot be made a second
+ * time.
  */
 export function credentialsSecret(suffix: string): string {
   return `credentials-${suffix}`;
@@ -34,7 +35,8 @@ export const controlPlaneSecrets: ControlPlaneSecrets = {
 export const suffixLength = 8;
 
 /**
- * Name of a vault: 3 to 24 letters, digits and single hyphens, unique in the whole of Azure (Azure documentation, resource name rules).
+ * Name of a vault: 3 to 24 letters, digits and single hyphens, unique in the whole of Azure (Azure documentation,
+ * resource name rules).
  *
  * @param suffix random, because the name of a deleted vault stays reserved for its retention time.
  */

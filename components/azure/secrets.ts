@@ -34,8 +34,9 @@ export interface SecretsArgs {
 const retentionDays = { development: 7, production: 90 } as const;
 
 /**
- * Two vaults: one with the control plane's keys, one with the join data that workers read. Both authorise by roles and refuse calls from
- * outside the cluster's subnets; this program writes through the resource manager, to which their firewalls do not apply.
+ * Two vaults: one with the control plane's keys, one with the join data that workers read. Both authorise by roles and
+ * refuse calls from outside the cluster's subnets; this program writes through the resource manager, to which their
+ * firewalls do not apply.
  */
 export class Secrets extends pulumi.ComponentResource {
   /** Base URI of the vault with the control plane's keys. */
@@ -115,7 +116,8 @@ export class Secrets extends pulumi.ComponentResource {
         parent: this,
         // A soft-deleted vault loses its role assignments; in production it is protected from deletion.
         protect: production && purpose === "ca",
-        // Fixed at the creation of the vault: another environment would be refused (Azure documentation, Key Vault soft-delete overview).
+        // Fixed at the creation of the vault: another environment would be refused (Azure documentation, Key Vault
+        // soft-delete overview).
         ignoreChanges: ["properties.softDeleteRetentionInDays"],
       },
     );
@@ -131,9 +133,9 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A secret that another stack file may no longer have. It stays in the vault then: azure-native deletes a secret through the vault's
-   * endpoint (pulumi-azure-native, custom_keyvault.go), which the deployer can neither reach nor use. Its name is never used again, since
-   * azure-native refuses to create what is there.
+   * A secret that another stack file may no longer have. It stays in the vault then: azure-native deletes a secret
+   * through the vault's endpoint (pulumi-azure-native, custom_keyvault.go), which the deployer can neither reach nor
+   * use. Its name is never used again, since azure-native refuses to create what is there.
    */
   #makeRemovable(role: string, value: pulumi.Output<string>, vault: Vault, name: pulumi.Input<string> = role): Secret {
     return this.#makeFixed(role, value, vault, name, { retainOnDelete: true });
@@ -160,8 +162,8 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   /**
-   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is a placeholder. It
-   * is never updated: an update would overwrite the machines' value with the placeholder.
+   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value
+   * is a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
    */
   #makeWritten(role: string, name: string, vault: Vault): Secret {
     return new Secret(

@@ -25,8 +25,8 @@ export function securityGroupName(cluster: string, group: GroupName): string {
 }
 
 /**
- * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a separate resource, because
- * an update of a group would delete the rules that the cloud controller has written.
+ * Security groups and their rules, one rule for one purpose. The rules are data: see `securityRules`. Each is a
+ * separate resource, because an update of a group would delete the rules that the cloud controller has written.
  */
 export class Security extends pulumi.ComponentResource {
   readonly controlPlane: MachineGroup;
@@ -103,7 +103,8 @@ export class Security extends pulumi.ComponentResource {
 
   #source(peer: SecurityRule["peer"]) {
     if ("tag" in peer) return { sourceAddressPrefix: peer.tag };
-    // Prefixes that overlap are refused (kubernetes-sigs/cloud-provider-azure#6775: OverlappingSubnetsNotPermittedInSecurityRule).
+    // Prefixes that overlap are refused (kubernetes-sigs/cloud-provider-azure#6775:
+    // OverlappingSubnetsNotPermittedInSecurityRule).
     if ("cidrs" in peer) return { sourceAddressPrefixes: [...outermost(peer.cidrs)] };
     return { sourceApplicationSecurityGroups: [{ id: this.#groups[peer.group].members.id }] };
   }

@@ -3,7 +3,8 @@ import { nodePorts, type PortRange, ports } from "../model/ports.ts";
 import { type MachineGroup, machineTraffic } from "../model/traffic.ts";
 
 /**
- * The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security group, their target.
+ * The groups of machines of a cluster. Each is a security group, which holds the rules, and an application security
+ * group, their target.
  */
 export type GroupName = MachineGroup;
 
@@ -12,7 +13,10 @@ export type SecuritySettings = Pick<
   "network" | "publicAccess" | "privateAccess" | "addons" | "kubernetes"
 >;
 
-/** One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and the internet. */
+/**
+ * One inbound rule with one purpose. Outbound traffic is not restricted: Azure's default rules allow the network and
+ * the internet.
+ */
 export interface SecurityRule {
   /** Name, unique. */
   readonly name: string;
@@ -29,10 +33,16 @@ export interface SecurityRule {
   readonly purpose: string;
 }
 
-/** Highest priority number of our rules (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at 500). */
+/**
+ * Highest priority number of our rules (kubernetes-sigs/cloud-provider-azure: pkg/provider/securitygroup begins at
+ * 500).
+ */
 const lastPriority = 499;
 
-/** Priority of the traffic between machines, by the name of the rule without that of its group. Nothing refuses NodePorts. */
+/**
+ * Priority of the traffic between machines, by the name of the rule without that of its group. Nothing refuses
+ * NodePorts.
+ */
 const trafficPriorities: Readonly<Record<string, number>> = {
   etcd: 130,
   "kubelet-from-control-plane": 140,
@@ -59,10 +69,11 @@ const probes = { tag: "AzureLoadBalancer" } as const;
 const anybody = { tag: "*" } as const;
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Run Command or the serial console. Each group ends with a deny
- * rule, because Azure's default rules allow the whole network. Destination is the application security group, that is the machines' own
- * addresses: traffic to a Service of type LoadBalancer has the frontend's address, does not match our rules, and is filtered by those that
- * the cloud controller writes. Where a Service disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Run Command or the serial console. Each
+ * group ends with a deny rule, because Azure's default rules allow the whole network. Destination is the application
+ * security group, that is the machines' own addresses: traffic to a Service of type LoadBalancer has the frontend's
+ * address, does not match our rules, and is filtered by those that the cloud controller writes. Where a Service
+ * disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   return [
@@ -149,9 +160,10 @@ function api(priority: number, name: string, peer: SecurityRule["peer"], purpose
 }
 
 /**
- * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is no public endpoint
- * also networks that are peered with this one or come in by its gateways: no others can reach it. The tag may hold a default route that
- * such a gateway announces (Azure documentation, service tags), so that beside a public endpoint it could void the allow-list.
+ * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is
+ * no public endpoint also networks that are peered with this one or come in by its gateways: no others can reach it.
+ * The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
+ * public endpoint it could void the allow-list.
  */
 function network({ publicAccess, privateAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
   if (privateAccess !== undefined) return { cidrs: [...cidrs, ...privateAccess] };

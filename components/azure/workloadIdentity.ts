@@ -36,11 +36,13 @@ interface IssuerArgs {
 const containers = { public: "oidc", private: "private" } as const;
 
 /**
- * The two documents by which a cloud checks tokens of service accounts, in a container whose blobs everybody may read. Whoever can write
- * them can be any service account.
+ * The two documents by which a cloud checks tokens of service accounts, in a container whose blobs everybody may read.
+ * Whoever can write them can be any service account.
  */
 class Issuer extends pulumi.ComponentResource {
-  /** URL of the issuer: claim `iss` of the tokens. It ends without a slash here, in the tokens and in the credentials. */
+  /**
+   * URL of the issuer: claim `iss` of the tokens. It ends without a slash here, in the tokens and in the credentials.
+   */
   readonly url: pulumi.Output<string>;
   /** What must exist before a cloud checks a token. */
   readonly ready: readonly pulumi.Resource[];
@@ -88,7 +90,9 @@ class Issuer extends pulumi.ComponentResource {
     );
   }
 
-  /** A blob whose text changes is replaced: it stays until the new one is written over it, and goes with the account. */
+  /**
+   * A blob whose text changes is replaced: it stays until the new one is written over it, and goes with the account.
+   */
   #put(
     container: BlobContainer,
     account: StorageAccount,
@@ -129,7 +133,10 @@ interface AddOnGrant {
   readonly roles: readonly Grant[];
 }
 
-/** Rights in Azure for pods: an identity for each service account, with a credential for the tokens of this account and no other. */
+/**
+ * Rights in Azure for pods: an identity for each service account, with a credential for the tokens of this account and
+ * no other.
+ */
 export class WorkloadIdentity extends pulumi.ComponentResource {
   readonly issuer: pulumi.Output<string>;
   /** Client id of the identity of each service account, by `namespace/name`. */
@@ -208,8 +215,8 @@ function digest(grant: Grant): string {
 }
 
 /**
- * The right to write to a data collection rule, and to nothing else. The rule itself is the user's: the API version that the provider has
- * knows no rule for OTLP (2022-06-01), and the tables it writes to are mostly shared.
+ * The right to write to a data collection rule, and to nothing else. The rule itself is the user's: the API version
+ * that the provider has knows no rule for OTLP (2022-06-01), and the tables it writes to are mostly shared.
  */
 export function logGrant({ dataCollectionRule }: NonNullable<LogSettings["azureMonitor"]>): AddOnGrant {
   return { account: logsAccount, roles: [{ role: "monitoringMetricsPublisher", scope: dataCollectionRule }] };

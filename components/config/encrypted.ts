@@ -18,8 +18,8 @@ const fakes: Readonly<Record<string, string>> = {
 };
 
 /**
- * What a plan takes for an encrypted value, `{ secure: CIPHERTEXT }`: a fake of the same form where there is one, so that it is planned as
- * present.
+ * What a plan takes for an encrypted value, `{ secure: CIPHERTEXT }`: a fake of the same form where there is one, so
+ * that it is planned as present.
  */
 export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string {
   const digest = createHash("sha256").update(JSON.stringify(encrypted)).digest("hex").slice(0, 8);

@@ -35,8 +35,8 @@ function stackFilePath(path: readonly PropertyKey[]): string {
 /**
  * The validated config of a stack.
  *
- * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text, `fenestra:cloud` to bare
- * text.
+ * @param all every config value of the stack as Pulumi passes it to a program: `fenestra:pools` to JSON text,
+ * `fenestra:cloud` to bare text.
  * @param isEncrypted whether a key's value is encrypted in the stack file, where Pulumi has decrypted it. Default no.
  * @throws ConfigError with every problem at once.
  */
@@ -77,8 +77,8 @@ export function loadConfig(
 }
 
 /**
- * The validated config from plain values, keys without the project's prefix. Cross-field rules run even when the schema refused something,
- * as long as they do not read a refused value: a user fixes the file once, not in rounds.
+ * The validated config from plain values, keys without the project's prefix. Cross-field rules run even when the schema
+ * refused something, as long as they do not read a refused value: a user fixes the file once, not in rounds.
  *
  * @param earlier problems of values that could not even be read.
  * @throws ConfigError like `loadConfig`.
@@ -103,9 +103,9 @@ export function validate(
 }
 
 /**
- * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length of whatever stands where a text or a list
- * belongs, even after it has refused its type, and a comparison with a mapping may throw. No setting has that name, so 1 is refused like
- * the mapping.
+ * The values without any mapping called `length`: zod (4.6, core/checks.ts) compares the length of whatever stands
+ * where a text or a list belongs, even after it has refused its type, and a comparison with a mapping may throw. No
+ * setting has that name, so 1 is refused like the mapping.
  */
 function withPlainLengths<T>(values: T): T {
   return JSON.parse(JSON.stringify(values), (key, value) =>
@@ -223,7 +223,9 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
 const tooFew: Readonly<Record<string, string>> = { string: "is empty", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
 
-/** What to do instead of a setting that an earlier release or a known tool has, by its path without positions in lists. */
+/**
+ * What to do instead of a setting that an earlier release or a known tool has, by its path without positions in lists.
+ */
 const removedSettings: Readonly<Record<string, string>> = {
   "secretsEncryption.kms":
     "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",

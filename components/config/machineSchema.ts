@@ -33,8 +33,8 @@ export const updateFields = {
 const longestHook = 12_000;
 
 /**
- * A script that machines run. Windows PowerShell takes a file without a byte order mark for one in the system's code page: only ASCII is
- * safe.
+ * A script that machines run. Windows PowerShell takes a file without a byte order mark for one in the system's code
+ * page: only ASCII is safe.
  */
 const hook = z
   .string()

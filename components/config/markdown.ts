@@ -12,8 +12,8 @@ interface Row {
 }
 
 /**
- * The reference of every setting of a stack file as Markdown. Pure: the same schema gives the same text. `docs/configuration.md` is this,
- * and a test keeps it current.
+ * The reference of every setting of a stack file as Markdown. Pure: the same schema gives the same text.
+ * `docs/configuration.md` is this, and a test keeps it current.
  *
  * @param schema of the config, keys without the project's prefix
  */
@@ -28,9 +28,10 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "",
     "<!-- Made from components/config/schema.ts; `UPDATE_SNAPSHOTS=1` with tests/docs rewrites it. -->",
     "",
-    `Settings of a stack file, \`stacks/Pulumi.<stack>.yaml\`. Each key below \`config\` begins with \`${configPrefix}\`; an unknown one is refused.`,
-    "All mistakes that can be judged beside the others are told at once, with place, value, what is allowed and how to fix it. `fenestra plan` checks a file without",
-    "an account; [stacks/schema.json](../stacks/schema.json) lets an editor do so while you type.",
+    `Settings of a stack file, \`stacks/Pulumi.<stack>.yaml\`. Each key below \`config\` begins with \`${configPrefix}\`; an unknown one`,
+    "is refused. All mistakes that can be judged beside the others are told at once, with place, value, what is allowed and",
+    "how to fix it. `fenestra plan` checks a file without an account; [stacks/schema.json](../stacks/schema.json) lets an",
+    "editor do so while you type.",
     "",
     "What there is no setting for, and what to do instead, is in [limits.md](limits.md).",
     "",
@@ -59,7 +60,10 @@ function partsOf(schema: JsonSchema): JsonSchema | undefined {
   return schema.items?.properties === undefined ? undefined : schema.items;
 }
 
-/** Rows of a setting's fields. Fields that an earlier setting has in the same words are not repeated: `known` names it by them. */
+/**
+ * Rows of a setting's fields. Fields that an earlier setting has in the same words are not repeated: `known` names it
+ * by them.
+ */
 function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>): readonly Row[] {
   const parts = partsOf(schema);
   if (parts === undefined) return [];

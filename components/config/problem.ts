@@ -31,8 +31,8 @@ const longestValue = 80;
 const secretName = /pass(word|phrase)?|secret|token|credential|private|(api|access|ssh)[-_]?key/i;
 
 /**
- * Path of a key or index below another path, spelled as for `pulumi config set --path`: `labels["example.com/team"]`. Directly below
- * `config` the project's prefix is added.
+ * Path of a key or index below another path, spelled as for `pulumi config set --path`: `labels["example.com/team"]`.
+ * Directly below `config` the project's prefix is added.
  */
 export function childPath(path: string, step: PropertyKey): string {
   if (typeof step === "number") return `${path}[${step}]`;
@@ -48,7 +48,9 @@ export function showValue(value: unknown): string {
   return text.length <= longestValue ? text : `${text.slice(0, longestValue - 1)}…`;
 }
 
-/** The last key of a path. Keys above it do not describe the value: `credentialSpecs[0].account` is an account's name. */
+/**
+ * The last key of a path. Keys above it do not describe the value: `credentialSpecs[0].account` is an account's name.
+ */
 function lastKey(path: string): string {
   const item = path.replace(/(\[\d+\])+$/, "");
   return item.slice(item.lastIndexOf(item.endsWith('"]') ? '["' : "."));
@@ -62,7 +64,10 @@ export function hidesValue(path: string): boolean {
   return secretName.test(lastKey(path)) || secretSetting.test(path);
 }
 
-/** A problem as the lines shown to the user. The value is omitted when the key's name or the setting marks it as a secret. */
+/**
+ * A problem as the lines shown to the user. The value is omitted when the key's name or the setting marks it as a
+ * secret.
+ */
 export function showProblem(problem: Problem): string {
   const secret = hidesValue(problem.path);
   const found = secret && problem.value !== undefined ? "not shown" : showValue(problem.value);
@@ -74,7 +79,10 @@ export function showProblem(problem: Problem): string {
   ].join("\n");
 }
 
-/** Orders paths numerically: `pools[2]` before `pools[10]`. The locale is fixed so that the text is the same on every machine. */
+/**
+ * Orders paths numerically: `pools[2]` before `pools[10]`. The locale is fixed so that the text is the same on every
+ * machine.
+ */
 const collator = new Intl.Collator("en", { numeric: true });
 
 /** Every problem of a stack file at once. Its message is complete: a caller prints it without the stack trace. */
@@ -95,7 +103,10 @@ export class ConfigError extends Error {
 /** Most letters that may differ for a name to count as mistyped; beyond that suggestions are noise. */
 const mostSlips = 2;
 
-/** "did you mean count?" for a name close to an allowed one; `undefined` when none is close or the name is too short to judge. */
+/**
+ * "did you mean count?" for a name close to an allowed one; `undefined` when none is close or the name is too short to
+ * judge.
+ */
 export function didYouMean(name: string, allowed: readonly string[]): string | undefined {
   const maxDistance = Math.min(mostSlips, Math.floor(name.length / 2));
   const near = maxDistance === 0 ? undefined : closestMatch(name, allowed, { maxDistance });

@@ -21,7 +21,10 @@ import {
 import { controlPlaneDiskFields, iamSchema, machineFields, updateFields } from "./machineSchema.ts";
 import { networkSchema } from "./networkSchema.ts";
 
-/** What is no part of a name or password here: neither HTTP's basic authentication nor the files of the machines can hold it. */
+/**
+ * What is no part of a name or password here: neither HTTP's basic authentication nor the files of the machines can
+ * hold it.
+ */
 const control = "\\u0000-\\u001f\\u007f";
 
 const loginSchema = z.strictObject({

@@ -16,10 +16,12 @@ export function stackNames(folder: URL): readonly string[] {
 }
 
 /**
- * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text, structured values as JSON
- * text. Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never its text.
+ * The config values of a stack file in the form in which Pulumi passes them to a program: scalars as bare text,
+ * structured values as JSON text. Only Pulumi can decrypt an encrypted value (`secure:`): a fake takes its place, never
+ * its text.
  *
- * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a value otherwise.
+ * @throws ConfigError when there is no such stack, the file is not YAML with a `config` mapping, or Pulumi would read a
+ * value otherwise.
  */
 export function readStackFile(stack: string, folder: URL): Readonly<Record<string, string>> {
   const names = stackNames(folder);
@@ -110,18 +112,22 @@ function firstLine(text: string): string {
 }
 
 /**
- * A number as Pulumi reads it: the Go library takes YAML 1.1's forms too, and a leading zero for octal (go-yaml/yaml v3.0.1, resolve.go,
- * called by pulumi/pulumi sdk/go/common/resource/config/object.go).
+ * A number as Pulumi reads it: the Go library takes YAML 1.1's forms too, and a leading zero for octal (go-yaml/yaml
+ * v3.0.1, resolve.go, called by pulumi/pulumi sdk/go/common/resource/config/object.go).
  */
 const goNumber =
   /^[-+]?(?:0[xX][\da-fA-F]+|0[oO]?[0-7]+|0[bB][01]+|\d+(?:\.\d*)?(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?)$/;
 
-/** A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go, `allowedTimestampFormats`). */
+/**
+ * A date, with or without a time, which the Go library makes a time and Pulumi a longer text (resolve.go,
+ * `allowedTimestampFormats`).
+ */
 const goTime =
   /^\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]\d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?(?:Z|[-+]\d\d:\d\d))|(?: \d{1,2}:\d{1,2}:\d{1,2}(?:\.\d+)?))?$/;
 
 /**
- * Problems of plain scalars below a part of a stack file that Pulumi would pass to the program as something else than they are read here.
+ * Problems of plain scalars below a part of a stack file that Pulumi would pass to the program as something else than
+ * they are read here.
  */
 function otherwiseRead(node: unknown, path: string): readonly Problem[] {
   if (isSeq(node)) return node.items.flatMap((item, index) => otherwiseRead(item, `${path}[${index}]`));

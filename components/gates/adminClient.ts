@@ -19,7 +19,9 @@ export function adminClient(server: pulumi.Output<string>, pki: Pki): pulumi.Out
     }));
 }
 
-/** The same for a cluster of another program, from the administrator's kubeconfig that it exports. The result is secret. */
+/**
+ * The same for a cluster of another program, from the administrator's kubeconfig that it exports. The result is secret.
+ */
 export function kubeconfigClient(kubeconfig: string): ApiClient {
   const config: unknown = parse(kubeconfig);
   const cluster = field(list(field(config, "clusters"))[0], "cluster");

@@ -59,8 +59,8 @@ const mayDoAll = {
 };
 
 /**
- * What is wrong with the API as a whole, or `undefined` when it is ready and the client has an administrator's rights: kubeadm binds them a
- * moment after the API server is ready.
+ * What is wrong with the API as a whole, or `undefined` when it is ready and the client has an administrator's rights:
+ * kubeadm binds them a moment after the API server is ready.
  */
 export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   const { status, body } = await askApi(api, "/readyz");
@@ -77,8 +77,8 @@ export interface MemberNode {
   /** Name of the node: the instance id on AWS, the computer name on Azure. */
   readonly node: string;
   /**
-   * RFC 3339. Containers that started before do not count: where a machine keeps its node name, the pods of the one it replaced may still
-   * be listed as ready.
+   * RFC 3339. Containers that started before do not count: where a machine keeps its node name, the pods of the one it
+   * replaced may still be listed as ready.
    */
   readonly since?: string;
 }
@@ -93,7 +93,8 @@ export async function memberProblem(api: ApiClient, member: MemberNode): Promise
     const { status, body } = await askApi(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
     if (status !== 200) return `pod ${pod}: the API answers ${status}`;
     const found = fromJson(body);
-    // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction, Kubernetes 1.36).
+    // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction,
+    // Kubernetes 1.36).
     if (field(field(found, "spec"), "nodeName") !== member.node) return `pod ${pod} is not on its node`;
     const problem = podProblem(found, member.since);
     if (problem !== undefined) return `pod ${pod} ${problem}`;
@@ -125,8 +126,8 @@ export async function controlPlaneNodes(api: ApiClient): Promise<readonly Contro
 }
 
 /**
- * What is wrong with the control-plane machine that has an address, or `undefined`. The Node of a machine that is gone may still be there
- * beside its successor's; one of them must be well.
+ * What is wrong with the control-plane machine that has an address, or `undefined`. The Node of a machine that is gone
+ * may still be there beside its successor's; one of them must be well.
  *
  * @param lives says what is wrong with the kubelet of a node, or `undefined`
  */

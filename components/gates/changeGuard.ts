@@ -19,10 +19,11 @@ export function stackGuard(spec: ClusterSpec): pulumi.Stash {
 }
 
 /**
- * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program that calls no cloud
- * cannot see the old values, so a `Stash` keeps them.
+ * Refuses, already in the preview, what would destroy the cluster's data or what a control plane cannot do. A program
+ * that calls no cloud cannot see the old values, so a `Stash` keeps them.
  *
- * @param unfit problems that forbid creating the cluster at all. They are refused in the first update and not in a preview, so that an
+ * @param unfit problems that forbid creating the cluster at all. They are refused in the first update and not in a
+ * preview, so that an
  *   example can be previewed.
  */
 export function changeGuard(
@@ -46,8 +47,9 @@ export function changeGuard(
 }
 
 /**
- * Keeps what all control-plane machines have reached, since it depends on their last gate, and refuses in the preview to continue to what
- * is too far away. The guard before the machines knows only what was asked for, also by an update that was cut off.
+ * Keeps what all control-plane machines have reached, since it depends on their last gate, and refuses in the preview
+ * to continue to what is too far away. The guard before the machines knows only what was asked for, also by an update
+ * that was cut off.
  */
 export function reachedGuard(name: string, to: ReachedState, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, ({ oldInputs }) => refuseMove(oldInputs?.input, to), { onDryRun: true });

@@ -18,8 +18,9 @@ interface ApiGateArgs {
 }
 
 /**
- * The gate behind the whole control plane: it opens when `/readyz` answers and every machine is a healthy member, those that were added by
- * this update too. Pools and everything in the cluster depend on it, so that a kubelet is never newer than the API.
+ * The gate behind the whole control plane: it opens when `/readyz` answers and every machine is a healthy member, those
+ * that were added by this update too. Pools and everything in the cluster depend on it, so that a kubelet is never
+ * newer than the API.
  */
 export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
@@ -51,9 +52,10 @@ interface MemberGateArgs {
 }
 
 /**
- * A gate between one control-plane machine and the next. It holds the machine's id, so it is updated when the machine was replaced, and
- * waits, before that update is saved, until the new machine is a healthy etcd member. A failed wait leaves the old state, so the next run
- * waits at the same gate again. The first creation waits for nothing: one machine of three has no quorum.
+ * A gate between one control-plane machine and the next. It holds the machine's id, so it is updated when the machine
+ * was replaced, and waits, before that update is saved, until the new machine is a healthy etcd member. A failed wait
+ * leaves the old state, so the next run waits at the same gate again. The first creation waits for nothing: one machine
+ * of three has no quorum.
  */
 export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
@@ -65,7 +67,10 @@ export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.Cust
   return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-/** Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be replaced. */
+/**
+ * Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be
+ * replaced.
+ */
 type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
 
 interface ChainMachine {
@@ -98,9 +103,9 @@ interface ControlPlaneArgs {
 }
 
 /**
- * The control plane: equal machines in a chain, the same on both clouds. Before each is a gate that refuses to replace it while another one
- * is unhealthy; behind each is one that, after a replacement, waits until it is a healthy etcd member. So two are never down at the same
- * time, and the first creation waits only at the last gate.
+ * The control plane: equal machines in a chain, the same on both clouds. Before each is a gate that refuses to replace
+ * it while another one is unhealthy; behind each is one that, after a replacement, waits until it is a healthy etcd
+ * member. So two are never down at the same time, and the first creation waits only at the last gate.
  */
 export class ControlPlane extends pulumi.ComponentResource {
   /** Open when the API answers; pools and everything in the cluster depend on it. */

@@ -1,7 +1,10 @@
 import { fromJson } from "../model/json.ts";
 import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
 
-/** Where the node controller says how the machines are (components/nodeController/program/status.py), under the key `status`. */
+/**
+ * Where the node controller says how the machines are (components/nodeController/program/status.py), under the key
+ * `status`.
+ */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
 
 /** The page as it is; empty before the controller's first round. */
@@ -11,7 +14,9 @@ export async function readPage(api: ApiClient): Promise<string> {
   return text(field(field(fromJson(body), "data"), "status"));
 }
 
-/** Machines that the cloud is to have in a group, whether they have joined or not; 0 where the page does not know it. */
+/**
+ * Machines that the cloud is to have in a group, whether they have joined or not; 0 where the page does not know it.
+ */
 export function wantedOn(page: string, group: string): number {
   return Number(field(field(field(fromJson(page), "pools"), group), "wanted")) || 0;
 }
@@ -42,8 +47,8 @@ export function silence(page: string, now: number): readonly string[] {
 }
 
 /**
- * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines, and made safe for a
- * terminal. Pure.
+ * What the page says, a line each: of one pool, by the name of its group, or of all. Names on it are those of machines,
+ * and made safe for a terminal. Pure.
  *
  * @param page the text of the page; empty before the controller's first round
  * @param now seconds of the epoch
@@ -70,8 +75,8 @@ export function pageLines(page: string, now: number, only?: string): readonly st
 }
 
 /**
- * What an update in progress waits for at its pools' gates, a part each: pools with machines of an older template, or with others than wanted.
- * Pure.
+ * What an update in progress waits for at its pools' gates, a part each: pools with machines of an older template, or
+ * with others than wanted. Pure.
  */
 export function unfinishedPools(page: string): readonly string[] {
   const pools = field(fromJson(page), "pools");

@@ -17,8 +17,8 @@ export interface NetworkFact {
 type KnownFact = NetworkFact & { readonly found: string };
 
 /**
- * A kept fact. What a cloud leaves out of its answer because it is empty is not known in a preview (@pulumi/pulumi: runtime/rpc.js,
- * resolveProperties): no text, so it is compared in the update.
+ * A kept fact. What a cloud leaves out of its answer because it is empty is not known in a preview (@pulumi/pulumi:
+ * runtime/rpc.js, resolveProperties): no text, so it is compared in the update.
  */
 const state = z.object({
   input: z.array(
@@ -35,13 +35,17 @@ const state = z.object({
 export interface NetworkCheckArgs {
   /** Facts that stay as they are: they are kept, so a change on either part is compared again. */
   readonly facts: readonly NetworkFact[];
-  /** Facts that hold before the first machine only, such as free addresses: compared in the first update, and in no preview. */
+  /**
+   * Facts that hold before the first machine only, such as free addresses: compared in the first update, and in no
+   * preview.
+   */
   readonly atFirst?: readonly NetworkFact[];
 }
 
 /**
- * The gate before everything that uses an existing network: it compares what the stack file says with what the cloud says, in the preview
- * already, since the engine reads existing resources there too (pulumi/pulumi: pkg/resource/deploy/step.go, ReadStep).
+ * The gate before everything that uses an existing network: it compares what the stack file says with what the cloud
+ * says, in the preview already, since the engine reads existing resources there too (pulumi/pulumi:
+ * pkg/resource/deploy/step.go, ReadStep).
  */
 export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { facts, atFirst = [] } = args;

@@ -25,14 +25,18 @@ export interface PeersGateArgs {
   readonly version: string;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member a moment ago. */
+  /**
+   * Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member
+   * a moment ago.
+   */
   readonly patience?: Patience;
 }
 
 /**
- * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is about to be replaced,
- * and refuses that while another machine is not a healthy member. With two of three away etcd would have no quorum. Kubernetes' Cluster API
- * and kops check the same before each machine (kubernetes-sigs/cluster-api#2241).
+ * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is
+ * about to be replaced, and refuses that while another machine is not a healthy member. With two of three away etcd
+ * would have no quorum. Kubernetes' Cluster API and kops check the same before each machine
+ * (kubernetes-sigs/cluster-api#2241).
  */
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { member, members, version } = args;
@@ -69,7 +73,10 @@ function advice({ etcdName }: ControlPlaneMember, problem: string): string {
   ].join(" ");
 }
 
-/** The guard refuses this in a preview by the state; here it is refused by what runs, because an update may come without a preview. */
+/**
+ * The guard refuses this in a preview by the state; here it is refused by what runs, because an update may come without
+ * a preview.
+ */
 function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void {
   const [oldest] = nodes.map(({ version }) => version).sort(compareVersions);
   const problems = oldest === undefined ? [] : reachedProblems(oldest, wanted);
@@ -77,12 +84,13 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
 }
 
 /**
- * Finds nodes whose kubelet lives now. What a kubelet has said stays until the node controller gives it up after 50 seconds
- * (--node-monitor-grace-period), so the pods of a machine that has just died are ready until then. A kubelet renews its lease every 10
- * seconds (kubernetes 1.36: pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only its own (NodeRestriction). Times are compared
- * with each other and with no clock of this machine.
+ * Finds nodes whose kubelet lives now. What a kubelet has said stays until the node controller gives it up after 50
+ * seconds (--node-monitor-grace-period), so the pods of a machine that has just died are ready until then. A kubelet
+ * renews its lease every 10 seconds (kubernetes 1.36: pkg/kubelet/kubelet.go, nodeLeaseRenewIntervalFraction), and only
+ * its own (NodeRestriction). Times are compared with each other and with no clock of this machine.
  *
- * @returns a probe that says what is wrong with a node, or `undefined` once its lease has been renewed since the first look at it
+ * @returns a probe that says what is wrong with a node, or `undefined` once its lease has been renewed since the first
+ * look at it
  */
 function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const first = new Map<string, string>();
@@ -103,8 +111,9 @@ function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefi
 export const downVariable = "FENESTRA_CONTROL_PLANE";
 
 /**
- * Whether the deployer declares that the whole control plane is down, or has never come up. From outside that looks like a missing route to
- * it, so only a person can decide it. No machine then waits for another; the last gate still waits for all of them.
+ * Whether the deployer declares that the whole control plane is down, or has never come up. From outside that looks
+ * like a missing route to it, so only a person can decide it. No machine then waits for another; the last gate still
+ * waits for all of them.
  */
 export function controlPlaneIsDown(): boolean {
   return process.env[downVariable] === "down";

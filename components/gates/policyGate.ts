@@ -35,15 +35,16 @@ export interface PolicyGateArgs {
 const namespace = "default";
 
 /**
- * Consecutive rounds of right answers where a load balancer chooses the API server. With half a second between them they last several times
- * as long as a policy takes to reach an API server, and the chance that one of them was never asked is one in many thousands.
+ * Consecutive rounds of right answers where a load balancer chooses the API server. With half a second between them
+ * they last several times as long as a policy takes to reach an API server, and the chance that one of them was never
+ * asked is one in many thousands.
  */
 const roundsOfSeveral = 8;
 
 /**
- * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later, and objects created in
- * between pass unchanged. It opens when pods sent as a dry run come back as the policy changes them. It waits again when the policy, its
- * binding or the cluster changes.
+ * The gate behind an admission policy: the API server accepts a policy at once, but enforces it only a moment later,
+ * and objects created in between pass unchanged. It opens when pods sent as a dry run come back as the policy changes
+ * them. It waits again when the policy, its binding or the cluster changes.
  */
 export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { policy, objects, probes } = args.proof;

@@ -11,7 +11,10 @@ export interface Clock {
 interface PollOptions {
   /** Pause between two attempts, in milliseconds. */
   readonly intervalMs: number;
-  /** Longest wait in milliseconds, counted from the start or from the last progress. Default: as long as the signal allows. */
+  /**
+   * Longest wait in milliseconds, counted from the start or from the last progress. Default: as long as the signal
+   * allows.
+   */
   readonly limitMs?: number;
   readonly signal?: AbortSignal;
   /** Errors after which further attempts are pointless; they are thrown as they are. Default: none. */

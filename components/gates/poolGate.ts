@@ -15,7 +15,10 @@ interface WantedNodes {
   readonly fingerprint: string | undefined;
 }
 
-/** A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but this gate. */
+/**
+ * A node of a pool. A node may write all of this itself, so it is sanitised before it is shown, and decides nothing but
+ * this gate.
+ */
 interface PoolNode {
   readonly name: string;
   readonly release: string;
@@ -90,7 +93,10 @@ export interface PoolRoll {
   readonly drainSeconds: number;
   /** Whether a change replaces the machines that are there. */
   readonly replaces: boolean;
-  /** What to do about machines that have not become nodes, and where their last stage can be seen. A sentence with commands. */
+  /**
+   * What to do about machines that have not become nodes, and where their last stage can be seen. A sentence with
+   * commands.
+   */
   readonly joinHelp: string;
   /** What to do about nodes whose machines were made from an older payload. A sentence with commands. */
   readonly oldHelp: (nodes: readonly PoolNode[]) => string;
@@ -105,7 +111,10 @@ interface PoolGateArgs {
   readonly roll: PoolRoll;
   /** The API, through the load balancer that the deployer reaches. */
   readonly api: pulumi.Input<ApiClient>;
-  /** Default: every 15 seconds, until no node has joined or left for as long as one may take to drain and another to join. */
+  /**
+   * Default: every 15 seconds, until no node has joined or left for as long as one may take to drain and another to
+   * join.
+   */
   readonly patience?: Patience;
 }
 
@@ -113,11 +122,13 @@ interface PoolGateArgs {
 const slackSeconds = 300;
 
 /**
- * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and the payload of the program, and none is
- * left of an older one. Without it an update would succeed on a pool without a single node. It waits again when the payload or the wanted
- * number changes; a failed wait leaves the old state, so the next update repeats it.
+ * The gate behind a pool: it opens when as many nodes as wanted are Ready, with the kubelet and the payload of the
+ * program, and none is left of an older one. Without it an update would succeed on a pool without a single node. It
+ * waits again when the payload or the wanted number changes; a failed wait leaves the old state, so the next update
+ * repeats it.
  *
- * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends on them.
+ * Nodes are Ready only with the pod network and the cloud controller: they must not depend on this gate, and it depends
+ * on them.
  */
 export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { release, pool, roll } = args;
@@ -167,11 +178,11 @@ interface SizeGuardArgs {
 }
 
 /**
- * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the number (`ignoreChanges`),
- * so the engine hands the provider the one in the state; Azure's provider sends the whole set, that number included, and a set that has
- * grown since would lose machines in use (pulumi/pulumi: pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native:
- * provider.go, defaultUpdate). The hook refuses that. A number that is too large costs extra machines until the autoscaler reduces it
- * again.
+ * A `beforeUpdate` hook for a scale set that the autoscaler sizes, or Azure Monitor. The program does not set the
+ * number (`ignoreChanges`), so the engine hands the provider the one in the state; Azure's provider sends the whole
+ * set, that number included, and a set that has grown since would lose machines in use (pulumi/pulumi:
+ * pkg/resource/deploy, processIgnoreChanges; pulumi/pulumi-azure-native: provider.go, defaultUpdate). The hook refuses
+ * that. A number that is too large costs extra machines until the autoscaler reduces it again.
  */
 export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHook {
   return new pulumi.ResourceHook(name, async ({ urn, newInputs }) => {

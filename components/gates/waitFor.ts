@@ -6,8 +6,8 @@ export interface Patience {
   /** Seconds between two looks. Default 2. */
   readonly everySeconds?: number;
   /**
-   * Seconds until giving up, counted from the start or from the last sign of progress. Default 1800: a machine that was just replaced
-   * downloads, boots and catches up.
+   * Seconds until giving up, counted from the start or from the last sign of progress. Default 1800: a machine that was
+   * just replaced downloads, boots and catches up.
    */
   readonly limitSeconds?: number;
 }
@@ -16,8 +16,8 @@ export interface Patience {
  * Looks until the probe finds nothing wrong.
  *
  * @param what what is awaited, for the error: `the API of aws-dev`.
- * @param probe says what is still wrong, or `undefined` when all is well. A throw counts as wrong with its message. It calls what it is
- * given when it sees progress: the limit is then counted from there.
+ * @param probe says what is still wrong, or `undefined` when all is well. A throw counts as wrong with its message. It
+ * calls what it is given when it sees progress: the limit is then counted from there.
  * @throws Error with the last thing that was wrong, after the limit.
  */
 export async function waitFor(
@@ -38,7 +38,10 @@ export async function waitFor(
   });
 }
 
-/** The value of an input inside a hook: hooks run only in updates, when the dependencies of the resource exist, so every value is known. */
+/**
+ * The value of an input inside a hook: hooks run only in updates, when the dependencies of the resource exist, so every
+ * value is known.
+ */
 export function resolvedValue<T>(input: pulumi.Input<T>): Promise<pulumi.Unwrap<T>> {
   return new Promise((resolve) => {
     pulumi.output(input).apply(resolve);

@@ -12,8 +12,9 @@ export interface AddOnArgs {
   /** What must exist before the first object, beyond what the provider waits for. */
   readonly after?: readonly pulumi.Resource[];
   /**
-   * Resource whose deletion makes deleting the objects needless. Leave out for an add-on that must clean up in the cloud before the
-   * machines are deleted. Objects that own something in the cloud are deleted in any case, see `ownsCloudResources`.
+   * Resource whose deletion makes deleting the objects needless. Leave out for an add-on that must clean up in the
+   * cloud before the machines are deleted. Objects that own something in the cloud are deleted in any case, see
+   * `ownsCloudResources`.
    */
   readonly deletedWith?: pulumi.Resource;
 }
@@ -47,15 +48,19 @@ const stages: readonly (readonly Manifest["kind"][])[] = [
   ],
 ];
 
-/** Stage of a kind: 0 first; what is not listed (Services, autoscalers, API registrations, webhooks) comes after the workloads. */
+/**
+ * Stage of a kind: 0 first; what is not listed (Services, autoscalers, API registrations, webhooks) comes after the
+ * workloads.
+ */
 export function stageOf(kind: Manifest["kind"]): number {
   const stage = stages.findIndex((kinds) => kinds.includes(kind));
   return stage === -1 ? stages.length : stage;
 }
 
 /**
- * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted individually before the
- * machines, even when the whole cluster is destroyed. A pod with a claim counts, since the claim's finalizer waits for the pod.
+ * Whether an object keeps something in the cloud, or keeps something from being deleted there: it is then deleted
+ * individually before the machines, even when the whole cluster is destroyed. A pod with a claim counts, since the
+ * claim's finalizer waits for the pod.
  */
 function ownsCloudResources(manifest: Manifest): boolean {
   switch (manifest.kind) {
@@ -68,7 +73,9 @@ function ownsCloudResources(manifest: Manifest): boolean {
   }
 }
 
-/** Name of an object's resource below its add-on: its own name, with the namespace unless that is the add-on's only one. */
+/**
+ * Name of an object's resource below its add-on: its own name, with the namespace unless that is the add-on's only one.
+ */
 function objectName(parent: string, { metadata }: Manifest): string {
   return metadata.namespace === undefined || metadata.namespace === "kube-system"
     ? `${parent}-${metadata.name}`
@@ -77,12 +84,15 @@ function objectName(parent: string, { metadata }: Manifest): string {
 
 const windowsTimeouts = { create: `${windowsWorkloadMinutes}m`, update: `${windowsWorkloadMinutes}m` };
 
-/** The cloud may take long to create and delete a load balancer; the provider's ten minutes can be too short for several at once. */
+/**
+ * The cloud may take long to create and delete a load balancer; the provider's ten minutes can be too short for several
+ * at once.
+ */
 const balancerTimeouts = { create: "20m", update: "20m", delete: "20m" };
 
 /**
- * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed, and a client that
- * waits for it may give up (kubernetes.io, Deployments, "Failed Deployment").
+ * A Deployment on Windows is given as long by Kubernetes itself: after its default of ten minutes it counts as failed,
+ * and a client that waits for it may give up (kubernetes.io, Deployments, "Failed Deployment").
  */
 function patient(manifest: Manifest): Manifest {
   if (manifest.kind !== "Deployment" || !runsOnWindows(manifest)) return manifest;
@@ -94,16 +104,18 @@ function runsOnWindows(manifest: Manifest): boolean {
 }
 
 /**
- * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one moment
- * (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus, `daemonsetConditions`): one node that
- * is NotReady, or a pool that rolls in the same update, would let it fail, and what comes after it would not be reached. Nothing that comes
- * after it needs all of them: a new node is Ready only with its agents, and pools have gates. The log collectors' Secrets of headers even
- * come after the first update. What a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does
+ * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one
+ * moment (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus,
+ * `daemonsetConditions`): one node that is NotReady, or a pool that rolls in the same update, would let it fail, and
+ * what comes after it would not be reached. Nothing that comes after it needs all of them: a new node is Ready only
+ * with its agents, and pools have gates. The log collectors' Secrets of headers even come after the first update. What
+ * a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does
  * (`checks/cluster/workloads.ts`).
  *
- * Its deletion is not waited for either (provider/pkg/metadata/overrides.go, `DeletedCondition`). Those that are deleted by themselves, the
- * nodes' part of drivers, have had no volume since the pods with claims went, which are waited for. In the background, since what is made
- * again at once (`pulumi up --replace`) would otherwise be applied to the one that is going, and go with it (await/await.go, `Deletion`).
+ * Its deletion is not waited for either (provider/pkg/metadata/overrides.go, `DeletedCondition`). Those that are
+ * deleted by themselves, the nodes' part of drivers, have had no volume since the pods with claims went, which are
+ * waited for. In the background, since what is made again at once (`pulumi up --replace`) would otherwise be applied to
+ * the one that is going, and go with it (await/await.go, `Deletion`).
  */
 function unawaited(manifest: Manifest): Manifest {
   if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined)
@@ -118,7 +130,10 @@ function timeouts(manifest: Manifest): Pick<pulumi.CustomResourceOptions, "custo
     : {};
 }
 
-/** A group of objects of one concern that are created and deleted together. Depending on it means depending on every object of it. */
+/**
+ * A group of objects of one concern that are created and deleted together. Depending on it means depending on every
+ * object of it.
+ */
 export class AddOn extends pulumi.ComponentResource {
   /** The resources, in the order of the manifests. */
   readonly objects: readonly pulumi.CustomResource[];
@@ -174,13 +189,13 @@ function createObject<Kind extends Manifest["kind"]>(
 }
 
 /**
- * Fields that the API server refuses to change although the provider would send the change as an update: it uses its own list
- * (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`) and asks no server. The server's rules are in
- * kubernetes/kubernetes, pkg/apis/storage/validation and pkg/apis/node/validation. None of these objects holds data, and volumes outlive
- * their class and driver.
+ * Fields that the API server refuses to change although the provider would send the change as an update: it uses its
+ * own list (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`) and asks no server. The server's rules
+ * are in kubernetes/kubernetes, pkg/apis/storage/validation and pkg/apis/node/validation. None of these objects holds
+ * data, and volumes outlive their class and driver.
  *
- * Left out on purpose are a claim's size, which only grows, and scope and names of a CustomResourceDefinition: a replacement would delete
- * the data, a refused update does not.
+ * Left out on purpose are a claim's size, which only grows, and scope and names of a CustomResourceDefinition: a
+ * replacement would delete the data, a refused update does not.
  */
 export const fixedFields: Partial<Record<Manifest["kind"], readonly string[]>> = {
   StorageClass: ["reclaimPolicy", "volumeBindingMode"],

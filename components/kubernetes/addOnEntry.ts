@@ -25,7 +25,9 @@ export interface InClusterValues {
   readonly azureCloudConfig: Text | undefined;
   /** Certificate of the gMSA webhook; only when gMSA is on, and then required. */
   readonly gmsaCertificate: ServerCertificate | undefined;
-  /** Object id of the identity that reads the secrets of accounts; only on Azure with such accounts, and there required. */
+  /**
+   * Object id of the identity that reads the secrets of accounts; only on Azure with such accounts, and there required.
+   */
   readonly gmsaObjectId?: Text | undefined;
   /** What pods with rights in the cloud get; only where the stack file names such, and then required. */
   readonly workloadIdentity?: WorkloadIdentityValues | undefined;

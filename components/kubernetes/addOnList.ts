@@ -76,7 +76,10 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
   return [...made, inventory(made.flatMap(({ manifests }) => manifests))];
 }
 
-/** What there must be, a line for each object: `fenestra verify` knows nothing of the stack, and sees what somebody has deleted. */
+/**
+ * What there must be, a line for each object: `fenestra verify` knows nothing of the stack, and sees what somebody has
+ * deleted.
+ */
 function inventory(made: readonly Manifest[]): RenderedAddOn {
   const objects = made.map(
     ({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`,

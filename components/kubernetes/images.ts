@@ -4,10 +4,10 @@ import type { WindowsFacts } from "../model/operatingSystems.ts";
 import { minors, otherReleases, pauseImage, versions } from "../model/releases.ts";
 
 /**
- * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of each, with its
- * digest where one was recorded. The plain tag of azure-cloud-node-manager has no sign of an image for Windows: AKS pulls the one on the
- * HostProcess base, which runs on every build. Of AWS's cloud controller no image of 1.36 was published in time
- * (kubernetes/cloud-provider-aws#1450).
+ * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of
+ * each, with its digest where one was recorded. The plain tag of azure-cloud-node-manager has no sign of an image for
+ * Windows: AKS pulls the one on the HostProcess base, which runs on every build. Of AWS's cloud controller no image of
+ * 1.36 was published in time (kubernetes/cloud-provider-aws#1450).
  */
 const { images } = versions;
 
@@ -26,7 +26,10 @@ function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "
   return requireArtifact(lock, { name, version: typeof version === "string" ? version : version[os], os }).url;
 }
 
-/** Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an unknown build. */
+/**
+ * Windows release of a group of nodes, as far as it decides which image runs there; `undefined` on Linux and for an
+ * unknown build.
+ */
 type Release = Pick<WindowsFacts, "upstreamSupported"> | undefined;
 
 interface VerifyImages {
@@ -36,7 +39,9 @@ interface VerifyImages {
    * (kubernetes/website#55103).
    */
   readonly probePod: (release: Release) => string;
-  /** Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it. */
+  /**
+   * Runs on every Windows build; its few kilobytes hold nothing, so only what is on the node's disk can be run in it.
+   */
   readonly hostProcess: string;
   /** Does nothing, on every system and build (the manifest list has each). */
   readonly pause: string;
@@ -58,7 +63,10 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
   };
 }
 
-/** Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster has. */
+/**
+ * Every image that a verification may run in a cluster with nodes of these releases, and of Linux, which every cluster
+ * has.
+ */
 export function verifyImageList(lock: readonly Artifact[], releases: readonly Release[]): readonly string[] {
   const { probePod, hostProcess, pause } = verifyImages(lock);
   return [

@@ -38,13 +38,19 @@ export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifest
   readonly clusterIdentifier: pulumi.Input<string>;
   /** Resource that exists once the Kubernetes API answers. */
   readonly apiGate: pulumi.Resource;
-  /** Pools of workers. System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a network. */
+  /**
+   * Pools of workers. System objects do not wait for them, or the first `up` could not end: nodes are Ready only with a
+   * network.
+   */
   readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
   /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
   readonly azureCloudConfig?: pulumi.Input<string>;
-  /** Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused elsewhere. */
+  /**
+   * Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused
+   * elsewhere.
+   */
   readonly gmsaObjectId?: pulumi.Input<string> | undefined;
   /** Rights in the cloud for pods. Required where the stack file names such. */
   readonly workloadIdentity?: PodIdentities | undefined;
@@ -56,7 +62,9 @@ interface PodIdentities {
   readonly sampleUrl: pulumi.Output<string> | undefined;
 }
 
-/** Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples. */
+/**
+ * Everything that runs inside the cluster: networking, cloud integration, storage, guard rails, monitoring and samples.
+ */
 export class InCluster extends pulumi.ComponentResource {
   readonly provider: Provider;
 
@@ -74,15 +82,16 @@ export class InCluster extends pulumi.ComponentResource {
         kubeconfig: pulumi.secret(args.kubeconfig),
         clusterIdentifier: args.clusterIdentifier,
         enableServerSideApply: true,
-        // Objects of an interrupted update exist in the cluster and not in the state. Without this the next update stops at each of them:
-        // `deployments.apps "x" already exists`. Every object here belongs to Fenestra by its name, and names are unique.
+        // Objects of an interrupted update exist in the cluster and not in the state. Without this the next update
+        // stops at each of them: `deployments.apps "x" already exists`. Every object here belongs to Fenestra by its
+        // name, and names are unique.
         upsertExistingObjects: true,
-        // For the same reason an update takes fields from others: from the random names of states made before `withFieldManager`, and from
-        // whoever edited an object by hand. What a controller writes is in none of these objects: a Deployment that is scaled has no
-        // `replicas`.
+        // For the same reason an update takes fields from others: from the random names of states made before
+        // `withFieldManager`, and from whoever edited an object by hand. What a controller writes is in none of these
+        // objects: a Deployment that is scaled has no `replicas`.
         enablePatchForce: true,
-        // By default a changed one is deleted and created again, and pods that start in between fail (pulumi/pulumi-kubernetes:
-        // provider/diff.go).
+        // By default a changed one is deleted and created again, and pods that start in between fail
+        // (pulumi/pulumi-kubernetes: provider/diff.go).
         enableConfigMapMutable: true,
         enableSecretMutable: true,
       },
@@ -137,7 +146,10 @@ export class InCluster extends pulumi.ComponentResource {
     this.#addOns.set(entry, addOn);
   }
 
-  /** The gates behind the pools, and the pools themselves: what depends on them needs their nodes, and is deleted before them. */
+  /**
+   * The gates behind the pools, and the pools themselves: what depends on them needs their nodes, and is deleted before
+   * them.
+   */
   #makePoolGates(): readonly pulumi.Resource[] {
     const { spec, pools, api } = this.#args;
     return pools.flatMap(({ spec: pool, group, fingerprint, roll }) => {
@@ -174,8 +186,8 @@ interface WebhookCertificateArgs {
 }
 
 /**
- * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed. It lasts two years
- * and is renewed by an update in its second one; the authority lasts ten.
+ * A server certificate for a webhook in the cluster, of a separate authority, so that no certificate manager is needed.
+ * It lasts two years and is renewed by an update in its second one; the authority lasts ten.
  */
 class WebhookCertificate extends pulumi.ComponentResource implements ServerCertificate {
   readonly certificate: pulumi.Output<string>;

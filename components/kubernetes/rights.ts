@@ -56,7 +56,10 @@ function boundRole(account: Account, name: string, role: string, where: string):
   };
 }
 
-/** Lets an account read how the API server authenticates, which every extension server and the cloud controllers do at start. */
+/**
+ * Lets an account read how the API server authenticates, which every extension server and the cloud controllers do at
+ * start.
+ */
 export function readsAuthentication(account: Account, name: string): Manifest {
   return boundRole(account, name, "extension-apiserver-authentication-reader", "kube-system");
 }

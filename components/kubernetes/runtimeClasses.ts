@@ -12,13 +12,16 @@ export function runtimeClassFacts(spec: Pick<ClusterSpec, "pools" | "windows">):
 }
 
 /**
- * What the machine around a Hyper-V isolated pod takes beyond its containers: the difference that Microsoft gives for Server Core between
- * both kinds of isolation (learn.microsoft.com: "Windows container requirements", memory). The scheduler adds it to what the containers ask
- * for.
+ * What the machine around a Hyper-V isolated pod takes beyond its containers: the difference that Microsoft gives for
+ * Server Core between both kinds of isolation (learn.microsoft.com: "Windows container requirements", memory). The
+ * scheduler adds it to what the containers ask for.
  */
 const hyperVOverhead = { podFixed: { memory: "320Mi" } };
 
-/** One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API server. */
+/**
+ * One RuntimeClass per Windows build in use: a pod that names it gets the node selector and the toleration from the API
+ * server.
+ */
 export const runtimeClasses: AddOnEntry = {
   name: "runtime-classes",
   after: [],

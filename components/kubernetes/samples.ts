@@ -53,7 +53,10 @@ function filled(document: string, values: Values): Manifest {
   });
 }
 
-/** The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without Windows nodes. */
+/**
+ * The samples of a cluster: each per Windows build in use, and only those whose add-on is installed. None without
+ * Windows nodes.
+ */
 function sampleManifests(spec: ClusterSpec, objectUrl: Text | undefined): readonly Manifest[] {
   const { addons, windows } = spec;
   if (windows.length === 0) return [];

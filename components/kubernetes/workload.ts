@@ -10,10 +10,14 @@ export function systemLabels(name: string): Record<string, string> {
 /** Label and taint key of control-plane machines. */
 export const controlPlaneKey = "node-role.kubernetes.io/control-plane";
 
-/** Where a Linux pod may run: the operating system is always set, so that no pod lands on Windows by a wide toleration. */
+/**
+ * Where a Linux pod may run: the operating system is always set, so that no pod lands on Windows by a wide toleration.
+ */
 export const linuxOnly = { "kubernetes.io/os": "linux" };
 
-/** Placement on control-plane machines, for what acts with their cloud identity or must run before there are workers. */
+/**
+ * Placement on control-plane machines, for what acts with their cloud identity or must run before there are workers.
+ */
 export const onControlPlane = {
   nodeSelector: { ...linuxOnly, [controlPlaneKey]: "" },
   tolerations: [
@@ -26,16 +30,20 @@ export const onControlPlane = {
 /** Tolerates every taint: for what each node needs before it can run pods. */
 export const everyTaint: Toleration[] = [{ operator: "Exists" }];
 
-/** Placement on any Linux node, workers or control plane, so that a cluster without Linux workers has its system pods too. */
+/**
+ * Placement on any Linux node, workers or control plane, so that a cluster without Linux workers has its system pods
+ * too.
+ */
 export const onAnyLinux = {
   nodeSelector: { ...linuxOnly },
   tolerations: [{ key: controlPlaneKey, operator: "Exists", effect: "NoSchedule" }] satisfies Toleration[],
 };
 
 /**
- * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the machine in the
- * update of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure: pkg/nodemanager, `initializeNode`;
- * k8s.io/cloud-provider: controllers/node). Fenestra's kubelets do not set the label.
+ * Chooses nodes that a cloud controller has initialised, whatever their taints: it writes region, zone and size of the
+ * machine in the update of the Node that takes the taint `uninitialized` away (kubernetes-sigs/cloud-provider-azure:
+ * pkg/nodemanager, `initializeNode`; k8s.io/cloud-provider: controllers/node). Fenestra's kubelets do not set the
+ * label.
  */
 export const isInitialised = { key: "topology.kubernetes.io/region", operator: "Exists" };
 
@@ -55,7 +63,10 @@ export const hostProcessPod = {
   priorityClassName: "system-node-critical",
 } satisfies Partial<PodSpec>;
 
-/** Requests and limit of a small program. The limit on memory matters on Windows, which kills no process when memory runs out. */
+/**
+ * Requests and limit of a small program. The limit on memory matters on Windows, which kills no process when memory
+ * runs out.
+ */
 export function small(cpu: string, memory: string, memoryLimit: string) {
   return { requests: { cpu, memory }, limits: { memory: memoryLimit } };
 }
@@ -113,9 +124,10 @@ function specOf({ name }: Account, pod: Pod): PodSpec {
 }
 
 /**
- * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since a percentage is
- * rounded up (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not available:
- * of an agent of the pod network that does not work, nine nodes in ten keep the old one.
+ * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since
+ * a percentage is rounded up (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when
+ * as many new pods are not available: of an agent of the pod network that does not work, nine nodes in ten keep the old
+ * one.
  */
 export function daemonSet(account: Account, pod: Pod): Manifest {
   const { name, namespace: home } = account;
@@ -133,8 +145,8 @@ export function daemonSet(account: Account, pod: Pod): Manifest {
 }
 
 /**
- * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are spread over machines
- * where that is possible.
+ * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are
+ * spread over machines where that is possible.
  */
 export function deployment(account: Account, replicas: number, pod: Pod): Manifest {
   const { name, namespace: home } = account;
@@ -163,7 +175,10 @@ export function deployment(account: Account, replicas: number, pod: Pod): Manife
   };
 }
 
-/** A Deployment of several pods, of which drains of nodes leave all but one at work. A single pod needs no disruption budget. */
+/**
+ * A Deployment of several pods, of which drains of nodes leave all but one at work. A single pod needs no disruption
+ * budget.
+ */
 export function replicated(account: Account, replicas: number, pod: Pod): readonly Manifest[] {
   const { name, namespace: home } = account;
   const labels = systemLabels(name);

@@ -28,20 +28,26 @@ export const scriptsFolders = { linux: "linux", windows: "windows" } as const;
 
 /** S3 location of a machine's scripts, and their digest. */
 export interface ScriptsReference {
-  /** Key in the bucket, derived from the digest: other scripts are another object, and the old one stays until the update is done. */
+  /**
+   * Key in the bucket, derived from the digest: other scripts are another object, and the old one stays until the
+   * update is done.
+   */
   readonly key: string;
   /** SHA-256 of the object's bytes, hexadecimal. */
   readonly sha256: string;
 }
 
-/** The S3 object with the files that do not fit into user data. They contain no secret and nothing specific to one machine. */
+/**
+ * The S3 object with the files that do not fit into user data. They contain no secret and nothing specific to one
+ * machine.
+ */
 export interface ScriptsObject extends ScriptsReference {
   readonly content: string;
 }
 
 /**
- * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts and patches: other files of the control plane contain
- * outputs of other resources, and the set of objects must be known before those.
+ * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts and patches: other
+ * files of the control plane contain outputs of other resources, and the set of objects must be known before those.
  */
 export function isFetched({ path }: PayloadFile): boolean {
   return (
@@ -67,8 +73,8 @@ export function archive(files: readonly PayloadFile[], entry: string): string {
 }
 
 /**
- * The gzip stream of a text, in base64. The compressor is part of the program, because Node's zlib is Chromium's in official builds and the
- * system's in those of Debian, Homebrew or Nix, and their output differs.
+ * The gzip stream of a text, in base64. The compressor is part of the program, because Node's zlib is Chromium's in
+ * official builds and the system's in those of Debian, Homebrew or Nix, and their output differs.
  */
 export function gzip(text: string): string {
   return Buffer.from(deflate(text, { level: 9, memLevel: 9 })).toString("base64");

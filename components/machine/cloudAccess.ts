@@ -1,10 +1,13 @@
 /**
- * What a machine needs to fetch its secrets and to report to its cloud, with its own identity. Names only, never a secret. On Azure some of
- * these are outputs of resources; the caller that renders a payload has resolved them.
+ * What a machine needs to fetch its secrets and to report to its cloud, with its own identity. Names only, never a
+ * secret. On Azure some of these are outputs of resources; the caller that renders a payload has resolved them.
  */
 export type CloudAccess = AwsAccess | AzureAccess;
 
-/** Names of the secrets that workers read: of SSM parameters on AWS (`/fenestra/<cluster>/join`), in the join vault on Azure. */
+/**
+ * Names of the secrets that workers read: of SSM parameters on AWS (`/fenestra/<cluster>/join`), in the join vault on
+ * Azure.
+ */
 export interface WorkerSecrets {
   readonly joinSecret: string;
   /** Logins for what machines fetch; absent where a stack has none. The control plane reads it too. */
@@ -16,8 +19,8 @@ interface AwsAccess extends WorkerSecrets {
   readonly kind: "aws";
   readonly region: string;
   /**
-   * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the account's default key
-   * (AWS Systems Manager API reference, PutParameter). Only control-plane machines write.
+   * Id or ARN of the KMS key of the parameters. Writers must name it: PutParameter without `KeyId` encrypts with the
+   * account's default key (AWS Systems Manager API reference, PutParameter). Only control-plane machines write.
    */
   readonly secretsKey?: string;
 }
@@ -49,7 +52,10 @@ export interface ControlPlaneSecrets {
   readonly etcdCa: string;
   readonly frontProxyCa: string;
   readonly serviceAccount: string;
-  /** First encryption key of Secrets at rest: 32 bytes in base64. The others have their names behind it (`encryptionSecret`). */
+  /**
+   * First encryption key of Secrets at rest: 32 bytes in base64. The others have their names behind it
+   * (`encryptionSecret`).
+   */
   readonly encryptionKey: string;
   /** Marker, written at etcd's first quorum: once it exists, an empty disk never starts a new cluster. */
   readonly initialised: string;
@@ -62,8 +68,9 @@ export interface ControlPlaneAccess {
   /** Base URI of the vault with the CA material on Azure; on AWS the names above are SSM parameters. */
   readonly caVault?: string;
   /**
-   * Where the data volume appears: a glob or path of the block device. AWS: `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_<volume id
-   * without dash>`; Azure: `/dev/disk/azure/scsi1/lun<n>` or the NVMe namespace.
+   * Where the data volume appears: a glob or path of the block device. AWS:
+   * `/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_<volume id without dash>`; Azure: `/dev/disk/azure/scsi1/lun<n>`
+   * or the NVMe namespace.
    */
   readonly etcdDevice: string;
   /** Where etcd snapshots go; none when undefined. AWS: bucket name; Azure: URL of the blob container. */

@@ -3,7 +3,10 @@ import { windowsPaths } from "./windows/paths.ts";
 
 export interface ContainerdArgs {
   readonly os: "linux" | "windows";
-  /** Reference of the pause image; the digest keeps the sandbox image the same on every node. Its tag, if any, is dropped. */
+  /**
+   * Reference of the pause image; the digest keeps the sandbox image the same on every node. Its tag, if any, is
+   * dropped.
+   */
   readonly pauseImage: string;
   /** Windows: offer the runtime of Hyper-V isolated pods. Default false. Ignored on Linux. */
   readonly hyperV?: boolean;
@@ -32,14 +35,15 @@ export const containerdPaths = {
 } as const;
 
 /**
- * Timeout of a pull without progress. Unpacking counts as no progress (containerd/containerd#13909), and a Windows layer of several
- * gigabytes unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a large one on Linux.
+ * Timeout of a pull without progress. Unpacking counts as no progress (containerd/containerd#13909), and a Windows
+ * layer of several gigabytes unpacks for longer than the default of five minutes (containerd/containerd#7676); so may a
+ * large one on Linux.
  */
 const imagePullProgressTimeout = "30m";
 
 /**
- * Configuration of containerd 2.3, TOML version 3. Only differences from the defaults are set: unknown keys are merely logged
- * (containerd/containerd#10959), so every extra key is a chance of an unnoticed typo.
+ * Configuration of containerd 2.3, TOML version 3. Only differences from the defaults are set: unknown keys are merely
+ * logged (containerd/containerd#10959), so every extra key is a chance of an unnoticed typo.
  */
 export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdArgs): string {
   const paths = containerdPaths[os];
@@ -71,8 +75,9 @@ export function containerdConfig({ os, pauseImage, hyperV = false }: ContainerdA
 }
 
 /**
- * Name under which containerd stores an image: one with a digest has no tag (distribution/reference, ParseDockerRef). The kubelet's garbage
- * collection spares an image only when an entry of `pinned_images` equals that name (internal/cri/server/images/image_pull.go, getLabels).
+ * Name under which containerd stores an image: one with a digest has no tag (distribution/reference, ParseDockerRef).
+ * The kubelet's garbage collection spares an image only when an entry of `pinned_images` equals that name
+ * (internal/cri/server/images/image_pull.go, getLabels).
  */
 function storedName(image: string): string {
   return image.includes("@") ? image.replace(/:[^:/@]+@/, "@") : image;
@@ -90,8 +95,8 @@ const linuxRuntime = [
 ];
 
 /**
- * The process runtime is the built-in default, set explicitly only so that a reader finds the handler of our RuntimeClasses here. Hyper-V's
- * is built in too, with the host's build as sandbox.
+ * The process runtime is the built-in default, set explicitly only so that a reader finds the handler of our
+ * RuntimeClasses here. Hyper-V's is built in too, with the host's build as sandbox.
  */
 function windowsRuntimes(hyperV: boolean): readonly string[] {
   return [

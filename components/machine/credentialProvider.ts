@@ -56,7 +56,9 @@ export function credentialFlags(
   return [`--image-credential-provider-config=${config}`, `--image-credential-provider-bin-dir=${folder}`];
 }
 
-/** The plug-in's configuration, and on Azure what it needs to know about the machine's identity. None of it is secret. */
+/**
+ * The plug-in's configuration, and on Azure what it needs to know about the machine's identity. None of it is secret.
+ */
 export function credentialFiles(
   spec: NodeSettings,
   os: "linux" | "windows",

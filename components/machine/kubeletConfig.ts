@@ -8,7 +8,10 @@ import { containerdPaths } from "./containerd.ts";
 import { kubeletPaths, settableGates } from "./kubeletFlags.ts";
 import { placeholders } from "./placeholders.ts";
 
-/** Inputs of a machine's kubelet configuration: a worker's depends on its pool, a control-plane machine's on the control plane's size. */
+/**
+ * Inputs of a machine's kubelet configuration: a worker's depends on its pool, a control-plane machine's on the control
+ * plane's size.
+ */
 export type KubeletArgs =
   | { readonly spec: Pick<NodeSettings, "kubernetes">; readonly pool: PoolSpec }
   | { readonly spec: Pick<ControlPlaneSettings, "kubernetes" | "controlPlane">; readonly pool?: undefined };
@@ -30,8 +33,8 @@ export interface KubeletConfiguration {
 /**
  * The kubelet's configuration file as data. `providerID` is a placeholder that the machine fills at boot.
  *
- * With the cgroup settings of Linux the kubelet does not start on a Windows node (kubernetes/kubeadm#2967), so the two systems differ in
- * more than paths.
+ * With the cgroup settings of Linux the kubelet does not start on a Windows node (kubernetes/kubeadm#2967), so the two
+ * systems differ in more than paths.
  */
 export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
   const { spec, pool } = args;
@@ -75,10 +78,12 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
     serializeImagePulls: false,
     maxParallelImagePulls: 3,
     ...(mostPods === undefined ? {} : { maxPods: mostPods }),
-    // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default of two minutes.
+    // A sandbox is created only after its image was pulled and unpacked, which on Windows takes longer than the default
+    // of two minutes.
     runtimeRequestTimeout: "10m",
     tlsMinVersion: "VersionTLS12",
-    // Off, unlike upstream: it shows every file below /var/log, the audit log among them, to whoever may get nodes/proxy.
+    // Off, unlike upstream: it shows every file below /var/log, the audit log among them, to whoever may get
+    // nodes/proxy.
     enableSystemLogHandler: pool?.nodeLogQuery === true,
     ...(pool?.nodeLogQuery ? { enableSystemLogQuery: true } : {}),
     ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}),
@@ -89,8 +94,8 @@ export function kubeletConfiguration(args: KubeletArgs): KubeletConfiguration {
 }
 
 /**
- * Queries for the logs of services, `/logs/?query=`. The kubelet requires both fields, and refuses the second without the gate, which 1.36
- * locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
+ * Queries for the logs of services, `/logs/?query=`. The kubelet requires both fields, and refuses the second without
+ * the gate, which 1.36 locked on (kubernetes/kubernetes, pkg/kubelet/apis/config/validation).
  */
 function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
   return settableGates("kubelet", minor, { NodeLogQuery: true });
@@ -99,9 +104,10 @@ function logQueryGates(minor: string): Readonly<Record<string, boolean>> {
 /**
  * Taints at registration. A taint without a value omits the field, as the API server stores it.
  *
- * `node.cloudprovider.kubernetes.io/uninitialized` is not among them: with `--cloud-provider=external` the kubelet appends it whatever this
- * list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and on both systems), and the API server refuses
- * a Node with two taints of one key and effect (pkg/apis/core/validation, `validateNodeTaints`).
+ * `node.cloudprovider.kubernetes.io/uninitialized` is not among them: with `--cloud-provider=external` the kubelet
+ * appends it whatever this list holds (pkg/kubelet/kubelet_node_status.go, `initialNode`, the same in 1.35 to 1.37 and
+ * on both systems), and the API server refuses a Node with two taints of one key and effect (pkg/apis/core/validation,
+ * `validateNodeTaints`).
  */
 function taints(pool: PoolSpec | undefined): readonly { key: string; value?: string; effect: string }[] {
   const registered = pool?.scheduling.taints ?? [controlPlaneTaint];
@@ -126,7 +132,10 @@ function linuxFields(pool: PoolSpec | undefined): Readonly<Record<string, unknow
   };
 }
 
-/** Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): the kubelet must evict while there is still memory left. */
+/**
+ * Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417): the kubelet must evict while there is
+ * still memory left.
+ */
 const windowsFields = {
   cgroupsPerQOS: false,
   enforceNodeAllocatable: ["none"],

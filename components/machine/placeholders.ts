@@ -1,8 +1,8 @@
 import { proxyLogin } from "../model/credentials.ts";
 
 /**
- * Values known only to the machine at boot. Rendered files contain these placeholders, and a stage of the bootstrap replaces them. None is
- * ever replaced in user data.
+ * Values known only to the machine at boot. Rendered files contain these placeholders, and a stage of the bootstrap
+ * replaces them. None is ever replaced in user data.
  */
 export const placeholders = {
   /** Name of the Node. AWS: the instance id; Azure: the computer name. */
@@ -27,8 +27,8 @@ export const placeholders = {
 } as const;
 
 /**
- * The kubeconfig with which a worker's kubelet requests its first certificate. Server, authority and token are placeholders, filled in by
- * the join stage. JSON, which is valid YAML.
+ * The kubeconfig with which a worker's kubelet requests its first certificate. Server, authority and token are
+ * placeholders, filled in by the join stage. JSON, which is valid YAML.
  */
 export function bootstrapKubeconfig(): string {
   const config = {

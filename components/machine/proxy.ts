@@ -11,8 +11,8 @@ export function proxyUrl({
 }
 
 /**
- * Line of curl's configuration with the login of the mirror of files; `undefined` when it wants none. curl sends such a header to no other
- * host that it is redirected to (curl's CVE-2018-1000007).
+ * Line of curl's configuration with the login of the mirror of files; `undefined` when it wants none. curl sends such a
+ * header to no other host that it is redirected to (curl's CVE-2018-1000007).
  */
 export function mirrorLogin({ mirror, credentials }: Pick<NodeSettings, "mirror" | "credentials">): string | undefined {
   const host = loginHost(credentials, mirror.artifacts);
@@ -20,8 +20,9 @@ export function mirrorLogin({ mirror, credentials }: Pick<NodeSettings, "mirror"
 }
 
 /**
- * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names inside the cluster. The
- * same on both systems; the Go programs that read NO_PROXY accept networks in CIDR notation (golang.org/x/net/http/httpproxy).
+ * Addresses that a machine reaches without the proxy: itself, the metadata service, the cluster's networks, names
+ * inside the cluster. The same on both systems; the Go programs that read NO_PROXY accept networks in CIDR notation
+ * (golang.org/x/net/http/httpproxy).
  */
 export function noProxy({
   network,

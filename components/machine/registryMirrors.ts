@@ -25,14 +25,15 @@ export interface RegistryMirrorArgs {
 }
 
 /**
- * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror cannot serve other
- * content for a digest. A mirror whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends
- * `/v2` to every other path (containerd: docs/hosts.md, `override_path`). A registry with a login has a file of its own, which then names
- * the mirror for all registries too, since containerd reads no other one.
+ * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror
+ * cannot serve other content for a digest. A mirror whose path already includes the API root
+ * (`https://host/v2/project`) is used as it is: containerd appends `/v2` to every other path (containerd:
+ * docs/hosts.md, `override_path`). A registry with a login has a file of its own, which then names the mirror for all
+ * registries too, since containerd reads no other one.
  *
- * A login is a header of the host that wants it and of no other, so it also serves the pause image, which the kubelet's credential
- * providers do not. A registry that answers with its token service gets it there (containerd: core/remotes/docker/config/hosts.go,
- * WithAuthHeader).
+ * A login is a header of the host that wants it and of no other, so it also serves the pause image, which the kubelet's
+ * credential providers do not. A registry that answers with its token service gets it there (containerd:
+ * core/remotes/docker/config/hosts.go, WithAuthHeader).
  */
 export function registryMirrorFiles({ os, registries, credentials }: RegistryMirrorArgs): readonly PayloadFile[] {
   const separator = os === "windows" ? "\\" : "/";
@@ -69,7 +70,9 @@ function loginFor(credentials: Credentials, registry: string, url: string): stri
   return host === undefined ? undefined : `@${registryLogin(host)}@`;
 }
 
-/** A Windows folder name cannot contain a colon; containerd looks for `host_port_` there (containerd: docs/hosts.md). */
+/**
+ * A Windows folder name cannot contain a colon; containerd looks for `host_port_` there (containerd: docs/hosts.md).
+ */
 function registryFolder(os: "linux" | "windows", registry: string): string {
   return os === "windows" ? registry.replace(/:(\d+)$/, "_$1_") : registry;
 }
@@ -86,7 +89,8 @@ function hostLines(url: string, login: string | undefined): readonly string[] {
 }
 
 /**
- * The upstream tried after the mirror. With a mirror for all registries it is the one that the image names, which is containerd's default.
+ * The upstream tried after the mirror. With a mirror for all registries it is the one that the image names, which is
+ * containerd's default.
  */
 function serverLines(registry: string): readonly string[] {
   if (registry === defaultRegistry) return [];

@@ -10,7 +10,10 @@ export function hasUserStage(pool: UserScripts, stage: "before" | "after"): bool
     : pool.afterJoin !== undefined || annotationPatch(pool) !== undefined;
 }
 
-/** The node's annotations as a patch for `kubectl patch --patch-file`, which takes any text; a kubelet may write those of its own node. */
+/**
+ * The node's annotations as a patch for `kubectl patch --patch-file`, which takes any text; a kubelet may write those
+ * of its own node.
+ */
 export function annotationPatch({ annotations }: Pick<UserScripts, "annotations">): string | undefined {
   return Object.keys(annotations).length === 0 ? undefined : `${JSON.stringify({ metadata: { annotations } })}\n`;
 }

@@ -22,7 +22,10 @@ export function addOns({ addons, pools, environment }: Pick<StackConfig, "addons
 /** Namespace of the node agents; they access the node itself, so it is a privileged one. */
 export const monitoringNamespace = "fenestra-monitoring";
 
-/** Namespaces of the system, in which HostProcess pods, pods with the host's namespaces and pods on control-plane machines belong. */
+/**
+ * Namespaces of the system, in which HostProcess pods, pods with the host's namespaces and pods on control-plane
+ * machines belong.
+ */
 export function systemNamespaces(spec: {
   readonly kubernetes: { readonly podNetwork: Pick<PodNetwork, "namespace"> };
 }): readonly string[] {
@@ -33,7 +36,10 @@ export function systemNamespaces(spec: {
 /** Service account of the collectors, the only one with the right to write the logs. */
 export const logsAccount: ServiceAccountName = { namespace: "fenestra-monitoring", name: "log-collector" };
 
-/** Collectors by the nodes that they run on, each with its own configuration, and with a log stream of its name in CloudWatch. */
+/**
+ * Collectors by the nodes that they run on, each with its own configuration, and with a log stream of its name in
+ * CloudWatch.
+ */
 export const logCollectors = ["control-plane", "linux", "windows"] as const;
 
 export type LogCollector = (typeof logCollectors)[number];

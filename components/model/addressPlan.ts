@@ -47,8 +47,8 @@ export const largestNetwork = 16;
 const firstMachineAddress = 10;
 
 /**
- * Divides a network: the first three quarters are the private ranges of up to three zones, the last quarter holds their public and
- * control-plane ranges.
+ * Divides a network: the first three quarters are the private ranges of up to three zones, the last quarter holds their
+ * public and control-plane ranges.
  *
  * @param controlPlanePrefix size of a zone's control-plane range, in bits
  */
@@ -89,9 +89,9 @@ function controlPlaneRange(shared: Cidr, slot: number, prefix: number): Cidr {
 }
 
 /**
- * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range. On Azure zones of
- * an existing network may share a range; then each machine has the next address of it. More zones therefore move machines that share one,
- * which `zoneProblems` refuses in a running cluster.
+ * The control-plane machines: spread over the zones in turn, each at a fixed address of its zone's control-plane range.
+ * On Azure zones of an existing network may share a range; then each machine has the next address of it. More zones
+ * therefore move machines that share one, which `zoneProblems` refuses in a running cluster.
  */
 export function controlPlaneMembers(
   { zones }: Pick<AddressPlan, "zones">,

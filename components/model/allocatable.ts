@@ -7,8 +7,8 @@ type Resource = "cpu" | "memory" | "ephemeral-storage";
 export type Reservations = Readonly<Record<"kubeReserved" | "systemReserved", Readonly<Record<Resource, string>>>>;
 
 /**
- * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer (kubernetes/kubernetes#73417):
- * there the kubelet must evict while there is still memory left.
+ * Thresholds below which the kubelet evicts pods at once. Windows has neither cgroups nor an OOM killer
+ * (kubernetes/kubernetes#73417): there the kubelet must evict while there is still memory left.
  */
 export const evictionHard = {
   linux: {
@@ -21,8 +21,8 @@ export const evictionHard = {
 } as const;
 
 /**
- * Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of the first 4 GiB,
- * ...
+ * Steps of the share of memory that node agents need as machines grow, the curve that GKE, AKS and EKS publish: 25 % of
+ * the first 4 GiB, ...
  */
 const memorySteps = [
   { upToGib: 4, share: 0.25 },
@@ -84,24 +84,28 @@ interface Machine {
   readonly kubelet: Pick<KubeletSettings, "evictionHard">;
 }
 
-/** What a machine has of a resource, and what reservations and eviction thresholds keep of it. `m` of processors, MiB of the others. */
+/**
+ * What a machine has of a resource, and what reservations and eviction thresholds keep of it. `m` of processors, MiB of
+ * the others.
+ */
 interface Share {
   readonly has: number;
   readonly kept: number;
 }
 
 /**
- * Share of a Linux machine's memory that kernel and firmware keep: the kubelet sees only the rest (`MemTotal`). This is the value that
- * Karpenter uses for sizes it has not seen yet (aws/karpenter-provider-aws: `vm-memory-overhead-percent`). A Windows kubelet sees the
- * installed memory (kubernetes: pkg/kubelet/winstats, `getPhysicallyInstalledSystemMemoryBytes`).
+ * Share of a Linux machine's memory that kernel and firmware keep: the kubelet sees only the rest (`MemTotal`). This is
+ * the value that Karpenter uses for sizes it has not seen yet (aws/karpenter-provider-aws:
+ * `vm-memory-overhead-percent`). A Windows kubelet sees the installed memory (kubernetes: pkg/kubelet/winstats,
+ * `getPhysicallyInstalledSystemMemoryBytes`).
  */
 const kernelShare = { linux: 0.075, windows: 0 } as const;
 
 /**
- * Resources available to pods on a pool's node, as its kubelet will report them: capacity less reservations and eviction thresholds
- * (kubernetes: pkg/kubelet/cm, `GetNodeAllocatableReservation`). Passed to the autoscaler for pools without a node. Image-dependent values
- * are estimated on the low side: a node smaller than announced does not fit the pending pod, so the autoscaler would add and remove nodes
- * in a loop.
+ * Resources available to pods on a pool's node, as its kubelet will report them: capacity less reservations and
+ * eviction thresholds (kubernetes: pkg/kubelet/cm, `GetNodeAllocatableReservation`). Passed to the autoscaler for pools
+ * without a node. Image-dependent values are estimated on the low side: a node smaller than announced does not fit the
+ * pending pod, so the autoscaler would add and remove nodes in a loop.
  */
 export function allocatable(machine: Machine): Readonly<Record<Resource, string>> {
   const { cpu, memory, "ephemeral-storage": storage } = shares(machine);

@@ -25,13 +25,17 @@ export type Artifact = Readonly<z.output<typeof artifactSchema>>;
 
 export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
 
-/** Variable of the environment that names a lock file with more releases of Kubernetes: those that a repository of users adds. */
+/**
+ * Variable of the environment that names a lock file with more releases of Kubernetes: those that a repository of users
+ * adds.
+ */
 export const artifactsVariable = "FENESTRA_ARTIFACTS";
 
 /**
  * Reads a lock file of artifacts.
  *
- * @param file Default: the one beside this module, and after it the one that {@link artifactsVariable} names, if it is there.
+ * @param file Default: the one beside this module, and after it the one that {@link artifactsVariable} names, if it is
+ * there.
  */
 export function readArtifactLock(file?: URL | string): readonly Artifact[] {
   const read = (each: URL | string) => z.array(artifactSchema).parse(JSON.parse(readFileSync(each, "utf8")));
@@ -85,8 +89,8 @@ export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery)
 }
 
 /**
- * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path. The mirror never
- * changes the digest.
+ * The URL a machine fetches from: the publisher's, or the mirror's base URL followed by the publisher's host and path.
+ * The mirror never changes the digest.
  */
 export function downloadUrl(url: string, mirror: string | undefined): string {
   if (mirror === undefined) return url;

@@ -3,8 +3,8 @@ import type { ArtifactQuery } from "./artifacts.ts";
 import { otherReleases } from "./releases.ts";
 
 /**
- * A cloud's Container Credential Guard plug-in: a COM class that Windows calls for a domain account, so that a node that has not joined the
- * domain can fetch a gMSA's password (learn.microsoft.com, ICcgDomainAuthCredentials).
+ * A cloud's Container Credential Guard plug-in: a COM class that Windows calls for a domain account, so that a node
+ * that has not joined the domain can fetch a gMSA's password (learn.microsoft.com, ICcgDomainAuthCredentials).
  */
 interface CcgPlugin {
   /** Class id without braces, in upper case, as credential specifications and the registry name it. */
@@ -21,8 +21,8 @@ interface CcgInstall {
 }
 
 /**
- * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in the Amazon ECS
- * Developer Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images.
+ * The clouds' plug-ins. Azure: microsoft/Azure-Key-Vault-Plugin-gMSA, registerplugin.reg. AWS: the class id is given in
+ * the Amazon ECS Developer Guide ("Using gMSA for Windows containers"); the plug-in ships only in AWS's own images.
  */
 export const ccgPlugins: Readonly<Record<StackConfig["cloud"], CcgPlugin>> = {
   azure: {
@@ -54,7 +54,10 @@ export const ccgSecretForms = {
   },
 } as const;
 
-/** URL of a Key Vault secret from its resource id. Throws a `RangeError` for an invalid id, which the config rules prevent. */
+/**
+ * URL of a Key Vault secret from its resource id. Throws a `RangeError` for an invalid id, which the config rules
+ * prevent.
+ */
 export function secretUri(resourceId: string): string {
   const [, vault, name] = ccgSecretForms.azure.pattern.exec(resourceId) ?? [];
   if (vault === undefined || name === undefined) throw new RangeError(`${resourceId} is not a secret of a vault`);
@@ -66,7 +69,10 @@ export function awsPluginInput(secretArn: string): string {
   return JSON.stringify({ credentialArn: secretArn });
 }
 
-/** The same on Azure (microsoft/Azure-Key-Vault-Plugin-gMSA, README): the object id of the identity that may read the secret. */
+/**
+ * The same on Azure (microsoft/Azure-Key-Vault-Plugin-gMSA, README): the object id of the identity that may read the
+ * secret.
+ */
 export function azurePluginInput(resourceId: string, objectId: string): string {
   return `ObjectId=${objectId};SecretUri=${secretUri(resourceId)}`;
 }

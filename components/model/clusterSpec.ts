@@ -14,7 +14,10 @@ interface ClientLimits {
   readonly burst: number;
 }
 
-/** Client rate limits by size tier. kube-controller-manager's default of 20 creates about 20 objects a second on any machine. */
+/**
+ * Client rate limits by size tier. kube-controller-manager's default of 20 creates about 20 objects a second on any
+ * machine.
+ */
 export const clientLimits: Readonly<Record<StackConfig["kubernetes"]["sizeTier"], ClientLimits>> = {
   small: { qps: 50, burst: 100 },
   medium: { qps: 150, burst: 300 },
@@ -37,7 +40,10 @@ interface ControlPlaneSpec
   readonly extraArgs: ExtraArgs;
 }
 
-/** One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never in an Output. */
+/**
+ * One validated description of a cluster. Plain data: everything that decides the shape of the program is here, never
+ * in an Output.
+ */
 export interface ClusterSpec extends NodeSettings {
   /** The only account or subscription that may be touched. */
   readonly accountId: string | undefined;

@@ -2,8 +2,8 @@ import { createHash } from "node:crypto";
 import type { StackConfig } from "../config/schema.ts";
 
 /**
- * Which logins machines need for what they fetch. The logins themselves are in no spec, payload or plan: the program puts them into the
- * cloud's store of secrets, where the machines read them by their identity.
+ * Which logins machines need for what they fetch. The logins themselves are in no spec, payload or plan: the program
+ * puts them into the cloud's store of secrets, where the machines read them by their identity.
  */
 export interface Credentials {
   /** Whether the proxy wants a login. */
@@ -30,8 +30,8 @@ export function hasCredentials({ proxy, registries }: Credentials): boolean {
 export const proxyLogin = "LOGIN_PROXY";
 
 /**
- * Name of a registry's login in the secret. It is the host's own: after another host is added, a machine that still has older files never
- * sends one host's login to another.
+ * Name of a registry's login in the secret. It is the host's own: after another host is added, a machine that still has
+ * older files never sends one host's login to another.
  */
 export function registryLogin(host: string): string {
   return `LOGIN_${createHash("sha256").update(host).digest("hex").slice(0, 16).toUpperCase()}`;
@@ -44,8 +44,8 @@ export function loginHost({ registries }: Credentials, url: string | undefined):
 }
 
 /**
- * What the secret holds: names to logins, each in the form in which files of machines have it, so that no machine encodes anything. JSON in
- * ASCII. `undefined` without logins.
+ * What the secret holds: names to logins, each in the form in which files of machines have it, so that no machine
+ * encodes anything. JSON in ASCII. `undefined` without logins.
  */
 export function credentialsDocument(settings: LoginSettings): string | undefined {
   const { proxyCredentials: proxy, registryCredentials = {} } = settings;
@@ -59,7 +59,8 @@ export function credentialsDocument(settings: LoginSettings): string | undefined
 }
 
 /**
- * A login as part of a URL (RFC 3986, section 3.2.1), with every character encoded that a shell or systemd might read as more than itself.
+ * A login as part of a URL (RFC 3986, section 3.2.1), with every character encoded that a shell or systemd might read
+ * as more than itself.
  */
 function userInfo({ username, password }: Login): string {
   const encoded = (text: string): string =>

@@ -25,7 +25,10 @@ export const serviceAccountList: KeyList = {
   until: "its last token has ended",
 };
 
-/** A Secret of a key that an API server does not have is an error there (k8s.io/apiserver, pkg/storage/value/transformer.go). */
+/**
+ * A Secret of a key that an API server does not have is an error there (k8s.io/apiserver,
+ * pkg/storage/value/transformer.go).
+ */
 export const encryptionList: KeyList = {
   path: "config.fenestra:secretsEncryption.keys",
   original: firstEncryptionKey,
@@ -36,7 +39,8 @@ export const encryptionList: KeyList = {
 };
 
 /**
- * A new key must be known to every API server before the first of them uses it, and an old one as long as something is left that needs it.
+ * A new key must be known to every API server before the first of them uses it, and an old one as long as something is
+ * left that needs it.
  */
 export function keyProblems(
   { path, original, verb, unknown, needed, until }: KeyList,

@@ -1,7 +1,9 @@
 export interface PayloadFile {
   /** Absolute path on the machine: `/opt/fenestra/bootstrap.sh`, `C:\\fenestra\\bootstrap.ps1`. */
   readonly path: string;
-  /** Text of the file, UTF-8, newline `\n`. Never a secret: secrets are fetched at boot with the machine's own identity. */
+  /**
+   * Text of the file, UTF-8, newline `\n`. Never a secret: secrets are fetched at boot with the machine's own identity.
+   */
   readonly content: string;
   /** POSIX mode as cloud-init writes it, for example `0755`. Default `0644`. Ignored on Windows. */
   readonly mode?: string;
@@ -11,7 +13,10 @@ export interface PayloadFile {
 export interface Stage {
   /** Name of the script below `/opt/fenestra/stages`, and of the stage in the log. */
   readonly name: string;
-  /** Exit code of the bootstrap when this stage fails, 10 to 63: lower ones are bash's own, higher ones those of sysexits(3). */
+  /**
+   * Exit code of the bootstrap when this stage fails, 10 to 63: lower ones are bash's own, higher ones those of
+   * sysexits(3).
+   */
   readonly exitCode: number;
   /** Files of the payload that the stage depends on besides its script, the library and `machine.env`. */
   readonly reads: readonly string[];

@@ -14,13 +14,13 @@ export interface MachineSize extends Capacity {
 /** AWS families with a fixed ratio of memory to processors. GiB. */
 const awsFamilies: Readonly<Record<string, number>> = { c: 2, m: 4, r: 8 };
 /**
- * First generation of these on Nitro. On those before, disks have other names than a control-plane machine looks for (Amazon EBS User
- * Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
+ * First generation of these on Nitro. On those before, disks have other names than a control-plane machine looks for
+ * (Amazon EBS User Guide, "Amazon EBS volumes and NVMe"), and the ratio does not hold for all.
  */
 const awsFamiliesSince = 5;
 /**
- * First burstable AWS generation on Nitro. A T2 machine is refused as EBS-optimised, and its disks have other names (Amazon EC2 User Guide,
- * "Amazon EBS-optimized instances", "Nitro-based instances").
+ * First burstable AWS generation on Nitro. A T2 machine is refused as EBS-optimised, and its disks have other names
+ * (Amazon EC2 User Guide, "Amazon EBS-optimized instances", "Nitro-based instances").
  */
 const awsBurstableSince = 3;
 /** Burstable AWS sizes: memory does not follow the processors. */
@@ -30,13 +30,16 @@ const awsBurstable: Readonly<Record<string, Capacity>> = {
   xlarge: { vcpus: 4, memoryGib: 16 },
   "2xlarge": { vcpus: 8, memoryGib: 32 },
 };
-/** Most processors of a Windows machine with nested virtualisation on AWS (Amazon EC2 User Guide, nested virtualization). */
+/**
+ * Most processors of a Windows machine with nested virtualisation on AWS (Amazon EC2 User Guide, nested
+ * virtualization).
+ */
 const awsMostNestedVcpus = 192;
 
 /**
- * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, for those before Nitro, and for c5n, whose memory
- * does not follow the rule: their capacity must then be given. Nested virtualisation without metal exists since 2026 on C8i, M8i and R8i
- * (Amazon EC2 User Guide, nested virtualization).
+ * Reads an AWS instance type of the families c, m, r and t. `undefined` for any other, for those before Nitro, and for
+ * c5n, whose memory does not follow the rule: their capacity must then be given. Nested virtualisation without metal
+ * exists since 2026 on C8i, M8i and R8i (Amazon EC2 User Guide, nested virtualization).
  */
 export function awsMachineSize(name: string): MachineSize | undefined {
   const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|(?:[2-9]|[1-9]\d)?xlarge)$/.exec(name);
@@ -89,10 +92,10 @@ const azureBurstable: Readonly<Record<string, number>> = {
 const azureName = /^Standard_([BDEF])([1-9]\d{0,2})(?:-([1-9]\d{0,2}))?([a-z]*)(?:_v(\d))?$/;
 
 /**
- * Reads an Azure VM size of the families B, D, E and F. `undefined` for any other, and for those whose memory does not follow from the
- * name: D and E before version 3, and E sizes from 64 processors on before version 5, above 64 later. Sizes of version 3 and later of D and
- * E can nest virtualisation, AMD's (letter a) from version 5 on (Azure documentation, feature support per series); Arm sizes (letter p)
- * cannot run Windows Server here.
+ * Reads an Azure VM size of the families B, D, E and F. `undefined` for any other, and for those whose memory does not
+ * follow from the name: D and E before version 3, and E sizes from 64 processors on before version 5, above 64 later.
+ * Sizes of version 3 and later of D and E can nest virtualisation, AMD's (letter a) from version 5 on (Azure
+ * documentation, feature support per series); Arm sizes (letter p) cannot run Windows Server here.
  */
 export function azureMachineSize(name: string): MachineSize | undefined {
   const match = azureName.exec(name);

@@ -39,8 +39,8 @@ export interface DownloadSettings {
 }
 
 /**
- * What a pool's machines need to know about their cluster: plain data, the same for every pool, no secret. A `ClusterSpec` contains it, and
- * a program that attaches a pool gets it from the cluster's output `config`.
+ * What a pool's machines need to know about their cluster: plain data, the same for every pool, no secret. A
+ * `ClusterSpec` contains it, and a program that attaches a pool gets it from the cluster's output `config`.
  */
 export interface NodeSettings extends ClusterIdentity, DownloadSettings {
   readonly kubernetes: NodeKubernetes;

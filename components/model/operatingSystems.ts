@@ -21,13 +21,19 @@ export interface WindowsFacts extends CommonFacts {
   readonly build: string;
   /** Tag of Microsoft's container images for this build: `ltsc2022`. */
   readonly imageTag: `ltsc${number}`;
-  /** Older releases whose images a host of this one runs in process isolation. A newer image never runs on an older host. */
+  /**
+   * Older releases whose images a host of this one runs in process isolation. A newer image never runs on an older
+   * host.
+   */
   readonly runsImagesOf: readonly Exclude<OperatingSystemName, "linux">[];
-  /** Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation (kubernetes/website#55103). */
+  /**
+   * Whether upstream Kubernetes still lists it as supported. 2019 was dropped from the 1.36 documentation
+   * (kubernetes/website#55103).
+   */
   readonly upstreamSupported: boolean;
   /**
-   * Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes to pod addresses
-   * fail.
+   * Whether HNS has the HostRoute policy (build >= 18321), by which a node reaches its own pods; without it HTTP probes
+   * to pod addresses fail.
    */
   readonly hostReachesOwnPods: boolean;
 }

@@ -12,8 +12,8 @@ export interface PodAddressing {
   /** Whether each node has a range of the pods' network, which the controller manager allocates. */
   readonly nodeRanges: boolean;
   /**
-   * The control plane's range in each zone: its prefix in bits, and the addresses for pods of a machine, from one after those of machines
-   * on.
+   * The control plane's range in each zone: its prefix in bits, and the addresses for pods of a machine, from one after
+   * those of machines on.
    */
   readonly controlPlane: { readonly prefix: number; readonly pods: number; readonly firstAddress: number };
 }
@@ -25,12 +25,18 @@ export const podAddressing: Readonly<Record<PodNetworkName, PodAddressing>> = {
   "azure-cni": { nodeRanges: false, controlPlane: { prefix: 26, pods: 15, firstAddress: 16 } },
 };
 
-/** Addresses for pods of a worker where they are those of its interface, when the stack file names no other number: AKS's own. */
+/**
+ * Addresses for pods of a worker where they are those of its interface, when the stack file names no other number:
+ * AKS's own.
+ */
 export const defaultPodsPerNode = 30;
 
 export interface ClusterAddresses {
   readonly podCidr: string;
-  /** Pods of a worker where each is an address of the machine's own interface, from its creation on; `undefined` elsewhere. */
+  /**
+   * Pods of a worker where each is an address of the machine's own interface, from its creation on; `undefined`
+   * elsewhere.
+   */
   readonly podsPerNode: number | undefined;
   readonly serviceCidr: string;
   /** Address of CoreDNS's Service: the tenth of the range, kubeadm's choice. */
@@ -44,7 +50,8 @@ export function podsOfControlPlane({ addressing }: { readonly addressing: PodAdd
 }
 
 /**
- * Addresses for the pods of a control-plane machine, fixed so that they never take the address of a machine that is made later.
+ * Addresses for the pods of a control-plane machine, fixed so that they never take the address of a machine that is
+ * made later.
  *
  * @param range control plane's range of its zone
  * @param position of the machine among those of its zone
@@ -58,7 +65,10 @@ export function controlPlanePodAddresses(
   return Array.from({ length: pods }, (_, index) => addressAt(cidr(range), firstAddress + position * pods + index));
 }
 
-/** Addresses that a subnet has at least for so many control-plane machines and their pods, with the last one, which Azure keeps. */
+/**
+ * Addresses that a subnet has at least for so many control-plane machines and their pods, with the last one, which
+ * Azure keeps.
+ */
 export function controlPlaneAddresses({ controlPlane }: PodAddressing, machines: number): number {
   return controlPlane.firstAddress + machines * controlPlane.pods + 1;
 }

@@ -22,7 +22,9 @@ export interface FirewallRule {
   readonly port: number | string;
 }
 
-/** What the scripts of a Windows machine know of the network, whichever it is: the section `network` of `machine.json`. */
+/**
+ * What the scripts of a Windows machine know of the network, whichever it is: the section `network` of `machine.json`.
+ */
 interface WindowsNetworkSection {
   readonly name: string;
   /** Host routes to the cloud's own services. */
@@ -32,7 +34,10 @@ interface WindowsNetworkSection {
   readonly conflist: string;
   /** The configuration from the payload; the join stage fills in the node's address. */
   readonly conflistTemplate: string;
-  /** File by which the network's program knows what it has made; removed at each boot, which HNS does not survive as it was. */
+  /**
+   * File by which the network's program knows what it has made; removed at each boot, which HNS does not survive as it
+   * was.
+   */
   readonly subnetFile: string;
   /** Folder whose files are named after pods' addresses; those of pods that are gone are removed at each boot. */
   readonly reservations: string;
@@ -53,7 +58,10 @@ interface LinuxPart {
 interface WindowsPart {
   readonly folder: URL;
   readonly scripts: { readonly repair: string; readonly agents: readonly string[] };
-  /** Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks one */
+  /**
+   * Files that a machine downloads for it, by their roles in the payload. @throws RangeError when the lock file lacks
+   * one
+   */
   readonly artifacts: (spec: Pick<PodNetworkInputs, "artifacts">) => Readonly<Record<string, Artifact>>;
   /** Where they go, see `places` in machine/windows/artifacts.ts. `undefined` for one that is not the network's. */
   readonly places: Readonly<
@@ -82,8 +90,8 @@ interface WindowsPart {
 }
 
 /**
- * Everything that differs between pod networks but their objects in the cluster: one value per network, in its folder of `podNetworks`.
- * Nobody imports one but `podNetworks/podNetworks.ts`; a cluster's own is in its spec.
+ * Everything that differs between pod networks but their objects in the cluster: one value per network, in its folder
+ * of `podNetworks`. Nobody imports one but `podNetworks/podNetworks.ts`; a cluster's own is in its spec.
  */
 export interface PodNetwork {
   readonly name: PodNetworkName;

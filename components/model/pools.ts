@@ -20,14 +20,14 @@ export const buildLabel = "node.kubernetes.io/windows-build";
 export const poolLabel = "fenestra.dev/pool";
 
 /**
- * Label with the fingerprint of what a node's machine was created from. Pods must not select on it: it changes with every payload, and two
- * groups of one pool may have different values.
+ * Label with the fingerprint of what a node's machine was created from. Pods must not select on it: it changes with
+ * every payload, and two groups of one pool may have different values.
  */
 export const payloadLabel = "fenestra.dev/payload";
 
 /**
- * Scheduling contract of a pool's nodes. Labels, taints, the RuntimeClass and the autoscaler's hints all derive from it, so that they
- * cannot drift apart.
+ * Scheduling contract of a pool's nodes. Labels, taints, the RuntimeClass and the autoscaler's hints all derive from
+ * it, so that they cannot drift apart.
  */
 export interface PoolScheduling {
   /** Labels that we pass to the kubelet (`--node-labels`). */
@@ -193,8 +193,8 @@ export function windowsBuilds(pools: readonly PoolSpec[]): readonly WindowsFacts
 }
 
 /**
- * The machine groups of a validated config. A pool split by zone spreads its count over its zones, the first ones taking the remainder;
- * autoscaling bounds apply per zone.
+ * The machine groups of a validated config. A pool split by zone spreads its count over its zones, the first ones
+ * taking the remainder; autoscaling bounds apply per zone.
  */
 export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   return config.pools.flatMap((pool, index) => {
@@ -222,7 +222,10 @@ export function poolSpecs(config: StackConfig): readonly PoolSpec[] {
   });
 }
 
-/** Name of a pool's Auto Scaling group or scale set: fixed in advance, so that user data and permissions can reference it. */
+/**
+ * Name of a pool's Auto Scaling group or scale set: fixed in advance, so that user data and permissions can reference
+ * it.
+ */
 export function groupName(cluster: string, pool: string): string {
   return `${cluster}-${pool}`;
 }
@@ -241,8 +244,9 @@ export function groupSize(pool: PoolSpec): {
 }
 
 /**
- * How many machines a roll may start beyond those wanted, and how many may be missing meanwhile, in whole percents of the largest group,
- * rounded up: so a number means at least so many, and a surge at least one. Together at most 100, the widest range that AWS takes.
+ * How many machines a roll may start beyond those wanted, and how many may be missing meanwhile, in whole percents of
+ * the largest group, rounded up: so a number means at least so many, and a surge at least one. Together at most 100,
+ * the widest range that AWS takes.
  */
 export function rollPercents(pool: PoolSpec): { readonly surge: number; readonly unavailable: number } {
   const most = Math.max(1, groupSize(pool).maxSize);

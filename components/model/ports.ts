@@ -4,8 +4,8 @@ export interface PortRange {
 }
 
 /**
- * Every port of a cluster's machines that another machine, a load balancer, an agent of the cloud or the deployer connects to. Each number
- * is defined only here.
+ * Every port of a cluster's machines that another machine, a load balancer, an agent of the cloud or the deployer
+ * connects to. Each number is defined only here.
  */
 export const ports = {
   /** Kubernetes API, on control-plane machines and load balancers: kubeadm's default. */
@@ -15,7 +15,9 @@ export const ports = {
   etcdPeer: 2380,
   /** kubelet: logs, exec, metrics (kubernetes/kubernetes, pkg/cluster/ports). */
   kubelet: 10250,
-  /** Health endpoint of kube-proxy, probed by the load balancers of Services (kubernetes/kubernetes, pkg/cluster/ports). */
+  /**
+   * Health endpoint of kube-proxy, probed by the load balancers of Services (kubernetes/kubernetes, pkg/cluster/ports).
+   */
   kubeProxyHealth: 10256,
   /** Open on a worker, to itself alone, while its node is Ready: what Azure's health extension looks at. */
   joined: 10261,
@@ -27,7 +29,10 @@ export const ports = {
   windowsExporter: 9182,
 } as const;
 
-/** Controller manager to scheduler, which ask whoever reads their metrics for the right (kubernetes/kubernetes, pkg/cluster/ports). */
+/**
+ * Controller manager to scheduler, which ask whoever reads their metrics for the right (kubernetes/kubernetes,
+ * pkg/cluster/ports).
+ */
 export const controllerPorts = { first: 10_257, last: 10_259 } as const satisfies PortRange;
 
 /** Ports of Services of type NodePort, kube-apiserver's default. */

@@ -31,7 +31,10 @@ interface RegistryFacts {
   readonly hosts: (resources: readonly string[]) => readonly string[];
 }
 
-/** Sources: kubernetes/cloud-provider-aws, docs/credential_provider.md; kubernetes-sigs/cloud-provider-azure, examples of the provider. */
+/**
+ * Sources: kubernetes/cloud-provider-aws, docs/credential_provider.md; kubernetes-sigs/cloud-provider-azure, examples
+ * of the provider.
+ */
 export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   aws: {
     plugin: { linux: ecrPlugin, windows: ecrPlugin },
@@ -66,7 +69,10 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
 export interface RegistryAccess {
   /** ARNs of repositories, or resource ids of registries. */
   readonly resources: readonly string[];
-  /** Images for which the kubelet calls the plug-in, as `matchImages` spells them: one `*` matches one part of a host name. */
+  /**
+   * Images for which the kubelet calls the plug-in, as `matchImages` spells them: one `*` matches one part of a host
+   * name.
+   */
   readonly images: readonly string[];
 }
 

@@ -8,11 +8,20 @@ export { versions };
 export interface MinorFacts {
   /** `1.36`. */
   readonly minor: string;
-  /** Last day of upstream support, ISO date (kubernetes.io/releases/patch-releases: about 14 months after the first release). */
+  /**
+   * Last day of upstream support, ISO date (kubernetes.io/releases/patch-releases: about 14 months after the first
+   * release).
+   */
   readonly endOfLife: string;
-  /** By their names in the lock file. etcd is etcdctl and etcdutl on the machines; the server's image is kubeadm's own choice. */
+  /**
+   * By their names in the lock file. etcd is etcdctl and etcdutl on the machines; the server's image is kubeadm's own
+   * choice.
+   */
   readonly components: Readonly<typeof versions.components>;
-  /** Image tags that this minor's kubeadm chooses itself (kubernetes/kubernetes: cmd/kubeadm/app/constants/constants.go). */
+  /**
+   * Image tags that this minor's kubeadm chooses itself (kubernetes/kubernetes:
+   * cmd/kubeadm/app/constants/constants.go).
+   */
   readonly kubeadm: { readonly etcd: string; readonly coredns: string };
   /** Whether the API server serves MutatingAdmissionPolicy as v1 (KEP-3962). */
   readonly mutatingAdmissionPolicy: boolean;
@@ -20,18 +29,23 @@ export interface MinorFacts {
 
 export const { defaultRelease } = versions;
 
-/** Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni, SPEC.md). */
+/**
+ * Version of the CNI specification that the configurations of both systems are written in (containernetworking/cni,
+ * SPEC.md).
+ */
 export const cniSpecVersion = versions.cniSpec;
 
 /**
- * Programs and images of no add-on, by their names in the lock file. Of agnhost the older one is the last that runs on Windows Server 2019;
- * ecr-credential-provider is the newest that reached its bucket (kubernetes/cloud-provider-aws#1481).
+ * Programs and images of no add-on, by their names in the lock file. Of agnhost the older one is the last that runs on
+ * Windows Server 2019; ecr-credential-provider is the newest that reached its bucket
+ * (kubernetes/cloud-provider-aws#1481).
  */
 export const otherReleases = versions.others;
 
 /**
- * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in `removedSettings`, so
- * that a new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read in 1.35.1, 1.36.4 and 1.37.1.
+ * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in
+ * `removedSettings`, so that a new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read
+ * in 1.35.1, 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = Object.entries(versions.minors).map(([minor, facts]) => ({
   minor,
@@ -122,7 +136,10 @@ export function requireMinorFacts(version: string): MinorFacts {
   return facts;
 }
 
-/** Kubernetes programs that machines run, per operating system; a release is supported only when the lock file has them all. */
+/**
+ * Kubernetes programs that machines run, per operating system; a release is supported only when the lock file has them
+ * all.
+ */
 export const releasePrograms = {
   linux: ["kubelet", "kubectl", "kubeadm"],
   windows: ["kubelet.exe", "kubectl.exe", "kube-proxy.exe", "kube-log-runner.exe"],
@@ -163,7 +180,9 @@ export type MachineRole = "control-plane" | "linux" | "windows";
 
 export type MachineArtifacts = Readonly<Record<string, Artifact>>;
 
-/** Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported. */
+/**
+ * Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported.
+ */
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
   const { components } = requireMinorFacts(version);
   const os = role === "windows" ? "windows" : "linux";

@@ -42,7 +42,8 @@ export function readProgramFlags(): readonly ProgramFlags[] {
 }
 
 /**
- * Feature gates that a kubelet of the minor lets one set: those that all its programs have in common (kubernetes/kubernetes, pkg/features).
+ * Feature gates that a kubelet of the minor lets one set: those that all its programs have in common
+ * (kubernetes/kubernetes, pkg/features).
  */
 export function kubeletGates(all: readonly ProgramFlags[], minor: string): readonly string[] {
   const [first, ...others] = all.filter((each) => each.minor === minor && each.program !== "etcd");

@@ -1,4 +1,6 @@
-/** Name of the key that every cluster without `secretsEncryption` has. etcd has it in each value, so it never changes. */
+/**
+ * Name of the key that every cluster without `secretsEncryption` has. etcd has it in each value, so it never changes.
+ */
 export const firstEncryptionKey = "key1";
 
 export interface SecretsEncryption {
@@ -21,7 +23,8 @@ export function encryptionSecret(first: string, key: string): string {
 }
 
 /**
- * Initial value of the secrets that machines write: the join secret and the `initialised` marker. Machines read it as "not written yet".
- * The program creates the entry, so that destroying the stack removes it, and ignores its value afterwards.
+ * Initial value of the secrets that machines write: the join secret and the `initialised` marker. Machines read it as
+ * "not written yet". The program creates the entry, so that destroying the stack removes it, and ignores its value
+ * afterwards.
  */
 export const secretPlaceholder = "unwritten";

@@ -12,7 +12,10 @@ export interface ServiceAccountTokens {
 
 /** Path of the discovery document below an issuer (OpenID Connect Discovery 1.0, section 4). */
 export const discoveryPath = ".well-known/openid-configuration";
-/** Path of the key set below an issuer, as the API server has it (kubernetes/kubernetes: pkg/serviceaccount/openidmetadata.go). */
+/**
+ * Path of the key set below an issuer, as the API server has it (kubernetes/kubernetes:
+ * pkg/serviceaccount/openidmetadata.go).
+ */
 export const keySetPath = "openid/v1/jwks";
 
 export function keySetUrl(issuer: string): string {
@@ -20,8 +23,8 @@ export function keySetUrl(issuer: string): string {
 }
 
 /**
- * The key set of service accounts as the API server serves it (kubernetes/kubernetes: pkg/serviceaccount/jwks.go, publicJWKSFromKeys). A
- * key's id is the SHA-256 of its DER (jwt.go, keyIDFromPublicKey).
+ * The key set of service accounts as the API server serves it (kubernetes/kubernetes: pkg/serviceaccount/jwks.go,
+ * publicJWKSFromKeys). A key's id is the SHA-256 of its DER (jwt.go, keyIDFromPublicKey).
  *
  * @param publicKeys PEM, RSA or P-256
  */

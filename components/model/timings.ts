@@ -1,20 +1,23 @@
-/** Every duration that two places must agree on: a node and its cloud, both clouds, a script and the gate that waits for it. */
+/**
+ * Every duration that two places must agree on: a node and its cloud, both clouds, a script and the gate that waits for
+ * it.
+ */
 
 /**
- * Seconds that a pool's machine has to join, from its launch. Windows boots, installs features and reboots once. After that the group
- * replaces it and the pool's gate gives up; a scale set's updates are timed by it too.
+ * Seconds that a pool's machine has to join, from its launch. Windows boots, installs features and reboots once. After
+ * that the group replaces it and the pool's gate gives up; a scale set's updates are timed by it too.
  */
 export const joinSeconds = { linux: 900, windows: 2400 } as const;
 
 /**
- * Minutes that the cluster autoscaler waits for the node of a machine it requested. A Windows node needs about ten minutes and a reboot, so
- * the autoscaler's default of 15 would give up.
+ * Minutes that the cluster autoscaler waits for the node of a machine it requested. A Windows node needs about ten
+ * minutes and a reboot, so the autoscaler's default of 15 would give up.
  */
 export const provisionMinutes = 30;
 
 /**
- * Seconds for which a node may be not Ready before its machine counts as unhealthy: a kubelet that starts over, a control plane that is
- * being updated. `every` is between looks.
+ * Seconds for which a node may be not Ready before its machine counts as unhealthy: a kubelet that starts over, a
+ * control plane that is being updated. `every` is between looks.
  */
 export const healthSeconds = { patience: 300, every: 15 } as const;
 
@@ -22,7 +25,8 @@ export const healthSeconds = { patience: 300, every: 15 } as const;
 export const noticeSeconds = 5;
 
 /**
- * Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so that one may be lost.
+ * Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so
+ * that one may be lost.
  */
 export const heartbeatSeconds = 300;
 
@@ -35,11 +39,17 @@ export const joinSecretSeconds = 3600;
 /** Hours between the etcd snapshots that a control-plane machine uploads, at most. */
 export const snapshotHours = 4;
 
-/** Age in hours at which the last snapshot is late: two in a row have failed. The hour is for the delay of the timer and the upload. */
+/**
+ * Age in hours at which the last snapshot is late: two in a row have failed. The hour is for the delay of the timer and
+ * the upload.
+ */
 export const lateSnapshotHours = 2 * snapshotHours + 1;
 
 /** Days that a snapshot of etcd is kept, unless the stack file says otherwise. */
 export const snapshotDays = { development: 7, production: 30 } as const;
 
-/** Minutes for a workload on Windows to become available: an image of several GB is pulled before the first pod is Ready. */
+/**
+ * Minutes for a workload on Windows to become available: an image of several GB is pulled before the first pod is
+ * Ready.
+ */
 export const windowsWorkloadMinutes = 40;

@@ -11,8 +11,9 @@ import { isFirstKeyAlone } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 
 /**
- * Settings that a running cluster cannot change, or only in one direction. They are kept in the state, because a program that calls no
- * cloud cannot see the old values otherwise. All but `version` and `replicas` are missing in older states.
+ * Settings that a running cluster cannot change, or only in one direction. They are kept in the state, because a
+ * program that calls no cloud cannot see the old values otherwise. All but `version` and `replicas` are missing in
+ * older states.
  */
 const clusterState = z.object({
   version: z.string(),
@@ -37,11 +38,13 @@ const clusterState = z.object({
   /** Keys of service accounts, the signing one first. Not stored while it is the first key alone. */
   serviceAccountKeys: z.array(z.string()).readonly().optional(),
   /**
-   * Keys of the encryption of Secrets, the one that encrypts first, with what a name stands for. Not stored while it is the first key
-   * alone.
+   * Keys of the encryption of Secrets, the one that encrypts first, with what a name stands for. Not stored while it is
+   * the first key alone.
    */
   encryptionKeys: z.array(z.string()).readonly().optional(),
-  /** Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity. */
+  /**
+   * Where the documents of the public issuer are: `own`, or a URL of the user's. Not stored without workload identity.
+   */
   issuer: z.string().optional(),
   name: z.string().optional(),
   cloud: z.string().optional(),
@@ -51,8 +54,8 @@ const clusterState = z.object({
 export type ClusterState = z.infer<typeof clusterState>;
 
 /**
- * Name of a stack's guard. It does not contain the cluster's: the engine would otherwise see a new guard beside one to delete, ask neither,
- * and replace the whole cluster by an empty one.
+ * Name of a stack's guard. It does not contain the cluster's: the engine would otherwise see a new guard beside one to
+ * delete, ask neither, and replace the whole cluster by an empty one.
  */
 export const stackGuardName = "fenestra-guard";
 
@@ -127,7 +130,8 @@ const elsewhere = "set it back; for another value build a second cluster and mov
 const neverUp = "if the cluster was never up, run pulumi destroy with the old value, then pulumi up with the new one";
 
 /**
- * Why a cluster may not go from one state to another: changes that would destroy its data, or that Kubernetes or etcd cannot make. Pure.
+ * Why a cluster may not go from one state to another: changes that would destroy its data, or that Kubernetes or etcd
+ * cannot make. Pure.
  */
 export function changeProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
   return [
@@ -148,7 +152,10 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
   ];
 }
 
-/** Settings that may never change, with the reason. A value missing in the state is not checked, unless it stands for something. */
+/**
+ * Settings that may never change, with the reason. A value missing in the state is not checked, unless it stands for
+ * something.
+ */
 const fixedSettings: readonly (readonly [
   key: string,
   value: (state: ClusterState) => string | undefined,
@@ -194,8 +201,8 @@ export type ReachedState = z.infer<typeof reachedState>;
 type ReachedKeys = Omit<ReachedState, "version">;
 
 /**
- * Why the control plane may not move on from what all its machines have reached, as the engine passes it to a hook; `undefined` for
- * anything else.
+ * Why the control plane may not move on from what all its machines have reached, as the engine passes it to a hook;
+ * `undefined` for anything else.
  */
 export function movingProblems(reached: unknown, to: ReachedState): readonly Problem[] | undefined {
   // The release alone stands for a cluster with the first keys.
@@ -209,8 +216,9 @@ export function movingProblems(reached: unknown, to: ReachedState): readonly Pro
 }
 
 /**
- * Why the control plane may not move on from the release that all its machines run. Minors are never skipped or downgraded: neither kubeadm
- * nor the API server supports it (kubernetes.io/releases/version-skew-policy). Patches go both ways.
+ * Why the control plane may not move on from the release that all its machines run. Minors are never skipped or
+ * downgraded: neither kubeadm nor the API server supports it (kubernetes.io/releases/version-skew-policy). Patches go
+ * both ways.
  */
 export function reachedProblems(from: string, to: string): readonly Problem[] {
   return versionProblems(from, to, 0, "which all control-plane machines have reached");

@@ -13,8 +13,9 @@ const tagPrefixes = {
 export type WindowsImageName = keyof typeof tagPrefixes;
 
 /**
- * Reference of Microsoft's image for a Windows release, with the digest where the lock file has one. Every use goes through here, so that
- * the images pulled in advance are the ones pods name. Throws a `RangeError` when the lock file has no such image.
+ * Reference of Microsoft's image for a Windows release, with the digest where the lock file has one. Every use goes
+ * through here, so that the images pulled in advance are the ones pods name. Throws a `RangeError` when the lock file
+ * has no such image.
  */
 export function windowsImage(
   lock: readonly Artifact[],

@@ -13,8 +13,8 @@ interface TokenFacts {
 }
 
 /**
- * How each cloud takes a token of a service account for an identity of its own (aws/amazon-eks-pod-identity-webhook: README, pkg/handler;
- * Azure/azure-workload-identity: pkg/webhook/consts.go). Its SDKs read these variables.
+ * How each cloud takes a token of a service account for an identity of its own (aws/amazon-eks-pod-identity-webhook:
+ * README, pkg/handler; Azure/azure-workload-identity: pkg/webhook/consts.go). Its SDKs read these variables.
  */
 export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
   aws: { audience: "sts.amazonaws.com", fileVariable: "AWS_WEB_IDENTITY_TOKEN_FILE", environment: awsEnvironment },
@@ -43,8 +43,8 @@ export function accountKey({ namespace, name }: ServiceAccountName): string {
 }
 
 /**
- * Name of the role or identity of a service account, at most 56 characters: a role's name has 64, eight of which are Pulumi's suffix. Names
- * in Kubernetes have no underscore, so no two accounts share one.
+ * Name of the role or identity of a service account, at most 56 characters: a role's name has 64, eight of which are
+ * Pulumi's suffix. Names in Kubernetes have no underscore, so no two accounts share one.
  */
 export function identityName(cluster: string, { namespace, name }: ServiceAccountName): string {
   const whole = `${cluster}-${namespace}_${name}`;

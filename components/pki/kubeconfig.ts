@@ -38,12 +38,13 @@ export interface SignInKubeconfigArgs extends Pick<KubeconfigArgs, "cluster" | "
 }
 
 /**
- * A kubeconfig without a secret: kubectl asks its plug-in `oidc-login` (int128/kubelogin, docs/usage.md) for a token, which lets the person
- * sign in by a browser.
+ * A kubeconfig without a secret: kubectl asks its plug-in `oidc-login` (int128/kubelogin, docs/usage.md) for a token,
+ * which lets the person sign in by a browser.
  */
 export function signInKubeconfig(args: SignInKubeconfigArgs): string {
   const { name, issuer, clientId, usernameClaim, certificateAuthority } = args.issuer;
-  // The address comes only with its scope; other scopes differ from issuer to issuer, and an unknown one is refused by some.
+  // The address comes only with its scope; other scopes differ from issuer to issuer, and an unknown one is refused by
+  // some.
   const scopes = ["email"].filter((scope) => scope === usernameClaim);
   return render(args, name, {
     exec: {

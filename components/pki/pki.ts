@@ -11,7 +11,9 @@ export interface PkiArgs {
   readonly cluster: string;
   /** Refuse to delete the authorities, the service-account key and the encryption key. True in production. */
   readonly protect: boolean;
-  /** Names of the keys of service accounts; the first one signs. `ecdsa` is a P-256 key, each other one an RSA-2048 key. */
+  /**
+   * Names of the keys of service accounts; the first one signs. `ecdsa` is a P-256 key, each other one an RSA-2048 key.
+   */
   readonly serviceAccountKeys: readonly string[];
   /** Names of the keys of the encryption of Secrets; the first one encrypts. */
   readonly encryptionKeys: readonly string[];
@@ -38,16 +40,20 @@ const adminHours = 365 * hoursPerDay;
 /** They are renewed by an update that runs within this time before their end: 90 days. */
 const adminRenewalHours = 90 * hoursPerDay;
 
-/** ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter. */
+/**
+ * ECDSA P-256: certificate and key of an authority together stay far below the 4,096 characters of one SSM parameter.
+ */
 const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
 /**
- * Entra ID takes tokens with signatures of RSA only (AADSTS5002738); AWS takes both. With 1,700 characters it fits into one parameter too.
+ * Entra ID takes tokens with signatures of RSA only (AADSTS5002738); AWS takes both. With 1,700 characters it fits into
+ * one parameter too.
  */
 const rsaKeyType = { algorithm: "RSA", rsaBits: 2048 } as const;
 
 /**
- * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every control-plane machine
- * finds its authorities ready. The price is that the keys are stored, encrypted, in the Pulumi state.
+ * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every
+ * control-plane machine finds its authorities ready. The price is that the keys are stored, encrypted, in the Pulumi
+ * state.
  *
  * Nothing here renews by itself except the administrators' certificates: a new authority would lock every node out.
  */
@@ -63,7 +69,10 @@ export class Pki extends pulumi.ComponentResource {
   readonly encryptionKeys: readonly (readonly [name: string, key: pulumi.Output<string>])[];
   /** Identifies this cluster: the serial number of its authority. */
   readonly identifier: pulumi.Output<string>;
-  /** The program's own client certificate, of the group `kubeadm:cluster-admins`, as the machines have one; it is nowhere but in the state. */
+  /**
+   * The program's own client certificate, of the group `kubeadm:cluster-admins`, as the machines have one; it is
+   * nowhere but in the state.
+   */
   readonly admin: KeyPair;
   /** Client certificate for people, of a group that is bound as long as this is its generation. */
   readonly people: KeyPair;
@@ -112,8 +121,8 @@ export class Pki extends pulumi.ComponentResource {
   }
 
   /**
-   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, an issuer inside the
-   * cluster.
+   * How control-plane machines issue and check tokens of service accounts; `undefined` for kubeadm's way: one key, an
+   * issuer inside the cluster.
    *
    * @param issuer URL that clouds know the cluster by
    */
@@ -164,7 +173,8 @@ export class Pki extends pulumi.ComponentResource {
       {
         parent: this,
         protect: this.#args.protect,
-        // Any of these forces a new certificate in the tls provider; a later version of this program must not bring that about.
+        // Any of these forces a new certificate in the tls provider; a later version of this program must not bring
+        // that about.
         ignoreChanges: ["allowedUses", "earlyRenewalHours", "setSubjectKeyId", "subject", "validityPeriodHours"],
       },
     );
@@ -208,8 +218,8 @@ function keyPair({ key, certificate }: Authority): KeyPair {
 }
 
 /**
- * What control-plane machines read of the PKI besides the keys of the encryption, by the names of `ControlPlaneSecrets`: certificate and
- * key in one text, or one key.
+ * What control-plane machines read of the PKI besides the keys of the encryption, by the names of
+ * `ControlPlaneSecrets`: certificate and key in one text, or one key.
  */
 export function controlPlaneKeys(pki: Pki) {
   return [
@@ -226,7 +236,10 @@ function pair({ certificate, key }: KeyPair): pulumi.Output<string> {
 
 const dayMs = 86_400_000;
 
-/** From so many days before its end an authority is warned of: time enough to plan its replacement, which touches every machine. */
+/**
+ * From so many days before its end an authority is warned of: time enough to plan its replacement, which touches every
+ * machine.
+ */
 const warningDays = 90;
 
 /**

@@ -13,8 +13,8 @@ export interface AttachedPools {
 }
 
 /**
- * The pools of a program that attaches them to a cluster, checked by the same rules as if they were in the cluster's stack file, and
- * against the settings the cluster was created with. Pure.
+ * The pools of a program that attaches them to a cluster, checked by the same rules as if they were in the cluster's
+ * stack file, and against the settings the cluster was created with. Pure.
  *
  * @param cluster value of the output `config` of the cluster's stack
  * @param pools text of `fenestra:pools` in the attaching program's own stack file
@@ -29,8 +29,8 @@ export function attachedPools(
   const own = listOf(pools);
   const taken = nameProblems(own, base);
   if (taken.length > 0) throw new ConfigError(taken);
-  // The attaching program's pools come first, so that problems carry paths of its own stack file. They are checked together because all
-  // must fit into the network.
+  // The attaching program's pools come first, so that problems carry paths of its own stack file. They are checked
+  // together because all must fit into the network.
   const text = own === undefined ? (pools ?? "[]") : JSON.stringify([...own, ...base.pools]);
   const config = loadConfig({ ...textsOf(base), [`${configPrefix}pools`]: text }, lock);
   const wanted = config.pools.slice(0, own?.length ?? 0);

@@ -9,9 +9,10 @@ const operations = ["create", "read", "update", "delete"] as const;
 export type Operation = (typeof operations)[number];
 
 /**
- * AWS: the calls of hashicorp/terraform-provider-aws (internal/service), with those that a call needs besides by the Service Authorization
- * Reference: the tags of what is made, PassRole, and KMS behind Parameter Store. A setting that no stack has is left out.
- * To make, read, change and delete one, apart by `|`; an action without its service is of the type's own.
+ * AWS: the calls of hashicorp/terraform-provider-aws (internal/service), with those that a call needs besides by the
+ * Service Authorization Reference: the tags of what is made, PassRole, and KMS behind Parameter Store. A setting that
+ * no stack has is left out. To make, read, change and delete one, apart by `|`; an action without its service is of the
+ * type's own.
  */
 const rows: Readonly<Record<string, string>> = {
   "autoscaling/group:Group": `
@@ -138,7 +139,10 @@ const services: Readonly<Record<string, string>> = {
   vpc: "ec2",
 };
 
-/** Actions that a disk with a key of the user's needs on that key (Amazon EBS User Guide, "Requirements for Amazon EBS encryption"). */
+/**
+ * Actions that a disk with a key of the user's needs on that key (Amazon EBS User Guide, "Requirements for Amazon EBS
+ * encryption").
+ */
 const ofDiskKey = [
   "kms:CreateGrant",
   "kms:Decrypt",
@@ -148,7 +152,8 @@ const ofDiskKey = [
 ];
 
 /**
- * The calls with which the deployer makes, reads, changes or deletes a recorded resource, each with what IAM is told of it.
+ * The calls with which the deployer makes, reads, changes or deletes a recorded resource, each with what IAM is told of
+ * it.
  *
  * @throws Error for a type without a row
  */

@@ -9,16 +9,20 @@ export interface DeployerRequest extends AzureRequest {
   readonly role?: string;
 }
 
-/** What a resource that refers to another one needs on that (Azure RBAC, linked access checks; Azure documentation, permissions of networking). */
+/**
+ * What a resource that refers to another one needs on that (Azure RBAC, linked access checks; Azure documentation,
+ * permissions of networking).
+ */
 const linked: readonly (readonly [type: RegExp, action: string])[] = [
   [/^Microsoft\.Network\/(?!privateDnsZones)/i, "join/action"],
   [/^Microsoft\.ManagedIdentity\/userAssignedIdentities$/i, "assign/action"],
 ];
 
 /**
- * The calls to the resource manager with which azure-native makes, reads, changes or deletes a resource: a PUT, GET or DELETE of its id
- * (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go), with what its references need. A blob is one of its account's keys
- * (provider/pkg/resources/customresources/custom_storage_azidentity.go, `newBlobClient`).
+ * The calls to the resource manager with which azure-native makes, reads, changes or deletes a resource: a PUT, GET or
+ * DELETE of its id (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go), with what its references need. A
+ * blob is one of its account's keys (provider/pkg/resources/customresources/custom_storage_azidentity.go,
+ * `newBlobClient`).
  */
 export function azureActions(
   { type, id, inputs, read }: RecordedResource,

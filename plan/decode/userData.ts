@@ -38,7 +38,9 @@ export function fileContent(data: DecodedUserData, path: string): string {
   return found.content;
 }
 
-/** An object of a simulated store by its bucket and key; `undefined` when there is none, or the machine may not read it. */
+/**
+ * An object of a simulated store by its bucket and key; `undefined` when there is none, or the machine may not read it.
+ */
 export type ObjectStore = (bucket: string, key: string) => Buffer | undefined;
 
 /** The packed files by their path, in the order in which they are written. */
@@ -115,7 +117,8 @@ const cloudConfigSchema = z.looseObject({
       z.strictObject({
         path: z.string().startsWith("/"),
         content: z.string().default(""),
-        // An unquoted 0644 is a number in YAML 1.2, which cloud-init's YAML 1.1 reads as octal: only text is unambiguous.
+        // An unquoted 0644 is a number in YAML 1.2, which cloud-init's YAML 1.1 reads as octal: only text is
+        // unambiguous.
         permissions: z
           .string()
           .regex(/^0?[0-7]{3,4}$/)
@@ -133,8 +136,9 @@ const windowsScripts = "C:\\fenestra\\scripts.json";
 const isGzip = (bytes: Buffer): boolean => bytes[0] === 0x1f && bytes[1] === 0x8b;
 
 /**
- * Reads a Linux machine's user data as cloud-init does: gzip taken off when there is some, then a cloud-config whose files and commands are
- * taken as they are. Where they name an object with the scripts, that is fetched and checked against its digest, as the machine does.
+ * Reads a Linux machine's user data as cloud-init does: gzip taken off when there is some, then a cloud-config whose
+ * files and commands are taken as they are. Where they name an object with the scripts, that is fetched and checked
+ * against its digest, as the machine does.
  *
  * @param userData bytes after the base64 of the cloud's API.
  * @param objects the store that the machine would fetch from, by default an empty one.
@@ -191,9 +195,9 @@ function entryOf(files: readonly DecodedFile[], commands: readonly (readonly str
 const holder = /^\$p='([A-Za-z0-9+/]+={0,2})'$/gm;
 
 /**
- * Reads a Windows machine's user data as its agent and the loader do: the script in `<powershell>` (EC2Launch v2), or the whole text
- * (Azure's CustomData.bin), then the base64 archive in it, as JSON. Where the archive names an object with the rest of the scripts, that is
- * fetched and held against its digest, as the machine does.
+ * Reads a Windows machine's user data as its agent and the loader do: the script in `<powershell>` (EC2Launch v2), or
+ * the whole text (Azure's CustomData.bin), then the base64 archive in it, as JSON. Where the archive names an object
+ * with the rest of the scripts, that is fetched and held against its digest, as the machine does.
  *
  * @param objects the store that the machine would fetch from, by default an empty one.
  * @throws UserDataError when the machine could not read it.
@@ -231,8 +235,8 @@ const customData = "C:\\AzureData\\CustomData.bin";
 const commandLimit = 8191;
 
 /**
- * Reads the command of Azure's CustomScriptExtension as cmd would and makes sure that it runs the custom data: a copy with a name that
- * PowerShell takes, and that copy run.
+ * Reads the command of Azure's CustomScriptExtension as cmd would and makes sure that it runs the custom data: a copy
+ * with a name that PowerShell takes, and that copy run.
  *
  * @returns path of the script that runs.
  * @throws UserDataError when the machine would never start its payload.

@@ -92,7 +92,10 @@ export function diffPlans(base: BasePlan, plan: Plan): PlanDiff {
 
 const guardInput = z.object({ inputs: z.object({ input: z.unknown() }) });
 
-/** What the program keeps of a cluster in its guard, whose name had the cluster's before: a comparison refuses what an update would. */
+/**
+ * What the program keeps of a cluster in its guard, whose name had the cluster's before: a comparison refuses what an
+ * update would.
+ */
 function stateOf({ cluster, controlPlane, resources }: BasePlan | Plan): ClusterState {
   const { name, cloud, kubernetes: version, accountId } = cluster;
   const guards = [stackGuardName, `${name}-guard`];
@@ -198,7 +201,10 @@ function withoutOperation(old: Machine | undefined, now: Machine | undefined): N
   return old.userData.sha256 === now.userData.sha256 ? "stays" : "may-be-replaced";
 }
 
-/** Digests of what differs elsewhere: of stages, of what a machine is made of, and where Windows machines fetch their scripts. */
+/**
+ * Digests of what differs elsewhere: of stages, of what a machine is made of, and where Windows machines fetch their
+ * scripts.
+ */
 const derived =
   /(?<=\t)[0-9a-f]{16}(?=\t)|(?<="hash": ?")[0-9a-f]+|(?<=payload=)[0-9a-f]+|(?<="windows\/)[0-9a-f]{64}\.json", ?"sha256": ?"[0-9a-f]{64}/g;
 

@@ -9,7 +9,10 @@ export interface LeafChange {
   readonly now?: unknown;
 }
 
-/** The leaves that differ, sorted by path. Lists of plain values are leaves; texts that are JSON are compared by what they say. */
+/**
+ * The leaves that differ, sorted by path. Lists of plain values are leaves; texts that are JSON are compared by what
+ * they say.
+ */
 export function changedLeaves(old: unknown, now: unknown, path = ""): readonly LeafChange[] {
   if (JSON.stringify(old) === JSON.stringify(now)) return [];
   const [left, right] = [opened(old), opened(now)];

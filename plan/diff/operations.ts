@@ -6,8 +6,9 @@ import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 const changes = ["replaced", "refused", "may-be-replaced", "removed", "rolled", "changed", "added"] as const;
 
 /**
- * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place. `may-be-replaced`: unknown
- * here. `rolled`: changed, and its machines are replaced one by one. `changed`: updated in place.
+ * What happens to a resource. `refused`: the cloud refuses the update. `replaced`: a new one takes its place.
+ * `may-be-replaced`: unknown here. `rolled`: changed, and its machines are replaced one by one. `changed`: updated in
+ * place.
  */
 export type Change = (typeof changes)[number];
 
@@ -196,7 +197,8 @@ function markRolled(draft: Draft, drafts: ReadonlyMap<string, Draft>): void {
     const template = dependenciesOf(draft, drafts).find(({ resource: { type } }) => /:LaunchTemplate$/.test(type));
     const content = template?.inputs.filter(({ path }) => !besideVersion.some((name) => concerns(path, name))) ?? [];
     const other = content.length > 0 || (template?.carried.size ?? 0) > 0 || template?.change === "replaced";
-    // The sizes that a group may take start a refresh like its template (hashicorp/terraform-provider-aws, autoscaling/group.go).
+    // The sizes that a group may take start a refresh like its template (hashicorp/terraform-provider-aws,
+    // autoscaling/group.go).
     const sizes = inputs.some(({ path }) => concerns(path, "mixedInstancesPolicy"));
     if (!other && !sizes) return;
     if (valueAt(resource.inputs, "instanceRefresh.strategy") === "Rolling") draft.change = "rolled";

@@ -5,8 +5,8 @@ import { showChange } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
 
 /**
- * Minutes from the start of a machine to its Ready node, with the drain of the one before it: rough, as the first boot is described in
- * docs/web-server.md. Windows pulls its base image and restarts once.
+ * Minutes from the start of a machine to its Ready node, with the drain of the one before it: rough, as the first boot
+ * is described in docs/web-server.md. Windows pulls its base image and restarts once.
  */
 const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 
@@ -68,8 +68,8 @@ function api(nodes: readonly NodeChange[]): string {
 }
 
 /**
- * What happens, as the reader sees it: word, mark of a line, which a pull request's comment shows in colour with `-` and `!`, and colour on a
- * terminal.
+ * What happens, as the reader sees it: word, mark of a line, which a pull request's comment shows in colour with `-`
+ * and `!`, and colour on a terminal.
  */
 export const changeLooks: Readonly<
   Record<Change | "stays", readonly [word: string, mark: string, colour?: "red" | "yellow"]>

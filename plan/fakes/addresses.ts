@@ -12,8 +12,8 @@ export function addressIn(range: string, seed: string): string {
 }
 
 /**
- * Both clouds refuse a fixed address outside of its subnet (EC2 API Reference, Error codes, InvalidParameterValue; Azure:
- * PrivateIPAddressNotInSubnet).
+ * Both clouds refuse a fixed address outside of its subnet (EC2 API Reference, Error codes, InvalidParameterValue;
+ * Azure: PrivateIPAddressNotInSubnet).
  *
  * @param range `undefined` where the subnet is of another program
  */

@@ -6,7 +6,10 @@ import { addressIn, requireInside } from "./addresses.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
-/** Kinds whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs), and their name in an ARN that ends with it. */
+/**
+ * Kinds whose id is a prefix and 17 hexadecimal digits (Amazon EC2 User Guide, resource IDs), and their name in an ARN
+ * that ends with it.
+ */
 const kinds: Readonly<Record<string, readonly [prefix: string, inArn?: string]>> = {
   "ec2/vpc:Vpc": ["vpc", "vpc"],
   "ec2/subnet:Subnet": ["subnet", "subnet"],
@@ -235,7 +238,10 @@ function subnetRange(inputs: PropertyMap, context: SimulatedContext): string | u
   return textOf(subnet?.request.inputs.cidrBlock ?? subnet?.made.outputs.cidrBlock);
 }
 
-/** EC2 refuses an interface whose groups belong to another VPC than its subnet (EC2 API Reference, Error codes, InvalidParameter). */
+/**
+ * EC2 refuses an interface whose groups belong to another VPC than its subnet (EC2 API Reference, Error codes,
+ * InvalidParameter).
+ */
 function requireSameVpc({ subnetId, securityGroups }: PropertyMap, { find }: SimulatedContext): void {
   const vpcOf = (id: PropertyMap[string] | undefined): string | undefined => {
     const found = find(textOf(id) ?? "");

@@ -55,7 +55,9 @@ export function statementsOfRole(program: RecordedProgram, role: string): readon
   });
 }
 
-/** Every SSM parameter that the program writes. The values are secrets: they go to the simulated store and nowhere else. */
+/**
+ * Every SSM parameter that the program writes. The values are secrets: they go to the simulated store and nowhere else.
+ */
 export function collectParameters(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
     resourcesOfType(program, "aws:ssm/parameter:Parameter").map(({ name, id, inputs, outputs }) => {
@@ -79,7 +81,9 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
   return key === undefined ? reference : textOf(key.outputs.arn);
 }
 
-/** An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it. */
+/**
+ * An object of a simulated bucket by its bucket and key; `undefined` when there is none, or the reader may not read it.
+ */
 export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
 
 /** Every object that the program puts into a bucket of S3, by `bucket/key`. */
@@ -118,9 +122,11 @@ export function awsObjects(program: RecordedProgram, role?: string): SimulatedOb
 }
 
 /**
- * An object of S3 that everybody may read by HTTPS: the bucket's policy says so, and its block of public access lets it.
+ * An object of S3 that everybody may read by HTTPS: the bucket's policy says so, and its block of public access lets
+ * it.
  *
- * @throws Error for a public policy in a bucket that blocks such: S3 refuses to store it (PutBucketPolicy, "AccessDenied")
+ * @throws Error for a public policy in a bucket that blocks such: S3 refuses to store it (PutBucketPolicy,
+ * "AccessDenied")
  */
 export function publicObject(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
@@ -149,9 +155,9 @@ export function publicObject(program: RecordedProgram, url: string): string | un
 }
 
 /**
- * Names of the roles that a token may be exchanged for, as STS decides (AWS STS API reference, AssumeRoleWithWebIdentity): the issuer is an
- * OIDC provider of the account, the token is signed by its published keys for an audience of the provider, and the role's trust policy
- * agrees.
+ * Names of the roles that a token may be exchanged for, as STS decides (AWS STS API reference,
+ * AssumeRoleWithWebIdentity): the issuer is an OIDC provider of the account, the token is signed by its published keys
+ * for an audience of the provider, and the role's trust policy agrees.
  */
 export async function rolesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token);

@@ -6,8 +6,8 @@ import { digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 
 /**
- * Ids of resources inside a resource group, behind its providers, with the inputs that they are made of (Azure REST API reference, the URI
- * of each create operation).
+ * Ids of resources inside a resource group, behind its providers, with the inputs that they are made of (Azure REST API
+ * reference, the URI of each create operation).
  */
 const paths: Readonly<Record<string, string>> = {
   "network:VirtualNetwork": "Microsoft.Network/virtualNetworks/{virtualNetworkName}",
@@ -47,8 +47,8 @@ const paths: Readonly<Record<string, string>> = {
 };
 
 /**
- * Id and name of a resource. A resource that the program does not name gets its logical name and eight hexadecimal digits (Pulumi Azure
- * Native, "auto-naming").
+ * Id and name of a resource. A resource that the program does not name gets its logical name and eight hexadecimal
+ * digits (Pulumi Azure Native, "auto-naming").
  *
  * @param kind type token without the provider: `network:Subnet`.
  * @throws Error for a kind that is not known.

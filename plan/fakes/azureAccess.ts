@@ -50,7 +50,10 @@ function rightsOf(program: RecordedProgram, definition: string, assignment: stri
   return rights;
 }
 
-/** A role of somebody else's on a network is the one that ci makes for the cluster's controllers (`network.existing.controllerRole`). */
+/**
+ * A role of somebody else's on a network is the one that ci makes for the cluster's controllers
+ * (`network.existing.controllerRole`).
+ */
 function rightsInNetwork(scope: string): RoleRights | undefined {
   return /\/virtualNetworks\/[^/]+$/i.test(scope) ? { actions: controllerActions } : undefined;
 }
@@ -68,7 +71,9 @@ function customRights({ inputs }: RecordedResource): RoleRights {
   };
 }
 
-/** Whether roles allow a call: one of them at the resource or above it must name the action and not take it away again. */
+/**
+ * Whether roles allow a call: one of them at the resource or above it must name the action and not take it away again.
+ */
 export function rolesAllow(roles: readonly HeldRole[], { action, plane, resource }: AzureRequest): boolean {
   return roles.some(({ scope, rights }) => {
     if (!within(resource, scope)) return false;
@@ -122,8 +127,8 @@ export function collectVaults(program: RecordedProgram): readonly SimulatedVault
 }
 
 /**
- * Vaults that are not of the program, by the roles that it gives on what is in them. Their firewalls are unknown, and taken to admit the
- * machines.
+ * Vaults that are not of the program, by the roles that it gives on what is in them. Their firewalls are unknown, and
+ * taken to admit the machines.
  */
 export function collectOtherVaults(program: RecordedProgram): readonly SimulatedVault[] {
   const own = resourcesOfType(program, "azure-native:keyvault:Vault").flatMap(({ id }) => id ?? []);
@@ -177,7 +182,9 @@ function firewall(
     listOf(subnet?.outputs.serviceEndpoints).some((endpoint) => same(textOf(mapOf(endpoint).service), service));
 }
 
-/** Every secret that the program writes to a vault, by its URL. The values go to the simulated store and nowhere else. */
+/**
+ * Every secret that the program writes to a vault, by its URL. The values go to the simulated store and nowhere else.
+ */
 export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<string, StoredSecret> {
   return new Map(
     resourcesOfType(program, "azure-native:keyvault:Secret").map(({ name, id, inputs, outputs }) => {
@@ -190,7 +197,10 @@ export function collectVaultSecrets(program: RecordedProgram): ReadonlyMap<strin
   );
 }
 
-/** A blob that everybody may read: account and container must both say so (Azure Storage, "Configure anonymous read access"). */
+/**
+ * A blob that everybody may read: account and container must both say so (Azure Storage, "Configure anonymous read
+ * access").
+ */
 export function publicBlob(program: RecordedProgram, url: string): string | undefined {
   const { host, pathname } = new URL(url);
   const [, container = "", ...path] = pathname.split("/");
@@ -212,8 +222,9 @@ export function publicBlob(program: RecordedProgram, url: string): string | unde
 }
 
 /**
- * Names of the identities that a token may be exchanged for, as Entra ID decides (Microsoft documentation, "Workload identity federation"):
- * issuer, subject and audience of a credential match exactly, and a published RSA key has signed the token.
+ * Names of the identities that a token may be exchanged for, as Entra ID decides (Microsoft documentation, "Workload
+ * identity federation"): issuer, subject and audience of a credential match exactly, and a published RSA key has signed
+ * the token.
  */
 export async function identitiesFor(program: RecordedProgram, token: string): Promise<readonly string[]> {
   const issuer = issuerOf(token) ?? "";

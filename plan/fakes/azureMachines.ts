@@ -34,8 +34,9 @@ const computerNameLimits = { windows: 15, linux: 64 } as const;
 const suffixLength = 6;
 
 /**
- * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many instances as its
- * capacity says. Only what was registered is read. Sorted by name. Parameters as `programIndex` has them.
+ * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many
+ * instances as its capacity says. Only what was registered is read. Sorted by name. Parameters as `programIndex` has
+ * them.
  *
  * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
  */
@@ -132,7 +133,9 @@ export function successorOf(host: AzureHost, number: number): AzureHost {
   };
 }
 
-/** Computer name of an instance: its number in base 36 after the prefix, as the cloud controller takes it apart again. */
+/**
+ * Computer name of an instance: its number in base 36 after the prefix, as the cloud controller takes it apart again.
+ */
 function computerName(prefix: string, number: number): string {
   return prefix + number.toString(36).toUpperCase().padStart(suffixLength, "0");
 }
@@ -206,8 +209,9 @@ function subnetOf(index: ProgramIndex, configuration: PropertyMap, { name }: Rec
 const mostAddresses = 256;
 
 /**
- * The addresses of an interface, its own first. Azure refuses several of one name, none or two that are primary, and addresses in different
- * application security groups (Azure/azure-cli#21551: AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
+ * The addresses of an interface, its own first. Azure refuses several of one name, none or two that are primary, and
+ * addresses in different application security groups (Azure/azure-cli#21551:
+ * AllIpConfigurationsOnANicMustBelongToTheSameApplicationSecurityGroups).
  */
 function configurationsOf({ ipConfigurations }: PropertyMap, { name }: RecordedResource) {
   const all = listOf(ipConfigurations).map(mapOf);
@@ -267,9 +271,9 @@ function startCommandOf(extensions: readonly AzureExtension[], name: string): st
 }
 
 /**
- * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP probe takes a port
- * and no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers it reads, is not imitated: nobody
- * looks.
+ * Port at which an application health extension looks after its own machine by TCP; `undefined` when none does. A TCP
+ * probe takes a port and no path (Azure documentation, "Application Health extension"). A probe by HTTP, whose answers
+ * it reads, is not imitated: nobody looks.
  */
 export function healthPortOf(extensions: readonly AzureExtension[]): number | undefined {
   const probe = extensions.find(

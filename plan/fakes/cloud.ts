@@ -23,8 +23,8 @@ export function placeOf(
 }
 
 /**
- * The provider `kubernetes`: what server-side apply adds that a program could read. The id is `<namespace>/<name>`, or the name alone for
- * objects of the cluster (pulumi-kubernetes, provider.go, `fqObjName`).
+ * The provider `kubernetes`: what server-side apply adds that a program could read. The id is `<namespace>/<name>`, or
+ * the name alone for objects of the cluster (pulumi-kubernetes, provider.go, `fqObjName`).
  */
 const kubernetesResource: SimulatedProvider = ({ type, name, urn, inputs }) => {
   const metadata: PropertyMap = mapOf(inputs.metadata);
@@ -54,8 +54,9 @@ const providers: Readonly<Record<string, SimulatedProvider>> = {
 };
 
 /**
- * A simulated cloud: every provider that a Fenestra program uses. Its answers depend on a resource's URN and inputs and nothing else, so
- * two runs agree. A provider that it does not know is an error, so that no resource gets made-up outputs by accident.
+ * A simulated cloud: every provider that a Fenestra program uses. Its answers depend on a resource's URN and inputs and
+ * nothing else, so two runs agree. A provider that it does not know is an error, so that no resource gets made-up
+ * outputs by accident.
  *
  * @param certificates `fake` for a plan: fast and the same in every run; `real` for a rehearsal.
  */

@@ -14,8 +14,8 @@ export interface ExistingResource {
 export type ExistingResources = ReadonlyMap<string, ExistingResource>;
 
 /**
- * The answer to a read. A provider that finds nothing ends the run with this sentence (pulumi/pulumi v3.260.0: pkg/resource/deploy/step.go,
- * ReadStep).
+ * The answer to a read. A provider that finds nothing ends the run with this sentence (pulumi/pulumi v3.260.0:
+ * pkg/resource/deploy/step.go, ReadStep).
  *
  * @throws Error when there is no such resource of that type
  */
@@ -33,8 +33,8 @@ export function findExisting(existing: ExistingResources, type: string, id: stri
 }
 
 /**
- * The network that a stack file names, as it is when all that the file says is true: a plan has no cloud to ask. Other networks are made
- * from it by tests.
+ * The network that a stack file names, as it is when all that the file says is true: a plan has no cloud to ask. Other
+ * networks are made from it by tests.
  *
  * @param network text of `fenestra:network`
  */

@@ -17,8 +17,9 @@ export interface Call {
 }
 
 /**
- * Whether identity policies allow a call: a matching Deny wins, else one matching Allow is needed (AWS IAM User Guide, "Policy evaluation
- * logic"). It knows the operators that our policies use; another one is an error, so that no condition is ignored.
+ * Whether identity policies allow a call: a matching Deny wins, else one matching Allow is needed (AWS IAM User Guide,
+ * "Policy evaluation logic"). It knows the operators that our policies use; another one is an error, so that no
+ * condition is ignored.
  */
 export function allows(policies: readonly { readonly Statement: readonly PolicyStatement[] }[], call: Call): boolean {
   const { action, resource, context = {} } = call;
@@ -31,7 +32,9 @@ export function allows(policies: readonly { readonly Statement: readonly PolicyS
 /** Who asks for a role: `{ Federated: <ARN of the provider> }`. */
 type Principal = Readonly<Record<string, string>>;
 
-/** Whether a trust policy lets somebody with a token have the role: the same, with a principal in place of a resource. */
+/**
+ * Whether a trust policy lets somebody with a token have the role: the same, with a principal in place of a resource.
+ */
 export function trusts(
   statements: readonly (PolicyStatement & { readonly Principal: Principal | "*" })[],
   who: Principal,
@@ -74,7 +77,8 @@ function holds(operator: string, wanted: readonly string[], found: string | unde
       return found !== undefined && !wanted.includes(found);
     case "Null":
       return wanted.includes(String(found === undefined));
-    // True without the key, too (IAM User Guide, "Set operators for multivalued context keys"). A call here has one value.
+    // True without the key, too (IAM User Guide, "Set operators for multivalued context keys"). A call here has one
+    // value.
     case "ForAllValues:StringEquals":
       return found === undefined || wanted.includes(found);
     case "ArnLike":

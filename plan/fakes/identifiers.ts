@@ -36,7 +36,10 @@ export function characters(length: number, alphabet: string, ...parts: readonly 
   return [...bytes(length, ...parts)].map((byte) => alphabet[byte % alphabet.length]).join("");
 }
 
-/** The name that a provider makes up when the program gives none: the logical name and seven hexadecimal digits (Pulumi's auto-naming). */
+/**
+ * The name that a provider makes up when the program gives none: the logical name and seven hexadecimal digits
+ * (Pulumi's auto-naming).
+ */
 export function autoName(name: string, urn: string): string {
   return `${name}-${hex(7, urn, "name")}`;
 }

@@ -42,7 +42,9 @@ export interface SimulatedMachine {
   readonly image: string;
   /** The bytes that the machine reads as its user data or customData: base64 of the API taken off. */
   readonly userData: Buffer;
-  /** Command by which the cloud starts what `userData` holds; `undefined` where an agent of the image does so by itself. */
+  /**
+   * Command by which the cloud starts what `userData` holds; `undefined` where an agent of the image does so by itself.
+   */
   readonly startCommand: string | undefined;
   /** Name of the role or identity by which it reads secrets; none when it has none. */
   readonly role: string | undefined;
@@ -64,7 +66,8 @@ export interface ProgramIndex {
 }
 
 /**
- * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that starts empty.
+ * @param howMany machines of a group; default its desired count. A plan asks for one of each, also of a group that
+ * starts empty.
  * @param running machines that there are already: those of groups are others, with numbers and addresses of their own.
  */
 export function programIndex(

@@ -3,9 +3,9 @@ import type { ResourceRequest } from "../program/recorded.ts";
 import type { ExistingResources } from "./existing.ts";
 
 /**
- * How keys and certificates are made. `real`: new keys, signatures that verify, valid from now. `fake`: of the same form and length, but
- * keys follow from the resource's URN, signatures are filler, dates are fixed and the organisational unit says what they are: worth
- * nothing, and the same in every run.
+ * How keys and certificates are made. `real`: new keys, signatures that verify, valid from now. `fake`: of the same
+ * form and length, but keys follow from the resource's URN, signatures are filler, dates are fixed and the
+ * organisational unit says what they are: worth nothing, and the same in every run.
  */
 export type CertificateMode = "real" | "fake";
 

@@ -11,9 +11,9 @@ interface ReadBack {
 }
 
 /**
- * By type, what the provider's Read puts into the state although the program gave nothing, for inputs that are optional and not computed.
- * The next update compares it with the program's nothing and removes it from the live resource. An input that is also computed makes no
- * difference.
+ * By type, what the provider's Read puts into the state although the program gave nothing, for inputs that are optional
+ * and not computed. The next update compares it with the program's nothing and removes it from the live resource. An
+ * input that is also computed makes no difference.
  */
 export const readBack: Readonly<Record<string, ReadBack>> = {
   "aws:ec2/instance:Instance": {

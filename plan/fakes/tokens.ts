@@ -18,7 +18,8 @@ export function issuerOf(token: string): string | undefined {
 }
 
 /**
- * The claims of a token that its issuer's published keys have signed (OpenID Connect Discovery 1.0, section 4.3; RFC 7519).
+ * The claims of a token that its issuer's published keys have signed (OpenID Connect Discovery 1.0, section 4.3; RFC
+ * 7519).
  *
  * @throws Error when the documents cannot be read or contradict the issuer, or the token is not valid
  */

@@ -4,13 +4,16 @@ import { ExtensionRequest, id_pkcs9_at_extensionRequest } from "@peculiar/asn1-p
 import { AsnConvert, OctetString } from "@peculiar/asn1-schema";
 import * as x509 from "@peculiar/asn1-x509";
 
-// Certificates by schemas and `node:crypto`: `@peculiar/x509`, which is built on the same schemas, signs by WebCrypto alone, which is
-// asynchronous and cannot give a plan's fake certificates a filler in the place of a signature.
+// Certificates by schemas and `node:crypto`: `@peculiar/x509`, which is built on the same schemas, signs by WebCrypto
+// alone, which is asynchronous and cannot give a plan's fake certificates a filler in the place of a signature.
 
 /** Attributes of a subject that the program sets, in the order in which Go's `pkix.Name` writes them. */
 const subjectAttributes = { organization: "2.5.4.10", organizationalUnit: "2.5.4.11", commonName: "2.5.4.3" };
 
-/** Usages that the program gives, by the provider's names: bits of the key usage, or ids of the extended one (RFC 5280, 4.2.1.3 and 4.2.1.12). */
+/**
+ * Usages that the program gives, by the provider's names: bits of the key usage, or ids of the extended one (RFC 5280,
+ * 4.2.1.3 and 4.2.1.12).
+ */
 const usages: Readonly<Record<string, x509.KeyUsageFlags | string>> = {
   digital_signature: x509.KeyUsageFlags.digitalSignature,
   key_encipherment: x509.KeyUsageFlags.keyEncipherment,

@@ -57,15 +57,19 @@ function answerOrFail<T>(callback: Callback<T | undefined>, answer: () => T): vo
   }
 }
 
-/** What the SDK asks of an answer about a resource; a new one is asked for its object, one that was read for its properties. */
+/**
+ * What the SDK asks of an answer about a resource; a new one is asked for its object, one that was read for its
+ * properties.
+ */
 function known(urn: string, outputs: PropertyMap) {
   const wire = { toJavaScript: () => toWire(outputs) };
   return { getUrn: () => urn, getObject: () => wire, getProperties: () => wire, getUnknown: () => false };
 }
 
 /**
- * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the simulated cloud says.
- * It adds three things that the SDK's mocks lack: the options of a resource, hooks, and the program's log.
+ * The part of Pulumi's engine that a program talks to: it writes down what the program says and answers with what the
+ * simulated cloud says. It adds three things that the SDK's mocks lack: the options of a resource, hooks, and the
+ * program's log.
  */
 export class RecordingEngine {
   readonly place: ProgramPlace;
@@ -153,7 +157,9 @@ export class RecordingEngine {
     });
   }
 
-  /** A resource that this program did not make, such as a subnet or a stack: its outputs are known in a preview as well. */
+  /**
+   * A resource that this program did not make, such as a subnet or a stack: its outputs are known in a preview as well.
+   */
   #readResource(request: ReadResourceRequest, callback: Callback<ReadResponse | undefined>): void {
     answerOrFail(callback, () => {
       const read = existingRequest(this.place, request);
@@ -193,8 +199,8 @@ function isRuntimeStore(value: unknown): value is RuntimeStore {
 }
 
 /**
- * Runs an action with this engine instead of the SDK's mock monitor and with separate state, as the Automation API runs its inline
- * programs: nothing is left behind, and two runs do not see each other.
+ * Runs an action with this engine instead of the SDK's mock monitor and with separate state, as the Automation API runs
+ * its inline programs: nothing is left behind, and two runs do not see each other.
  *
  * @throws when the SDK keeps its state elsewhere than version 3.270 does.
  */

@@ -12,8 +12,8 @@ export interface Leak {
 
 const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] = [
   { what: "a private key", pattern: /-----BEGIN (?:[A-Z]+ )?PRIVATE KEY-----/ },
-  // Kubernetes documentation, Bootstrap tokens: six characters, a dot, sixteen characters. A token has a digit somewhere, a domain name
-  // such as config.kubernetes has none.
+  // Kubernetes documentation, Bootstrap tokens: six characters, a dot, sixteen characters. A token has a digit
+  // somewhere, a domain name such as config.kubernetes has none.
   { what: "a bootstrap token", pattern: /(?<![a-z0-9.-])(?=[a-z0-9.]*\d)[a-z0-9]{6}\.[a-z0-9]{16}(?![a-z0-9.-])/ },
   { what: "an AWS access key", pattern: /\bA(?:KIA|SIA)[A-Z0-9]{16}\b/ },
   { what: "a signed token", pattern: /\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{20,}/ },
@@ -23,8 +23,8 @@ const patterns: readonly { readonly what: string; readonly pattern: RegExp }[] =
 const shortestSecret = 12;
 
 /**
- * Every secret in a plain input: by its form, or because it equals a value that the program marks as secret elsewhere. What is packed
- * (base64, gzip, deflate) is unpacked first, as deep as it goes.
+ * Every secret in a plain input: by its form, or because it equals a value that the program marks as secret elsewhere.
+ * What is packed (base64, gzip, deflate) is unpacked first, as deep as it goes.
  */
 export function secretsInUserData(program: RecordedProgram): readonly Leak[] {
   const values = knownSecrets(program);
@@ -61,7 +61,9 @@ function findings(text: string, secrets: ReadonlyMap<string, string>): readonly 
   ];
 }
 
-/** The text itself and every text packed in it. Three layers are enough for gzip of a cloud-config with packed files. */
+/**
+ * The text itself and every text packed in it. Three layers are enough for gzip of a cloud-config with packed files.
+ */
 function unpacked(text: string, depth = 0): readonly string[] {
   if (depth > 3) return [text];
   const runs = text.match(/[A-Za-z0-9+/]{64,}={0,2}/g) ?? [];

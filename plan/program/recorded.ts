@@ -94,8 +94,9 @@ export interface ProgramPlace {
 }
 
 /**
- * The URN of a resource as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): types of the parents are joined by `$`, the
- * stack itself left out. The SDK's mock monitor keeps only the last parent, so that two components of one kind could clash.
+ * The URN of a resource as the engine makes it (pulumi/pulumi, sdk/go/common/resource/urn): types of the parents are
+ * joined by `$`, the stack itself left out. The SDK's mock monitor keeps only the last parent, so that two components
+ * of one kind could clash.
  */
 function urnOf({ project, stack }: ProgramPlace, parent: string, type: string, name: string): string {
   const parentType = parent.split("::")[2] ?? "";
@@ -185,7 +186,10 @@ function readHooks(request: RegisterResourceRequest): RecordedOptions["hooks"] {
   return Object.fromEntries(hooks.map(([time, names]) => [time.replace(/List$/, ""), names]));
 }
 
-/** What Go's time.ParseDuration takes, but for signs: the engine refuses the rest (pulumi/pulumi, pkg/resource/deploy/source_eval.go). */
+/**
+ * What Go's time.ParseDuration takes, but for signs: the engine refuses the rest (pulumi/pulumi,
+ * pkg/resource/deploy/source_eval.go).
+ */
 const goDuration = /^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|µs|ms|s|m|h))+$/;
 
 function readTimeouts(request: RegisterResourceRequest): RecordedOptions["timeouts"] {

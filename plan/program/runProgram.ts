@@ -5,7 +5,10 @@ import { connected, type OutputMode, type RecordedHook, RecordingEngine, type Si
 import type { RecordedProgram } from "./recorded.ts";
 
 export interface ProgramRun {
-  /** Absolute path of the program's entry, a module whose default export is the function that deploys: the project's `index.ts`. */
+  /**
+   * Absolute path of the program's entry, a module whose default export is the function that deploys: the project's
+   * `index.ts`.
+   */
   readonly entry: string;
   /** Name of the project. Default `fenestra`. */
   readonly project?: string;
@@ -31,8 +34,8 @@ export class ProgramError extends Error {
 }
 
 /**
- * Runs the program and writes down every resource that it registers. Node keeps a module once it is loaded, so a run is a call of the
- * entry's function; its modules are shared between runs, which is sound because none of them keeps state.
+ * Runs the program and writes down every resource that it registers. Node keeps a module once it is loaded, so a run is
+ * a call of the entry's function; its modules are shared between runs, which is sound because none of them keeps state.
  *
  * @throws ConfigError when the program refuses its config; ProgramError when it fails otherwise.
  */
@@ -50,7 +53,8 @@ export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResul
       await runtime.disconnect();
     }),
   );
-  // The program shows a mistake in the config as a RunError, whose stack trace Pulumi leaves out, and keeps the original as its cause.
+  // The program shows a mistake in the config as a RunError, whose stack trace Pulumi leaves out, and keeps the
+  // original as its cause.
   const first = errors.flatMap((error) => [error, error.cause]).find((error) => error instanceof ConfigError);
   if (first !== undefined) throw first;
   const logged = engine.recorded().messages.filter(({ severity }) => severity === "error");
@@ -67,8 +71,8 @@ async function deploy(entry: string): Promise<unknown> {
 }
 
 /**
- * Every error of the action, each once. An error inside an `apply` reaches only the process's handler for unhandled rejections, so that is
- * ours while the action runs.
+ * Every error of the action, each once. An error inside an `apply` reaches only the process's handler for unhandled
+ * rejections, so that is ours while the action runs.
  */
 async function collectErrors(action: () => Promise<void>): Promise<readonly Error[]> {
   const errors = new Set<Error>();
@@ -99,8 +103,8 @@ export interface ResourceDifference {
 }
 
 /**
- * Compares a first preview (outputs unknown) with an update (outputs known) by type and name of every resource. They must be equal: a
- * resource that depends on a value that only the cloud knows would be in no preview.
+ * Compares a first preview (outputs unknown) with an update (outputs known) by type and name of every resource. They
+ * must be equal: a resource that depends on a value that only the cloud knows would be in no preview.
  */
 function resourceDifference(unknownRun: RecordedProgram, knownRun: RecordedProgram): ResourceDifference {
   const names = (program: RecordedProgram) => program.resources.map(({ type, name }) => `${type} ${name}`);

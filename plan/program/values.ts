@@ -107,8 +107,8 @@ export function listOf(value: PropertyValue | undefined): readonly PropertyValue
 }
 
 /**
- * What the engine sends for an unknown value, by its type (pulumi/pulumi v3.260.0, sdk/go/common/resource/plugin/rpc.go); a program sends
- * the first.
+ * What the engine sends for an unknown value, by its type (pulumi/pulumi v3.260.0,
+ * sdk/go/common/resource/plugin/rpc.go); a program sends the first.
  */
 const unknownValues: ReadonlySet<unknown> = new Set([
   runtime.unknownValue,
@@ -120,7 +120,9 @@ const unknownValues: ReadonlySet<unknown> = new Set([
   "dd056dcd-154b-4c76-9bd3-c8f88648b5ff",
 ]);
 
-/** A value of the SDK's wire format with its marks: a mapping with a signature key is a secret, a resource or an asset. */
+/**
+ * A value of the SDK's wire format with its marks: a mapping with a signature key is a secret, a resource or an asset.
+ */
 export function fromWire(value: unknown): PropertyValue {
   if (unknownValues.has(value)) return unknown;
   if (value === null || typeof value === "string" || typeof value === "number" || typeof value === "boolean")

@@ -28,17 +28,23 @@ interface Made {
 /** Observer of what an engine does to the simulated clouds. */
 export interface CloudWatch {
   /**
-   * A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined` where none was
-   * recorded.
+   * A resource was made. `differences` are the paths at which its inputs differ from the recorded ones; `undefined`
+   * where none was recorded.
    */
   readonly created?: (urn: string, differences: readonly string[] | undefined) => void;
   readonly deleted?: (urn: string) => void;
 }
 
-/** Refuses an operation by an error where one of its calls is more than whoever deploys may. The program is what there is, and the resource. */
+/**
+ * Refuses an operation by an error where one of its calls is more than whoever deploys may. The program is what there
+ * is, and the resource.
+ */
 export type Deployer = (operation: Operation, resource: RecordedResource, program: RecordedProgram) => void;
 
-/** The provider reports a failure after the cloud has done something. The engine keeps what it is told, and goes on with it next time. */
+/**
+ * The provider reports a failure after the cloud has done something. The engine keeps what it is told, and goes on with
+ * it next time.
+ */
 export class HalfDone extends Error {
   readonly id: string;
   readonly outputs: PropertyMap;
@@ -56,15 +62,19 @@ const onlyInState = /^(tls|random):/;
 /** Names by which AWS refuses a second one, although the id has a part that is its own. */
 const namedOnce = /^(arn:[^:]*:elasticloadbalancing:.*:(?:loadbalancer|targetgroup)\/.*)\/[0-9a-f]{16}$/;
 
-/** Kinds whose names stay taken when they are deleted, until somebody purges them (Azure documentation, Key Vault soft delete). */
+/**
+ * Kinds whose names stay taken when they are deleted, until somebody purges them (Azure documentation, Key Vault soft
+ * delete).
+ */
 const keptNames = /^azure-native:keyvault:/;
 
 /** Kinds that are written over what has their name: their creation is a PUT without a look. */
 const writtenOver = /:(Blob|BucketObjectv2)$/;
 
 /**
- * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted, has one name once,
- * and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and rehearsal have the same.
+ * The simulated clouds with a memory, as providers of Pulumi show a cloud: what was made is there until it is deleted,
+ * has one name once, and is read back with what the cloud filled in. Answers are those of `simulatedCloud`, so plan and
+ * rehearsal have the same.
  */
 export class ServedCloud {
   /** Who deploys. Default: somebody who may do everything. */
@@ -82,8 +92,8 @@ export class ServedCloud {
   readonly #providers = new Map<string, RecordedResource>();
 
   /**
-   * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is asked for with the
-   * same
+   * @param recorded resources of an earlier run of the same program. Each is answered as it was then, once and if it is
+   * asked for with the same
    *   inputs: another engine gets the same keys and certificates, so what was made from them fits.
    * @param existing what was there before, which is read and neither made nor deleted
    */
@@ -151,7 +161,8 @@ export class ServedCloud {
   }
 
   /**
-   * Changes a resource in place. Throws where there is none, and where the cloud refuses a change that its provider takes for an update.
+   * Changes a resource in place. Throws where there is none, and where the cloud refuses a change that its provider
+   * takes for an update.
    */
   update(subject: Subject, id: string, question: Omit<DiffQuestion, "type">): PropertyMap {
     const { inputs, oldInputs, oldOutputs } = question;
@@ -230,8 +241,9 @@ export function previewCreate(type: string, inputs: PropertyMap): PropertyMap {
 }
 
 /**
- * Outputs of a resource that a preview would change. azure-native keeps name and location only (pulumi/pulumi-azure-native,
- * provider/pkg/provider/provider.go, `Update`); the others keep what they gave, but for what the change itself counts up.
+ * Outputs of a resource that a preview would change. azure-native keeps name and location only
+ * (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Update`); the others keep what they gave, but for
+ * what the change itself counts up.
  */
 export function previewUpdate(type: string, question: Omit<DiffQuestion, "type">): PropertyMap {
   const { inputs, oldOutputs } = question;

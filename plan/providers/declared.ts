@@ -8,7 +8,10 @@ interface Declared {
   readonly optional: boolean;
   /** Whether it maps names of the user's to values. */
   readonly isMap: boolean;
-  /** Types of objects that are allowed there: `ec2.InstanceMetadataOptions`; none for texts, numbers and other values without fields. */
+  /**
+   * Types of objects that are allowed there: `ec2.InstanceMetadataOptions`; none for texts, numbers and other values
+   * without fields.
+   */
   readonly objects: readonly string[];
 }
 
@@ -47,7 +50,9 @@ function propertiesIn(body: string, indent: string, prefix = ""): Properties {
   );
 }
 
-/** Package, module and name of a type token: `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`. */
+/**
+ * Package, module and name of a type token: `aws:ec2/vpc:Vpc`, `azure-native:network:Subnet`, `pulumi:providers:aws`.
+ */
 function parts(type: string): { readonly packageName: string; readonly module: string; readonly name: string } {
   const [provider = "", module = "", name = ""] = type.split(":");
   if (type.startsWith("pulumi:providers:")) return { packageName: name, module: "provider", name: "Provider" };
@@ -95,8 +100,8 @@ export interface InputFailure {
 }
 
 /**
- * Inputs that the SDK of the provider does not declare, at any depth, and missing ones that it requires. The compiler finds the same in our
- * program; here the values count that reach the provider, whatever their way.
+ * Inputs that the SDK of the provider does not declare, at any depth, and missing ones that it requires. The compiler
+ * finds the same in our program; here the values count that reach the provider, whatever their way.
  */
 export function wrongInputs(type: string, inputs: PropertyMap): readonly InputFailure[] {
   const { packageName } = parts(type);

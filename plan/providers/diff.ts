@@ -50,8 +50,8 @@ export function countedOutput(question: DiffQuestion): string | undefined {
 }
 
 /**
- * Outputs that an update in place gives beside those of a new resource: what it counts, and inputs that the cloud sets back, since the
- * provider sends them only where they change. Tags alone are another call.
+ * Outputs that an update in place gives beside those of a new resource: what it counts, and inputs that the cloud sets
+ * back, since the provider sends them only where they change. Tags alone are another call.
  *
  * @param found outputs that the cloud has; default those of the state
  */
@@ -71,9 +71,9 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
 }
 
 /**
- * What changes, and what it replaces. New inputs are compared with old ones, as azure-native does; what the bridge of AWS finds beyond it
- * by comparing with the state is an optional input that was read back and that the program does not give: it would be taken away; and one
- * that the cloud has set back.
+ * What changes, and what it replaces. New inputs are compared with old ones, as azure-native does; what the bridge of
+ * AWS finds beyond it by comparing with the state is an optional input that was read back and that the program does not
+ * give: it would be taken away; and one that the cloud has set back.
  */
 export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges }: DiffQuestion): Difference {
   const [given, now] = [plain(oldInputs), plain(inputs)];
@@ -105,7 +105,8 @@ export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readon
 }
 
 /**
- * Whether the provider replaces a resource because the input at a path has changed. What the program's options add is the engine's work.
+ * Whether the provider replaces a resource because the input at a path has changed. What the program's options add is
+ * the engine's work.
  */
 function replacedBy(type: string, path: string, old: PropertyMap, now: PropertyMap): boolean {
   const row = replacementRow(type);
@@ -122,9 +123,10 @@ function replacedBy(type: string, path: string, old: PropertyMap, now: PropertyM
 }
 
 /**
- * Whether the provider itself asks for the old one to be deleted first. AWS: a name that Pulumi could have made up is given and stays
- * (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure: whenever no name is made up at
- * random, which is that of role assignments only (pulumi/pulumi-azure-native, provider/pkg/provider/provider.go, `Diff`).
+ * Whether the provider itself asks for the old one to be deleted first. AWS: a name that Pulumi could have made up is
+ * given and stays (pulumi/pulumi-terraform-bridge, pkg/tfbridge/schema.go, `nameRequiresDeleteBeforeReplace`). Azure:
+ * whenever no name is made up at random, which is that of role assignments only (pulumi/pulumi-azure-native,
+ * provider/pkg/provider/provider.go, `Diff`).
  */
 function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean {
   if (type.startsWith("azure-native:"))

@@ -8,8 +8,9 @@ import { artifactsVariable } from "../../components/model/artifacts.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
- * The config with values of documentation replaced by others of their form that lead nowhere either: the program refuses the former in
- * front of an engine (`components/config/exampleValues.ts`), since they belong to no one. Here nothing uses them.
+ * The config with values of documentation replaced by others of their form that lead nowhere either: the program
+ * refuses the former in front of an engine (`components/config/exampleValues.ts`), since they belong to no one. Here
+ * nothing uses them.
  */
 export function withoutExamples(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   return Object.fromEntries(
@@ -34,10 +35,12 @@ export interface EngineProject {
 }
 
 /**
- * A Pulumi project with this program, a copy of the stack file and separate state, so that an engine writes nothing into the real ones.
+ * A Pulumi project with this program, a copy of the stack file and separate state, so that an engine writes nothing
+ * into the real ones.
  *
- * Without the automatic acquisition of plug-ins the engine downloads none of those whose place is taken: what is attached or installed is
- * used (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go continues without what is missing).
+ * Without the automatic acquisition of plug-ins the engine downloads none of those whose place is taken: what is
+ * attached or installed is used (pulumi/pulumi v3.260.0, sdk/go/common/env/env.go; pkg/engine/plugins.go continues
+ * without what is missing).
  *
  * @returns lines for a shell that make the engine use it.
  */

@@ -9,8 +9,8 @@ import { difference, updatedOutputs } from "./diff.ts";
 export type Fate = "stays" | "changed" | "replaced";
 
 /**
- * What another update does to a resource, by the provider's Diff and by what the program's options add to it (pulumi/pulumi:
- * pkg/resource/deploy/step_generator.go). Pure.
+ * What another update does to a resource, by the provider's Diff and by what the program's options add to it
+ * (pulumi/pulumi: pkg/resource/deploy/step_generator.go). Pure.
  */
 export function fateOf(old: RecordedResource, now: ResourceRequest): Fate {
   const { options, type, inputs } = now;
@@ -31,8 +31,8 @@ function same(a: PropertyValue | undefined, b: PropertyValue | undefined): boole
 }
 
 /**
- * A simulated cloud as another update of the same stack sees it: what stays is as the state has it, keys and certificates too; what is
- * replaced gets another id.
+ * A simulated cloud as another update of the same stack sees it: what stays is as the state has it, keys and
+ * certificates too; what is replaced gets another id.
  *
  * @param state resources of the update before, by URN
  */
@@ -43,7 +43,8 @@ export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, 
     const fate = fateOf(old, request);
     if (fate === "stays") return { id: old.id, outputs: old.outputs };
     if (fate === "replaced") {
-      // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a machine.
+      // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a
+      // machine.
       const { id, outputs } = simulate({ ...request, urn: `${request.urn}#${randomUUID()}` });
       return {
         id,

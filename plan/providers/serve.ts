@@ -14,7 +14,10 @@ import { HalfDone, previewCreate, previewUpdate, type ServedCloud, type Subject 
 import { wrongInputs } from "./declared.ts";
 import { type Change, difference } from "./diff.ts";
 
-/** Packages whose place the simulated clouds take. The Kubernetes provider is real: it needs no cloud, but an API server. */
+/**
+ * Packages whose place the simulated clouds take. The Kubernetes provider is real: it needs no cloud, but an API
+ * server.
+ */
 export const servedPackages = ["aws", "azure-native", "tls", "random"] as const;
 
 export interface ServedProviders {
@@ -23,8 +26,9 @@ export interface ServedProviders {
 }
 
 /**
- * Serves the simulated clouds over the provider protocol on the loopback, a port for each package, as pulumi/pulumi v3.260.0 calls it
- * (sdk/go/common/resource/plugin/provider_plugin.go): with PULUMI_DEBUG_PROVIDERS the engine attaches to them instead of starting plug-ins.
+ * Serves the simulated clouds over the provider protocol on the loopback, a port for each package, as pulumi/pulumi
+ * v3.260.0 calls it (sdk/go/common/resource/plugin/provider_plugin.go): with PULUMI_DEBUG_PROVIDERS the engine attaches
+ * to them instead of starting plug-ins.
  */
 export async function serveProviders(cloud: ServedCloud): Promise<ServedProviders> {
   const servers = servedPackages.map((name) => {
@@ -63,7 +67,10 @@ function unary<Q, A>(answer: (request: Q) => A) {
   };
 }
 
-/** What the engine keeps of a resource that is only half made (sdk/go/common/resource/plugin/provider_plugin.go: parseError). */
+/**
+ * What the engine keeps of a resource that is only half made (sdk/go/common/resource/plugin/provider_plugin.go:
+ * parseError).
+ */
 function partsOf({ id, outputs, message }: HalfDone): Metadata {
   const half = new messages.ErrorResourceInitFailed().setId(id).setReasonsList([message]);
   half.setProperties(write(outputs));
@@ -93,7 +100,10 @@ const write = (properties: PropertyMap): struct.Struct =>
     Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, toWire(value)])),
   );
 
-/** The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and mappings. */
+/**
+ * The methods that the engine calls. Any other is answered with UNIMPLEMENTED: components, parameters, lists and
+ * mappings.
+ */
 function methods(packageName: string, cloud: ServedCloud) {
   return {
     handshake: unary((_: messages.ProviderHandshakeRequest) =>

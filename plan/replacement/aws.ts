@@ -15,9 +15,9 @@ const rule = row(
 );
 
 /**
- * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges. A job compares it
- * with the schema of the version in package.json (compare.ts). A name that Pulumi makes up is kept from the state and never changes by
- * itself.
+ * AWS: `ForceNew` and CustomizeDiff of hashicorp/terraform-provider-aws, internal/service, which @pulumi/aws bridges. A
+ * job compares it with the schema of the version in package.json (compare.ts). A name that Pulumi makes up is kept from
+ * the state and never changes by itself.
  */
 export const awsRows: Readonly<Record<string, ReplacementRow>> = {
   "aws:autoscaling/group:Group": row("autoscaling/group.go", ["name", "initialLifecycleHooks"]),

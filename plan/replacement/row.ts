@@ -1,10 +1,16 @@
-/** What a changed input of a type of resource does, beyond an update in place. Paths are those of the inputs: `spec.selector`, `zones`. */
+/**
+ * What a changed input of a type of resource does, beyond an update in place. Paths are those of the inputs:
+ * `spec.selector`, `zones`.
+ */
 export interface ReplacementRow {
   /** Inputs, or parents of inputs, whose change makes the provider replace the resource. */
   readonly replaces: readonly string[];
   /** Of `replaces`, those for which the provider looks at the values: whether this change replaces the resource. */
   readonly when?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
-  /** Inputs whose change a preview shows as an update and the cloud refuses, with the change that it refuses. Default: any. */
+  /**
+   * Inputs whose change a preview shows as an update and the cloud refuses, with the change that it refuses. Default:
+   * any.
+   */
   readonly refuses?: Readonly<Record<string, (old: unknown, now: unknown) => boolean>>;
   /** Inputs that an update in place sends only where they change themselves, with what the cloud takes otherwise. */
   readonly resets?: Readonly<Record<string, string>>;
@@ -25,7 +31,9 @@ export function row(
   return { source, replaces, ...more };
 }
 
-/** Of a retention that gets shorter: everything older, soon and for good. `key` holds its days, wherever in the inputs. */
+/**
+ * Of a retention that gets shorter: everything older, soon and for good. `key` holds its days, wherever in the inputs.
+ */
 export function older(key: string, what: string): NonNullable<ReplacementRow["forgets"]> {
   const least = (inputs: unknown): number =>
     Math.min(

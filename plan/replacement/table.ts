@@ -6,8 +6,9 @@ const signed = "internal/provider/common_cert.go";
 const subject = ["privateKeyPem", "subject", "dnsNames", "ipAddresses", "uris"];
 
 /**
- * hashicorp/terraform-provider-tls and hashicorp/terraform-provider-random, internal/provider, which @pulumi/tls and @pulumi/random bridge.
- * A certificate is also replaced when its time to renew has come, which no comparison of inputs shows.
+ * hashicorp/terraform-provider-tls and hashicorp/terraform-provider-random, internal/provider, which @pulumi/tls and
+ * @pulumi/random bridge. A certificate is also replaced when its time to renew has come, which no comparison of inputs
+ * shows.
  */
 const otherRows: Readonly<Record<string, ReplacementRow>> = {
   "random:index/randomBytes:RandomBytes": row("internal/provider/resource_bytes.go", ["length", "keepers"], {
@@ -63,8 +64,9 @@ const data: Readonly<Record<string, string>> = {
 };
 
 /**
- * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of its own is replaced
- * by its name and namespace only; what the API server refuses beyond, components/kubernetes/addOn.ts declares.
+ * Objects of Kubernetes: `forceNew` of pulumi/pulumi-kubernetes, provider/pkg/provider/diff.go. A kind without a row of
+ * its own is replaced by its name and namespace only; what the API server refuses beyond,
+ * components/kubernetes/addOn.ts declares.
  */
 function kubernetesRow(type: string): ReplacementRow | undefined {
   const [provider, ...rest] = type.split(":");
@@ -84,12 +86,18 @@ const rows: Readonly<Record<string, ReplacementRow>> = {
   "pulumi:index:Stash": row("pkg/resource/deploy/builtins.go", []),
 };
 
-/** What a change of a type of resource does; `undefined` for a type that is not known here, of which anything may be true. */
+/**
+ * What a change of a type of resource does; `undefined` for a type that is not known here, of which anything may be
+ * true.
+ */
 export function replacementRow(type: string): ReplacementRow | undefined {
   return rows[type] ?? kubernetesRow(type);
 }
 
-/** Whether a changed path is at, below or above a declared one: `zones[0]` for `zones`, `launchTemplate` for `launchTemplate.id`. */
+/**
+ * Whether a changed path is at, below or above a declared one: `zones[0]` for `zones`, `launchTemplate` for
+ * `launchTemplate.id`.
+ */
 export function concerns(changed: string, declared: string): boolean {
   const under = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);

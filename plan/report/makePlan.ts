@@ -26,16 +26,19 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
-  /** Account of the simulated cloud in place of the stack file's: that of a plan to compare with, or each ARN and id would differ. */
+  /**
+   * Account of the simulated cloud in place of the stack file's: that of a plan to compare with, or each ARN and id
+   * would differ.
+   */
   readonly account?: string | null | undefined;
 }
 
 /**
- * Runs the program twice, with unknown outputs and with fake ones of realistic length, and makes the plan from the second run. No network,
- * no credentials.
+ * Runs the program twice, with unknown outputs and with fake ones of realistic length, and makes the plan from the
+ * second run. No network, no credentials.
  *
- * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError when the program
- * fails.
+ * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
+ * when the program fails.
  */
 export async function makePlan({ stack, config, entry, asOf, account }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
@@ -155,7 +158,9 @@ function planPool(pool: PoolSpec): PlanPool {
   };
 }
 
-/** One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot. */
+/**
+ * One entry per control-plane machine and per group: machines of a group are the same but for what they learn at boot.
+ */
 function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly PlanMachine[] {
   const machines = collectMachines(program, ({ desired }) => Math.max(desired, 1));
   const groups = Map.groupBy(machines, ({ urn }) => urn);
@@ -236,7 +241,10 @@ function sha256(data: string | Buffer): string {
   return createHash("sha256").update(data).digest("hex");
 }
 
-/** The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a secret. */
+/**
+ * The stack file as it is, by its keys, so that a comparison can say what somebody changed in it; without what may be a
+ * secret.
+ */
 function settingsOf(config: Readonly<Record<string, string>>): Readonly<Record<string, unknown>> {
   const own = Object.entries(config).filter(([key]) => key.startsWith(configPrefix));
   return Object.fromEntries(

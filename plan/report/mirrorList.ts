@@ -34,8 +34,9 @@ export interface MirrorList {
 }
 
 /**
- * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects; images of the payloads, of the Kubernetes
- * objects, of the control plane (which kubeadm chooses), and of the pods that `fenestra verify` makes. Pure.
+ * What a stack downloads: files named in the machines' payloads and in the Kubernetes objects; images of the payloads,
+ * of the Kubernetes objects, of the control plane (which kubeadm chooses), and of the pods that `fenestra verify`
+ * makes. Pure.
  *
  * @throws RangeError for a Kubernetes minor whose images are not in the table of releases.
  */

@@ -32,8 +32,8 @@ export function isKubernetesObject({ type, custom }: RecordedResource): boolean 
 }
 
 /**
- * Whether a resource is a gate: the engine makes it only after its hook, which has its name, has seen what it waits for. The guard's hook
- * that refuses values of documentation is left out: a rehearsal is of an example as well.
+ * Whether a resource is a gate: the engine makes it only after its hook, which has its name, has seen what it waits
+ * for. The guard's hook that refuses values of documentation is left out: a rehearsal is of an example as well.
  */
 export function isGate({ type, name, options }: RecordedResource): boolean {
   return type === "pulumi:index:Stash" && (options.hooks.beforeCreate ?? []).includes(name);
@@ -75,8 +75,8 @@ function isList(value: PropertyValue): value is readonly PropertyValue[] {
 }
 
 /**
- * How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only pass on what they
- * wait for.
+ * How many steps come before each resource of a program, itself included, by its URN. Resources that are no steps only
+ * pass on what they wait for.
  */
 export function depths(
   program: RecordedProgram,
@@ -117,8 +117,8 @@ export interface Applied {
 }
 
 /**
- * Applies every Kubernetes resource of a program in the order of its dependencies, with server-side apply and strict validation, and passes
- * the gates in between.
+ * Applies every Kubernetes resource of a program in the order of its dependencies, with server-side apply and strict
+ * validation, and passes the gates in between.
  *
  * @param passGate runs the hook of the gate with this name, as the engine would
  * @param change what a negative control makes of an object. Default: nothing.
@@ -135,8 +135,8 @@ export async function applyAll(
     const said = await applyLayer(
       layer.filter(isKubernetesObject).map((resource) => change(objectOf(resource))),
       kubectl,
-      // The provider would take a field that somebody else has (`takesFields`). In a new cluster nobody may have one of these: seen only
-      // without.
+      // The provider would take a field that somebody else has (`takesFields`). In a new cluster nobody may have one of
+      // these: seen only without.
       false,
     );
     refused.push(...said.refused);
@@ -147,7 +147,10 @@ export async function applyAll(
   return { refused, warnings };
 }
 
-/** Whether the program's provider takes fields that others own (pulumi/pulumi-kubernetes: provider/pkg/await/await.go, `patchForce`). */
+/**
+ * Whether the program's provider takes fields that others own (pulumi/pulumi-kubernetes: provider/pkg/await/await.go,
+ * `patchForce`).
+ */
 export function takesFields({ resources }: RecordedProgram): boolean {
   return resources.some(
     ({ type, inputs }) => type === "pulumi:providers:kubernetes" && inputs.enablePatchForce === "true",
@@ -155,8 +158,8 @@ export function takesFields({ resources }: RecordedProgram): boolean {
 }
 
 /**
- * Name under which the provider applies an object: the annotation's, or a random one for each run, as it has for an object without a state
- * (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`).
+ * Name under which the provider applies an object: the annotation's, or a random one for each run, as it has for an
+ * object without a state (pulumi/pulumi-kubernetes: provider/pkg/provider/provider.go, `fieldManagerName`).
  */
 function fieldManagerOf({ metadata }: KubernetesObject): string {
   const annotations = isObject(metadata) && isObject(metadata.annotations) ? metadata.annotations : {};
@@ -194,7 +197,8 @@ async function applyGroup(
   const list = JSON.stringify({ apiVersion: "v1", kind: "List", items: objects });
   const first = await kubectl(apply, list);
   if (first.code === 0) return { refused: [], warnings: warningsIn(first) };
-  // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the others.
+  // A type made a moment ago may not be served yet: once more, each by itself, so that one bad object does not hide the
+  // others.
   await new Promise((resolve) => setTimeout(resolve, 1000));
   const results = await Promise.all(
     objects.map(async (object) => ({ object, result: await kubectl(apply, JSON.stringify(object)) })),

@@ -32,8 +32,8 @@ export interface Api extends ApiClients {
 }
 
 /**
- * Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or one of an API server that is not well
- * (5xx).
+ * Clients for the identity of a kubeconfig's current context. They repeat what has no answer, or one of an API server
+ * that is not well (5xx).
  */
 export function apiFor(kubeconfig: string): Api {
   const config = new KubeConfig();
@@ -69,8 +69,8 @@ function clients(config: KubeConfig): Api {
 const http = new IsomorphicFetchHttpLibrary();
 
 /**
- * Sends a request until the server answers it. What a request without an answer may have done already is no error of the next one: the
- * object that it was to make is read, one that it was to delete is gone.
+ * Sends a request until the server answers it. What a request without an answer may have done already is no error of
+ * the next one: the object that it was to make is read, one that it was to delete is gone.
  */
 async function repeating(request: RequestContext): Promise<ResponseContext> {
   const method = request.getHttpMethod();
@@ -143,8 +143,8 @@ export function kubeconfig({ server, ca, user }: KubeconfigParts): string {
 }
 
 /**
- * Repeats a call while the control plane gives no answer, as users and controllers do: etcd elects, an API server restarts, a busy host is
- * slow.
+ * Repeats a call while the control plane gives no answer, as users and controllers do: etcd elects, an API server
+ * restarts, a busy host is slow.
  * @param call is told whether it was made before
  * @param isAnswer whether a result is one. Errors are none.
  * @returns the last result, or throws the last error, when the time is up
@@ -165,7 +165,10 @@ export async function retryWhileUnavailable<T>(
   }
 }
 
-/** What kubectl says when there was no answer, or one of the API server that its etcd gave none. What is refused reads otherwise. */
+/**
+ * What kubectl says when there was no answer, or one of the API server that its etcd gave none. What is refused reads
+ * otherwise.
+ */
 const noAnswer =
   /Unable to connect to the server|server \S+ was refused|unexpected EOF|connection re(set|fused)|connection lost|server is currently unable|\(Timeout\)|Client\.Timeout exceeded|etcdserver: (leader changed|no leader|request timed out|too many requests)/;
 

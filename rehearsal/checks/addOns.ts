@@ -12,14 +12,18 @@ import { programOf } from "../programs/addOns.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**
- * Longest that a program takes to end when something is wrong with its start, in milliseconds: without a probe it counts as ready at once.
+ * Longest that a program takes to end when something is wrong with its start, in milliseconds: without a probe it
+ * counts as ready at once.
  */
 const settledMs = 10_000;
 
 /** Signer of serving certificates; nobody but the node controller approves its requests. */
 const servingSigner = "kubernetes.io/kubelet-serving";
 
-/** Every kubelet gets the serving certificates that it asks for: before and after the cloud controller has named its machine. */
+/**
+ * Every kubelet gets the serving certificates that it asks for: before and after the cloud controller has named its
+ * machine.
+ */
 export const servingCertificates: RehearsalCheck = {
   id: "serving certificates",
   title: "the node controller gives each kubelet the serving certificates that it asks for, and refuses none",
@@ -52,7 +56,10 @@ export const servingCertificates: RehearsalCheck = {
   },
 };
 
-/** Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that only look. */
+/**
+ * Checks of the add-ons whose own programs run. They look at what the programs do, so they come after the others that
+ * only look.
+ */
 export function addOnChecks(
   cluster: Cluster,
   { kubernetes: { version: release }, addons }: Pick<StackConfig, "kubernetes" | "addons">,
@@ -199,8 +206,8 @@ async function untilReady(cluster: Cluster, context: CheckContext): Promise<void
 }
 
 /**
- * Whether a container is ready. Where control groups of version 2 do not count memory, a kubelet has no figure of its node's, and
- * metrics-server has nothing to serve: it is then asked for everything else.
+ * Whether a container is ready. Where control groups of version 2 do not count memory, a kubelet has no figure of its
+ * node's, and metrics-server has nothing to serve: it is then asked for everything else.
  */
 async function isReady(cluster: Cluster, { status, unmeasured }: RealContainer, measured: boolean): Promise<boolean> {
   const started = status?.state?.running?.startedAt;

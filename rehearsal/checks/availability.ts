@@ -9,8 +9,9 @@ import type { CheckContext, RehearsalCheck, RehearsalTools } from "./context.ts"
 export const outageLimitMs = 30_000;
 
 /**
- * Writes through the load balancer one after the other until so many in a row have succeeded. A few may fail first: those that meet a
- * connection to the lost machine, or an election of etcd. The time of the last failure is what users see of the loss.
+ * Writes through the load balancer one after the other until so many in a row have succeeded. A few may fail first:
+ * those that meet a connection to the lost machine, or an election of etcd. The time of the last failure is what users
+ * see of the loss.
  */
 async function writesAfterLoss(context: CheckContext, name: string, inARow: number): Promise<void> {
   const started = performance.now();
@@ -74,7 +75,8 @@ async function held(lab: ControlPlaneLab, index: number, name: string): Promise<
 export const firstOfAvailability = "quorum";
 
 /**
- * What a control plane of several machines must survive. Each check begins with what the one before has left, and leaves it healthy again.
+ * What a control plane of several machines must survive. Each check begins with what the one before has left, and
+ * leaves it healthy again.
  *
  * @param gates names of the program's gates that wait already in the first update
  * @param later checks that go on from there

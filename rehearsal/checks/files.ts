@@ -26,8 +26,8 @@ export interface FileSources {
 }
 
 /**
- * Has each file of the decoded user data read by the program that it is for, or by what stands for that one on this host. One check per
- * kind of file; a kind that no machine of the stack has is not there.
+ * Has each file of the decoded user data read by the program that it is for, or by what stands for that one on this
+ * host. One check per kind of file; a kind that no machine of the stack has is not there.
  *
  * @returns those that run at once, and those whose readers may still be built
  */

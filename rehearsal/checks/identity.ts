@@ -19,7 +19,10 @@ const clouds = {
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.string() });
 const volume = "fenestra-identity";
 
-/** Checks that pods get rights in the cloud by their tokens; none where the stack file gives none, or no sample has an object. */
+/**
+ * Checks that pods get rights in the cloud by their tokens; none where the stack file gives none, or no sample has an
+ * object.
+ */
 export function identityChecks(
   { cloud, access }: Pick<StackConfig, "cloud" | "access">,
   program: RecordedProgram,

@@ -11,8 +11,8 @@ const shortLife = 5;
 const environment = "/etc/fenestra/machine.env";
 
 /**
- * A worker that boots when the published token has died waits, and joins with the next one that the payload's own script publishes. Token
- * life is a parameter of the payload; it is shortened here for the first token only.
+ * A worker that boots when the published token has died waits, and joins with the next one that the payload's own
+ * script publishes. Token life is a parameter of the payload; it is shortened here for the first token only.
  */
 export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: DecodedMachine): RehearsalCheck {
   return {

@@ -11,7 +11,10 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 const root = new URL("../../", import.meta.url);
 const folder = new URL("docs/operations/", root);
 
-/** Where a block of commands is run that is marked so, behind the language of its fence, which no reader sees; unmarked, beside kubectl. */
+/**
+ * Where a block of commands is run that is marked so, behind the language of its fence, which no reader sees; unmarked,
+ * beside kubectl.
+ */
 export const places = ["control-plane", "worker"];
 /** Why a block that is marked so is not run here. */
 export const elsewhere: Readonly<Record<string, string>> = {
@@ -51,7 +54,10 @@ export function walk(section: (typeof walked)[number]): readonly Step[] {
   return manual().filter((step) => step.section === section && !(step.mark in elsewhere));
 }
 
-/** Runs a step with these in place of the names that it has for what is the reader's; on each machine of the control plane. */
+/**
+ * Runs a step with these in place of the names that it has for what is the reader's; on each machine of the control
+ * plane.
+ */
 export type Follow = (
   step: Step | undefined,
   context: CheckContext,

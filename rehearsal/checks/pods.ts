@@ -99,7 +99,10 @@ export const daemonSetNodes: RehearsalCheck = {
   },
 };
 
-/** Name servers that share a machine would go with it. On a control plane of one machine they start before there is another. */
+/**
+ * Name servers that share a machine would go with it. On a control plane of one machine they start before there is
+ * another.
+ */
 export const nameServers: RehearsalCheck = {
   id: "name servers",
   title: "of several control-plane machines no two pods of CoreDNS share one",
@@ -115,7 +118,10 @@ export const nameServers: RehearsalCheck = {
   },
 };
 
-/** What the scheduler or the kubelet says of a pod that does not run; `undefined` for one that does, or has ended well. Pure. */
+/**
+ * What the scheduler or the kubelet says of a pod that does not run; `undefined` for one that does, or has ended well.
+ * Pure.
+ */
 export function podTrouble({ metadata, spec, status }: V1Pod): string | undefined {
   if (status?.phase === "Running" || status?.phase === "Succeeded") return undefined;
   const scheduled = status?.conditions?.find(({ type }) => type === "PodScheduled");
@@ -154,7 +160,10 @@ export function noPodPending(pools: readonly ExpectedPool[]): RehearsalCheck {
   };
 }
 
-/** The gate behind a pool is shut while a node says that its machine was made from something else, and open once none does. */
+/**
+ * The gate behind a pool is shut while a node says that its machine was made from something else, and open once none
+ * does.
+ */
 export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
   return {
     id: "pool gate",
@@ -188,8 +197,8 @@ export function poolGateCheck(gate: string, pool: string): RehearsalCheck {
 }
 
 /**
- * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding is taken away and
- * made again under the eyes of the program's own hook.
+ * The gate behind the policy is shut while no API server enforces the policy, and open when all of them do: its binding
+ * is taken away and made again under the eyes of the program's own hook.
  */
 export function policyGateCheck(gate: string, runtimeClass: string, apiServers: number): RehearsalCheck {
   return {
@@ -223,7 +232,8 @@ export function policyGateCheck(gate: string, runtimeClass: string, apiServers: 
           100,
         );
         const passing = passGate(gate);
-        // A gate that were content would ask for a pod of each build and one of none, and of several API servers in eight rounds.
+        // A gate that were content would ask for a pod of each build and one of none, and of several API servers in
+        // eight rounds.
         const answers = (Object.keys(windowsBuilds).length + 1) * (apiServers > 1 ? 8 : 1);
         const shut = await staysShut(passing, /^\/api\/v1\/namespaces\/default\/pods\?dryRun=All$/, answers);
         expect(shut, "the gate is open although the policy has no binding");
@@ -282,7 +292,8 @@ export function sampleCheck(
 }
 
 /**
- * Every pod with a network of its own has an address of its node's own range or interface. Only Linux nodes have pods with real addresses.
+ * Every pod with a network of its own has an address of its node's own range or interface. Only Linux nodes have pods
+ * with real addresses.
  */
 export const podAddresses: RehearsalCheck = {
   id: "pod addresses",

@@ -71,7 +71,8 @@ interface Replacements {
 }
 
 /**
- * What becomes of workers that end, never join, lose their Nodes, are rolled and maintained. Each check leaves as many workers as it found.
+ * What becomes of workers that end, never join, lose their Nodes, are rolled and maintained. Each check leaves as many
+ * workers as it found.
  */
 export function replacementChecks({
   cluster,

@@ -7,8 +7,8 @@ import { readBack, writes } from "./availability.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**
- * How the data of a control plane of several machines comes back. They come after the checks of availability, whose objects and copies they
- * use.
+ * How the data of a control plane of several machines comes back. They come after the checks of availability, whose
+ * objects and copies they use.
  */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
@@ -37,7 +37,8 @@ export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
         // Nothing of the old data may be of use to anybody.
         for (const index of lab.indices)
           await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
-        // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same commands.
+        // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same
+        // commands.
         await lab.script(0, "etcd-restore.sh", name);
         await lab.onAll("etcd-restore.sh", "--stop");
         await lab.onAll("etcd-restore.sh", name);

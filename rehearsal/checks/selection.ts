@@ -123,7 +123,9 @@ export interface CheckOptions extends Release {
   readonly updateFrom: string | undefined;
   /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
   readonly addOns: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> } | undefined;
-  /** Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped. */
+  /**
+   * Readers of the machines' files; the reason in words where they are not at hand, and then those checks are skipped.
+   */
   readonly checkers: Promise<Checkers | string>;
   /** Private folder in memory that goes with the process. */
   readonly workFolder: string;
@@ -167,8 +169,8 @@ export interface ClusterChecks {
   /** Lists that are run beside `readOnly`: they mostly wait, and need only what none of these takes away. */
   readonly concurrent: readonly (readonly RehearsalCheck[])[];
   /**
-   * Run when the others are done. From the first one on some take a machine, a secret or the whole control plane away; they need the order
-   * that they are in.
+   * Run when the others are done. From the first one on some take a machine, a secret or the whole control plane away;
+   * they need the order that they are in.
    */
   readonly disruptive: readonly RehearsalCheck[];
 }

@@ -99,7 +99,10 @@ export class CheckSession {
   }
 }
 
-/** Last lines of a rehearsal and whether it passed. Checks that were asked for and are not there, or are all skipped, are no success. */
+/**
+ * Last lines of a rehearsal and whether it passed. Checks that were asked for and are not there, or are all skipped,
+ * are no success.
+ */
 export function summary(
   results: readonly CheckResult[],
   only: string,

@@ -5,7 +5,10 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
 
-/** The label that kubeadm gives the static pods of a control plane (kubernetes: cmd/kubeadm/app/constants, ControlPlaneTier). */
+/**
+ * The label that kubeadm gives the static pods of a control plane (kubernetes: cmd/kubeadm/app/constants,
+ * ControlPlaneTier).
+ */
 const selector = "tier=control-plane";
 /** etcd, kube-apiserver, kube-controller-manager and kube-scheduler. */
 const perMachine = 4;
@@ -16,8 +19,8 @@ function isReady({ status }: V1Pod): boolean {
 }
 
 /**
- * Milliseconds that a pod's containers have to start, by their startup probes (staticPodPatches.ts). One that times out delays the next
- * (kubernetes: pkg/kubelet/prober/worker.go).
+ * Milliseconds that a pod's containers have to start, by their startup probes (staticPodPatches.ts). One that times out
+ * delays the next (kubernetes: pkg/kubelet/prober/worker.go).
  */
 function startMs({ spec }: V1Pod): number {
   const seconds = (spec?.containers ?? []).map(({ startupProbe: probe }) => {

@@ -96,7 +96,8 @@ const hostile: readonly (readonly [method: string, path: string, body: object])[
 ];
 
 /**
- * Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the network that it has.
+ * Checks that a worker stays a worker, each by what a hostile one would try with the identity, the join secret or the
+ * network that it has.
  */
 export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Follow): readonly RehearsalCheck[] {
   const workerOf = ({ linuxWorkers: [id = ""] }: CheckContext): LinuxMachine => {

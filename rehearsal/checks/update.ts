@@ -27,8 +27,9 @@ export interface UpdateChecks {
 const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].version;
 
 /**
- * A control plane of three goes to another release, machine by machine, and the workers follow. Before that the update stops behind the
- * first machine, as one that has failed there, and is taken back. Each check begins with what the one before has left.
+ * A control plane of three goes to another release, machine by machine, and the workers follow. Before that the update
+ * stops behind the first machine, as one that has failed there, and is taken back. Each check begins with what the one
+ * before has left.
  */
 export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
   const watch = new UpdateWatch(kubeconfigClient(kubeconfig), cluster.api);
@@ -137,7 +138,8 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
             throw new Error(`${nodes.length} nodes, ${before} before, with ${[...new Set(versions)].join(", ")}`);
           return true;
         };
-        // The controller-manager gives a node up after 50 s without a lease, and only then the cloud controller looks for its machine.
+        // The controller-manager gives a node up after 50 s without a lease, and only then the cloud controller looks
+        // for its machine.
         await waitFor("the nodes of old machines to be gone", 180_000, look);
         expectEqual(cloud.machines.length, before, "machines in the cloud");
         note(`${before} nodes`);
@@ -165,7 +167,10 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
   return inOrder<RehearsalTools>(checks.filter(({ id }) => !(sameRelease && ofRelease.includes(id))));
 }
 
-/** What each control-plane machine runs: the kubelet as its Node tells it, the API server and etcd as they answer themselves. */
+/**
+ * What each control-plane machine runs: the kubelet as its Node tells it, the API server and etcd as they answer
+ * themselves.
+ */
 async function expectReleases(
   { api, cloud }: RehearsalTools,
   lab: ControlPlaneLab,
@@ -223,7 +228,10 @@ const workload = {
   ],
 };
 
-/** What users see of a cluster while it is updated: writes through the load balancer, a workload, and which kubelets there are. */
+/**
+ * What users see of a cluster while it is updated: writes through the load balancer, a workload, and which kubelets
+ * there are.
+ */
 class UpdateWatch {
   readonly #client: ApiClient;
   readonly #api: Api;
@@ -240,7 +248,10 @@ class UpdateWatch {
     this.#api = api;
   }
 
-  /** Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which ones run. */
+  /**
+   * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which ones
+   * run.
+   */
   async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
     const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
     if (code !== 0) throw new Error(stderr.trim());
@@ -265,7 +276,9 @@ class UpdateWatch {
       /** Longest time without a write that succeeded, in milliseconds. */
       longestMs: Math.max(this.#longestMs, open),
       failed: this.#failed,
-      /** How often the workload and the nodes were seen. One that fails is no look: the API may be away for a moment. */
+      /**
+       * How often the workload and the nodes were seen. One that fails is no look: the API may be away for a moment.
+       */
       looks: this.#looks,
       /** Fewest copies of the workload that were ready. */
       fewest: this.#fewest,

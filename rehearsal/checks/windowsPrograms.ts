@@ -11,8 +11,8 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
 import { driveFile, onDrive, oneLine, onMachine, type Subject, writeDrive } from "./windowsSubject.ts";
 
 /**
- * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no Wine, something else
- * has registered them, and the check is skipped.
+ * What only a real kubelet knows to say of itself: the Windows nodes were made by kubelet.exe. Where the host has no
+ * Wine, something else has registered them, and the check is skipped.
  */
 export function windowsKubeletCheck(later: Promise<Wine | string>): RehearsalCheck {
   return {
@@ -65,15 +65,15 @@ interface Outcome {
 }
 
 /**
- * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for it after it has read
- * its own node (cmd/kube-proxy/app/server.go, newProxyServer).
+ * What kube-proxy.exe says of an HNS that it does not find (kubernetes: pkg/proxy/winkernel/supported.go). It asks for
+ * it after it has read its own node (cmd/kube-proxy/app/server.go, newProxyServer).
  */
 const withoutHns = "Windows kernel is not compatible for Kernel mode";
 
 /**
- * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has no host network
- * service (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where they look for it. They change
- * nothing in the cluster.
+ * Programs that the scripts of a Windows machine start, under Wine with the payload's own arguments and files. Wine has
+ * no host network service (HNS): kube-proxy.exe and the CNI plug-in read everything that they are given, and end where
+ * they look for it. They change nothing in the cluster.
  */
 export function windowsProgramChecks(
   wine: Promise<Wine | string>,
@@ -150,8 +150,8 @@ const conflistSchema = z.looseObject({
 });
 
 /**
- * What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name and version, and the
- * node's range.
+ * What flannel.exe hands on (flannel-io/cni-plugin: flannel_windows.go, doCmdAdd): its delegate with the list's name
+ * and version, and the node's range.
  */
 async function cniPlugin(subject: Subject, context: CheckContext): Promise<void> {
   const { machine, settings, programs, subnet } = subject;
@@ -173,7 +173,8 @@ async function cniPlugin(subject: Subject, context: CheckContext): Promise<void>
 }
 
 /**
- * What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the payload's command line.
+ * What start-kube-proxy.ps1 and pod.ps1 do once the network is there: a kubeconfig with the pod's token, and the
+ * payload's command line.
  */
 async function kubeProxy({ machine, settings, programs }: Subject, { api, note }: CheckContext): Promise<void> {
   const { program, kubeconfig, arguments: flags } = settings.kubeProxy;

@@ -36,14 +36,18 @@ export type ArtifactFiles = ReadonlyMap<string, Buffer>;
 const fakeProgram = (name: string): string =>
   `#!/bin/sh\n# Fake of the rehearsal: ${name} is simulated.\ncase "$*" in *version*) echo "${name} fake";; esac\n`;
 
-/** A launcher of a program outside of the machine's own folders: copies for every machine would cost time and memory. */
+/**
+ * A launcher of a program outside of the machine's own folders: copies for every machine would cost time and memory.
+ */
 const launcher = (name: string): string =>
   `#!/bin/sh\n# Launcher of the rehearsal: the real program, the same for all machines.\nexec ${programFolder}/${name} "$@"\n`;
 
 /** Launchers of programs that are started with more than their own command line. */
 const launchers: Readonly<Record<string, string>> = { kubelet: kubeletLauncher, containerd: runtimeLauncher };
 
-/** What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes. */
+/**
+ * What is in an archive: path in it to a program's name. A program that was obtained is the real one, others are fakes.
+ */
 const archives: Readonly<Record<string, (version: string) => Readonly<Record<string, string>>>> = {
   containerd: () => ({
     "bin/containerd": "containerd",
@@ -70,7 +74,10 @@ function programFile(name: string): string {
   return launchers[name] ?? (isProgram(name) ? launcher(name) : fakeProgram(name));
 }
 
-/** Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else fakes. */
+/**
+ * Makes the files that the simulated publishers serve: launchers of real programs where the rehearsal has them, else
+ * fakes.
+ */
 export async function artifactFiles(lines: readonly ArtifactLine[], workFolder: string): Promise<ArtifactFiles> {
   const files = new Map<string, Buffer>();
   for (const { name, url } of lines) {
@@ -103,8 +110,8 @@ function isProgram(name: string): boolean {
 }
 
 /**
- * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. What the scripts do with it,
- * download, compare, unpack, is theirs.
+ * The payload's list with the digests of the fakes: the only file of a payload that the rehearsal changes. What the
+ * scripts do with it, download, compare, unpack, is theirs.
  */
 export function substituteDigests(text: string, files: ArtifactFiles): string {
   const replaced = parseArtifacts(text).map(({ name, url, algorithm, digest, rest }) => {
@@ -115,7 +122,9 @@ export function substituteDigests(text: string, files: ArtifactFiles): string {
   return `${replaced.map((columns) => columns.join("\t")).join("\n")}\n`;
 }
 
-/** Serves the files under the URLs of the payload's lists, and a publisher's checksum file for those without a digest. */
+/**
+ * Serves the files under the URLs of the payload's lists, and a publisher's checksum file for those without a digest.
+ */
 export function artifactServer(
   lines: readonly ArtifactLine[],
   files: ArtifactFiles,

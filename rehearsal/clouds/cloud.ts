@@ -10,7 +10,10 @@ import type { EndpointHandler } from "./server.ts";
 export interface CloudCall {
   /** Id of the machine. */
   readonly machine: string;
-  /** What was asked for, in the cloud's own words: `ssm:GetParameter`, `Microsoft.KeyVault/vaults/secrets/getSecret/action`. */
+  /**
+   * What was asked for, in the cloud's own words: `ssm:GetParameter`,
+   * `Microsoft.KeyVault/vaults/secrets/getSecret/action`.
+   */
   readonly action: string;
   /** ARN or resource id of what it was asked on. */
   readonly resource: string;
@@ -39,7 +42,10 @@ export interface SimulatedBalancer {
   readonly port: number;
   readonly targets: readonly { readonly host: string; readonly port: number }[];
   readonly health: HealthRules;
-  /** Whether its own targets reach it too. A name that they do not reach, they must resolve to themselves by their payload. */
+  /**
+   * Whether its own targets reach it too. A name that they do not reach, they must resolve to themselves by their
+   * payload.
+   */
   readonly answersTargets: boolean;
 }
 
@@ -53,7 +59,8 @@ export interface NodeTemplate {
 }
 
 /**
- * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a group without any.
+ * The hints in a group's tags (kubernetes/autoscaler: cluster-autoscaler/cloudprovider/aws/README.md); nothing for a
+ * group without any.
  * @param enabled tag of a group that is autoscaled
  */
 export function nodeTemplate(
@@ -81,14 +88,17 @@ export interface CloudFaults {
   throttled: number;
 }
 
-/** A simulated cloud: the part that machines talk to, made from what the program registered; the same for both clouds. */
+/**
+ * A simulated cloud: the part that machines talk to, made from what the program registered; the same for both clouds.
+ */
 export interface CloudSimulation {
   readonly machines: readonly SimulatedMachine[];
   /**
-   * Replaces a machine as the cloud does when a program replaces it: same address, zone and disks, another instance. The old one is gone
-   * from `machines`, which is a live list.
+   * Replaces a machine as the cloud does when a program replaces it: same address, zone and disks, another instance.
+   * The old one is gone from `machines`, which is a live list.
    *
-   * @param sameName whether a new machine of a group gets the name of the old one, where the cloud gives names again. Default no.
+   * @param sameName whether a new machine of a group gets the name of the old one, where the cloud gives names again.
+   * Default no.
    */
   readonly replace: (machine: SimulatedMachine, sameName?: boolean) => SimulatedMachine;
   /**
@@ -98,12 +108,18 @@ export interface CloudSimulation {
   readonly update: (program: RecordedProgram) => readonly SimulatedMachine[];
   readonly launch: (machine: SimulatedMachine) => void;
   readonly terminate: (machine: SimulatedMachine) => void;
-  /** Announces to a machine of a group that it is going to be terminated. @returns whether it has said by now that it may go */
+  /**
+   * Announces to a machine of a group that it is going to be terminated. @returns whether it has said by now that it
+   * may go
+   */
   readonly announceEnd: (machine: SimulatedMachine) => () => boolean;
   /** Announces that the machine is going to be restarted from then on. @returns what ends it */
   readonly announceMaintenance: (machine: SimulatedMachine, from: Date) => () => void;
   readonly faults: CloudFaults;
-  /** Whether a group replaces machines of an older template now: from an update on, or since somebody has had it begin again. */
+  /**
+   * Whether a group replaces machines of an older template now: from an update on, or since somebody has had it begin
+   * again.
+   */
   readonly isRolling: (group: SimulatedGroup) => boolean;
   /** Ends that. @param problem why it has failed. Default: it has not */
   readonly endRoll: (group: SimulatedGroup, problem?: string) => void;
@@ -126,7 +142,10 @@ export interface CloudSimulation {
   readonly instance: (machine: SimulatedMachine) => CloudInstance;
   /** What a machine finds in the object store by its identity. */
   readonly objects: (machine: SimulatedMachine) => ObjectStore;
-  /** Reads a secret by the identity of a machine through the simulated endpoints, as its scripts would. Throws when refused. */
+  /**
+   * Reads a secret by the identity of a machine through the simulated endpoints, as its scripts would. Throws when
+   * refused.
+   */
   readonly readSecret: (machine: SimulatedMachine, name: string, clientId?: string) => Promise<string>;
   /** Every call that machines made. */
   readonly calls: readonly CloudCall[];
@@ -137,7 +156,8 @@ export interface CloudSimulation {
   /** Names of the secrets that exist; the first is the join secret. */
   readonly secretNames: readonly string[];
   /**
-   * Whether a machine's group takes it for one in service: each launch hook was completed for it, or its health extension finds it healthy.
+   * Whether a machine's group takes it for one in service: each launch hook was completed for it, or its health
+   * extension finds it healthy.
    *
    * @param listens whether the machine itself finds a TCP port of its own open
    */

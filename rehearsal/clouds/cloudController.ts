@@ -7,8 +7,9 @@ import type { CloudInstance, CloudSimulation } from "./cloud.ts";
 import { answerForWebhook } from "./gmsaWebhook.ts";
 
 /**
- * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets addresses and the labels of zone, region and
- * type, and removes the `uninitialized` taint. A node whose provider id it cannot find keeps the taint, as with the real one.
+ * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets addresses and the labels
+ * of zone, region and type, and removes the `uninitialized` taint. A node whose provider id it cannot find keeps the
+ * taint, as with the real one.
  */
 export async function initialiseNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   const nodes = (await core.listNode()).items.filter(({ spec }) =>
@@ -16,7 +17,9 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
   );
   await Promise.all(nodes.map((node) => ignoringConflict(initialise(node))));
 
-  /** Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`). */
+  /**
+   * Addresses as on AWS (kubernetes/cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go, `extractIPv4NodeAddresses`).
+   */
   async function withAddresses(node: V1Node, { address, privateDns }: CloudInstance): Promise<V1Node> {
     if (privateDns === undefined) return node;
     const addresses = [
@@ -45,17 +48,17 @@ export async function initialiseNodes({ core }: Api, instances: readonly CloudIn
 }
 
 /**
- * The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more. A taint of instances that
- * are shut down is not imitated: none is, here.
+ * The node lifecycle part of the cloud controller: removes nodes whose instance the cloud does not know any more. A
+ * taint of instances that are shut down is not imitated: none is, here.
  */
 async function removeGoneNodes({ core }: Api, instances: readonly CloudInstance[]): Promise<void> {
   for (const name of goneNodes((await core.listNode()).items, instances)) await core.deleteNode({ name });
 }
 
 /**
- * Names of the nodes that are to be removed. A node that is Ready is never looked for in the cloud: until the controller-manager has missed
- * its lease for long enough it stays (kubernetes/cloud-provider v0.36.2: controllers/nodelifecycle/node_lifecycle_controller.go,
- * `MonitorNodes`).
+ * Names of the nodes that are to be removed. A node that is Ready is never looked for in the cloud: until the
+ * controller-manager has missed its lease for long enough it stays (kubernetes/cloud-provider v0.36.2:
+ * controllers/nodelifecycle/node_lifecycle_controller.go, `MonitorNodes`).
  */
 export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudInstance[]): readonly string[] {
   const known = new Set(instances.map(({ providerId }) => providerId));
@@ -70,12 +73,12 @@ export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudIns
 const firstBalancer = 10;
 
 /**
- * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is not imitated: subnets
- * without a route or tag, quotas, rights, annotations of ports and certificates.
+ * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is
+ * not imitated: subnets without a route or tag, quotas, rights, annotations of ports and certificates.
  *
- * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`; kubernetes/cloud-provider-aws
- * v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these fields (kubernetes-sigs/cloud-provider-azure v1.36.2,
- * pkg/provider/azure_loadbalancer.go).
+ * Sources: kubernetes/cloud-provider v0.36.2, controllers/service/controller.go, `wantsLoadBalancer`;
+ * kubernetes/cloud-provider-aws v1.35.2, pkg/providers/v1/aws.go, `EnsureLoadBalancer`. Azure refuses none of these
+ * fields (kubernetes-sigs/cloud-provider-azure v1.36.2, pkg/provider/azure_loadbalancer.go).
  */
 export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "azure"): string | undefined {
   if (spec?.loadBalancerClass !== undefined) return "a loadBalancerClass is for another controller";
@@ -88,8 +91,8 @@ export function balancerRefusal({ metadata, spec }: V1Service, cloud: "aws" | "a
 }
 
 /**
- * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No packet gets there,
- * and the finalizer by which the original deletes a load balancer is not set, as there is none.
+ * Fake of the service controller of the cloud controller manager: gives a Service of type LoadBalancer an address. No
+ * packet gets there, and the finalizer by which the original deletes a load balancer is not set, as there is none.
  */
 async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<void> {
   const services = (await core.listServiceForAllNamespaces()).items.filter(
@@ -112,8 +115,8 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
 }
 
 /**
- * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that belongs to it and to
- * that node's zone.
+ * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that
+ * belongs to it and to that node's zone.
  */
 async function provideVolumes({ core }: Api): Promise<void> {
   const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
@@ -150,8 +153,8 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string)
 }
 
 /**
- * Two rounds may see the same object: the second gets a conflict and has nothing left to do. One that changed in between is seen again by
- * the next round.
+ * Two rounds may see the same object: the second gets a conflict and has nothing left to do. One that changed in
+ * between is seen again by the next round.
  */
 async function ignoringConflict(call: Promise<unknown>): Promise<void> {
   try {
@@ -162,8 +165,8 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
 }
 
 /**
- * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of claims, the gMSA
- * webhook, new nodes and gone ones.
+ * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of
+ * claims, the gMSA webhook, new nodes and gone ones.
  */
 export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
   const kind = cloud.machines[0]?.cloud;

@@ -7,7 +7,9 @@ import { listen } from "./server.ts";
 const service = { namespace: "kube-system", name: "gmsa-webhook" };
 const definition = { group: "windows.k8s.io", version: "v1", plural: "gmsacredentialspecs" };
 
-/** What the webhook asks the API server, with the rights of its own service account. Both throw the API server's error. */
+/**
+ * What the webhook asks the API server, with the rights of its own service account. Both throw the API server's error.
+ */
 export interface GmsaQuestions {
   /** Whether a service account may `use` a credential specification. */
   readonly mayUse: (account: string, namespace: string, credentialSpec: string) => Promise<boolean>;
@@ -31,9 +33,9 @@ export const podReview = z.looseObject({
 });
 
 /**
- * Decides of a new pod as the gMSA webhook does (kubernetes-sigs/windows-gmsa v0.12.1: admission-webhook/webhook.go and kube_client.go), init
- * containers left out as there. Not imitated: contents that a pod brings itself, which no object of the program does, changes of a pod, and
- * random host names.
+ * Decides of a new pod as the gMSA webhook does (kubernetes-sigs/windows-gmsa v0.12.1: admission-webhook/webhook.go and
+ * kube_client.go), init containers left out as there. Not imitated: contents that a pod brings itself, which no object
+ * of the program does, changes of a pod, and random host names.
  *
  * @returns `AdmissionResponse` of admission.k8s.io/v1; `undefined` for a path that the webhook does not have
  */
@@ -76,9 +78,10 @@ export async function answerReview(path: string, { request }: z.output<typeof po
 }
 
 /**
- * Fake of the container of the gMSA webhook, since no container starts here and the API server refuses pods with an account while nothing
- * answers. It answers at the address of the webhook's Service with the certificate of its Secret, which the API server checks against name
- * and authority of the webhook's configuration, with the rights of the webhook's service account.
+ * Fake of the container of the gMSA webhook, since no container starts here and the API server refuses pods with an
+ * account while nothing answers. It answers at the address of the webhook's Service with the certificate of its Secret,
+ * which the API server checks against name and authority of the webhook's configuration, with the rights of the
+ * webhook's service account.
  *
  * @returns whether there is such a webhook to answer for
  */

@@ -17,7 +17,9 @@ interface FilledMirror {
   readonly handle: EndpointHandler;
   /** Every request so far, a live list. */
   readonly requests: readonly MirrorRequest[];
-  /** Is never fulfilled; rejected by the first request for a file that the mirror does not hold, or without its login. */
+  /**
+   * Is never fulfilled; rejected by the first request for a file that the mirror does not hold, or without its login.
+   */
   readonly lacks: Promise<never>;
 }
 
@@ -29,7 +31,10 @@ export class MirrorLacksError extends Error {
   }
 }
 
-/** Where a mirror holds a publisher's file, as the help of `fenestra mirror` has it: below its base URL, host and path. Without one it stays. */
+/**
+ * Where a mirror holds a publisher's file, as the help of `fenestra mirror` has it: below its base URL, host and path.
+ * Without one it stays.
+ */
 export function placeOnMirror(base: string | undefined, url: string): string {
   if (base === undefined) return url;
   const { host, pathname } = new URL(url);
@@ -75,7 +80,8 @@ export function filledMirror(
         lacking.reject(new Error(`${caller} asks the mirror for ${url} without its login`));
         return { status: 401, headers: { "www-authenticate": basicChallenge } };
       }
-      // The root of a registry's API says that it is one (OCI distribution specification, end-1). Images are not simulated.
+      // The root of a registry's API says that it is one (OCI distribution specification, end-1). Images are not
+      // simulated.
       if (path.startsWith("/v2/")) return { status: 200, body: "{}" };
       const body = held.get(url);
       requests.push({ url, status: body === undefined ? 404 : 200 });
@@ -112,8 +118,8 @@ export interface MirrorOnly extends MirrorSettings {
   /** Requests to the proxy so far. */
   readonly proxied: readonly ProxiedRequest[];
   /**
-   * Is never fulfilled; rejected when a machine wants a file that the list does not name, comes without a login, or does not trust the
-   * mirror.
+   * Is never fulfilled; rejected when a machine wants a file that the list does not name, comes without a login, or
+   * does not trust the mirror.
    */
   readonly lacks: Promise<never>;
 }
@@ -130,8 +136,9 @@ interface MirrorParts {
 }
 
 /**
- * Starts a mirror that is filled from the list alone, and the proxy that the stack names, which leads to the publishers of the list where
- * there is no mirror. Publishers have no address in this network, and the name server knows none of them.
+ * Starts a mirror that is filled from the list alone, and the proxy that the stack names, which leads to the publishers
+ * of the list where there is no mirror. Publishers have no address in this network, and the name server knows none of
+ * them.
  */
 export async function startMirrorOnly(parts: MirrorParts): Promise<MirrorOnly> {
   const { settings, newAddress, contents } = parts;

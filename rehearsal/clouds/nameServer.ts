@@ -18,7 +18,10 @@ const noSuchName = 0x8183;
 /** Types of records (RFC 1035, 3.2.2; RFC 3596). */
 const typeA = 1;
 const typeAaaa = 28;
-/** Behind the header of an answer's record: the name at offset 12, type A, class IN, 60 s, four bytes (RFC 1035, 4.1.3 and 4.1.4). */
+/**
+ * Behind the header of an answer's record: the name at offset 12, type A, class IN, 60 s, four bytes (RFC 1035, 4.1.3
+ * and 4.1.4).
+ */
 const recordOfA = [0xc0, headerLength, 0, typeA, 0, 1, 0, 0, 0, 60, 0, 4];
 
 /** Settings of {@link startNameServer}. */
@@ -31,7 +34,8 @@ export interface NameServerOptions {
 }
 
 /**
- * The name server of a simulated network. Of names that it does not know it says so at once, and keeps whose addresses it was asked for.
+ * The name server of a simulated network. Of names that it does not know it says so at once, and keeps whose addresses
+ * it was asked for.
  *
  * @returns a live list
  */

@@ -1,14 +1,17 @@
 /**
- * Most names in one answer. S3 gives up to 1,000 and Blob Storage up to 5,000, and either may give fewer at any time (Amazon S3 API
- * Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources"); with so few, even the snapshots of a small cluster need
- * several pages.
+ * Most names in one answer. S3 gives up to 1,000 and Blob Storage up to 5,000, and either may give fewer at any time
+ * (Amazon S3 API Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources"); with so few, even the
+ * snapshots of a small cluster need several pages.
  */
 const pageLength = 2;
 
 /** A part of a list in alphabetical order. */
 export interface Page {
   readonly names: readonly string[];
-  /** What to ask for the next one with; empty at the end of the list. It has characters that a query cannot carry as they are. */
+  /**
+   * What to ask for the next one with; empty at the end of the list. It has characters that a query cannot carry as
+   * they are.
+   */
   readonly next: string;
 }
 

@@ -37,8 +37,8 @@ export interface ProxyOptions {
 }
 
 /**
- * An HTTP proxy, for tunnels (CONNECT) and for plain requests, that keeps what it was asked for. Without the login that it wants it answers
- * as RFC 9110, section 11.7, has it, whatever is asked for.
+ * An HTTP proxy, for tunnels (CONNECT) and for plain requests, that keeps what it was asked for. Without the login that
+ * it wants it answers as RFC 9110, section 11.7, has it, whatever is asked for.
  *
  * @returns a live list
  */

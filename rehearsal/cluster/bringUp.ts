@@ -42,7 +42,8 @@ export interface SimulatedInfra {
   /** The router's address in a machine's range. */
   readonly gatewayOf: (address: string) => string;
   /**
-   * Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers that it reaches.
+   * Lines of /etc/hosts of the machine with an address, which lead to the simulated endpoints and to the load balancers
+   * that it reaches.
    */
   readonly hosts: (address: string) => readonly string[];
   /** Content of /etc/resolv.conf of every Linux machine. */
@@ -154,7 +155,10 @@ export async function buildSimulatedInfra(
   };
 }
 
-/** The harness itself resolves the load balancers' names too; its mount namespace is its own, so the host's file stays as it is. */
+/**
+ * The harness itself resolves the load balancers' names too; its mount namespace is its own, so the host's file stays
+ * as it is.
+ */
 async function useHosts(hosts: readonly string[], workFolder: string): Promise<void> {
   const file = path.join(workFolder, "hosts");
   await writeFile(file, `127.0.0.1 localhost\n${hosts.join("\n")}\n`);

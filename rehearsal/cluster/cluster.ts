@@ -88,7 +88,9 @@ export class Cluster {
     this.#release = release;
   }
 
-  /** Starts the control plane and waits until its load balancer's name answers. From then on registrations are recorded. */
+  /**
+   * Starts the control plane and waits until its load balancer's name answers. From then on registrations are recorded.
+   */
   async startControlPlane(decoded: readonly DecodedMachine[]): Promise<void> {
     const { progress, workFolder, kubeconfig } = this.#parts;
     await mkdir(workFolder, { recursive: true });
@@ -140,7 +142,10 @@ export class Cluster {
     return started;
   }
 
-  /** Boots the workers: Linux ones from their user data, Windows ones from their kubelet on, since PowerShell does not run here. */
+  /**
+   * Boots the workers: Linux ones from their user data, Windows ones from their kubelet on, since PowerShell does not
+   * run here.
+   */
   async startWorkers(decoded: readonly DecodedMachine[]): Promise<void> {
     await Promise.all(
       decoded.map(async (worker) => {
@@ -207,7 +212,10 @@ export class Cluster {
     return [...this.#failedJoins, ...found.flat()];
   }
 
-  /** Waits for what the machines must reach, as long as nothing lasts that keeps them from it. @throws CheckFailure with what does */
+  /**
+   * Waits for what the machines must reach, as long as nothing lasts that keeps them from it. @throws CheckFailure with
+   * what does
+   */
   async #reached(description: string, look: () => Promise<boolean>, failures: Refusals): Promise<void> {
     const lookOnce = async (): Promise<readonly string[] | false> => {
       const lasting = await failures.lasting();
@@ -243,7 +251,10 @@ export class Cluster {
     await this.startLinux(successor, true);
   }
 
-  /** Makes a machine anew: another instance with the same user data, address and disk, and the same name if its cloud does that. */
+  /**
+   * Makes a machine anew: another instance with the same user data, address and disk, and the same name if its cloud
+   * does that.
+   */
   async replaceMachine(member: DecodedMachine, sameName = false): Promise<DecodedMachine> {
     const successor = { machine: this.#parts.cloud.replace(member.machine, sameName), payload: member.payload };
     await this.startLinux(successor, member.machine.group === undefined);

@@ -133,9 +133,9 @@ export class ControlPlaneLab {
   }
 
   /**
-   * Waits until the bootstraps of all machines have ended well: kubeadm restarts the kubelet in one of the last stages, and who takes
-   * manifests away from one that just starts waits for two minutes (etcd-restore.sh). In an update they end when all machines have its
-   * release.
+   * Waits until the bootstraps of all machines have ended well: kubeadm restarts the kubelet in one of the last stages,
+   * and who takes manifests away from one that just starts waits for two minutes (etcd-restore.sh). In an update they
+   * end when all machines have its release.
    */
   async untilBooted(): Promise<void> {
     await this.#cluster.untilBooted();

@@ -25,8 +25,8 @@ export async function callHook(
 }
 
 /**
- * Whether a gate stays shut while the API answers it so often. Its hook runs in this process and asks with a request for each look, which
- * Node reports (node:diagnostics_channel, `http.client.response.finish`).
+ * Whether a gate stays shut while the API answers it so often. Its hook runs in this process and asks with a request
+ * for each look, which Node reports (node:diagnostics_channel, `http.client.response.finish`).
  *
  * @param opening resolves when the gate opens
  * @param path what the gate's hook asks for

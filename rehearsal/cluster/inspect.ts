@@ -29,9 +29,9 @@ export async function creators(cluster: Cluster): Promise<ReadonlyMap<string, st
 /**
  * Who created each Node, by lines of audit logs.
  *
- * An answer of 201 says it for certain. A busy API server can also create a Node and answer with an error of its own (etcd's leader
- * changed, the time of the request was over); the kubelet repeats the request and gets 409 then (tryRegisterWithAPIServer in
- * pkg/kubelet/kubelet_node_status.go, 1.36.3). What was refused created nothing.
+ * An answer of 201 says it for certain. A busy API server can also create a Node and answer with an error of its own
+ * (etcd's leader changed, the time of the request was over); the kubelet repeats the request and gets 409 then
+ * (tryRegisterWithAPIServer in pkg/kubelet/kubelet_node_status.go, 1.36.3). What was refused created nothing.
  */
 export function creatorsIn(lines: readonly string[]): ReadonlyMap<string, string> {
   const events = lines

@@ -4,9 +4,9 @@ import { runOrFail } from "../host/command.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
 
 /**
- * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend `host-gw` does
- * (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes (tools/runtime). With Azure CNI it is the
- * cloud that brings a pod's address to the machine on whose interface it is.
+ * Plays flannel between the machines: each is told by which other one it reaches a range of pods, as flannel's backend
+ * `host-gw` does (flannel-io/flannel: pkg/backend/hostgw). What a machine runs is reached by its own routes
+ * (tools/runtime). With Azure CNI it is the cloud that brings a pod's address to the machine on whose interface it is.
  *
  * @param machines those that get the routes
  * @param inCloud every machine with its addresses

@@ -1,12 +1,13 @@
 /**
- * How long a refusal must have been the last word, in milliseconds. A kubelet also asks before it has its rights; it asks for its first
- * certificate again after 2, 4 and 8 seconds (client-go: util/certificate/certificate_manager.go), and for its Node after 7 at most.
+ * How long a refusal must have been the last word, in milliseconds. A kubelet also asks before it has its rights; it
+ * asks for its first certificate again after 2, 4 and 8 seconds (client-go: util/certificate/certificate_manager.go),
+ * and for its Node after 7 at most.
  */
 const patienceMs = 15_000;
 
 /**
- * What keeps kubelets from having a Node, and since when, whatever it says: one that trusts another authority is refused certificate and
- * Node in turns.
+ * What keeps kubelets from having a Node, and since when, whatever it says: one that trusts another authority is
+ * refused certificate and Node in turns.
  */
 export class Refusals {
   readonly #since = new Map<string, number>();

@@ -13,8 +13,8 @@ export interface RegisteredNode {
 }
 
 /**
- * Records every Node as it was when its kubelet made it. A watch gives each version of an object, so what the cloud controller changes a
- * moment later does not come in between. Nodes that are there already are passed over.
+ * Records every Node as it was when its kubelet made it. A watch gives each version of an object, so what the cloud
+ * controller changes a moment later does not come in between. Nodes that are there already are passed over.
  *
  * @param registered gets them by name
  */

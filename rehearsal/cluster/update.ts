@@ -36,8 +36,8 @@ export interface UpdateParts {
 }
 
 /**
- * Further updates of a stack, one after the other: the program runs again with another release, and the state is what the updates before
- * have reached.
+ * Further updates of a stack, one after the other: the program runs again with another release, and the state is what
+ * the updates before have reached.
  */
 export class Updates {
   readonly #parts: UpdateParts;
@@ -77,9 +77,10 @@ interface Prepared extends UpdateParts {
 }
 
 /**
- * One update, as the engine carries it out: what has changed, in the order of the program's dependencies (pulumi/pulumi:
- * pkg/resource/deploy). A gate's hook is asked before the gate; a control-plane machine is deleted before its successor is made; a group
- * replaces its machines one by one, the new one first, as an instance refresh with 100 percent healthy and a rolling upgrade with surge do.
+ * One update, as the engine carries it out: what has changed, in the order of the program's dependencies
+ * (pulumi/pulumi: pkg/resource/deploy). A gate's hook is asked before the gate; a control-plane machine is deleted
+ * before its successor is made; a group replaces its machines one by one, the new one first, as an instance refresh
+ * with 100 percent healthy and a rolling upgrade with surge do.
  */
 export class Update {
   readonly #of: Prepared;
@@ -184,7 +185,8 @@ export class Update {
 /**
  * Replaces a group's machines one by one, the new one first.
  *
- * @param untilUp waits until a new machine is what the group takes for well, and throws when it gives up; then the roll ends there. Default:
+ * @param untilUp waits until a new machine is what the group takes for well, and throws when it gives up; then the roll
+ * ends there. Default:
  *     until its node is Ready.
  */
 export async function rollGroup(
@@ -229,8 +231,8 @@ async function untilReady(name: string, { api, refusals }: Cluster): Promise<voi
 }
 
 /**
- * Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a Windows machine it is
- * done here.
+ * Takes a machine of a group away, when its pods have moved: a Linux machine drains itself by its own script, for a
+ * Windows machine it is done here.
  */
 async function retire(machine: SimulatedMachine, cloud: CloudSimulation, cluster: Cluster): Promise<void> {
   const { nodeName } = cloud.identity(machine);
@@ -256,8 +258,8 @@ function withRelease(config: Readonly<Record<string, string>>, version: string):
 }
 
 /**
- * The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what runs with what was
- * asked for.
+ * The programs at hand, of the stack's minor, decide the patch release: kubeadm and the program's gates compare what
+ * runs with what was asked for.
  */
 export function withPatchOf(
   config: Readonly<Record<string, string>>,

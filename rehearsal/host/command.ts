@@ -22,7 +22,9 @@ export interface CommandOptions {
   readonly timeoutMs?: number;
 }
 
-/** PATH for host tools. Debian keeps `ip` and `pivot_root` in /usr/sbin, which an ordinary user does not have on PATH. */
+/**
+ * PATH for host tools. Debian keeps `ip` and `pivot_root` in /usr/sbin, which an ordinary user does not have on PATH.
+ */
 export function hostPath(): string {
   return [process.env.PATH ?? "", "/usr/sbin", "/sbin", "/usr/bin", "/bin"].filter((entry) => entry !== "").join(":");
 }
@@ -42,8 +44,8 @@ export async function findOnPath(name: string, path: string): Promise<string | u
 }
 
 /**
- * Node's pipes are sockets, which bash takes for a connection of rshd and therefore reads ~/.bashrc, unless it is not the outermost shell
- * (bash(1), INVOCATION).
+ * Node's pipes are sockets, which bash takes for a connection of rshd and therefore reads ~/.bashrc, unless it is not
+ * the outermost shell (bash(1), INVOCATION).
  */
 export const withoutBashrc: Readonly<Record<string, string>> = { SHLVL: "1" };
 
@@ -60,8 +62,8 @@ export function runCommand(argv: readonly string[], options: CommandOptions = {}
   const [file = "", ...args] = argv;
   const timeoutMs = options.timeoutMs ?? 60_000;
   return new Promise((resolve, reject) => {
-    // A process group of its own: the time limit also reaches what a script left in the background, and Ctrl-C reaches the harness first,
-    // which ends things in order.
+    // A process group of its own: the time limit also reaches what a script left in the background, and Ctrl-C reaches
+    // the harness first, which ends things in order.
     const child = spawn(file, args, {
       env: { ...(options.env ?? { ...process.env, PATH: hostPath() }), ...withoutBashrc },
       detached: true,

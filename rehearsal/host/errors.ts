@@ -1,6 +1,6 @@
 /**
- * A problem that the person who runs the rehearsal can fix: a missing program, a kernel setting, a download with the wrong checksum. It is
- * printed without a stack trace.
+ * A problem that the person who runs the rehearsal can fix: a missing program, a kernel setting, a download with the
+ * wrong checksum. It is printed without a stack trace.
  */
 export class RehearsalError extends Error {
   override readonly name = "RehearsalError";

@@ -10,17 +10,19 @@ export interface Hardware {
 }
 
 /**
- * Share of a machine's memory that its firmware and kernel keep, so that the operating system never shows it. Karpenter reckons with the
- * same for machines that it has not seen yet (kubernetes-sigs/karpenter: VM_MEMORY_OVERHEAD_PERCENT).
+ * Share of a machine's memory that its firmware and kernel keep, so that the operating system never shows it. Karpenter
+ * reckons with the same for machines that it has not seen yet (kubernetes-sigs/karpenter: VM_MEMORY_OVERHEAD_PERCENT).
  */
 const keptByKernel = 0.075;
 
-/** Memory in use of such a machine, in KiB. What its pods need is not counted: the programs of most of them do not run. */
+/**
+ * Memory in use of such a machine, in KiB. What its pods need is not counted: the programs of most of them do not run.
+ */
 const usedMemory = 512 * 1024;
 
 /**
- * Kernel settings that a kubelet changes or wants to find changed, with the kernel's defaults (kubernetes: pkg/kubelet/cm,
- * setupKernelTunables).
+ * Kernel settings that a kubelet changes or wants to find changed, with the kernel's defaults (kubernetes:
+ * pkg/kubelet/cm, setupKernelTunables).
  */
 const kernelSettings: Readonly<Record<string, number>> = {
   "vm/overcommit_memory": 0,
@@ -37,9 +39,9 @@ export function memoryKib({ memoryGib }: Hardware): number {
 }
 
 /**
- * Files by which programs of a machine learn of its hardware and its kernel, by path. They lie over those of the host, which a machine
- * could read, but whose size is not the machine's: processors, memory, swap (a cloud image has none), and the settings that a node's
- * programs write.
+ * Files by which programs of a machine learn of its hardware and its kernel, by path. They lie over those of the host,
+ * which a machine could read, but whose size is not the machine's: processors, memory, swap (a cloud image has none),
+ * and the settings that a node's programs write.
  */
 export function hardwareFiles(hardware: Hardware): Readonly<Record<string, string>> {
   const { vcpus } = hardware;

@@ -39,8 +39,9 @@ export interface UnshareFacts {
 }
 
 /**
- * The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the others. On a host
- * whose control groups are of version 1, the machines mount those of version 2, which takes a namespace of that kind too.
+ * The flags of `unshare` for the rehearsal. Without root, a user namespace comes first: it gives the right to make the
+ * others. On a host whose control groups are of version 1, the machines mount those of version 2, which takes a
+ * namespace of that kind too.
  */
 export function unshareFlags({ root, moreIds, cgroup2 = hasCgroup2() }: UnshareFacts): readonly string[] {
   const flags = ["--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"];
@@ -53,8 +54,8 @@ function hasCgroup2(): boolean {
 }
 
 /**
- * Why a user namespace of this user would hold one id only; nothing when it holds more, or when this is root. Kubelets give files to the
- * users of their pods, which takes an id each.
+ * Why a user namespace of this user would hold one id only; nothing when it holds more, or when this is root. Kubelets
+ * give files to the users of their pods, which takes an id each.
  */
 export async function lackOfIds(): Promise<string | undefined> {
   if (isRoot() || process.platform !== "linux") return undefined;

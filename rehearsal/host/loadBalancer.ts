@@ -9,13 +9,16 @@ export interface Backend {
 }
 
 /**
- * How a load balancer checks its backends, and what it does with connections to unhealthy ones. The sources are the clouds' own pages, as
- * of 2026:
+ * How a load balancer checks its backends, and what it does with connections to unhealthy ones. The sources are the
+ * clouds' own pages, as of 2026:
  *
- * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in TCP_ELB_Reset_Count metric"):
+ * - `aws`, a Network Load Balancer ("Health checks for Network Load Balancer target groups", "Increase in
+ * TCP_ELB_Reset_Count metric"):
  *   connections of an unhealthy target are reset, unless all are unhealthy; then it fails open.
- * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down behavior"): any answer counts
- *   at once, thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go on, if the pool has
+ * - `azure`, the Standard load balancer ("Azure Load Balancer health probes": "Probe threshold", "Probe down
+ * behavior"): any answer counts
+ *   at once, thresholds are for checks without one. An unhealthy backend gets no new connections; established ones go
+ * on, if the pool has
  *   another backend.
  */
 export interface HealthRules {
@@ -43,7 +46,10 @@ export interface LoadBalancerOptions {
   readonly port: number;
   readonly backends: readonly Backend[];
   readonly health: HealthRules;
-  /** Pause between two health checks of a backend, milliseconds. Default: 500, shorter than a cloud's, so that nobody waits for them. */
+  /**
+   * Pause between two health checks of a backend, milliseconds. Default: 500, shorter than a cloud's, so that nobody
+   * waits for them.
+   */
   readonly intervalMs?: number;
 }
 
@@ -69,7 +75,10 @@ interface Target extends Backend {
   readonly sockets: Set<Socket>;
 }
 
-/** A TCP load balancer with HTTPS health checks, which do not verify the certificate. Its backends are unhealthy until they are checked. */
+/**
+ * A TCP load balancer with HTTPS health checks, which do not verify the certificate. Its backends are unhealthy until
+ * they are checked.
+ */
 export async function startLoadBalancer(options: LoadBalancerOptions): Promise<LoadBalancer> {
   const { health, intervalMs = 500 } = options;
   const targets: readonly Target[] = options.backends.map((backend) => ({
@@ -167,7 +176,8 @@ function probe(target: Backend, { path, timeoutMs }: HealthRules): Promise<"read
         resolve(response.statusCode === 200 ? "ready" : "refused");
       },
     );
-    // The request's own timeout counts idle time only. An answer that is there already counts, although this process comes to it late.
+    // The request's own timeout counts idle time only. An answer that is there already counts, although this process
+    // comes to it late.
     const timer = setTimeout(() => setImmediate(() => attempt.destroy(new Error("time limit"))), timeoutMs);
     attempt.on("error", ({ code }: NodeJS.ErrnoException) =>
       resolve(code === "ECONNREFUSED" || code === "ECONNRESET" ? "refused" : "none"),

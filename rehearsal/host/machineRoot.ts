@@ -24,8 +24,8 @@ export interface MachineRootOptions {
   /** Host programs that launchers and containers of the machine start, name to path; read-only and not on PATH. */
   readonly programs?: Readonly<Record<string, string>>;
   /**
-   * Path in the machine to the name of a volume. A volume is a mount point of its own that outlives the machine: a machine that is given
-   * the same name again has the same data.
+   * Path in the machine to the name of a volume. A volume is a mount point of its own that outlives the machine: a
+   * machine that is given the same name again has the same data.
    */
   readonly volumes?: Readonly<Record<string, string>>;
 }

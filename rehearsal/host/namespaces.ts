@@ -24,8 +24,8 @@ export interface Inside {
   /** An empty tmpfs that exists only in this mount namespace; gone with the last process. */
   readonly workFolder: string;
   /**
-   * The beginning of a command by which the same user, in another terminal, runs something in these namespaces. Nothing when the outer side
-   * could not tell (a kernel without CONFIG_PROC_CHILDREN).
+   * The beginning of a command by which the same user, in another terminal, runs something in these namespaces. Nothing
+   * when the outer side could not tell (a kernel without CONFIG_PROC_CHILDREN).
    */
   enterCommand(): readonly string[] | undefined;
 }
@@ -43,7 +43,10 @@ export function thisCommand(): readonly string[] {
   return [process.execPath, ...process.execArgv, ...process.argv.slice(1)];
 }
 
-/** The surroundings when this process was started by {@link runInsideNamespaces}; nothing when it is an ordinary process. */
+/**
+ * The surroundings when this process was started by {@link runInsideNamespaces}; nothing when it is an ordinary
+ * process.
+ */
 export function insideNamespaces(): Inside | undefined {
   const workFolder = process.env[marker];
   // Only the direct child of the namespace's first process is the inner side; what it starts inherits the variable.
@@ -58,12 +61,12 @@ function enterCommand(file: string): readonly string[] | undefined {
 }
 
 /**
- * The first process of the pid namespace: prepares, runs the command, reaps orphans. When it ends, the kernel kills every process of the
- * namespace and releases the mounts and network devices.
+ * The first process of the pid namespace: prepares, runs the command, reaps orphans. When it ends, the kernel kills
+ * every process of the namespace and releases the mounts and network devices.
  *
- * It dies with the outer process in two independent ways: by the parent-death signals of setpriv and `unshare --kill-child`, and by the end
- * of file on descriptor 3, whose other end only the outer process holds. The second closes the gap between starting a process and setting
- * its signal.
+ * It dies with the outer process in two independent ways: by the parent-death signals of setpriv and `unshare
+ * --kill-child`, and by the end of file on descriptor 3, whose other end only the outer process holds. The second
+ * closes the gap between starting a process and setting its signal.
  */
 const firstProcess = `
 set -e
@@ -83,9 +86,9 @@ exit "$code"
 `;
 
 /**
- * Runs a command in network, mount and pid namespaces of its own (and a user namespace when not root). Whatever happens to either side, no
- * process, mount, network device or file is left. SIGINT and SIGTERM are passed on; a second one, or the end of the time for an orderly
- * end, kills everything inside.
+ * Runs a command in network, mount and pid namespaces of its own (and a user namespace when not root). Whatever happens
+ * to either side, no process, mount, network device or file is left. SIGINT and SIGTERM are passed on; a second one, or
+ * the end of the time for an orderly end, kills everything inside.
  * @param argv the command; `thisCommand()` runs this program again, which sees itself inside by `insideNamespaces()`
  * @returns the command's exit code, 128 plus the signal's number when a signal ended it
  * @throws RehearsalError when the host does not allow it
@@ -117,7 +120,8 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const pass = (signal: NodeJS.Signals) => {
     if (timer !== undefined) return child.kill("SIGKILL");
     timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 10_000);
-    // Reaches the inner process. unshare blocks both signals and the first process of a pid namespace is immune to them.
+    // Reaches the inner process. unshare blocks both signals and the first process of a pid namespace is immune to
+    // them.
     return killGroup(child.pid, signal);
   };
   const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
@@ -145,8 +149,8 @@ async function announce(parent: number, lifeline: Writable): Promise<void> {
 }
 
 /**
- * A folder that exists on the host and hides nothing that is needed when a tmpfs is mounted over it. No folder is created for this, because
- * a killed process could not remove it.
+ * A folder that exists on the host and hides nothing that is needed when a tmpfs is mounted over it. No folder is
+ * created for this, because a killed process could not remove it.
  * @param needed paths that must stay visible
  * @param exists whether a path exists; a parameter for tests
  */

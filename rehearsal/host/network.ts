@@ -10,7 +10,10 @@ import { waitFor } from "./processes.ts";
 export interface NetworkOptions {
   /** The cloud's own addresses with their prefix, for example the first address of each subnet: `["10.0.0.1/20"]`. */
   readonly addresses: readonly string[];
-  /** Addresses of the instance metadata service and the like; each machine gets a route to them. Default: `169.254.169.254`. */
+  /**
+   * Addresses of the instance metadata service and the like; each machine gets a route to them. Default:
+   * `169.254.169.254`.
+   */
   readonly linkLocal?: readonly string[];
 }
 
@@ -50,13 +53,14 @@ export interface Network {
 const bridge = "fen0";
 
 /**
- * Creates the bridge in the current network namespace, which must be the rehearsal's own (see `insideNamespaces`). All machines hang on
- * this one bridge and the namespace routes between subnets, as a VPC's router does.
+ * Creates the bridge in the current network namespace, which must be the rehearsal's own (see `insideNamespaces`). All
+ * machines hang on this one bridge and the namespace routes between subnets, as a VPC's router does.
  */
 export async function createNetwork(options: NetworkOptions): Promise<Network> {
   const linkLocal = options.linkLocal ?? ["169.254.169.254"];
   await ipBatch([
-    // Without an address of its own a bridge takes the lowest of its ports and changes it whenever a machine comes or goes.
+    // Without an address of its own a bridge takes the lowest of its ports and changes it whenever a machine comes or
+    // goes.
     `link add ${bridge} address 02:fe:00:00:00:01 type bridge`,
     ...[...options.addresses, ...linkLocal].map(addAddressLine),
     `link set ${bridge} up`,
@@ -118,8 +122,8 @@ async function connectMachine(options: MachineOptions, link: string, linkLocal: 
 }
 
 /**
- * A locally administered MAC address from the IPv4 address, so that a replaced machine with the same address is not unreachable until its
- * peers' ARP entries expire.
+ * A locally administered MAC address from the IPv4 address, so that a replaced machine with the same address is not
+ * unreachable until its peers' ARP entries expire.
  */
 export function macOf(address: string): string {
   const bytes = address.split(".").map((part) => Number(part).toString(16).padStart(2, "0"));
@@ -127,8 +131,8 @@ export function macOf(address: string): string {
 }
 
 /**
- * Waits until the bridge forwards what comes from the machine. The kernel handles changes of a link's carrier at most once a second
- * (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
+ * Waits until the bridge forwards what comes from the machine. The kernel handles changes of a link's carrier at most
+ * once a second (net/core/link_watch.c); packets sent before that are lost, and their repetition takes another second.
  */
 async function untilForwarding(link: string): Promise<void> {
   await waitFor(
@@ -177,7 +181,10 @@ async function startHolder(name: string): Promise<number> {
   return child.pid;
 }
 
-/** The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, never their own host name. */
+/**
+ * The processes of the machine of `pid`, itself included. Containers may have their own network and mounts, never their
+ * own host name.
+ */
 async function machineProcesses(pid: number): Promise<readonly number[]> {
   const own = await namespaceOf(pid);
   if (own === undefined) return [];
@@ -189,7 +196,8 @@ async function machineProcesses(pid: number): Promise<readonly number[]> {
 /** Kills every process in the namespaces of `pid` and waits until they are gone. */
 async function killMachineProcesses(pid: number): Promise<void> {
   const own = process.pid;
-  // Twice at most in practice: a process may fork between the listing and its end. The holder comes last, as it names the machine.
+  // Twice at most in practice: a process may fork between the listing and its end. The holder comes last, as it names
+  // the machine.
   for (let others = await othersOf(pid); others.length > 0; others = await othersOf(pid)) {
     if (others.includes(own)) throw new Error("this process is inside the machine it should kill");
     for (const other of others) kill(other);

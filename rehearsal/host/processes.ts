@@ -28,7 +28,10 @@ export interface MachineProcess {
   readonly exited: Promise<number>;
   /** The exit code when the program has ended. */
   exitCode(): number | undefined;
-  /** Sends SIGTERM, after `graceMs` SIGKILL, to the `whole` group of its processes if asked; resolves with the exit code. */
+  /**
+   * Sends SIGTERM, after `graceMs` SIGKILL, to the `whole` group of its processes if asked; resolves with the exit
+   * code.
+   */
   stop(graceMs: number, whole?: boolean): Promise<number>;
   /** Sends SIGKILL, as when the power fails; resolves with the exit code. */
   kill(): Promise<number>;
@@ -43,7 +46,10 @@ export interface RunOptions {
   readonly timeoutMs?: number;
 }
 
-/** Root of a machine may not touch what is not in a namespace: kernel modules, clocks, raw devices, a reboot of the host. */
+/**
+ * Root of a machine may not touch what is not in a namespace: kernel modules, clocks, raw devices, a reboot of the
+ * host.
+ */
 const withheld = "-sys_module,-sys_boot,-sys_time,-sys_rawio,-syslog";
 
 function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonly string[] {
@@ -113,8 +119,8 @@ export async function startInMachine(
 }
 
 /**
- * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that throws is tried again;
- * its message is kept as the last problem.
+ * Waits until `condition` gives something that is neither `undefined` nor `false`, and returns it. A condition that
+ * throws is tried again; its message is kept as the last problem.
  * @param what what is waited for, completing "waited 30 s for ..."
  * @param intervalMs pause between two attempts
  * @throws Error with what was waited for and the last problem

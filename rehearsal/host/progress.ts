@@ -9,7 +9,10 @@ export interface ProgressStream extends NodeJS.WritableStream {
 export interface ProgressOptions {
   /** Default: standard error, so that standard output stays free for results. */
   readonly stream?: ProgressStream;
-  /** Start of the clock, milliseconds since the epoch; a process that continues another one's work passes its start on. Default: now. */
+  /**
+   * Start of the clock, milliseconds since the epoch; a process that continues another one's work passes its start on.
+   * Default: now.
+   */
   readonly startedAt?: number;
   /** The clock in milliseconds since the epoch. Default: `Date.now`. */
   readonly now?: () => number;

@@ -1,7 +1,8 @@
 /**
- * The root of a simulated Linux machine: the host's programs read-only, a copy of its /etc, and empty writable folders for all else,
- * without a mount point having to exist on the host. Works as root and in a user namespace. Scripts for bash, so that the rehearsal, whose
- * machines run for minutes, and the tests, which enter a machine for one command, make the same.
+ * The root of a simulated Linux machine: the host's programs read-only, a copy of its /etc, and empty writable folders
+ * for all else, without a mount point having to exist on the host. Works as root and in a user namespace. Scripts for
+ * bash, so that the rehearsal, whose machines run for minutes, and the tests, which enter a machine for one command,
+ * make the same.
  */
 
 /** Where the harness puts what a real machine does not have. */
@@ -48,8 +49,9 @@ const forgottenOfEtc = [
 ];
 
 /**
- * Fills the empty folder $1 with what is the machine's own; the other arguments are what it has of the host's /etc, `.` is all. Owners
- * cannot be kept in a user namespace, and an ordinary user cannot read shadow and the like: the copy goes without.
+ * Fills the empty folder $1 with what is the machine's own; the other arguments are what it has of the host's /etc, `.`
+ * is all. Owners cannot be kept in a user namespace, and an ordinary user cannot read shadow and the like: the copy
+ * goes without.
  */
 export const fillRoot = `
 set -eu
@@ -67,10 +69,11 @@ rm -rf ${forgottenOfEtc.join(" ")}
 `;
 
 /**
- * Runs in the machine's mount namespace with the mount point of its filled root as $1, and the additional mounts on standard input, a line
- * of source, target and rw or ro each. What has run with this root before does not matter. Control groups are version 2 on every machine,
- * as on a cloud image of today, and without controllers where the host has given them to version 1. `remount,bind,ro` acts on one mount
- * only, hence the loop over what lies below (mount(8), before util-linux 2.39).
+ * Runs in the machine's mount namespace with the mount point of its filled root as $1, and the additional mounts on
+ * standard input, a line of source, target and rw or ro each. What has run with this root before does not matter.
+ * Control groups are version 2 on every machine, as on a cloud image of today, and without controllers where the host
+ * has given them to version 1. `remount,bind,ro` acts on one mount only, hence the loop over what lies below (mount(8),
+ * before util-linux 2.39).
  */
 export const enterRoot = `
 set -eu
@@ -127,8 +130,8 @@ rmdir /.host
 `;
 
 /**
- * {@link enterRoot} of a copy of the filled folder $1 on a disk in memory that goes with the namespace; $2 are further options of that
- * disk.
+ * {@link enterRoot} of a copy of the filled folder $1 on a disk in memory that goes with the namespace; $2 are further
+ * options of that disk.
  */
 export const bootRoot = `
 set -eu

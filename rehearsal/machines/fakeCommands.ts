@@ -29,9 +29,9 @@ ${body}
 const nothing = (why: string): string => script(why, "exit 0");
 
 /**
- * Commands of a machine that a namespace cannot carry out, in the rehearsal and in tests: those of its kernel and of its data disk.
- * {@link diskFolder} holds the disk's content; `formatted` once there is a file system, with another type than ext4 in it if it has one;
- * `dirty` when it holds something that is no file system.
+ * Commands of a machine that a namespace cannot carry out, in the rehearsal and in tests: those of its kernel and of
+ * its data disk. {@link diskFolder} holds the disk's content; `formatted` once there is a file system, with another
+ * type than ext4 in it if it has one; `dirty` when it holds something that is no file system.
  */
 export const kernelAndDisk: Readonly<Record<string, string>> = {
   crictl: script(

@@ -7,7 +7,10 @@ import { type KnownImage, podNetworkImages } from "../programs/podNetworks.ts";
 /** Where the container runtime finds the table in a machine. */
 const tablePath = "/.rehearsal/images.json";
 
-/** Authorities that a program trusts: its image's, for which the machine's stand, since they include that of the simulated endpoints. */
+/**
+ * Authorities that a program trusts: its image's, for which the machine's stand, since they include that of the
+ * simulated endpoints.
+ */
 const authorities = "/etc/ssl/certs/ca-certificates.crt";
 
 /** Programs of Kubernetes' own images, which lie in /usr/local/bin there (kubernetes: build/server-image). */
@@ -24,7 +27,8 @@ const knownImages: readonly KnownImage[] = [
 /**
  * The table of known images as a file of a machine, by path.
  *
- * @param programs paths of the add-ons' programs in the host's cache, by name; an add-on's is run where its own is among them.
+ * @param programs paths of the add-ons' programs in the host's cache, by name; an add-on's is run where its own is
+ * among them.
  */
 export function imageTable(programs: ReadonlyMap<string, string>): Readonly<Record<string, string>> {
   const addOns: readonly KnownImage[] = addOnPrograms
@@ -52,7 +56,10 @@ export function programInCache(file: string): string {
   return `${programFolder}/cache/${path.relative(defaultCache(), file)}`;
 }
 
-/** What lies where the publisher's containerd would: the rehearsal's own runtime, which reads containerd's configuration. */
+/**
+ * What lies where the publisher's containerd would: the rehearsal's own runtime, which reads containerd's
+ * configuration.
+ */
 export const runtimeLauncher = `#!/bin/sh
 # Launcher of the rehearsal: its own container runtime in containerd's place.
 exec ${programFolder}/container-runtime --config /etc/containerd/config.toml --images ${tablePath}

@@ -9,7 +9,10 @@ interface KubeletOverride {
   readonly reason: string;
 }
 
-/** All fields that the rehearsal overrides. What is overridden is not checked by running it; every other field is the payload's. */
+/**
+ * All fields that the rehearsal overrides. What is overridden is not checked by running it; every other field is the
+ * payload's.
+ */
 const kubeletOverrides: readonly KubeletOverride[] = [
   {
     field: "cgroupsPerQOS",
@@ -57,8 +60,8 @@ export function linuxBuildDropIn(): Readonly<Record<string, string>> {
 const dropInFolder = "/.rehearsal/kubelet.conf.d";
 
 /**
- * The drop-in file of a machine, by path. The kubelet merges it into the file that `--config` names (kubernetes: cmd/kubelet/app,
- * mergeKubeletConfigurations).
+ * The drop-in file of a machine, by path. The kubelet merges it into the file that `--config` names (kubernetes:
+ * cmd/kubelet/app, mergeKubeletConfigurations).
  */
 export function kubeletDropIn(): Readonly<Record<string, string>> {
   return { [`${dropInFolder}/rehearsal.conf`]: dropIn(kubeletOverrides) };
@@ -69,7 +72,10 @@ function dropIn(overrides: readonly KubeletOverride[]): string {
   return stringify({ apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...fields });
 }
 
-/** What lies where the publisher's kubelet would: it starts the real one with the machine's own command line and the drop-in. */
+/**
+ * What lies where the publisher's kubelet would: it starts the real one with the machine's own command line and the
+ * drop-in.
+ */
 export const kubeletLauncher = `#!/bin/sh
 # Launcher of the rehearsal: the real kubelet, with the few settings that a namespace needs.
 exec ${programFolder}/kubelet "$@" --config-dir=${dropInFolder}

@@ -8,8 +8,8 @@ import { startInMachine, waitFor } from "../host/processes.ts";
 const label = "kwok.x-k8s.io/node";
 
 /**
- * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later that it is new, and
- * only of new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
+ * Nodes that are KWOK's, as a selector. Not by KWOK's annotation: a watch by label says of a node that gets it later
+ * that it is new, and only of new nodes does KWOK take the lease (kwok: pkg/kwok/controllers/node_controller.go).
  */
 const kwokSelector = `${label}=fake`;
 
@@ -23,8 +23,9 @@ export async function giveToKwok(
 }
 
 /**
- * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost after its grace
- * period (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is deleted).
+ * Takes a node from KWOK, as when its machine ends: nobody renews its lease, and the controller-manager finds it lost
+ * after its grace period (kwok v0.8.0: pkg/kwok/controllers/node_controller.go; to a watch by label the node is
+ * deleted).
  */
 export async function takeFromKwok({ core }: ApiClients, name: string): Promise<void> {
   await relabel(core, name, ({ [label]: _, ...others }) => others);
@@ -128,12 +129,16 @@ const pod = (name: string, phase: string, statusTemplate: string, ...more: Stage
   next: { statusTemplate },
 });
 
-/** What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those of a Job end, deleted ones go. */
+/**
+ * What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those of a Job end,
+ * deleted ones go.
+ */
 const stages: readonly Stage[] = [
   { name: "node-ready", kind: "Node", when: [notReady], next: { statusTemplate: nodeReady } },
   pod("pod-running", "Pending", podRunning),
-  // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is (kubernetes:
-  // pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each time, which the API refuses.
+  // One that the node controller has called not ready when its node seemed lost; a kubelet says again what it is
+  // (kubernetes: pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each
+  // time, which the API refuses.
   pod("pod-ready-again", "Running", podReady, notReady),
   pod("pod-succeeded", "Running", podSucceeded, [".metadata.ownerReferences.[].kind", "In", ["Job"]]),
   { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
@@ -175,7 +180,8 @@ export async function startKwok(program: string, kubeconfigFile: string, workFol
       stages,
       "--manage-all-nodes=false",
       `--manage-nodes-with-label-selector=${kwokSelector}`,
-      // Without leases the controller-manager takes the nodes for dead after its grace period of 50 s, and their pods for unready.
+      // Without leases the controller-manager takes the nodes for dead after its grace period of 50 s, and their pods
+      // for unready.
       "--node-lease-duration-seconds=40",
     ],
     { logFile: path.join(workFolder, "logs", "kwok.log") },

@@ -2,10 +2,10 @@
 const withError = (message: string): RegExp => new RegExp(String.raw`"${message}" err="((?:[^"\\]|\\.)*)"`);
 
 /**
- * What a kubelet writes on its way to a Node, by the messages of 1.36, and which of its errors do not pass by themselves: its end by a flag
- * or a configuration that it does not take (component-base: cli/run.go), a first certificate that it does not get (client-go:
- * util/certificate/certificate_manager.go), and the registration (kubernetes: pkg/kubelet/kubelet_node_status.go), which it tries without a
- * certificate too, and is then unauthorized.
+ * What a kubelet writes on its way to a Node, by the messages of 1.36, and which of its errors do not pass by
+ * themselves: its end by a flag or a configuration that it does not take (component-base: cli/run.go), a first
+ * certificate that it does not get (client-go: util/certificate/certificate_manager.go), and the registration
+ * (kubernetes: pkg/kubelet/kubelet_node_status.go), which it tries without a certificate too, and is then unauthorized.
  */
 const milestones: readonly { readonly pattern: RegExp; readonly lasting: RegExp }[] = [
   { pattern: withError("command failed"), lasting: /./ },
@@ -39,8 +39,8 @@ export function refusal(kubeletLog: string): string | undefined {
 }
 
 /**
- * The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is quoted like any
- * other.
+ * The lines of a log. An error of several lines stands in a block (klog: internal/serialize/keyvalues.go); here it is
+ * quoted like any other.
  */
 function inOneLine(log: string): readonly string[] {
   return log
@@ -57,8 +57,8 @@ const atOnceSeconds = 60;
 const failuresInARow = 3;
 
 /**
- * The stage of a Linux machine's bootstrap that fails again and again without waiting for anything, with what it first complained of and its
- * last words; nothing while the bootstrap may still get on. Pure.
+ * The stage of a Linux machine's bootstrap that fails again and again without waiting for anything, with what it first
+ * complained of and its last words; nothing while the bootstrap may still get on. Pure.
  * @param log what components/machine/linux/scripts/bootstrap.sh and its stages have written
  */
 export function stuckStage(log: string): string | undefined {

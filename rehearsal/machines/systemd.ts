@@ -38,20 +38,32 @@ export interface ServiceState {
 }
 
 const unitFolders = ["/etc/systemd/system", "/usr/local/lib/systemd/system"];
-/** Verbs that do nothing here but read the units again, as systemctl(1) has it for those that change how units are enabled. */
+/**
+ * Verbs that do nothing here but read the units again, as systemctl(1) has it for those that change how units are
+ * enabled.
+ */
 const reloads = new Set(["daemon-reload", "mask", "unmask", "preset"]);
 
-/** Whether a program sends datagrams of sd_notify(3) itself: there is no socket for them here, so it counts as ready once it runs. */
+/**
+ * Whether a program sends datagrams of sd_notify(3) itself: there is no socket for them here, so it counts as ready
+ * once it runs.
+ */
 function speaksItself(unit: Unit): boolean {
   return setting(unit, "Service", "NotifyAccess") === "main";
 }
 
-/** The part of systemd that a machine's payload uses: it reads the payload's own unit files and runs their commands in the machine. */
+/**
+ * The part of systemd that a machine's payload uses: it reads the payload's own unit files and runs their commands in
+ * the machine.
+ */
 export class Systemd {
   readonly #options: SystemdOptions;
   readonly #running = new Map<string, MachineProcess>();
   readonly #states = new Map<string, ServiceState>();
-  /** Units as they were first read: what has changed since is not seen before the next reload (systemctl(1), daemon-reload). */
+  /**
+   * Units as they were first read: what has changed since is not seen before the next reload (systemctl(1),
+   * daemon-reload).
+   */
   readonly #units = new Map<string, Unit>();
   readonly #timers = new Map<string, NodeJS.Timeout>();
   /** What waits for a service of Type=notify to say that it is ready. */
@@ -128,7 +140,8 @@ export class Systemd {
     const unit = await this.#unit(name);
     if (name.endsWith(".timer")) return this.#startTimer(name, unit);
     if (unit === undefined) return 5;
-    // A service that remains after its end is active, and nothing starts it again (systemd.service(5), RemainAfterExit=).
+    // A service that remains after its end is active, and nothing starts it again (systemd.service(5),
+    // RemainAfterExit=).
     if (this.#running.has(name) || this.state(name).active) return 0;
     if ((await this.#environment(unit)) === undefined) return 1;
     const type = setting(unit, "Service", "Type");
@@ -258,7 +271,10 @@ export class Systemd {
     return settings(unit, "Service", key).map((text) => commandLine(text, environment ?? {}));
   }
 
-  /** `undefined` without an environment file that is not optional: systemd then does not start the service (systemd.exec(5)). */
+  /**
+   * `undefined` without an environment file that is not optional: systemd then does not start the service
+   * (systemd.exec(5)).
+   */
   async #environment(unit: Unit): Promise<Readonly<Record<string, string>> | undefined> {
     const files = settings(unit, "Service", "EnvironmentFile");
     const read = (file: string) =>

@@ -5,8 +5,8 @@ export interface Unit {
 }
 
 /**
- * Reads a unit file and its drop-ins in order. An empty assignment clears what came before, as systemd.syntax(7) and systemd.service(5)
- * have it for lists; a line that ends in a backslash continues.
+ * Reads a unit file and its drop-ins in order. An empty assignment clears what came before, as systemd.syntax(7) and
+ * systemd.service(5) have it for lists; a line that ends in a backslash continues.
  */
 export function parseUnit(texts: readonly string[]): Unit {
   const sections: Record<string, Record<string, string[]>> = {};
@@ -42,8 +42,8 @@ export function setting(unit: Unit, section: string, key: string): string | unde
 }
 
 /**
- * The words of a command line with the variables replaced: `$NAME` as a word of its own is split at blanks, `${NAME}` stays one word
- * (systemd.service(5), "Command lines"). The prefixes `-`, `@`, `+`, `!` of the program are dropped.
+ * The words of a command line with the variables replaced: `$NAME` as a word of its own is split at blanks, `${NAME}`
+ * stays one word (systemd.service(5), "Command lines"). The prefixes `-`, `@`, `+`, `!` of the program are dropped.
  */
 export function commandLine(text: string, environment: Readonly<Record<string, string>>): readonly string[] {
   const words = splitWords(text).flatMap((word) => {

@@ -38,7 +38,10 @@ export const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch
 /** Path of kubelet.exe in a prefix. */
 const kubeletExe = "C:\\fenestra\\bin\\kubelet.exe";
 
-/** Starts kubelet.exe under Wine in a prefix of the machine's own with the payload's files. Paths of `wine` are the machine's. */
+/**
+ * Starts kubelet.exe under Wine in a prefix of the machine's own with the payload's files. Paths of `wine` are the
+ * machine's.
+ */
 export async function startKubeletExe(parts: KubeletParts, wine: Wine): Promise<StartedKubelet> {
   const { machine, joined, release, hardware, logFile } = parts;
   const prefix = prefixScript(wine.template, machinePrefix, { [kubeletExe]: wine.programs.kubelet });
@@ -55,8 +58,9 @@ export async function startKubeletExe(parts: KubeletParts, wine: Wine): Promise<
 }
 
 /**
- * Starts the Linux build of the kubelet in place of kubelet.exe, with the payload's files below `/` instead of `C:\`. What a kubelet finds
- * out about its system is given as labels (kubernetes: pkg/kubelet/kubelet_node_status.go, initialNode, lets them win).
+ * Starts the Linux build of the kubelet in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
+ * What a kubelet finds out about its system is given as labels (kubernetes: pkg/kubelet/kubelet_node_status.go,
+ * initialNode, lets them win).
  */
 export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKubelet> {
   const { machine, joined, release, logFile } = parts;
@@ -71,7 +75,10 @@ export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKub
   return { runtime, kubelet: await startInMachine(machine, argv, { logFile }) };
 }
 
-/** Starts the runtime and waits until it listens: on a machine the service that a kubelet depends on does so before the kubelet starts. */
+/**
+ * Starts the runtime and waits until it listens: on a machine the service that a kubelet depends on does so before the
+ * kubelet starts.
+ */
 async function startRuntime({ machine, logFile }: KubeletParts, address: string): Promise<MachineProcess> {
   const log = path.join(path.dirname(logFile), "container-runtime.log");
   const runtime = await startInMachine(machine, [`${programFolder}/container-runtime`, "windows", address], {

@@ -30,12 +30,17 @@ const joinSecretSchema = z.looseObject({
   expires: z.string(),
 });
 
-/** Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none. */
+/**
+ * Year of a Windows Server image: from the name of the public parameter or the Marketplace SKU; a pinned id tells none.
+ */
 function windowsYear(image: string): string | undefined {
   return /(?:Windows_Server-|:)(20(?:19|22|25))/i.exec(image)?.[1];
 }
 
-/** Years of pinned images by their id: a rehearsal has no cloud to ask what an id stands for, so it believes the stack file. */
+/**
+ * Years of pinned images by their id: a rehearsal has no cloud to ask what an id stands for, so it believes the stack
+ * file.
+ */
 export type PinnedImages = ReadonlyMap<string, string>;
 
 /** Release of Windows Server: `2022`, `10.0.20348`. */

@@ -38,8 +38,9 @@ export interface AddOnProgram {
 }
 
 /**
- * Programs that `--real-add-ons` runs. Of what is missing, most has no module of the image's version that every module proxy serves:
- * cluster-autoscaler, the cloud controller of AWS, azuredisk, smbplugin, the gMSA webhook, node-driver-registrar, livenessprobe.
+ * Programs that `--real-add-ons` runs. Of what is missing, most has no module of the image's version that every module
+ * proxy serves: cluster-autoscaler, the cloud controller of AWS, azuredisk, smbplugin, the gMSA webhook,
+ * node-driver-registrar, livenessprobe.
  */
 export const addOnPrograms: readonly AddOnProgram[] = [
   {

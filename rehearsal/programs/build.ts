@@ -10,8 +10,8 @@ import { aboutTime, seconds, withLock, withWorkFolder } from "./cache.ts";
 import type { Versions } from "./catalog.ts";
 
 /**
- * Linker flags: no debug information, and the version stamps. Without the stamps kubeadm takes itself for v0.0.0 and refuses the cluster's
- * version; kubectl reads its own from client-go.
+ * Linker flags: no debug information, and the version stamps. Without the stamps kubeadm takes itself for v0.0.0 and
+ * refuses the cluster's version; kubectl reads its own from client-go.
  */
 export function linkerFlags(versions: Versions): string {
   const [major = "", minor = ""] = versions.kubernetes.split(".");
@@ -32,7 +32,9 @@ export interface Build {
   readonly goPackage: string;
   /** Where the program goes; {@link buildPrograms} leaves out what is there already. */
   readonly file: string;
-  /** About how long it takes on two processors, in seconds, beside the others of its module: they share most packages. */
+  /**
+   * About how long it takes on two processors, in seconds, beside the others of its module: they share most packages.
+   */
   readonly buildSeconds: number;
 }
 
@@ -60,9 +62,9 @@ export interface BuildOptions {
 }
 
 /**
- * Builds static programs of one module by one `go build`, which checks every source file's module against go.sum and links them side by
- * side. They come to their places in one step each, so that the cache never has half of one. Of two processes that want the same, one waits
- * for the other.
+ * Builds static programs of one module by one `go build`, which checks every source file's module against go.sum and
+ * links them side by side. They come to their places in one step each, so that the cache never has half of one. Of two
+ * processes that want the same, one waits for the other.
  * @throws RehearsalError when there is no Go or the build fails
  */
 export async function buildPrograms(builds: readonly Build[], options: BuildOptions): Promise<void> {
@@ -103,7 +105,10 @@ export async function buildPrograms(builds: readonly Build[], options: BuildOpti
 /** Name of a program that is built alone. */
 const alone = "program";
 
-/** Name that `go build` gives one of several programs: the last part of its package's path, without the number of a major version. */
+/**
+ * Name that `go build` gives one of several programs: the last part of its package's path, without the number of a
+ * major version.
+ */
 function outputName(goPackage: string): string {
   return goPackage.replace(/\/v\d+$/, "").replace(/^.*\//, "");
 }
@@ -135,7 +140,8 @@ async function goBuild(options: GoBuild): Promise<void> {
       env: {
         ...process.env,
         PATH: options.path,
-        // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s of it, not 219), for memory.
+        // The compiler collects less garbage: a seventh less processor time (kubeadm with nothing built: 187 s of it,
+        // not 219), for memory.
         GOGC: process.env.GOGC ?? "400",
         CGO_ENABLED: "0",
         GOWORK: "off",

@@ -43,8 +43,8 @@ export async function withWorkFolder<T>(folder: string, use: (work: string) => P
 }
 
 /**
- * Does something that no other process does at the same time. The kernel frees the lock with the process that waits on our pipe, so a
- * killed one leaves none behind.
+ * Does something that no other process does at the same time. The kernel frees the lock with the process that waits on
+ * our pipe, so a killed one leaves none behind.
  */
 export async function withLock<T>(file: string, progress: Progress, use: () => Promise<T>): Promise<T> {
   const holder = spawn("flock", [file, "sh", "-c", "echo; exec cat"], {

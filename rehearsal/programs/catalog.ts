@@ -58,7 +58,10 @@ export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 15 },
 };
 
-/** Programs whose version depends on the Kubernetes minor. The others are the same for every minor, etcd's tools on the machines too. */
+/**
+ * Programs whose version depends on the Kubernetes minor. The others are the same for every minor, etcd's tools on the
+ * machines too.
+ */
 export function ofMinor(name: ProgramName): boolean {
   return catalog[name].project === "kubernetes" || name === "etcd";
 }
@@ -108,7 +111,8 @@ export async function readToolsModule(
 }
 
 /**
- * The Kubernetes minors that a module can be built with, and the file that pins each: a `-modfile` of `go build`, `undefined` for go.mod.
+ * The Kubernetes minors that a module can be built with, and the file that pins each: a `-modfile` of `go build`,
+ * `undefined` for go.mod.
  * @throws RehearsalError when go.mod pins none
  */
 export async function pinnedMinors(folder: string, label: string): Promise<ReadonlyMap<string, string | undefined>> {
@@ -128,13 +132,16 @@ export async function pinnedMinors(folder: string, label: string): Promise<Reado
 export interface Wanted {
   /** `1.37`. */
   readonly minor: string;
-  /** `1.37.0`. Default: the release of that minor that `tools` pins. What cannot be downloaded is the pinned source with this number. */
+  /**
+   * `1.37.0`. Default: the release of that minor that `tools` pins. What cannot be downloaded is the pinned source with
+   * this number.
+   */
   readonly release?: string | undefined;
 }
 
 /**
- * What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions, and the release whose source is
- * at hand where that is another one.
+ * What a module pins for a wanted release: the file that takes go.mod's place, go.sum's text, the versions, and the
+ * release whose source is at hand where that is another one.
  */
 export async function pinsFor({ minor, release }: Wanted, toolsFolder: string) {
   const modFile = modFileOf(minor, await pinnedMinors(toolsFolder, "tools"), "tools");

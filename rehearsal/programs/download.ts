@@ -8,7 +8,10 @@ import { runCommand, runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import { catalog, type ProgramName, type Versions } from "./catalog.ts";
 
-/** Base addresses of the official downloads, without a slash at the end; parameters, so that mirrors and tests can stand in. */
+/**
+ * Base addresses of the official downloads, without a slash at the end; parameters, so that mirrors and tests can stand
+ * in.
+ */
 export interface DownloadBases {
   /** Default: `https://dl.k8s.io/release`. */
   readonly kubernetes: string;
@@ -79,15 +82,18 @@ function sumOf(text: string, file: string): string | undefined {
 
 const release = z.looseObject({ assets: z.array(z.looseObject({ name: z.string(), digest: z.string().nullish() })) });
 
-/** The digest of one file in GitHub's description of a release (REST API, "Get a release by tag name", `assets[].digest`). */
+/**
+ * The digest of one file in GitHub's description of a release (REST API, "Get a release by tag name",
+ * `assets[].digest`).
+ */
 function digestOf(text: string, file: string): string | undefined {
   const asset = release.parse(JSON.parse(text)).assets.find(({ name }) => name === file);
   return /^sha256:([0-9a-f]{64})$/.exec(asset?.digest ?? "")?.[1];
 }
 
 /**
- * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside it, so that the next
- * program from the same archive need not be downloaded.
+ * Downloads a program, compares its checksum with the published one, and puts it at `target`. An archive stays beside
+ * it, so that the next program from the same archive need not be downloaded.
  * @param patience seconds without a connection or data after which it is given up. Default: 10.
  * @throws NotReachable when the server does not answer in time or does not have the file, or there is no curl
  * @throws RehearsalError when the checksum differs

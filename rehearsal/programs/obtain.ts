@@ -84,8 +84,8 @@ interface Search {
 }
 
 /**
- * Finds the control-plane programs: on PATH when the minor version fits, else in the cache, else by the official download with its
- * checksum, else built from the Go module that pins them.
+ * Finds the control-plane programs: on PATH when the minor version fits, else in the cache, else by the official
+ * download with its checksum, else built from the Go module that pins them.
  * @throws RehearsalError when a checksum differs, when a build fails, or when there is no way left
  */
 export async function obtainPrograms(options: ObtainOptions): Promise<Programs> {

@@ -1,6 +1,9 @@
 import type { StackConfig } from "../../components/config/schema.ts";
 
-/** What the rehearsal knows of each pod network. Expected values are written out: a check must not learn them from the program. */
+/**
+ * What the rehearsal knows of each pod network. Expected values are written out: a check must not learn them from the
+ * program.
+ */
 
 /** An image whose programs the rehearsal has; the fields are those of tools/runtime/config.go. */
 export interface KnownImage {
@@ -26,7 +29,8 @@ export const podNetworkDaemonSets = {
 
 /** Images of pod networks. */
 export const podNetworkImages: readonly KnownImage[] = [
-  // flannel's init containers copy the pod network's configuration and plug-in to the machine, and do so for real. flanneld is not run.
+  // flannel's init containers copy the pod network's configuration and plug-in to the machine, and do so for real.
+  // flanneld is not run.
   {
     image: "ghcr.io/flannel-io/flannel-cni-plugin",
     files: { "/flannel": "/.rehearsal/commands/flannel" },
@@ -47,7 +51,10 @@ export const podNetworkImages: readonly KnownImage[] = [
   },
 ];
 
-/** Plug-in of containernetworking/plugins that makes the pods' endpoints on Windows: its folder there. It is run under Wine. */
+/**
+ * Plug-in of containernetworking/plugins that makes the pods' endpoints on Windows: its folder there. It is run under
+ * Wine.
+ */
 export const windowsPlugin = "main/windows/win-overlay";
 
 /** What Azure's image has as `azure.conflist` (Azure/azure-container-networking: cni/azure-linux.conflist). */
@@ -79,7 +86,10 @@ while [ $# -gt 0 ]; do
 done`,
 };
 
-/** Where pods have their addresses, by the stack file's `network.pods`: in a range of their node, or on its own interface. */
+/**
+ * Where pods have their addresses, by the stack file's `network.pods`: in a range of their node, or on its own
+ * interface.
+ */
 export function podAddressesOf({ pods = "flannel" }: Pick<StackConfig["network"], "pods">): "range" | "interface" {
   return pods === "azure-cni" ? "interface" : "range";
 }

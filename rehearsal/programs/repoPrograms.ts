@@ -14,7 +14,10 @@ export interface RepoProgram extends Omit<Build, "file"> {
   readonly module: string;
   /** What the module is called in messages: `tools`. */
   readonly label: string;
-  /** Folder of the program in the module. With the module's versions it decides what comes out. Default: all of the module. */
+  /**
+   * Folder of the program in the module. With the module's versions it decides what comes out. Default: all of the
+   * module.
+   */
   readonly source?: string;
   /** File beside go.mod that pins other versions, a `-modfile` of `go build`. Default: go.mod itself. */
   readonly modFile?: string | undefined;
@@ -104,8 +107,8 @@ export async function obtainContainerRuntime(progress: Progress): Promise<string
 }
 
 /**
- * The reader of KubeletConfigurations of a Kubernetes minor, built with the same versions as its kubelet: what that build compiled is not
- * compiled again.
+ * The reader of KubeletConfigurations of a Kubernetes minor, built with the same versions as its kubelet: what that
+ * build compiled is not compiled again.
  */
 export function kubeletChecker(module: string, minor: string, modFile: string | undefined): RepoProgram {
   const goPackage = "./check-kubelet";

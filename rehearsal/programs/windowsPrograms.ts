@@ -52,8 +52,9 @@ export type WindowsPrograms = Readonly<Record<WindowsProgramName, string>>;
 export type Effort = "look" | "download" | "build";
 
 /**
- * Finds Windows programs in the cache, else downloads them, else builds them: Kubernetes' take about 5 minutes on 2 cores, the others one.
- * So Kubernetes' are built only where the effort allows it, and those of a release that `tools/go.mod` does not pin never are.
+ * Finds Windows programs in the cache, else downloads them, else builds them: Kubernetes' take about 5 minutes on 2
+ * cores, the others one. So Kubernetes' are built only where the effort allows it, and those of a release that
+ * `tools/go.mod` does not pin never are.
  * @param wanted release of Kubernetes' programs
  * @returns the reason in words where those can only be built
  * @throws RehearsalError when there is no Go or when a build fails

@@ -159,7 +159,8 @@ export function pathInPrefix(prefix: string, file: string): string {
 type Key = Readonly<Record<string, string | number>>;
 
 /**
- * Keys as Wine keeps them in the files of a prefix (wine: server/registry.c, save_registry). A key that the file has already is completed.
+ * Keys as Wine keeps them in the files of a prefix (wine: server/registry.c, save_registry). A key that the file has
+ * already is completed.
  */
 function registryText(keys: Readonly<Record<string, Key>>): string {
   const valueText = (value: string | number): string =>
@@ -180,7 +181,10 @@ function escaped(text: string): string {
   return text.replaceAll("\\", "\\\\").replaceAll('"', '\\"');
 }
 
-/** Settings of Wine itself, below HKEY_CURRENT_USER: the version that it gives itself for, and the shims in place of its own libraries. */
+/**
+ * Settings of Wine itself, below HKEY_CURRENT_USER: the version that it gives itself for, and the shims in place of its
+ * own libraries.
+ */
 const wineSettings = registryText({
   "Software\\Wine": { Version: "win10" },
   "Software\\Wine\\DllOverrides": { bcryptprimitives: "native", pdh: "native" },
@@ -197,8 +201,8 @@ interface WindowsFacts {
 }
 
 /**
- * Values below HKEY_LOCAL_MACHINE from which the kubelet learns what system it is on: its build label, kernel version, image and system id
- * (kubernetes: pkg/kubelet/winstats, getOSInfo, getSystemUUID, getBootID).
+ * Values below HKEY_LOCAL_MACHINE from which the kubelet learns what system it is on: its build label, kernel version,
+ * image and system id (kubernetes: pkg/kubelet/winstats, getOSInfo, getSystemUUID, getBootID).
  */
 export function windowsRegistry({ year, build, systemUuid }: WindowsFacts): string {
   const [major = "", minor = "", number = ""] = build.split(".");

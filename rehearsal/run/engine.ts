@@ -38,9 +38,10 @@ export interface EngineAccess {
 const isWorker = ({ machine }: DecodedMachine): boolean => machine.group !== undefined;
 
 /**
- * Serves the simulated clouds to an engine, which runs the same program once more. A machine boots when the engine makes its instance, its
- * virtual machine or its group, and loses its power when the engine deletes that. It boots from the user data of the recorded run, so its
- * resource must be asked for with the same inputs; of another one nothing is started, and it is told why.
+ * Serves the simulated clouds to an engine, which runs the same program once more. A machine boots when the engine
+ * makes its instance, its virtual machine or its group, and loses its power when the engine deletes that. It boots from
+ * the user data of the recorded run, so its resource must be asked for with the same inputs; of another one nothing is
+ * started, and it is told why.
  */
 export async function serveEngine(parts: EngineParts): Promise<EngineAccess> {
   const { stack, config, program, simulate, cluster, machines, workFolder, progress } = parts;

@@ -33,7 +33,10 @@ export const everyAddOn = {
   ...examples,
 };
 
-/** Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a change. */
+/**
+ * Rights in the cloud for the sample that reads an object, and two keys of service accounts, as in the middle of a
+ * change.
+ */
 const identity = { serviceAccountKeys: ["rsa-1", "ecdsa"], workloadIdentity: {} } satisfies StackConfigInput["access"];
 
 const mappingSchema = z.looseObject({});
@@ -42,8 +45,9 @@ const poolsSchema = z.array(
 );
 
 /**
- * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every pool, so that each of
- * their pods has a place. All else stays as the stack file has it, sizes of the machines included.
+ * A stack's config with every add-on, all samples and rights in the cloud for pods, and at least one node in every
+ * pool, so that each of their pods has a place. All else stays as the stack file has it, sizes of the machines
+ * included.
  */
 export function withEveryAddOn(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
   const pools = poolsSchema.parse(JSON.parse(config["fenestra:pools"] ?? "[]"));

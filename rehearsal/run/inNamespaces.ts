@@ -29,7 +29,9 @@ import { withEveryAddOn } from "./everyAddOn.ts";
 import { type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
-/** Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up. */
+/**
+ * Names the folder in which the outer process, which has the network, says what it has obtained beside the bring-up.
+ */
 const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 
 /** Settings of {@link rehearseInNamespaces}. */
@@ -51,8 +53,9 @@ export interface RehearsalSettings
 }
 
 /**
- * Rehearses a stack on this host. The process that calls it obtains what the network has and starts its own command once more in
- * namespaces; there the rehearsal takes place, and its machines and servers keep that process alive, so it must exit.
+ * Rehearses a stack on this host. The process that calls it obtains what the network has and starts its own command
+ * once more in namespaces; there the rehearsal takes place, and its machines and servers keep that process alive, so it
+ * must exit.
  *
  * @returns whether every check passed
  * @throws ConfigError for a mistake in the stack file, RehearsalError when the host does not allow a rehearsal
@@ -124,7 +127,9 @@ async function outside(settings: Resolved, progress: Progress): Promise<boolean>
   }
 }
 
-/** A plain rehearsal does not wait for minutes until Windows programs or readers are built; whoever asks for more does. */
+/**
+ * A plain rehearsal does not wait for minutes until Windows programs or readers are built; whoever asks for more does.
+ */
 function effortFor({ full, everyAddOn, only, breakage, updateTo, updateFrom }: RehearsalSettings): Effort {
   const asksForMore =
     full || everyAddOn || only !== "" || [breakage, updateTo, updateFrom].some((each) => each !== undefined);
@@ -143,8 +148,8 @@ interface ConcurrentPrograms {
 }
 
 /**
- * Obtains what is not needed before the control plane runs, while it comes up: one group after the other. A file says of each that it is at
- * hand, or why it cannot be had.
+ * Obtains what is not needed before the control plane runs, while it comes up: one group after the other. A file says
+ * of each that it is at hand, or why it cannot be had.
  */
 async function obtainLater(programs: Programs, settings: Resolved, progress: Progress): Promise<ConcurrentPrograms> {
   const { cloud, wanted, updateTo, realAddOns } = settings;

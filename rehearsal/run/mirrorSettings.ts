@@ -34,7 +34,10 @@ export async function mirrorSettings(
   };
 }
 
-/** Whether an exception covers a host: its name, or a domain above it (curl(1), `--noproxy`; golang.org/x/net/http/httpproxy). */
+/**
+ * Whether an exception covers a host: its name, or a domain above it (curl(1), `--noproxy`;
+ * golang.org/x/net/http/httpproxy).
+ */
 export function withoutProxy(host: string, exceptions: readonly string[]): boolean {
   const inRange = (text: string): boolean => {
     const [range, address] = [parseCidr(text), parseCidr(`${host}/32`)];
@@ -66,9 +69,9 @@ interface RehearsalCa {
 }
 
 /**
- * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and its proxy are then
- * certified by it, and nothing but the payload makes a machine trust them. `undefined` for a stack without authorities, or without a mirror
- * by HTTPS.
+ * Puts an authority in the place of the first of `certificateAuthorities`, whose key nobody has here. The mirror and
+ * its proxy are then certified by it, and nothing but the payload makes a machine trust them. `undefined` for a stack
+ * without authorities, or without a mirror by HTTPS.
  */
 export function withRehearsalCa(config: RehearsalCa["config"]): RehearsalCa | undefined {
   const { certificateAuthorities: [, ...others] = [], mirror } = loadConfig(config);

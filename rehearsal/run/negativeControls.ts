@@ -30,8 +30,8 @@ const isWindows: Changed = ({ payload }) => payload.system === "windows";
 const isLinuxWorker: Changed = ({ machine, payload }) => payload.system === "linux" && machine.group !== undefined;
 
 /**
- * A patch of the scheduler's manifest, which kubeadm applies after the program's own, in the order of names (kubernetes:
- * cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon.
+ * A patch of the scheduler's manifest, which kubeadm applies after the program's own, in the order of names
+ * (kubernetes: cmd/kubeadm/app/util/patches). A start that cannot succeed is given up soon.
  */
 const schedulerPatch = {
   path: `${patchesFolder}/kube-schedulerZ+json.yaml`,
@@ -72,8 +72,8 @@ interface NegativeControl extends Breakage {
 }
 
 /**
- * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the machines, and the named
- * check must then fail. A check that cannot fail would be worth nothing.
+ * Negative controls: each breaks one thing in the decoded payloads or around them, after the program and before the
+ * machines, and the named check must then fail. A check that cannot fail would be worth nothing.
  */
 export const breakages: Readonly<Record<string, NegativeControl>> = {
   "windows-taint": {

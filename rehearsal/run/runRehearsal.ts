@@ -60,8 +60,8 @@ export interface RehearsalOptions extends CheckOptions, Selection {
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
 /**
- * The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then takes everything
- * down.
+ * The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then
+ * takes everything down.
  */
 export async function runRehearsal(options: RehearsalOptions): Promise<readonly CheckResult[]> {
   const { progress, workFolder, programs, stack } = options;
@@ -233,7 +233,9 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   return session.results;
 }
 
-/** Runs the checks whose readers may still be built, which the first rehearsal on a machine does beside everything else. */
+/**
+ * Runs the checks whose readers may still be built, which the first rehearsal on a machine does beside everything else.
+ */
 async function runAtLast(
   session: CheckSession,
   checks: readonly Check[],
@@ -253,8 +255,8 @@ function pinnedImages({ pools }: StackConfig): PinnedImages {
 }
 
 /**
- * Copies what would go with the rehearsal: the logs of units and commands, also of machines that are gone, and `/var/log` of the Linux
- * machines that run, with their pods' logs and the audit log.
+ * Copies what would go with the rehearsal: the logs of units and commands, also of machines that are gone, and
+ * `/var/log` of the Linux machines that run, with their pods' logs and the audit log.
  */
 async function keepLogs(cluster: Cluster, workFolder: string, folder: string): Promise<void> {
   await cp(path.join(workFolder, "logs"), folder, { recursive: true });

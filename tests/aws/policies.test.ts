@@ -87,7 +87,9 @@ const refusedToWorkers: readonly Call[] = [
   ),
 ];
 
-/** What a control-plane machine never may with all policies of its role: what is another cluster's, its own keys, roles. */
+/**
+ * What a control-plane machine never may with all policies of its role: what is another cluster's, its own keys, roles.
+ */
 const refusedToControlPlane: readonly Call[] = [
   ...["/fenestra/other/control-plane/kubernetes-ca", "/fenestra/demo/control-plane/other"].flatMap((name) => [
     getParameter(name),
@@ -186,7 +188,8 @@ describe("every policy", () => {
     assert.deepEqual(["eu-central-1", "cn-north-1", "us-gov-west-1"].map(partition), ["aws", "aws-cn", "aws-us-gov"]);
   });
 
-  // What each of them grants stands in the tables of docs/security.md, which are made of them; that it suffices, a rehearsal shows.
+  // What each of them grants stands in the tables of docs/security.md, which are made of them; that it suffices, a
+  // rehearsal shows.
   it("allows nobody what is somebody else's, or too much", () => {
     assert.deepEqual(
       refusedToWorkers.filter((each) => allows([worker], each)),

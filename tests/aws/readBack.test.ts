@@ -13,7 +13,8 @@ function removedNextTime({ type, inputs, options }: RecordedResource): boolean {
 }
 
 /**
- * Inputs of a type that are optional and not computed: only these are `undefined` among the outputs (pulumi-terraform-bridge, pkg/tfgen).
+ * Inputs of a type that are optional and not computed: only these are `undefined` among the outputs
+ * (pulumi-terraform-bridge, pkg/tfgen).
  */
 function plainInputs(type: string): readonly string[] {
   const { inputs, outputs } = declaredResource(type);
@@ -40,7 +41,8 @@ describe("what AWS reads back", () => {
     assert.deepEqual([...found].sort(), Object.keys(readBack).sort());
   });
 
-  // Another version of the package may bring more of these inputs: look into the provider's Read before you accept a new line here.
+  // Another version of the package may bring more of these inputs: look into the provider's Read before you accept a
+  // new line here.
   it("is nothing else among the inputs that are optional, not computed and not set", () => {
     const lines = [...Map.groupBy(resources, ({ type }) => type)].map(([type, all]) => {
       const unset = plainInputs(type).filter((field) => all.some(({ inputs }) => inputs[field] === undefined));

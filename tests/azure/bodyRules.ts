@@ -32,7 +32,10 @@ function hasBadCustomData({ customData }: PropertyMap): boolean {
   return !isBase64 || Buffer.from(text, "base64").length > cloudFacts.azure.machines.userDataBytes;
 }
 
-/** Every rule, by kind and title, with where it is written. A program that breaks none can still be refused; one that breaks one is. */
+/**
+ * Every rule, by kind and title, with where it is written. A program that breaks none can still be refused; one that
+ * breaks one is.
+ */
 export const bodyRules: Readonly<Record<string, Readonly<Record<string, IsBroken>>>> = {
   [set]: {
     // Azure documentation, resource name rules

@@ -16,8 +16,9 @@ function optionsOf({ replaceOnChanges, ignoreChanges, deleteBeforeReplace }: Rec
 }
 
 describe("the options of the resources on Azure", () => {
-  // We give them to the engine because azure-native does not know what Azure refuses to change, or mistakes for a change what Azure filled
-  // in itself. Kinds that are not in the snapshot have none of it: Azure then refuses, and nothing has been deleted.
+  // We give them to the engine because azure-native does not know what Azure refuses to change, or mistakes for a
+  // change what Azure filled in itself. Kinds that are not in the snapshot have none of it: Azure then refuses, and
+  // nothing has been deleted.
   it("are these, by kind", async () => {
     const { program } = await runStack("azure-prod");
     const own = program.resources.filter(({ type }) => type.startsWith("azure-native:"));

@@ -9,7 +9,9 @@ const withInputs =
   (inputs: PropertyMap): PropertyMap => ({ ...inputs, ...more });
 const unguarded = { provisionVMAgent: true, patchSettings: { patchMode: "Manual" } };
 
-/** Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it. */
+/**
+ * Bodies that Azure refuses, each made of a good one: the kind, the change, and words of the rule that must report it.
+ */
 const broken: readonly (readonly [kind: string, change: (inputs: PropertyMap) => PropertyMap, rule: RegExp])[] = [
   [set, osProfile({ computerNamePrefix: "windows2022" }), /computer name has 15/],
   [set, osProfile({ adminUsername: "administrator" }), /administrator's name/],

@@ -71,7 +71,8 @@ describe("the rights of the workflows on AWS", () => {
     { action: "ssm:GetParameter", resource: `arn:aws:ssm:${region}:${account}:parameter/fenestra/aws-prod/join` },
     { action: "s3:GetObject", resource: "arn:aws:s3:::aws-prod-snapshots-bucket-1/etcd.db" },
     { action: "iam:DeleteRole", resource: `arn:aws:iam::${account}:role/aws-prod-control-plane-role-1` },
-    // A tag that would make somebody else's key the cluster's own: another cluster's, a state's, and any that has a name.
+    // A tag that would make somebody else's key the cluster's own: another cluster's, a state's, and any that has a
+    // name.
     { action: "kms:TagResource", resource: key("2"), context: { ...asked, ...tagged("aws-prod") } },
     {
       action: "kms:TagResource",

@@ -46,7 +46,10 @@ const more: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-/** Every stack of a cloud, and those with the settings above. A network that exists already has its role on Azure, without which ci takes none. */
+/**
+ * Every stack of a cloud, and those with the settings above. A network that exists already has its role on Azure,
+ * without which ci takes none.
+ */
 const stacksOf = (cloud: "aws" | "azure") =>
   stackNames(testStacks)
     .filter((name) => name.startsWith(cloud))
@@ -62,8 +65,9 @@ const stacksOf = (cloud: "aws" | "azure") =>
     });
 
 /**
- * What a run of each workflow is refused by clouds that ask at each call: an update makes, reads, changes and deletes everything, a
- * comparison reads it, a preview reads what exists already. `seen` is told of each call that is asked for.
+ * What a run of each workflow is refused by clouds that ask at each call: an update makes, reads, changes and deletes
+ * everything, a comparison reads it, a preview reads what exists already. `seen` is told of each call that is asked
+ * for.
  */
 async function refusals(
   name: string,

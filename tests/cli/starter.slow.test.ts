@@ -7,7 +7,10 @@ import { fileURLToPath } from "node:url";
 
 const cli = fileURLToPath(new URL("../../cli/", import.meta.url));
 
-/** A process namespace, all of which ends with its first process, and a user who may have few processes: the kernel counts none of root's. */
+/**
+ * A process namespace, all of which ends with its first process, and a user who may have few processes: the kernel
+ * counts none of root's.
+ */
 const confined = [
   ...["unshare", "--pid", "--fork", "--kill-child"],
   ...(process.getuid?.() === 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : ["--user"]),

@@ -120,7 +120,8 @@ describe("the example stack files", () => {
     });
 });
 
-// What users keep there is theirs: no name, value or number of files is expected, and a file with mistakes is no failure of the project.
+// What users keep there is theirs: no name, value or number of files is expected, and a file with mistakes is no
+// failure of the project.
 describe("whatever lies in stacks/", () => {
   it("is either a cluster that can be planned, or refused with what is allowed", () => {
     for (const stack of stackNames(stacksFolder))

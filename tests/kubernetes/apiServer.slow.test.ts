@@ -101,7 +101,8 @@ describe("in-cluster objects on a real API server", function () {
       [wanted.length, []],
     );
 
-    // When the name has changed, the provider has the old one give up its fields, also those of a definition, which it replaces as a whole.
+    // When the name has changed, the provider has the old one give up its fields, also those of a definition, which it
+    // replaces as a whole.
     const named = ({ apiVersion, kind, metadata: { name, namespace } }: Manifest): string =>
       sent({ apiVersion, kind, metadata: { name, namespace } });
     const giveUp = (objects: readonly Manifest[]) =>
@@ -147,7 +148,8 @@ describe("in-cluster objects on a real API server", function () {
       const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
       const { code, stderr } = await apply(list(manifests.map(sent)), "--force-conflicts");
       assert.equal(code, 0, stderr);
-      // A policy is in force a moment after it was made: asked by a pod that each of the two kinds must change or refuse.
+      // A policy is in force a moment after it was made: asked by a pod that each of the two kinds must change or
+      // refuse.
       await until("the policies to be in force", async () => {
         const probes = podTable.filter(({ title }) =>
           ["an image of 2022", "HostProcess", "naming its node"].includes(title),

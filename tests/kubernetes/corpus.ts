@@ -1,7 +1,10 @@
 import { readFileSync } from "node:fs";
 import type { PodHome } from "./podTable.ts";
 
-/** A shape of `corpus.txt`, for a cluster with one node of Windows 2019, one of 2022 and two of Linux beside the control plane. */
+/**
+ * A shape of `corpus.txt`, for a cluster with one node of Windows 2019, one of 2022 and two of Linux beside the control
+ * plane.
+ */
 export interface Shape {
   readonly address: string;
   readonly kind: PodHome["kind"];

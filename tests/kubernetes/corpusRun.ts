@@ -114,7 +114,8 @@ export class CorpusCluster {
       conditions: [{ type: "Ready", status: "True", reason: "Test", message: "" }],
     };
     for (const { metadata, spec } of nodes) {
-      // Admission has added the taint of a node that is not ready, which the controller that would remove it is not there for.
+      // Admission has added the taint of a node that is not ready, which the controller that would remove it is not
+      // there for.
       await api.kubectl([
         "patch",
         "node",

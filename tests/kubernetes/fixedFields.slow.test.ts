@@ -21,7 +21,10 @@ const json = (value: unknown): Json =>
 const isMap = (value: Json): value is { readonly [key: string]: Json } =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Another value of the same kind, which the server takes if it takes any change: from the words of the API where there are such. */
+/**
+ * Another value of the same kind, which the server takes if it takes any change: from the words of the API where there
+ * are such.
+ */
 function other(value: Json): Json {
   const swaps = [
     ["Delete", "Retain"],
@@ -50,7 +53,10 @@ function* changed(value: Json): Generator<Json> {
   } else yield other(value);
 }
 
-/** Paths of fields of which the server says that they cannot change. The API calls `attachRequired` otherwise in its answers. */
+/**
+ * Paths of fields of which the server says that they cannot change. The API calls `attachRequired` otherwise in its
+ * answers.
+ */
 function refusedPaths(stderr: string): readonly string[] {
   const findings = stderr.split(/(?<![\w.\]])(?=[a-z]\w*(?:\.\w+|\[\w+\])*: (?:Invalid value|Forbidden):)/);
   const refused = findings.filter((text) => /immutable|cannot change|can not be less/.test(text));

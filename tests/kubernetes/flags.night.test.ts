@@ -16,7 +16,8 @@ interface CommandLine {
 const others = ["powershell.exe", "cmd.exe", "cp", "sh"];
 
 /**
- * Command lines of the add-ons' containers. A Windows container counts as its image's Linux build, which reads its flags by the same code.
+ * Command lines of the add-ons' containers. A Windows container counts as its image's Linux build, which reads its
+ * flags by the same code.
  */
 function commandLines(): readonly CommandLine[] {
   const everythingOn = combinations.filter(({ title }) => title.endsWith("everything on"));

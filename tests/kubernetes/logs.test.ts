@@ -92,7 +92,10 @@ describe("log collectors", () => {
   });
 });
 
-/** Components of OpenTelemetry's collector contrib that a configuration may name; another one would keep it from starting. */
+/**
+ * Components of OpenTelemetry's collector contrib that a configuration may name; another one would keep it from
+ * starting.
+ */
 const components = {
   receivers: ["file_log", "journald", "windowseventlog"],
   processors: ["memory_limiter", "k8s_attributes", "resource", "transform"],

@@ -56,7 +56,10 @@ describe("identities of a worker on a real API server", function () {
     );
     assert.equal(code, 0, stderr);
   };
-  /** Whether a merge patch is let in. kubectl's own patch of a status reads the Node first, which hides what a raw one may. */
+  /**
+   * Whether a merge patch is let in. kubectl's own patch of a status reads the Node first, which hides what a raw one
+   * may.
+   */
   const patch = async (who: string, path: string, change: object): Promise<string> => {
     const as =
       who === kubelet

@@ -6,7 +6,8 @@ export interface PodCase {
   /** RuntimeClass that the pod has in the end; `refused` when it is not let in. */
   readonly answer: "refused" | "none" | "windows-2019" | "windows-2022";
   /**
-   * Texts that the answer must contain, one per warning or reason; `{pod}` is the path of the pod's spec. Without any there is no warning.
+   * Texts that the answer must contain, one per warning or reason; `{pod}` is the path of the pod's spec. Without any
+   * there is no warning.
    */
   readonly says: readonly string[];
 }

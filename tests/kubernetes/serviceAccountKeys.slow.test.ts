@@ -61,7 +61,10 @@ describe("the key of service accounts", function () {
     return set.keys.toSorted((a, b) => (a.kid < b.kid ? -1 : 1));
   };
 
-  /** What each step of a rotation leaves valid: the names of the keys, whether the cluster has its public issuer, the signers refused. */
+  /**
+   * What each step of a rotation leaves valid: the names of the keys, whether the cluster has its public issuer, the
+   * signers refused.
+   */
   const steps: readonly [title: string, names: readonly KeyName[], published: boolean, refused: readonly KeyName[]][] =
     [
       ["begins as kubeadm has it", ["ecdsa"], false, []],

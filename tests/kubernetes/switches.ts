@@ -100,7 +100,9 @@ export function withoutWindows(spec: ClusterSpec): ClusterSpec {
   );
 }
 
-/** The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows. */
+/**
+ * The table: every stack file as it is, with everything on, with nothing on, with samples alone, and without Windows.
+ */
 export const combinations: readonly Combination[] = (
   ["aws-dev", "aws-prod", "azure-dev", "azure-prod"] as const
 ).flatMap((stack) => {

@@ -133,8 +133,8 @@ export function windowsExamples(...clouds: readonly ("aws" | "azure")[]): readon
 }
 
 /**
- * A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its first Windows pool with
- * that system.
+ * A pool of each Windows Server at a release: the first of the production stack of a cloud; where it has none, its
+ * first Windows pool with that system.
  */
 export function onePerSystem(cloud: "aws" | "azure", version: string): readonly WindowsExample[] {
   const config = loadConfig(stackConfig(`${cloud}-prod`));

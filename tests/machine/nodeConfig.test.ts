@@ -49,7 +49,9 @@ describe("queries for the logs of a node's services", () => {
 describe("the taints that a kubelet sends at its registration", () => {
   const uninitialized = "node.cloudprovider.kubernetes.io/uninitialized:NoSchedule";
 
-  /** As `initialNode` makes them (kubernetes/kubernetes, pkg/kubelet/kubelet_node_status.go, the same in 1.35 to 1.37). */
+  /**
+   * As `initialNode` makes them (kubernetes/kubernetes, pkg/kubelet/kubelet_node_status.go, the same in 1.35 to 1.37).
+   */
   function sent(config: string, commandLine: string): readonly string[] {
     const listed: readonly { key: string; effect: string }[] = parse(config).registerWithTaints ?? [];
     const external = /--cloud-provider=external\b/.test(commandLine);

@@ -1,8 +1,9 @@
-# Both clouds as the controller's own modules ask them, over one fleet of machines, with the faults that they have. Forms, states and refusals
-# are those of the Amazon EC2 API reference (DescribeInstances; Developer Guide, "Eventual consistency"), the Amazon EC2 Auto Scaling API
-# reference (DescribeAutoScalingGroups, DescribeInstanceRefreshes, StartInstanceRefresh, TerminateInstanceInAutoScalingGroup,
-# RecordLifecycleActionHeartbeat), and the Azure REST API (Virtual Machine Scale Sets: List All, Update, Delete Instances; Virtual Machine
-# Scale Set VMs: List, Get; Azure Resource Manager, "Throttling Resource Manager requests").
+# Both clouds as the controller's own modules ask them, over one fleet of machines, with the faults that they have.
+# Forms, states and refusals are those of the Amazon EC2 API reference (DescribeInstances; Developer Guide, "Eventual
+# consistency"), the Amazon EC2 Auto Scaling API reference (DescribeAutoScalingGroups, DescribeInstanceRefreshes,
+# StartInstanceRefresh, TerminateInstanceInAutoScalingGroup, RecordLifecycleActionHeartbeat), and the Azure REST API
+# (Virtual Machine Scale Sets: List All, Update, Delete Instances; Virtual Machine Scale Set VMs: List, Get; Azure
+# Resource Manager, "Throttling Resource Manager requests").
 import json
 import random
 import re
@@ -23,8 +24,8 @@ SETTINGS = {
     "SUBSCRIPTION": "s",
     "RESOURCE_GROUP": "g",
 }
-# Seconds: from the end of a machine until it is gone, until lists forget it, until an instance refresh without progress fails, and until a
-# launch hook without heartbeat abandons. How far lists are behind.
+# Seconds: from the end of a machine until it is gone, until lists forget it, until an instance refresh without progress
+# fails, and until a launch hook without heartbeat abandons. How far lists are behind.
 ENDING, FORGOTTEN, FAILED, HOOK, LATE = 60, 3600, 3600, 900, 180
 PAGE = 5
 MODES = ("right", "late", "zone", "omits", "empty", "fails", "throttled")
@@ -85,7 +86,8 @@ class Fleet:
             self.launch()
 
     def replace_old(self, now):
-        # An instance refresh of 100 to 110 percent: the new ones first, an old one goes when one more than wanted is in service.
+        # An instance refresh of 100 to 110 percent: the new ones first, an old one goes when one more than wanted is in
+        # service.
         wanted = f"lt-1:{self.template}"
         serving = [one for one in self.present() if not one.waits]
         old = [one for one in serving if one.version != wanted]

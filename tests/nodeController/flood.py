@@ -1,5 +1,5 @@
-# The controller as it is, with a cloud of so many machines, against a real API server: until all of them have their first certificates.
-# Arguments: origin of the API server, an administrator's token, number of machines.
+# The controller as it is, with a cloud of so many machines, against a real API server: until all of them have their
+# first certificates. Arguments: origin of the API server, an administrator's token, number of machines.
 import json
 import resource
 import ssl

@@ -8,7 +8,8 @@ const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None
 /**
  * Runs Python's tests of these files as the program itself runs: isolated, with nothing but the standard library.
  *
- * @param env for example `PROGRAM`, a folder with other modules than the controller's, and `STORIES`, the number of random ones
+ * @param env for example `PROGRAM`, a folder with other modules than the controller's, and `STORIES`, the number of
+ * random ones
  */
 export async function pythonTests(files: readonly string[], env: Readonly<Record<string, string>> = {}) {
   const names = files.map((name) => name.replace(/\.py$/, ""));

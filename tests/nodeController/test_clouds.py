@@ -1,4 +1,5 @@
-# What is read of the clouds' answers, and which calls are made of them. The answers have the form of the clouds' own documents.
+# What is read of the clouds' answers, and which calls are made of them. The answers have the form of the clouds' own
+# documents.
 import http.client
 import json
 import ssl

@@ -1,4 +1,5 @@
-# The whole controller against a world that lies, loses answers and changes leaders at random. What must hold is checked at each call.
+# The whole controller against a world that lies, loses answers and changes leaders at random. What must hold is checked
+# at each call.
 import base64
 import copy
 import hashlib

@@ -73,7 +73,10 @@ function asked(spec: ClusterSpec): readonly Wanted[] {
   }));
 }
 
-/** Metrics that kubeadm's programs serve to other machines: those that listen on all of their addresses, or on the machine's. */
+/**
+ * Metrics that kubeadm's programs serve to other machines: those that listen on all of their addresses, or on the
+ * machine's.
+ */
 function metrics(spec: ClusterSpec): readonly Wanted[] {
   const text = exampleControlPlane(spec).files.find(({ path }) => path === "/etc/fenestra/kubeadm.yaml")?.content ?? "";
   const etcd = /name: listen-metrics-urls\n\s+value: \S+,http:\/\/[\d.]+:(\d+)/.exec(text)?.[1];
@@ -104,9 +107,11 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
   const open = services.filter(({ spec: of }) => of?.type === "NodePort" || of?.type === "LoadBalancer");
   return [
     ...between(machineGroups, "udp", vxlan, "flannel"),
-    // kubeadm's bindPort; pods reach it by the address of the Service `kubernetes`, the internal load balancer is in front of it.
+    // kubeadm's bindPort; pods reach it by the address of the Service `kubernetes`, the internal load balancer is in
+    // front of it.
     ...between(["control-plane"], "tcp", 6443, "API"),
-    // kubelet's default. `kubectl logs` and `exec`, which verify checks, come from API servers, metrics-server's calls from where it runs.
+    // kubelet's default. `kubectl logs` and `exec`, which verify checks, come from API servers, metrics-server's calls
+    // from where it runs.
     ...between(machineGroups, "tcp", 10_250, "logs, exec, kubectl top"),
     { from: "balancer", to: "control-plane", protocol: "tcp", port: 6443, why: "API and health of the API servers" },
     // On AWS the cloud controller admits the load balancers of Services by its own rules.
@@ -252,7 +257,8 @@ describe("ports", () => {
     });
     const ofLinux = scraped(objects.filter(({ metadata }) => metadata.name === "node-exporter"));
     const linuxOnly = [...ofLinux, ...metrics(spec)].map(({ port }) => port);
-    // What comes for a NodePort itself HNS takes before the firewall; a health check of a Service comes at any port of the same range.
+    // What comes for a NodePort itself HNS takes before the firewall; a health check of a Service comes at any port of
+    // the same range.
     const needed = [
       ...wanted(spec).filter(({ to, port }) => to === "workers" && port < nodePorts.first && !linuxOnly.includes(port)),
       ...[healthPort(spec), nodePorts.first, nodePorts.last].map((port) => ({ protocol: "tcp", port })),

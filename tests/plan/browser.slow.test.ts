@@ -10,7 +10,10 @@ import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
-/** Files of one machine and a part of the resources stand for all, which are thousands of elements: axe-core looks at each. */
+/**
+ * Files of one machine and a part of the resources stand for all, which are thousands of elements: axe-core looks at
+ * each.
+ */
 const thin = `for (const part of document.querySelectorAll("#machines > details:not(:first-of-type), #machines details details:not(:first-of-type), #resources details details details:not(:first-of-type)")) part.remove();
   for (const part of document.querySelectorAll("details")) part.open = true`;
 

@@ -45,8 +45,8 @@ const change = (old: State, inputs: PropertyMap) => ({
 });
 
 /**
- * By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the provider, before the
- * options.
+ * By type, the first changed input where it is updated, all inputs that replace it where it is replaced: by the
+ * provider, before the options.
  */
 const otherSize: Readonly<Record<string, readonly string[]>> = {
   "aws-prod": ["aws:ec2/launchTemplate:LaunchTemplate instanceType"],

@@ -90,8 +90,8 @@ describe("Azure CNI", () => {
     assert.deepEqual(refused(existing("10.60.0.0/22", "100.64.1.0/26"), pools(2)), [
       'network.existing.subnets["1"].controlPlane.cidr is outside of network.cidr, the one range in which pods have addresses',
     ]);
-    // Both zones share the subnets. 64 - 25 addresses are for one machine of 31; three of the control plane take 16 + 3 * 15, and Azure the
-    // last.
+    // Both zones share the subnets. 64 - 25 addresses are for one machine of 31; three of the control plane take 16 + 3
+    // * 15, and Azure the last.
     assert.deepEqual(refused(existing("10.60.0.0/26", "10.60.8.0/27"), pools(1)), [
       'network.existing.subnets["1"].controlPlane.cidr is too small for 3 control-plane machines and their pods, which take the first 62 addresses',
       'network.existing.subnets["1"].private.cidr has room for 39 addresses in the subnet of zone 1 and 2, but machines and pods may take 62',
@@ -235,7 +235,8 @@ describeOnMachine("a Linux machine with Azure CNI", () => {
     );
     here.write("/var/lib/fenestra/identity.env", "NODE_IP=10.0.0.5\n");
     const add = (last: number) => `ip address add 10.0.0.${last}/24 dev eth0`;
-    // What networkd 252 was seen to do within a second, no address at all and then that of DHCP, and one that it leaves.
+    // What networkd 252 was seen to do within a second, no address at all and then that of DHCP, and one that it
+    // leaves.
     const again = `[ -e /store/gone ] && { ${add(5)}; ${add(7)}; } || { touch /store/gone; ip address flush dev eth0; }`;
     here.writeScript("/store/on-sleep", `#!/bin/bash\n${again}\n`);
     const stage = "bash /opt/fenestra/stages/pod-network.sh";

@@ -45,7 +45,8 @@ const idOf = (name: string): string =>
   name.includes("-0") ? name : name === "spoke" ? vnet : `${vnet}/subnets/${name}`;
 
 /**
- * A program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it away.
+ * A program in a cloud where some outputs of an existing resource are others than the stack file says; `null` takes it
+ * away.
  *
  * @param build default the network alone
  */

@@ -1,4 +1,5 @@
-// Prints what the program would register for a stack, by type and name: a digest of its inputs and options. Run in a process each.
+// Prints what the program would register for a stack, by type and name: a digest of its inputs and options. Run in a
+// process each.
 import { createHash } from "node:crypto";
 import { fileURLToPath } from "node:url";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";

@@ -38,8 +38,8 @@ async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
 }
 
 /**
- * Runs the program on so many valid configs and as many that may be damaged. A whole run takes a good part of a second; thousands of
- * configs are tried without it in tests/config.
+ * Runs the program on so many valid configs and as many that may be damaged. A whole run takes a good part of a second;
+ * thousands of configs are tried without it in tests/config.
  */
 export function describeRandomRuns(numRuns: number): void {
   describe(`the program on ${numRuns} random stack configs`, function () {

@@ -8,8 +8,8 @@ import { type Call, signedRequest } from "../../rehearsal/clouds/aws/sigv4.ts";
 import type { EndpointAnswer, EndpointRequest } from "../../rehearsal/clouds/server.ts";
 import { runStack } from "../support/mocks.ts";
 
-// What the simulated AWS gives is seen by every rehearsal; here is what it refuses to machines of aws-dev, as AWS would, and what no
-// rehearsal reaches.
+// What the simulated AWS gives is seen by every rehearsal; here is what it refuses to machines of aws-dev, as AWS
+// would, and what no rehearsal reaches.
 const region = "eu-central-1";
 const join = "/fenestra/aws-dev/join";
 const ttl = "x-aws-ec2-metadata-token-ttl-seconds";

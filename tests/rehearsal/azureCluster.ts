@@ -15,7 +15,9 @@ export const group = "/subscriptions/00000000-0000-4000-8000-000000000000/resour
 /** Changes the inputs of a resource, by its name without the stack's: a negative control breaks one of them. */
 export type Changes = Readonly<Record<string, (inputs: PropertyMap) => PropertyMap>>;
 
-/** The program of azure-dev: one control-plane machine, two Linux workers, two Windows workers of each of two releases. */
+/**
+ * The program of azure-dev: one control-plane machine, two Linux workers, two Windows workers of each of two releases.
+ */
 export function azureCluster(changes: Changes = {}): RecordedProgram {
   const resources = recorded.resources.map((resource) => {
     const inputs = changes[resource.name.replace("azure-dev-", "")]?.(resource.inputs);

@@ -20,7 +20,10 @@ interface VectorFile {
   readonly vectors: readonly Vector[];
 }
 
-/** Published signatures, the same file that the PowerShell test reads; those of our own requests were made by another implementation. */
+/**
+ * Published signatures, the same file that the PowerShell test reads; those of our own requests were made by another
+ * implementation.
+ */
 const file: VectorFile = JSON.parse(readFileSync(new URL("../support/sigv4Vectors.json", import.meta.url), "utf8"));
 const { vectors, time, secretAccessKey: secret } = file;
 const date = time.slice(0, 8);

@@ -193,7 +193,8 @@ describe("the rehearsal's checks of files", () => {
         const path = { linux: "/etc/fenestra/kubelet.yaml", windows: "C:\\etc\\kubernetes\\kubelet-config.yaml" };
         const toml = { linux: "/etc/containerd/config.toml", windows: "C:\\fenestra\\containerd\\config.toml" };
         const { linux, windows } = kind === "kubelet" ? path : toml;
-        // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control plane.
+        // containerd's file is the same on every Linux machine, the kubelet's differs between workers and control
+        // plane.
         const onLinux =
           kind === "kubelet" ? ["control-plane-0", "linux[0], linux[1]"] : ["control-plane-0, linux[0], linux[1]"];
         assert.deepEqual(lines, [

@@ -86,7 +86,8 @@ interface Witness {
 /** What of a rehearsal could be seen on the host. */
 function traces({ namespaces, at }: Witness) {
   const processes = readdirSync("/proc").filter((pid) => {
-    // The kernel gives the number of a namespace that has ended to the next one, of a test beside this one for instance.
+    // The kernel gives the number of a namespace that has ended to the next one, of a test beside this one for
+    // instance.
     if (!/^\d+$/.test(pid) || !runsSince(pid, at)) return false;
     return ["net", "mnt", "pid"].some((kind) => namespaces.includes(linkOf(`/proc/${pid}/ns/${kind}`)));
   });
@@ -107,8 +108,8 @@ function traces({ namespaces, at }: Witness) {
 const nothing = { processes: [], links: [], mounts: [], folders: [] };
 
 /**
- * Whether a process was there at a moment, and still is. A zombie holds nothing any more; the first one here waits only for the host's init
- * to notice it, up to a second.
+ * Whether a process was there at a moment, and still is. A zombie holds nothing any more; the first one here waits only
+ * for the host's init to notice it, up to a second.
  */
 function runsSince(pid: string, at: number): boolean {
   try {
@@ -324,7 +325,8 @@ for (const user of scenarioUsers)
         throughLinks: ["machine\n", "written 600"],
         oldDisk: "data\netcd-disk",
       });
-      // CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYSLOG (capability.h); CAP_SYS_ADMIN remains for mounts.
+      // CAP_SYS_MODULE, CAP_SYS_RAWIO, CAP_SYS_BOOT, CAP_SYS_TIME, CAP_SYSLOG (capability.h); CAP_SYS_ADMIN remains for
+      // mounts.
       const has = (bit: bigint) => ((BigInt(`0x${String(capabilities)}`) >> bit) & 1n) === 1n;
       assert.deepEqual([16n, 17n, 22n, 25n, 34n, 21n].map(has), [false, false, false, false, false, true]);
     });

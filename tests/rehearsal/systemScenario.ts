@@ -1,6 +1,7 @@
 /**
- * What the tests run inside namespaces: `node systemScenario.ts <scenario> [ms for an orderly end]` goes inside by itself, acts, and prints
- * what it saw as one line of JSON. Run as a separate program because a test must see it from outside, too.
+ * What the tests run inside namespaces: `node systemScenario.ts <scenario> [ms for an orderly end]` goes inside by
+ * itself, acts, and prints what it saw as one line of JSON. Run as a separate program because a test must see it from
+ * outside, too.
  */
 import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, readlinkSync, writeFileSync } from "node:fs";

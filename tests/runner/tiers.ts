@@ -22,7 +22,10 @@ export interface Step {
 
 const progress = createProgress({ stream: process.stdout });
 
-/** Obtains programs, or prints why they cannot be had on this machine; that is an error where everything can be installed. */
+/**
+ * Obtains programs, or prints why they cannot be had on this machine; that is an error where everything can be
+ * installed.
+ */
 async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
   const found = await obtainOrReason(obtain);
   if ("programs" in found) return found.programs;
@@ -31,7 +34,10 @@ async function obtained<T>(obtain: () => Promise<T>): Promise<T | undefined> {
   return undefined;
 }
 
-/** A rehearsal obtains its programs itself; it is skipped as a whole where there are none and no Go that would build them. */
+/**
+ * A rehearsal obtains its programs itself; it is skipped as a whole where there are none and no Go that would build
+ * them.
+ */
 async function rehearse(args: readonly string[]): Promise<Counts> {
   const canBuild = (await findOnPath("go", process.env.PATH ?? "")) !== undefined;
   const found = canBuild || (await obtained(() => obtainPrograms({ progress })));
@@ -75,10 +81,16 @@ const parallel = ["--parallel", "--jobs", "2"];
 const slowFiles = "tests/**/*.slow.test.ts";
 const nightFiles = "tests/**/*.night.test.ts";
 
-/** Stacks where machines end, never join and are rolled: a control plane of one and of three in each cloud. It takes a quarter of an hour. */
+/**
+ * Stacks where machines end, never join and are rolled: a control plane of one and of three in each cloud. It takes a
+ * quarter of an hour.
+ */
 const replacing = /-(dev|prod)$/;
 
-/** The tiers, each a list of what runs one after another; steps in one row run at the same time. A test file's tier is in its name. */
+/**
+ * The tiers, each a list of what runs one after another; steps in one row run at the same time. A test file's tier is
+ * in its name.
+ */
 export const tiers = {
   fast: (): readonly (readonly Step[])[] => [
     [

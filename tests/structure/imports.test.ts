@@ -11,7 +11,10 @@ const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "
   (name) => `rehearsal/${name}`,
 );
 
-/** Folders of the repository, and which of them each may import (docs/architecture.md). The longest matching name counts. */
+/**
+ * Folders of the repository, and which of them each may import (docs/architecture.md). The longest matching name
+ * counts.
+ */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["components/config", "components/model", "stacks"],
   stacks: ["components", "stacks"],
@@ -53,7 +56,8 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * Who hands a pod network on: the spec, the entry of each cloud for its objects, and what knows all of them. Everyone else gets a value.
+ * Who hands a pod network on: the spec, the entry of each cloud for its objects, and what knows all of them. Everyone
+ * else gets a value.
  */
 const choosers = ["components/spec/clusterSpec.ts", "stacks", "verify/checkList.ts"];
 
@@ -90,8 +94,8 @@ function importsOf(file: string): readonly Import[] {
 }
 
 /**
- * Folders whose expected values are written out, and where the program's own are no source of them. Types, and what is only calculated, may
- * be imported.
+ * Folders whose expected values are written out, and where the program's own are no source of them. Types, and what is
+ * only calculated, may be imported.
  */
 const judges = ["checks", "verify", "rehearsal/checks"];
 const judged = [

@@ -22,8 +22,8 @@ const tables = [
 ];
 
 /**
- * Places that repeat one on purpose: file, text, reason. One that is no longer there fails too, so a changed port shows where it is
- * repeated.
+ * Places that repeat one on purpose: file, text, reason. One that is no longer there fails too, so a changed port shows
+ * where it is repeated.
  */
 const scripts = "a script is a file of its own; its text is part of the machine's fingerprint";
 const exceptions: readonly (readonly [file: string, text: string, reason: string])[] = [

@@ -45,14 +45,18 @@ export interface ApiServer {
   /** etcdctl and its arguments for this etcd. */
   readonly etcdctl: readonly [program: string, ...args: string[]];
   /**
-   * Ends the API server and starts it again with this key of service accounts and these arguments, by default those that it had.
+   * Ends the API server and starts it again with this key of service accounts and these arguments, by default those
+   * that it had.
    *
    * @param wait until it is ready. Default true.
    */
   restart(tokens?: TokenSettings, wait?: boolean): Promise<void>;
 }
 
-/** Ports below those that the kernel gives away (net.ipv4.ip_local_port_range), and unlike those that the programs have by themselves. */
+/**
+ * Ports below those that the kernel gives away (net.ipv4.ip_local_port_range), and unlike those that the programs have
+ * by themselves.
+ */
 const ports = { etcdClient: 22_379, etcdPeer: 22_380, api: 26_443, controllers: 20_257, scheduler: 20_259 } as const;
 
 /** An address of loopback that nobody else has: tests of another process start the same programs. */

@@ -44,7 +44,10 @@ const some = (fields: Record<string, fc.Arbitrary<unknown>>): fc.Arbitrary<Plain
 const network = (prefixes: readonly number[], second: number, third: boolean): fc.Arbitrary<string> =>
   fc.constantFrom(...prefixes).map((prefix) => `10.${second}.${third && prefix > 17 ? 64 : 0}.0/${prefix}`);
 
-/** Settings whose values depend on others: only those that are written out below have values. What is not here has those of its schema. */
+/**
+ * Settings whose values depend on others: only those that are written out below have values. What is not here has those
+ * of its schema.
+ */
 const tied: Readonly<Record<string, readonly string[]>> = {
   kubernetes: ["podCidr", "serviceCidr"],
   controlPlane: ["osDisk", "etcdDisk", "extraArgs"],
@@ -87,7 +90,10 @@ const derived = (
   known: Record<string, fc.Arbitrary<unknown>>,
 ): fc.Arbitrary<PlainConfig> => withDerived(stackSchema.shape[group], group, some(known));
 
-/** How machines are bought and placed: settings that go with any pool of the cloud, with spot pools, and with the others. */
+/**
+ * How machines are bought and placed: settings that go with any pool of the cloud, with spot pools, and with the
+ * others.
+ */
 const placements = {
   aws: {
     any: [
@@ -346,7 +352,10 @@ function pathsOf(value: unknown, path: readonly (string | number)[] = []): (stri
   return [[...path], ...steps.flatMap((step) => pathsOf(Reflect.get(value, step), [...path, step]))];
 }
 
-/** Valid configs with anything in any place: values of every type, keys left out, keys with a special meaning in JavaScript. */
+/**
+ * Valid configs with anything in any place: values of every type, keys left out, keys with a special meaning in
+ * JavaScript.
+ */
 export function arbitraryWildConfig(): fc.Arbitrary<PlainConfig> {
   const edit = fc.record({
     at: fc.nat(10_000),

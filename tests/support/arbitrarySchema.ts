@@ -1,7 +1,10 @@
 import fc from "fast-check";
 import { z } from "zod";
 
-/** Values that a schema accepts; `undefined` where only its rules know: texts and lists without an example, mappings with any key. */
+/**
+ * Values that a schema accepts; `undefined` where only its rules know: texts and lists without an example, mappings
+ * with any key.
+ */
 function valuesOf(schema: z.core.$ZodType): fc.Arbitrary<unknown> | undefined {
   if (schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault || schema instanceof z.ZodOptional)
     return valuesOf(schema.unwrap());

@@ -1,6 +1,6 @@
 /**
- * The same function, called once in this process for arguments with the same JSON. Its results are shared between tests, so they are
- * frozen. A call waits for the one before: runs of the program would take each other's errors.
+ * The same function, called once in this process for arguments with the same JSON. Its results are shared between
+ * tests, so they are frozen. A call waits for the one before: runs of the program would take each other's errors.
  */
 export function memo<A extends readonly unknown[], R>(make: (...args: A) => Promise<R>): (...args: A) => Promise<R> {
   const made = new Map<string, Promise<R>>();

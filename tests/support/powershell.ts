@@ -11,7 +11,10 @@ export async function commandNames(script: string): Promise<readonly string[]> {
   return [...found].sort();
 }
 
-/** What a PowerShell script is made of, in its order: names, operators, texts and so on. Comments and space between them are not. */
+/**
+ * What a PowerShell script is made of, in its order: names, operators, texts and so on. Comments and space between them
+ * are not.
+ */
 export async function tokens(script: string): Promise<readonly string[]> {
   const found: string[] = [];
   await visitNodes(script, (node) => {

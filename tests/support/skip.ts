@@ -28,8 +28,8 @@ export function skipIf(test: Context, problem: string | undefined): void {
 }
 
 /**
- * Programs that are downloaded or built when no earlier run has left them in the cache: `(progress) => obtainPrograms({ progress })`.
- * Without them and without Go, the test or suite is skipped with the reason, as by {@link skipIf}.
+ * Programs that are downloaded or built when no earlier run has left them in the cache: `(progress) => obtainPrograms({
+ * progress })`. Without them and without Go, the test or suite is skipped with the reason, as by {@link skipIf}.
  */
 export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress) => Promise<T>): Promise<T> {
   test.timeout(buildLimitMs);
@@ -42,7 +42,8 @@ export async function obtainOrSkip<T>(test: Context, obtain: (progress: Progress
 }
 
 /**
- * Runs a package of one of the Go modules in `tools`; the first time it is built. Without Go the test is skipped, as by {@link skipIf}.
+ * Runs a package of one of the Go modules in `tools`; the first time it is built. Without Go the test is skipped, as by
+ * {@link skipIf}.
  *
  * @param folder of the module, in the repository
  * @param input Standard input.

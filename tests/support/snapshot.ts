@@ -18,9 +18,9 @@ export function matchSnapshot(file: string, text: string): void {
   assert.equal(text, readFileSync(file, "utf8"), `${path.basename(file)} differs; UPDATE_SNAPSHOTS=1 rewrites it`);
 }
 
-/** A long line of words as lines of at most 138 characters, the later ones indented. */
+/** A long line of words as lines of at most 118 characters, the later ones indented. */
 export function wrapped(line: string): readonly string[] {
-  return (line.match(/.{1,136}(?= |$)/g) ?? []).map((part) => part.replace(/^ /, "  "));
+  return (line.match(/.{1,116}(?= |$)/g) ?? []).map((part) => part.replace(/^ /, "  "));
 }
 
 /**
@@ -69,7 +69,7 @@ export function compactYaml(value: unknown, indent = ""): string {
       /("(?:[^"\\]|\\.)*")|([:,])/g,
       (_, text: string | undefined, sign = "") => text ?? `${sign} `,
     );
-    if (typeof part !== "object" || part === null || head.length + line.length <= 138) return head + line;
+    if (typeof part !== "object" || part === null || head.length + line.length <= 118) return head + line;
     const below = compactYaml(part, `${indent}  `);
     return Array.isArray(value) ? head + below.trimStart() : `${head.trimEnd()}\n${below}`;
   });

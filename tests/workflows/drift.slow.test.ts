@@ -12,15 +12,18 @@ import type { RecordedResource } from "../../plan/program/recorded.ts";
 import { runStack } from "../support/mocks.ts";
 import { needJq, scriptOf, texts } from "./read.ts";
 
-/** A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`). */
+/**
+ * A pattern of URNs as the engine reads it (pulumi/pulumi v3.259.0, pkg/resource/deploy/deployment.go, `getMatcher`).
+ */
 const urns = (glob: string): RegExp =>
   new RegExp(
     `^${glob.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replace(/\*+/g, (stars) => (stars === "*" ? "[^:]*" : ".*"))}$`,
   );
 
 /**
- * What azure-native asks of the resource manager to read a resource: mostly the resource itself, for a blob its account's key
- * (pulumi/pulumi-azure-native, provider/pkg/resources/customresources/custom_storage_azidentity.go, `newBlobClient`).
+ * What azure-native asks of the resource manager to read a resource: mostly the resource itself, for a blob its
+ * account's key (pulumi/pulumi-azure-native, provider/pkg/resources/customresources/custom_storage_azidentity.go,
+ * `newBlobClient`).
  */
 const readAction = ({ type }: RecordedResource): string =>
   type === "azure-native:storage:Blob" ? "Microsoft.Storage/storageAccounts/listKeys/action" : `${type}/read`;
@@ -57,7 +60,8 @@ function azurePipelineScript(): string {
 }
 
 /**
- * Runs a script with a program in Pulumi's place, which has a state of these resources. Returns its commands but `login`, and a failure.
+ * Runs a script with a program in Pulumi's place, which has a state of these resources. Returns its commands but
+ * `login`, and a failure.
  */
 function runWithPulumi(
   script: string,

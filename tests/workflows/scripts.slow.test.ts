@@ -10,7 +10,8 @@ import { needJq, scriptOf } from "./read.ts";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
- * In place of GitHub's program: writes down each call with what it is given, and answers from a file named after the path that is asked.
+ * In place of GitHub's program: writes down each call with what it is given, and answers from a file named after the
+ * path that is asked.
  */
 const gh = `#!/usr/bin/env node
 const fs = require("node:fs"), path = require("node:path");

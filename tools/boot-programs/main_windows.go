@@ -1,4 +1,5 @@
-// Fakes of the programs of Kubernetes on a Windows machine that boots in a test: one file, which does what its name says.
+// Fakes of the programs of Kubernetes on a Windows machine that boots in a test: one file, which does what its name
+// says.
 package main
 
 import (
@@ -60,7 +61,8 @@ func run(name string, args []string) error {
 	return nil
 }
 
-// Registers and unregisters its service as containerd does (containerd: cmd/containerd/command/service_windows.go), and serves its pipe.
+// Registers and unregisters its service as containerd does (containerd: cmd/containerd/command/service_windows.go), and
+// serves its pipe.
 func containerd(args []string) error {
 	manager, err := mgr.Connect()
 	if err != nil {

@@ -1,5 +1,6 @@
-// Command check-kubelet reads KubeletConfigurations and CredentialProviderConfigs as a kubelet of the Kubernetes version that it was built with does: decoding, defaults,
-// validation, in that order. Unlike a kubelet, which goes on with a warning, it takes unknown and repeated fields for problems.
+// Command check-kubelet reads KubeletConfigurations and CredentialProviderConfigs as a kubelet of the Kubernetes
+// version that it was built with does: decoding, defaults, validation, in that order. Unlike a kubelet, which goes on
+// with a warning, it takes unknown and repeated fields for problems.
 package main
 
 import (
@@ -85,8 +86,8 @@ func check(codecs *serializer.CodecFactory, request request) []string {
 	return append(problems, messages(unpack(validation.ValidateKubeletConfiguration(config, utilfeature.DefaultFeatureGate)))...)
 }
 
-// decode returns as an error what ends a kubelet with a panic: defaulting does so for a feature gate that it does not know
-// (pkg/kubelet/apis/config/v1beta1/defaults.go).
+// decode returns as an error what ends a kubelet with a panic: defaulting does so for a feature gate that it does not
+// know (pkg/kubelet/apis/config/v1beta1/defaults.go).
 func decode(codecs *serializer.CodecFactory, text string) (object runtime.Object, kind *schema.GroupVersionKind, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -9,9 +9,9 @@ import (
 )
 
 // windowsProblems restates the rules that upstream compiles for Windows only, in
-// k8s.io/kubernetes/pkg/kubelet/apis/config/validation/validation_windows.go and pkg/kubelet/network/dns/dns_windows.go. What upstream
-// merely logs as ignored is a problem here, since both defaults are those of Linux and a file that leaves them has not thought of Windows
-// (kubernetes/kubeadm#2967).
+// k8s.io/kubernetes/pkg/kubelet/apis/config/validation/validation_windows.go and
+// pkg/kubelet/network/dns/dns_windows.go. What upstream merely logs as ignored is a problem here, since both defaults
+// are those of Linux and a file that leaves them has not thought of Windows (kubernetes/kubeadm#2967).
 func windowsProblems(config *kubeletconfig.KubeletConfiguration) []string {
 	var problems []string
 	add := func(format string, values ...any) { problems = append(problems, fmt.Sprintf(format, values...)) }
@@ -37,7 +37,8 @@ func windowsProblems(config *kubeletconfig.KubeletConfiguration) []string {
 	if config.ResolverConfig != "" && config.ResolverConfig != "Host" {
 		add("resolvConf (--resolv-conf) %q is no file on Windows, set it to \"\" or \"Host\"", config.ResolverConfig)
 	}
-	// Both act on cgroups: pkg/kubelet/cm/container_manager_windows.go reads neither, and the API's documentation gives swap to Linux.
+	// Both act on cgroups: pkg/kubelet/cm/container_manager_windows.go reads neither, and the API's documentation gives
+	// swap to Linux.
 	if config.CgroupDriver != "cgroupfs" {
 		add("cgroupDriver %q has no meaning on Windows, leave it out", config.CgroupDriver)
 	}

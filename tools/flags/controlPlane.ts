@@ -1,9 +1,10 @@
 /**
- * Writes `components/model/programFlags.json`: the flags and feature gates that the control plane's programs take, by Kubernetes minor.
- * They are asked by `--help`, which leaves out what upstream hides, and lists the feature gates that may be set.
+ * Writes `components/model/programFlags.json`: the flags and feature gates that the control plane's programs take, by
+ * Kubernetes minor. They are asked by `--help`, which leaves out what upstream hides, and lists the feature gates that
+ * may be set.
  *
- * Usage: cli/with-node tools/flags/controlPlane.ts VERSION... The programs of such a Kubernetes release (1.37.1) are those of the rehearsal,
- * which downloads or builds what it lacks. Other minors are kept.
+ * Usage: cli/with-node tools/flags/controlPlane.ts VERSION... The programs of such a Kubernetes release (1.37.1) are
+ * those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.
  */
 import { execFile } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -13,7 +13,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runtimeConfig is the part of containerd's configuration that this runtime acts on; what the file leaves out has containerd's own default.
+// runtimeConfig is the part of containerd's configuration that this runtime acts on; what the file leaves out has
+// containerd's own default.
 type runtimeConfig struct {
 	// Address is the path of the socket.
 	Address string
@@ -80,8 +81,8 @@ func or(text, otherwise string) string {
 	return text
 }
 
-// imageConfig is what is known of an image: where its programs lie and what its configuration says. The fields are those of an OCI image
-// (opencontainers/image-spec: config.md) as far as containers here need them.
+// imageConfig is what is known of an image: where its programs lie and what its configuration says. The fields are
+// those of an OCI image (opencontainers/image-spec: config.md) as far as containers here need them.
 type imageConfig struct {
 	// Image is the repository without tag and digest, `registry.k8s.io/etcd`.
 	Image string `json:"image"`
@@ -92,7 +93,8 @@ type imageConfig struct {
 	Entrypoint []string `json:"entrypoint"`
 	Command    []string `json:"command"`
 	Env        []string `json:"env"`
-	// Programs are the only first words of a command that are run, for an image of which not every program is at hand. Default: all.
+	// Programs are the only first words of a command that are run, for an image of which not every program is at hand.
+	// Default: all.
 	Programs []string `json:"programs"`
 	// User is the numeric user that the image names.
 	User int64 `json:"user"`
@@ -129,8 +131,8 @@ func readImageTable(path string) (map[string]*imageConfig, error) {
 	return table, nil
 }
 
-// network loads the pod network's configuration as containerd does, with its messages (containerd/go-cni: loadFromConfDir): the first file by
-// name counts.
+// network loads the pod network's configuration as containerd does, with its messages (containerd/go-cni:
+// loadFromConfDir): the first file by name counts.
 func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
 	files, err := libcni.ConfFiles(config.CNIConf, []string{".conf", ".conflist", ".json"})
 	if err != nil {
@@ -156,7 +158,8 @@ func (config *runtimeConfig) network() (*libcni.NetworkConfigList, error) {
 // imagePath is PATH where an image sets none, as in runc's default and in the images of Kubernetes.
 const imagePath = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// commandOf is the command line by the rules of Kubernetes: a command replaces the image's entrypoint and its arguments.
+// commandOf is the command line by the rules of Kubernetes: a command replaces the image's entrypoint and its
+// arguments.
 func commandOf(config *cri.ContainerConfig, image *imageConfig) []string {
 	entrypoint, arguments := config.GetCommand(), config.GetArgs()
 	if image != nil && len(entrypoint) == 0 {
@@ -179,7 +182,8 @@ func environmentOf(config *cri.ContainerConfig, image *imageConfig, pod *sandbox
 	return env
 }
 
-// hostnameOf is a pod's host name. Its processes see the machine's: by the namespace of host names the rehearsal knows what belongs to a machine.
+// hostnameOf is a pod's host name. Its processes see the machine's: by the namespace of host names the rehearsal knows
+// what belongs to a machine.
 func hostnameOf(pod *sandbox) string {
 	if name := pod.Config.GetHostname(); name != "" {
 		return name

@@ -33,9 +33,9 @@ import (
 	"k8s.io/kubernetes/pkg/probe"
 )
 
-// A fake is a container without a program: it runs until it is stopped, answers the probes that its pod names as a healthy program would,
-// and ends at once where a program would come to an end: as init container, and in the pod of a Job. The CRI tells none of that, so the pod is
-// read from the API with the kubelet's own credentials.
+// A fake is a container without a program: it runs until it is stopped, answers the probes that its pod names as a
+// healthy program would, and ends at once where a program would come to an end: as init container, and in the pod of a
+// Job. The CRI tells none of that, so the pod is read from the API with the kubelet's own credentials.
 
 // Kubernetes' labels of a container (kubernetes: pkg/kubelet/types/labels.go).
 const (
@@ -185,7 +185,8 @@ func probePorts(own *core.Container) []int32 {
 	return ports
 }
 
-// portsOf are the ports at which a container answers. The liveness probe of a CSI driver asks its side-car, so the driver leaves that port alone.
+// portsOf are the ports at which a container answers. The liveness probe of a CSI driver asks its side-car, so the
+// driver leaves that port alone.
 func portsOf(pod *core.Pod, own *core.Container) []int32 {
 	if port := livenessPort(own); port != 0 {
 		return []int32{port}
@@ -198,7 +199,8 @@ func portsOf(pod *core.Pod, own *core.Container) []int32 {
 	return ports
 }
 
-// livenessPort is where the side-car of a CSI driver answers the driver's probe (kubernetes-csi/livenessprobe: cmd/livenessprobe); 0 for others.
+// livenessPort is where the side-car of a CSI driver answers the driver's probe (kubernetes-csi/livenessprobe:
+// cmd/livenessprobe); 0 for others.
 func livenessPort(own *core.Container) int32 {
 	for _, argument := range own.Args {
 		endpoint, ok := strings.CutPrefix(argument, "--http-endpoint=")

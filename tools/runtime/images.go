@@ -17,7 +17,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// imageStore answers for images. Nothing is downloaded: a pull succeeds for every reference that containerd could parse.
+// imageStore answers for images. Nothing is downloaded: a pull succeeds for every reference that containerd could
+// parse.
 type imageStore struct {
 	cri.UnimplementedImageServiceServer
 	table map[string]*imageConfig
@@ -43,7 +44,8 @@ func openImages(root, file string, table map[string]*imageConfig) (*imageStore, 
 	return s, nil
 }
 
-// parse gives the full form of a reference, as containerd's CRI plug-in normalises it (containerd: internal/cri/util, NormalizeImageRef).
+// parse gives the full form of a reference, as containerd's CRI plug-in normalises it (containerd: internal/cri/util,
+// NormalizeImageRef).
 func parse(image string) (reference.Named, error) {
 	named, err := reference.ParseDockerRef(image)
 	if err != nil {
@@ -86,7 +88,8 @@ func (s *imageStore) config(image string) *imageConfig {
 	return s.known(named)
 }
 
-// known is what the table says of an image: of its tag, where the program of one version is at hand, or of all its versions.
+// known is what the table says of an image: of its tag, where the program of one version is at hand, or of all its
+// versions.
 func (s *imageStore) known(named reference.Named) *imageConfig {
 	if tagged, ok := named.(reference.Tagged); ok {
 		if found := s.table[named.Name()+":"+tagged.Tag()]; found != nil {

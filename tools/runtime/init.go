@@ -16,7 +16,8 @@ import (
 // problemFile is where the first process tells its supervisor why it cannot become the program.
 const problemFile = 3
 
-// initMain is the first process of a container, in a mount namespace of its own: it makes the container's root and becomes the program.
+// initMain is the first process of a container, in a mount namespace of its own: it makes the container's root and
+// becomes the program.
 func initMain(file string) {
 	// What follows is a matter of this thread: network namespace, capabilities.
 	runtime.LockOSThread()
@@ -65,8 +66,9 @@ func become(file string) error {
 
 func workingDir(b *bundle) string { return or(b.Config.GetWorkingDir(), "/") }
 
-// makeRoot makes the container's root and moves into it: the image's files, what the container mounts, and nothing else of the machine. A program
-// that is given the path of a file which its pod does not mount finds nothing, as in a real container.
+// makeRoot makes the container's root and moves into it: the image's files, what the container mounts, and nothing else
+// of the machine. A program that is given the path of a file which its pod does not mount finds nothing, as in a real
+// container.
 func makeRoot(b *bundle) error {
 	root := filepath.Join(b.Folder, "root")
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -189,7 +191,8 @@ func writeNames(root string, b *bundle) error {
 	return nil
 }
 
-// bind shows a file or folder at another place. What must exist for that is made, as a container runtime does, the source as well.
+// bind shows a file or folder at another place. What must exist for that is made, as a container runtime does, the
+// source as well.
 func bind(source, target string, ro bool) error {
 	info, err := os.Stat(source)
 	if os.IsNotExist(err) {
@@ -229,7 +232,8 @@ func readOnly(path string, recursive bool) error {
 	return unix.MountSetattr(-1, path, flags, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// defaultCapabilities are those of a container that asks for nothing (containerd: pkg/oci, defaultUnixCaps), by their numbers in capability(7).
+// defaultCapabilities are those of a container that asks for nothing (containerd: pkg/oci, defaultUnixCaps), by their
+// numbers in capability(7).
 var defaultCapabilities = []string{
 	"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE", "SYS_CHROOT",
 	"KILL", "AUDIT_WRITE",
@@ -243,7 +247,8 @@ var capabilities = []string{
 	"MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ", "PERFMON", "BPF", "CHECKPOINT_RESTORE",
 }
 
-// dropRights becomes the user that the pod asks for and keeps only its capabilities. In a user namespace of one user every program stays root.
+// dropRights becomes the user that the pod asks for and keeps only its capabilities. In a user namespace of one user
+// every program stays root.
 func dropRights(b *bundle, security *cri.LinuxContainerSecurityContext) error {
 	if !security.GetPrivileged() {
 		kept := defaultCapabilities

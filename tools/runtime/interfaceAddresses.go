@@ -38,9 +38,10 @@ func onInterface(list *libcni.NetworkConfigList) bool {
 	return false
 }
 
-// address gives a pod an address: of the node's range, or where the plug-in is azure-vnet, of the machine's interface. The fake imitates
-// azure-vnet-ipam: it asks at each pod, takes interfaces that the machine has by their MAC address, and leaves the primary address to the host.
-// Stricter than the original, it refuses an address that the machine itself has, since packets to it would never reach the pod.
+// address gives a pod an address: of the node's range, or where the plug-in is azure-vnet, of the machine's interface.
+// The fake imitates azure-vnet-ipam: it asks at each pod, takes interfaces that the machine has by their MAC address,
+// and leaves the primary address to the host. Stricter than the original, it refuses an address that the machine itself
+// has, since packets to it would never reach the pod.
 func (n *podNetwork) address(id string) (netip.Addr, error) {
 	list, err := n.config.network()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command container-runtime is the container runtime of the rehearsal: it answers the CRI in containerd's place, on the address that containerd's
-// own configuration names. Containers of images that it was given a program for are processes in the machine; every other container is kept as
-// running without one (see fakeContainers.go).
+// Command container-runtime is the container runtime of the rehearsal: it answers the CRI in containerd's place, on the
+// address that containerd's own configuration names. Containers of images that it was given a program for are processes
+// in the machine; every other container is kept as running without one (see fakeContainers.go).
 package main
 
 import (
@@ -115,15 +115,17 @@ func notifyReady() {
 	}
 }
 
-// windowsRuntime answers kubelet.exe under Wine, which can reach no named pipe there. It has no pods, takes none, and says that it is not ready:
-// a kubelet that hears the contrary starts its device manager, which needs a Unix socket that Wine 8 does not have, and ends. The Node, its
-// certificates and what it says of itself do not wait for a ready runtime.
+// windowsRuntime answers kubelet.exe under Wine, which can reach no named pipe there. It has no pods, takes none, and
+// says that it is not ready: a kubelet that hears the contrary starts its device manager, which needs a Unix socket
+// that Wine 8 does not have, and ends. The Node, its certificates and what it says of itself do not wait for a ready
+// runtime.
 type windowsRuntime struct {
 	cri.UnimplementedRuntimeServiceServer
 	cri.UnimplementedImageServiceServer
 }
 
-// serveWindows answers until the process is ended. The address is host:port, or unix:// with a path for a kubelet that was built for Linux.
+// serveWindows answers until the process is ended. The address is host:port, or unix:// with a path for a kubelet that
+// was built for Linux.
 func serveWindows(address string) error {
 	network := "tcp"
 	if path, isPath := strings.CutPrefix(address, "unix://"); isPath {

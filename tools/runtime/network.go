@@ -14,8 +14,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// podNetwork gives pods addresses of the node's own range, and a network namespace that the machine reaches. It stands in for the plug-ins
-// that the pod network's configuration names; those must be there, but do not run.
+// podNetwork gives pods addresses of the node's own range, and a network namespace that the machine reaches. It stands
+// in for the plug-ins that the pod network's configuration names; those must be there, but do not run.
 type podNetwork struct {
 	config *runtimeConfig
 	folder string
@@ -51,14 +51,15 @@ func (n *podNetwork) setRange(text string) error {
 	return nil
 }
 
-// problem says why pods get no network now; nil when they do. Only the configuration counts for the condition NetworkReady, as in containerd.
+// problem says why pods get no network now; nil when they do. Only the configuration counts for the condition
+// NetworkReady, as in containerd.
 func (n *podNetwork) problem() error {
 	_, err := n.config.network()
 	return err
 }
 
-// ready checks what adding a pod needs: every plug-in's program (containernetworking/cni: pkg/invoke), and the range, which flannel's plug-in
-// would read from the file that flanneld writes.
+// ready checks what adding a pod needs: every plug-in's program (containernetworking/cni: pkg/invoke), and the range,
+// which flannel's plug-in would read from the file that flanneld writes.
 func (n *podNetwork) ready() error {
 	list, err := n.config.network()
 	if err != nil {

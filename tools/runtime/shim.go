@@ -18,8 +18,8 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// A container with a program has a supervisor of its own, as containerd's has its shim: the container outlives the runtime, its output reaches
-// the log and its exit code a file.
+// A container with a program has a supervisor of its own, as containerd's has its shim: the container outlives the
+// runtime, its output reaches the log and its exit code a file.
 
 // bundle is what the supervisor and the first process of a container need to know.
 type bundle struct {
@@ -239,7 +239,8 @@ func readBundle(file string) (*bundle, error) {
 	return b, json.Unmarshal(text, b)
 }
 
-// logFile is a container's log in the format that the kubelet reads (kubernetes/design-proposals-archive: kubelet-cri-logging).
+// logFile is a container's log in the format that the kubelet reads (kubernetes/design-proposals-archive:
+// kubelet-cri-logging).
 type logFile struct {
 	path string
 	mu   sync.Mutex

@@ -41,7 +41,8 @@ const servingSigner = "kubernetes.io/kubelet-serving";
 /**
  * What is wrong with requests for kubelets' certificates; how many nodes have a serving certificate. Pure.
  *
- * @param nodes names of the nodes that there are: one that is gone needs no certificate any more, whatever became of its request
+ * @param nodes names of the nodes that there are: one that is gone needs no certificate any more, whatever became of
+ * its request
  */
 export function certificateProblems(nodes: ReadonlySet<string>, items: readonly V1CertificateSigningRequest[]) {
   // The node controller denies only what no machine of the cluster asks for.

@@ -6,7 +6,10 @@ import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
 import { probePort } from "../probePods.ts";
 import { answeredBy, from, hostname } from "./pods.ts";
 
-/** A site that is asked by its address when another one does not answer by its name: the address stays with the resolver that it is. */
+/**
+ * A site that is asked by its address when another one does not answer by its name: the address stays with the resolver
+ * that it is.
+ */
 const byAddress = "https://1.1.1.1/";
 
 /** Whether a site answers, whatever the status: certificates and rights are not the matter here. */
@@ -52,7 +55,10 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
   };
 }
 
-/** What a pod must not get an answer from, by cloud. A token may be asked for by PUT only, and it is the key to everything else on AWS. */
+/**
+ * What a pod must not get an answer from, by cloud. A token may be asked for by PUT only, and it is the key to
+ * everything else on AWS.
+ */
 export function metadataTargets(
   cloud: NodeFacts["cloud"],
   os: NodeGroup["os"],

@@ -21,7 +21,10 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
   });
 }
 
-/** A kubelet that lives hides that a program of the control plane beside it does not; so does a balancer with two others. */
+/**
+ * A kubelet that lives hides that a program of the control plane beside it does not; so does a balancer with two
+ * others.
+ */
 export const controlPlaneCheck: VerifyCheck = {
   id: "control-plane",
   title:
@@ -85,7 +88,10 @@ export async function objectProblems(
   return problems;
 }
 
-/** Nothing that the program or kubeadm has made was deleted, or scaled to nothing: the other checks see only what is there. */
+/**
+ * Nothing that the program or kubeadm has made was deleted, or scaled to nothing: the other checks see only what is
+ * there.
+ */
 export const objectsCheck: VerifyCheck = {
   id: "objects",
   title: "every object of the stack and of kubeadm is there, policies, bindings and agents included",

@@ -39,7 +39,10 @@ function routes(groups: readonly NodeGroup[], { verify: { lookAt } }: PodNetwork
   return groups.some(({ os }) => os === "windows") ? lookAt.windows : lookAt.linux;
 }
 
-/** Larger than the frames of any network: such a request is lost where the pods' network believes in larger ones than there are. */
+/**
+ * Larger than the frames of any network: such a request is lost where the pods' network believes in larger ones than
+ * there are.
+ */
 const padding = "x".repeat(16_384);
 
 /** Asks each of the pods by its address, also at length, and a port of it on which nothing listens. */

@@ -16,7 +16,8 @@ import { answeredBy, answering, from, hostname, kubeProxy } from "./pods.ts";
 
 /** A Service's address leads to its pods, from a pod or from a node. */
 export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod" | "node"): VerifyCheck {
-  // kubernetes.io, "Networking on Windows": hosts cannot reach the addresses of Services scheduled on them, only pods can.
+  // kubernetes.io, "Networking on Windows": hosts cannot reach the addresses of Services scheduled on them, only pods
+  // can.
   const windowsHost = source === "node" && start.os === "windows";
   return {
     id: `service-ip-from-${source}/${start.id}->${target.id}`,
@@ -71,16 +72,18 @@ export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
 }
 
 /**
- * Names by which a pod finds a Service of its namespace. Windows appends the one suffix of the pod's namespace only, so a name with the
- * namespace and nothing more is not found there (kubernetes.io: "DNS for Services and Pods", DNS resolution on Windows nodes).
+ * Names by which a pod finds a Service of its namespace. Windows appends the one suffix of the pod's namespace only, so
+ * a name with the namespace and nothing more is not found there (kubernetes.io: "DNS for Services and Pods", DNS
+ * resolution on Windows nodes).
  */
 export function serviceNames(os: NodeGroup["os"], name: string, namespace: string): readonly string[] {
   return [name, ...(os === "windows" ? [] : [`${name}.${namespace}`]), `${name}.${namespace}.svc.cluster.local`];
 }
 
 /**
- * What is wrong with curl's exit code for a name that is not there. 6 says that the name could not be resolved; 28 may be a lost packet to
- * the DNS server, so it is asked again (curl(1), "EXIT CODES"). Anything else means that the name was found.
+ * What is wrong with curl's exit code for a name that is not there. 6 says that the name could not be resolved; 28 may
+ * be a lost packet to the DNS server, so it is asked again (curl(1), "EXIT CODES"). Anything else means that the name
+ * was found.
  */
 export function unknownNameProblem(code: number): { readonly final: boolean; readonly text: string } | undefined {
   if (code === 6) return undefined;
@@ -156,8 +159,8 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
 const steadyAnswers = 20;
 
 /**
- * Collects answers of a load balancer until pods of each node have answered, and the last twenty were good: with one of two nodes left out,
- * or an unhealthy one not left out, the first answer may be a good one all the same.
+ * Collects answers of a load balancer until pods of each node have answered, and the last twenty were good: with one of
+ * two nodes left out, or an unhealthy one not left out, the first answer may be a good one all the same.
  *
  * @returns a function that takes an answer and throws {@link NotYet} until that is so
  */
@@ -174,7 +177,10 @@ export function steadiness(pods: readonly Pick<ReadyProbePod, "pod" | "node">[])
   };
 }
 
-/** The body of an answer over a new connection: a balancer of connections gives every request of one connection to the same pod. */
+/**
+ * The body of an answer over a new connection: a balancer of connections gives every request of one connection to the
+ * same pod.
+ */
 async function ask(url: string): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const request = get(url, { agent: false, signal: AbortSignal.timeout(10_000) }, (response) => {
@@ -193,7 +199,8 @@ async function ask(url: string): Promise<string> {
 /**
  * A load balancer of the cloud leads to pods.
  *
- * @param asker the group from a node of which an internal one is asked: none of its nodes is behind it, since what a balancer sends back to
+ * @param asker the group from a node of which an internal one is asked: none of its nodes is behind it, since what a
+ * balancer sends back to
  *     the node that asked may get lost. A public one is asked from where verify runs.
  */
 export function loadBalancerCheck(

@@ -22,8 +22,9 @@ export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
 }
 
 /**
- * The StorageClass from which pods of a system take disks: on Windows one that makes NTFS volumes, in either spelling that drivers know; on
- * Linux the default one, of several the newest (kubernetes: pkg/volume/util/storageclass.go, `GetDefaultClass`).
+ * The StorageClass from which pods of a system take disks: on Windows one that makes NTFS volumes, in either spelling
+ * that drivers know; on Linux the default one, of several the newest (kubernetes: pkg/volume/util/storageclass.go,
+ * `GetDefaultClass`).
  */
 export function storageClassFor(
   os: NodeGroup["os"],
@@ -120,7 +121,8 @@ export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" |
 /**
  * Claims keep what was written to them when the pod goes.
  *
- * @param storageClass class of the claim; without one the cluster has disks and no class for this system, which is a failure
+ * @param storageClass class of the claim; without one the cluster has disks and no class for this system, which is a
+ * failure
  * @param id of the check, and part of the names of what it makes
  */
 export function volumeCheck(

@@ -14,7 +14,10 @@ const registryPath = "config.fenestra:registryAccess";
 
 const limitsPath = "config.fenestra:addons.autoscalerLimits";
 
-/** The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's registries need. */
+/**
+ * The rules on add-ons: what their options require of each other and of the pools, and what pulls from the cloud's
+ * registries need.
+ */
 const path = "config.fenestra:addons.logs";
 
 const destinations = ["cloudwatch", "azureMonitor", "otlp"] as const;

@@ -30,7 +30,10 @@ const machines: NetworkField = { setting: "network.cidr", least: largestNetwork,
 /** The first range of an existing network is not divided; its subnets have rules of their own. */
 const existingMachines: NetworkField = { setting: "network.cidr", least: 8, most: 28 };
 
-/** Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes, node-cidr-mask-size). */
+/**
+ * Each node takes a /24; the controller manager splits a range by at most 16 bits (kubernetes/kubernetes,
+ * node-cidr-mask-size).
+ */
 const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 };
 
 /** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
@@ -134,8 +137,8 @@ export const addressRules: Rules = {
   machinesAndServices: disjoint(machines, services),
   podsAndServices: whereNodesHaveRanges(disjoint(pods, services)),
   /**
-   * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out, nodes come up without a
-   * pod network or not at all, so it is checked here.
+   * Every node takes a /24 of the pod range and every machine an address of a private subnet. When either runs out,
+   * nodes come up without a pod network or not at all, so it is checked here.
    */
   roomForPods: whereNodesHaveRanges(
     rule(["cloud", "kubernetes.podCidr", "controlPlane.replicas", "pools", "network.zones"], (settings) =>
@@ -148,7 +151,10 @@ export const addressRules: Rules = {
       ),
     ),
   ),
-  /** A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints take some. */
+  /**
+   * A private subnet is a quarter of the network; the clouds reserve five addresses, and load balancers and endpoints
+   * take some.
+   */
   roomForMachines: rule(["cloud", "network.cidr", "network.existing", "network.zones", "pools"], (settings) => {
     const zones = settings["network.zones"];
     const existing = settings["network.existing"];

@@ -3,7 +3,10 @@ import { encryptedText } from "../encrypted.ts";
 import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import { key, type Rules, rule } from "./rule.ts";
 
-/** Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); a Key Vault secret may have 25 kB. */
+/**
+ * Bytes of a standard parameter (AWS Systems Manager documentation, "Managing parameter tiers"); a Key Vault secret may
+ * have 25 kB.
+ */
 const largestSecret = 4096;
 
 /** A registry as images and URLs name it: a host, with an optional port; and containerd's word for all others. */

@@ -64,8 +64,8 @@ function zones(wanted: readonly string[], { subnets }: Existing): readonly Probl
 }
 
 /**
- * Fixed addresses of the control plane end at .12, and AWS has no smaller subnet; the cloud controller's load balancers need eight
- * addresses.
+ * Fixed addresses of the control plane end at .12, and AWS has no smaller subnet; the cloud controller's load balancers
+ * need eight addresses.
  */
 const longestPrefix: Readonly<Record<Role, number>> = { controlPlane: 28, private: 27, public: 27 };
 
@@ -129,8 +129,8 @@ function overlapping(range: Cidr, text: string): boolean {
 }
 
 /**
- * Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load balancers and endpoints
- * take.
+ * Addresses of the private subnets of an existing network, each subnet counted once, less those that clouds, load
+ * balancers and endpoints take.
  */
 export function roomInSubnets({ subnets }: Existing): number {
   const workers = new Map(Object.values(subnets).map(({ private: subnet }) => [subnet.id.toLowerCase(), subnet.cidr]));
@@ -258,7 +258,8 @@ export const existingNetworkRules: Rules = {
               },
             ]
           : []),
-        // A machine's network interface must be in the subscription of its network (Azure documentation, network interfaces).
+        // A machine's network interface must be in the subscription of its network (Azure documentation, network
+        // interfaces).
         ...(accountId !== undefined &&
         cloudFacts.azure.network.id.pattern.test(id) &&
         accountId !== subscription?.toLowerCase()

@@ -110,7 +110,10 @@ const podSecurity = z.object({
   exemptions: z.object({ namespaces: z.array(z.string()).optional() }).optional(),
 });
 
-/** Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes, pkg/kubelet/apis/config/validation_windows.go). */
+/**
+ * Fields and thresholds that a kubelet on Windows does not have (kubernetes/kubernetes,
+ * pkg/kubelet/apis/config/validation_windows.go).
+ */
 const linuxFields = [
   "podPidsLimit",
   "seccompDefault",

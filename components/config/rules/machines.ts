@@ -8,7 +8,8 @@ import type { Cloud, PoolConfig } from "../schema.ts";
 import { only, poolRule, type Rules } from "./rule.ts";
 
 /**
- * Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation, smalldisk images).
+ * Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation,
+ * smalldisk images).
  */
 const azureWindowsImageGb = 127;
 
@@ -66,10 +67,16 @@ export function premiumDiskProblems(size: string, path: string): readonly Proble
   );
 }
 
-/** Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines, "Limitations"). */
+/**
+ * Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines,
+ * "Limitations").
+ */
 const neverSpot = /^Standard_B\d|_Promo$/i;
 
-/** Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation, "Default time zones"). */
+/**
+ * Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation,
+ * "Default time zones").
+ */
 const zoneNames = {
   linux: {
     form: /^[^ ().]+$/,
@@ -112,7 +119,10 @@ export const machineRules: Rules = {
         : ["a Windows node", "2 processors and 4 GiB at least"];
     return refuse(`${path}.size`, size.name, `is too small for ${node}`, allowed);
   }),
-  /** A kubelet on Linux does not start with reservations above the machine (kubernetes: pkg/kubelet/cm, `validateNodeAllocatable`). */
+  /**
+   * A kubelet on Linux does not start with reservations above the machine (kubernetes: pkg/kubelet/cm,
+   * `validateNodeAllocatable`).
+   */
   roomForPods: poolRule(["os", "size", "capacity", "kubelet", "diskGb"], ["cloud"], (pool, path, { cloud }) => {
     const size = usableSize(pool, cloud);
     const { kubelet } = pool;

@@ -7,7 +7,10 @@ import { encryptCommand, registryHost } from "./credentials.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { key, type Rule, type Rules, rule } from "./rule.ts";
 
-/** Nodes take each address of these ranges for a pod or a Service, so nothing else there is ever reached, or gets an answer. */
+/**
+ * Nodes take each address of these ranges for a pod or a Service, so nothing else there is ever reached, or gets an
+ * answer.
+ */
 const taken = (range: "kubernetes.podCidr" | "kubernetes.serviceCidr"): Rule =>
   rule([range, "network.dns", "httpProxy", "mirror", "access.private"], (settings) => {
     const { "network.dns": dns, httpProxy, mirror, "access.private": callers } = settings;
@@ -115,7 +118,8 @@ export const networkRules: Rules = {
         const prefix = parseCidr(value)?.prefix;
         if (prefix === undefined)
           return refuse(path, value, notANetwork(value), "an IPv4 network whose host bits are zero");
-        // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their addresses.
+        // On Azure the rule for callers from inside lets them in by the public balancer too, which keeps their
+        // addresses.
         if (way === "private" && prefix < 8)
           return refuse(path, value, "is more than a network of yours", "networks of /8 to /32");
         if (way === "private" && own.includes(value))

@@ -44,8 +44,8 @@ function formProblems([pattern, allowed]: Form, value: string | undefined, path:
 }
 
 /**
- * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more when it makes the disk, and a machine then never comes
- * (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
+ * Operations per second for each GiB, and MiB/s for each operation: EC2 refuses more when it makes the disk, and a
+ * machine then never comes (Amazon EBS User Guide, General Purpose SSD and Provisioned IOPS SSD volumes).
  */
 const mostIopsPerGb = { gp3: 500, io2: 1000 } as const;
 
@@ -133,7 +133,8 @@ export const placementRules: Rules = {
     diskProblems(cloud, own, `${path}.disk`, diskGb ?? defaultDiskGb(cloud, os)),
   ),
   /**
-   * Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones are too slow for etcd.
+   * Disks of the control plane. Azure's data disk stays Premium: a zone-redundant one takes no zone, and slower ones
+   * are too slow for etcd.
    */
   controlPlaneDisks: rule(
     ["cloud", "controlPlane.osDisk", "controlPlane.osDiskGb", "controlPlane.etcdDisk", "controlPlane.etcdDiskGb"],

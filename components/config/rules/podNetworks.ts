@@ -30,7 +30,10 @@ interface Subnet {
   readonly zones: readonly string[];
 }
 
-/** The subnets of a role, each once: zones of an existing network may share one. What is missing or wrong is reported by its own rule. */
+/**
+ * The subnets of a role, each once: zones of an existing network may share one. What is missing or wrong is reported by
+ * its own rule.
+ */
 function subnetsOf(
   role: "private" | "controlPlane",
   given: Pick<Settings, "network.cidr" | "network.existing" | "network.zones">,
@@ -60,8 +63,8 @@ function subnetsOf(
 }
 
 /**
- * Addresses that one application security group holds, a limit that nobody raises (Azure documentation, azure-virtual-network-limits). All
- * addresses of all workers are in one, since the rules of the cluster name it.
+ * Addresses that one application security group holds, a limit that nobody raises (Azure documentation,
+ * azure-virtual-network-limits). All addresses of all workers are in one, since the rules of the cluster name it.
  */
 const mostOfGroup = 4000;
 
@@ -105,8 +108,8 @@ export const podNetworkRules: Rules = {
         ),
   ),
   /**
-   * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata services are closed to what
-   * comes from there. Outside of it a pod would reach them.
+   * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata
+   * services are closed to what comes from there. Outside of it a pod would reach them.
    */
   inFirstRange: rule(["network.pods", "network.existing", "network.cidr", "network.zones"], (given) => {
     const whole = parseCidr(given["network.cidr"]);
@@ -173,8 +176,9 @@ export const podNetworkRules: Rules = {
         ),
   ),
   /**
-   * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the start. Beside the five
-   * that Azure keeps, internal load balancers of Services take some. A roll adds machines to a group.
+   * Machines and pods of a pool are in the subnet of its first zone, and every machine has all its addresses from the
+   * start. Beside the five that Azure keeps, internal load balancers of Services take some. A roll adds machines to a
+   * group.
    */
   roomForPods: rule(
     ["network.pods", "network.cidr", "network.zones", "network.existing", "network.azureCni", "pools"],

@@ -4,8 +4,8 @@ import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import { hasFields, hasSettings, only, poolRule, type Rules } from "./rule.ts";
 
 /**
- * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own (Azure documentation,
- * virtual machine scale set computer name prefix).
+ * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own
+ * (Azure documentation, virtual machine scale set computer name prefix).
  */
 const longestAzureWindowsName = 9;
 
@@ -23,8 +23,8 @@ function isQualifiedName(key: string): boolean {
 }
 
 /**
- * Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet (kubernetes.io, admission
- * controllers).
+ * Prefixes that belong to Kubernetes and to Fenestra. NodeRestriction refuses most of the former from a kubelet
+ * (kubernetes.io, admission controllers).
  */
 const reservedPrefix = /^([^/]*\.)?(kubernetes\.io|k8s\.io|fenestra\.dev)\//;
 
@@ -43,7 +43,9 @@ function keyProblems(key: string, path: string, kind: "label" | "taint" | "annot
     : [];
 }
 
-/** Most tags of a resource (Amazon EC2 Auto Scaling API, CreateAutoScalingGroup; Azure documentation, tag resources). */
+/**
+ * Most tags of a resource (Amazon EC2 Auto Scaling API, CreateAutoScalingGroup; Azure documentation, tag resources).
+ */
 const mostGroupTags = 50;
 
 export const poolRules: Rules = {

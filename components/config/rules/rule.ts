@@ -18,7 +18,10 @@ export type Settings = StackConfig &
   Fields<"mirror"> &
   Fields<"network">;
 
-/** What the schema accepts of a config, with defaults. Refused values are missing, and so are the values that contain them. */
+/**
+ * What the schema accepts of a config, with defaults. Refused values are missing, and so are the values that contain
+ * them.
+ */
 interface AcceptedSettings {
   readonly settings: object;
   /** Accepted fields of each pool, in the order of the stack file. */
@@ -86,9 +89,10 @@ export type Rules = Readonly<Record<string, Rule>>;
 /**
  * A rule on settings of the stack (ADR 0020).
  *
- * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused part of it, since
- * that
- *   problem is reported already. So name `network.zones`, not `network`, where that is enough. A list counts as a whole.
+ * @param reads everything that the rule reads; the check gets nothing else. The rule is skipped when the schema refused
+ * part of it, since that
+ *   problem is reported already. So name `network.zones`, not `network`, where that is enough. A list counts as a
+ * whole.
  */
 export function rule<K extends keyof Settings>(
   reads: readonly K[],

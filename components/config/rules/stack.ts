@@ -6,10 +6,16 @@ import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
 import { elsewhere, key, only, type Rules, repeated, rule } from "./rule.ts";
 
-/** Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add theirs. */
+/**
+ * Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add
+ * theirs.
+ */
 const mostTags = 40;
 
-/** Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with case-insensitive names. */
+/**
+ * Limits that hold on both clouds, so that a stack can move: AWS 128 and 256 characters, Azure 512 and 256 with
+ * case-insensitive names.
+ */
 function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
   const path = childPath(key("tags"), name);
   const { fits, refusal } = cloudFacts[cloud].tags;
@@ -35,14 +41,15 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
 }
 
 /**
- * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public name, all of which
- * begin with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The account's name omits the hyphens.
+ * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public
+ * name, all of which begin with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The
+ * account's name omits the hyphens.
  */
 const reservedWords = /microsoft|windows|^login/;
 
 /**
- * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources, "Limitations"), and the
- * program adds two.
+ * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources,
+ * "Limitations"), and the program adds two.
  */
 const mostAzureTags = 13;
 
@@ -60,7 +67,8 @@ export const stackRules: Rules = {
         );
   }),
   /**
-   * A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API, CreateLoadBalancer).
+   * A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API,
+   * CreateLoadBalancer).
    */
   clusterName: only(
     "aws",

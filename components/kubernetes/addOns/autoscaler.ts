@@ -48,7 +48,8 @@ const commonFlags = [
   "--expander=least-waste",
   "--balance-similar-node-groups=true",
   // Off by default: where the least number was raised, an Azure scale set would stay below it (kubernetes/autoscaler:
-  // cluster-autoscaler/FAQ.md, "My cluster is below minimum number of nodes"), and the gate behind the pool waits for as many nodes.
+  // cluster-autoscaler/FAQ.md, "My cluster is below minimum number of nodes"), and the gate behind the pool waits for
+  // as many nodes.
   "--enforce-node-group-min-size=true",
   "--skip-nodes-with-local-storage=false",
   `--max-node-provision-time=${provisionMinutes}m`,
@@ -57,12 +58,16 @@ const commonFlags = [
 ];
 
 /**
- * Labels by which the groups of one pool differ, one in each zone, and which their nodes get in a zone: without these they are no "similar
- * groups", and one grows to its limit before the next is touched (kubernetes/autoscaler: cluster-autoscaler/processors/nodegroupset).
+ * Labels by which the groups of one pool differ, one in each zone, and which their nodes get in a zone: without these
+ * they are no "similar groups", and one grows to its limit before the next is touched (kubernetes/autoscaler:
+ * cluster-autoscaler/processors/nodegroupset).
  */
 const groupLabels = [poolLabel, payloadLabel];
 
-/** Flags for what the stack file limits (kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to CA?"). */
+/**
+ * Flags for what the stack file limits (kubernetes/autoscaler: cluster-autoscaler/FAQ.md, "What are the parameters to
+ * CA?").
+ */
 function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
   const { nodes, cores, lowestPriority, scaleDown } = autoscalerLimits ?? {};
   return [

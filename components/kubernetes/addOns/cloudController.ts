@@ -6,7 +6,10 @@ import { type Account, clusterRights, readsAuthentication, rule, serviceAccount 
 import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
 import { apiByName } from "./nodeAgents.ts";
 
-/** What a cloud controller may do, on either cloud (kubernetes/kops: addons aws-cloud-controller and azure-cloud-controller). */
+/**
+ * What a cloud controller may do, on either cloud (kubernetes/kops: addons aws-cloud-controller and
+ * azure-cloud-controller).
+ */
 const cloudControllerRules: PolicyRule[] = [
   rule("", ["events"], ["create", "patch", "update"]),
   rule("", ["nodes"], ["get", "list", "watch", "update", "patch", "delete"]),
@@ -27,7 +30,10 @@ interface CloudValues {
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
 
-/** Secret with the file that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure: install/configs). */
+/**
+ * Secret with the file that the cloud controller and the autoscaler read (kubernetes-sigs/cloud-provider-azure:
+ * install/configs).
+ */
 export const cloudConfigSecret = "azure-cloud-provider";
 
 /** Content of `azure.json`. It holds no secret: the machines' identity is used. */
@@ -48,8 +54,8 @@ interface AzureCloudConfigArgs {
 }
 
 /**
- * Content of `azure.json`. `vmss` with availability-set nodes not disabled is the mode for stand-alone machines mixed with uniform scale
- * sets (kubernetes-sigs/cloud-provider-azure: site/content/en/topics/node-types.md).
+ * Content of `azure.json`. `vmss` with availability-set nodes not disabled is the mode for stand-alone machines mixed
+ * with uniform scale sets (kubernetes-sigs/cloud-provider-azure: site/content/en/topics/node-types.md).
  */
 export function azureCloudConfig(args: AzureCloudConfigArgs): string {
   const { identityClientId, vnetResourceGroup, ...names } = args;
@@ -61,8 +67,9 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
     disableAvailabilitySetNodes: false,
     enableVmssFlexNodes: false,
     loadBalancerSku: "standard",
-    // By default the controller writes its backend pools into the model of every scale set, counting on sets that roll by hand only; each
-    // Service would then replace all machines of ours (pkg/provider/azure_vmss.go: ensureVMSSInPool; azure_loadbalancer_backendpool.go).
+    // By default the controller writes its backend pools into the model of every scale set, counting on sets that roll
+    // by hand only; each Service would then replace all machines of ours (pkg/provider/azure_vmss.go: ensureVMSSInPool;
+    // azure_loadbalancer_backendpool.go).
     loadBalancerBackendPoolConfigurationType: "nodeIP",
     excludeMasterFromStandardLB: true,
     useInstanceMetadata: true,
@@ -88,8 +95,9 @@ export const cloudController: AddOnEntry = {
 };
 
 /**
- * The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for Services. It is on the host's
- * network, because it runs before the pod network and because the machines of AWS answer metadata requests at one hop only.
+ * The cloud controller manager: it removes the `uninitialized` taint from nodes and creates load balancers for
+ * Services. It is on the host's network, because it runs before the pod network and because the machines of AWS answer
+ * metadata requests at one hop only.
  */
 function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
@@ -144,7 +152,8 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
       command: ["cloud-controller-manager"],
       args: [
         "--cloud-provider=azure",
-        // As a file, since the watcher of a Secret lists those of all namespaces (cmd/cloud-controller-manager/app/dynamic).
+        // As a file, since the watcher of a Secret lists those of all namespaces
+        // (cmd/cloud-controller-manager/app/dynamic).
         "--cloud-config=/etc/azure/cloud-config",
         "--enable-dynamic-reloading=true",
         `--cluster-name=${spec.name}`,
@@ -171,8 +180,8 @@ function azureController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "n
 }
 
 /**
- * Initialises the nodes of a system from the metadata service, one pod on each. On Windows as HostProcess pod, since an ordinary one cannot
- * reach that service (kubernetes-sigs/cloud-provider-azure PR#3283).
+ * Initialises the nodes of a system from the metadata service, one pod on each. On Windows as HostProcess pod, since an
+ * ordinary one cannot reach that service (kubernetes-sigs/cloud-provider-azure PR#3283).
  */
 function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: Text): readonly Manifest[] {
   const linux = os === "linux";

@@ -20,7 +20,10 @@ import {
 import { apiByName } from "./nodeAgents.ts";
 import { snapshotterRules } from "./volumeSnapshots.ts";
 
-/** Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no resizer. */
+/**
+ * Images of the containers beside a driver. A driver that attaches nothing needs no attacher, one that never grows no
+ * resizer.
+ */
 interface CsiSidecars {
   readonly provisioner: string;
   readonly attacher?: string;
@@ -66,7 +69,10 @@ export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts">): C
 export interface CsiDriver {
   /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
   readonly name: string;
-  /** Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and `ebs-csi-node-windows`. */
+  /**
+   * Prefix of the names of its workloads: `ebs-csi` makes `ebs-csi-controller`, `ebs-csi-node` and
+   * `ebs-csi-node-windows`.
+   */
   readonly prefix: string;
   readonly sidecars: CsiSidecars;
   readonly object: Plain<kubernetes.types.input.storage.v1.CSIDriverSpec>;
@@ -95,7 +101,8 @@ const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
 
 /**
- * The driver with a probe, and the container that answers it through the driver's socket. On the host network it answers only the kubelet.
+ * The driver with a probe, and the container that answers it through the driver's socket. On the host network it
+ * answers only the kubelet.
  */
 function watched(driver: Container, image: string, port: number, hostNetwork: boolean): Container[] {
   const host = hostNetwork ? "127.0.0.1" : undefined;
@@ -125,7 +132,8 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
   const sidecar = (name: string, image: string, args: string[]): Container => ({
     name,
     image,
-    // The defaults of 5 requests a second and 10 workers would let a lost node's disks wait for each other (upstream's manifests).
+    // The defaults of 5 requests a second and 10 workers would let a lost node's disks wait for each other (upstream's
+    // manifests).
     args: [address, "--v=2", "--kube-api-qps=20", "--kube-api-burst=100", ...args],
     volumeMounts: [socketFolder],
     resources: small("10m", "40Mi", "500Mi"),
@@ -162,7 +170,10 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
   ];
 }
 
-/** Runs on control-plane machines with their network: only they have the right to handle disks, and metadata ends at one hop on AWS. */
+/**
+ * Runs on control-plane machines with their network: only they have the right to handle disks, and metadata ends at one
+ * hop on AWS.
+ */
 function controllerPod(driver: CsiDriver, account: Account): PodSpec {
   return {
     ...onControlPlane,
@@ -177,9 +188,10 @@ function controllerPod(driver: CsiDriver, account: Account): PodSpec {
 /**
  * A node plug-in's pod on Linux workers: the driver, and the registrar that registers it with the kubelet.
  *
- * It waits until the node is initialised. The Azure driver takes the node's zone from its label, and an absent label for "no zone", without
- * an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The kubelet would keep that answer: disks
- * without a zone cannot be attached to the machine, and the true zone is refused later as a "topology value collision".
+ * It waits until the node is initialised. The Azure driver takes the node's zone from its label, and an absent label
+ * for "no zone", without an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The
+ * kubelet would keep that answer: disks without a zone cannot be attached to the machine, and the true zone is refused
+ * later as a "topology value collision".
  */
 function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): PodSpec {
   const folder = `/var/lib/kubelet/plugins/${name}`;
@@ -219,12 +231,13 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
 }
 
 /**
- * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits until the node is
- * initialised. An init container creates the socket's folder: a HostProcess program creates none, and the kubelet skips a volume that no
- * container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Upstream's manifests of this form have no
- * liveness probe either.
+ * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits
+ * until the node is initialised. An init container creates the socket's folder: a HostProcess program creates none, and
+ * the kubelet skips a volume that no container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping
+ * unused volume"). Upstream's manifests of this form have no liveness probe either.
  *
- * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not reach them
+ * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not
+ * reach them
  */
 function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: Account, nodeEndpoint: Text): PodSpec {
   const folder = `${windowsPaths.kubeletState}\\plugins\\${name}`;

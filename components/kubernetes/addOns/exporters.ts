@@ -28,7 +28,9 @@ export const exporters: AddOnEntry = {
   manifests: exporterManifests,
 };
 
-/** Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted. */
+/**
+ * Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted.
+ */
 function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
   const labels = spec.addons.serviceMonitorLabels;
@@ -86,7 +88,8 @@ const windowsConfiguration = configMap(
 );
 
 /**
- * Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has (prometheus-community/windows_exporter: kubernetes/).
+ * Upstream's DaemonSet has no toleration for the taint of Windows nodes; this one has
+ * (prometheus-community/windows_exporter: kubernetes/).
  */
 function windowsExporter(spec: ImageSource): Manifest {
   const exporter = image(spec, "ghcr.io/prometheus-community/windows-exporter", "windows");

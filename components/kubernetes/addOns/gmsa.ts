@@ -18,7 +18,10 @@ export const gmsaWebhookHost = `${account.name}.${account.namespace}.svc`;
 
 export type CredentialSpec = NonNullable<AddOns["gmsa"]>["credentialSpecs"][number];
 
-/** Name of the ClusterRole that lets a service account use a credential specification: bind it in the namespace of the pods. */
+/**
+ * Name of the ClusterRole that lets a service account use a credential specification: bind it in the namespace of the
+ * pods.
+ */
 export function credentialSpecRole(name: string): string {
   return `fenestra:gmsa-${name}`;
 }
@@ -34,8 +37,8 @@ export const gmsa: AddOnEntry = {
 };
 
 /**
- * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods (kubernetes-sigs/windows-gmsa:
- * charts/gmsa).
+ * Group Managed Service Accounts: the credential specifications and the webhook that writes them into pods
+ * (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
 function gmsaManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud">,
@@ -179,7 +182,10 @@ function webhook(spec: ImageSource): readonly Manifest[] {
   });
 }
 
-/** Pods that use an account, as a whole or in one container. Only these call the webhook, so that its outage affects no other pod. */
+/**
+ * Pods that use an account, as a whole or in one container. Only these call the webhook, so that its outage affects no
+ * other pod.
+ */
 const anyAccount = [
   `(${usesAccount("object.spec.securityContext")})`,
   `object.spec.containers.exists(c, ${usesAccount("c.securityContext")})`,

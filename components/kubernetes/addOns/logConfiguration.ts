@@ -32,8 +32,9 @@ interface Destination {
 const isOld = 'where log.time_unix_nano > 0 and Now() - log.time > Duration("20h")';
 
 /**
- * CloudWatch refuses a request with records more than 24 hours apart, which is for good (Amazon CloudWatch User Guide, "OTLP endpoints",
- * limits of logs). The first requests of a node have what has lain there for days, together with what is new.
+ * CloudWatch refuses a request with records more than 24 hours apart, which is for good (Amazon CloudWatch User Guide,
+ * "OTLP endpoints", limits of logs). The first requests of a node have what has lain there for days, together with what
+ * is new.
  */
 const present = {
   error_mode: "ignore",
@@ -102,7 +103,9 @@ function destination(
 
 export type LogSpec = Pick<ClusterSpec, "cloud" | "name" | "region" | "secretsEncryption">;
 
-/** Name of the workloads. Their own logs are not read: a failed request that is logged would be the next thing to send. */
+/**
+ * Name of the workloads. Their own logs are not read: a failed request that is logged would be the next thing to send.
+ */
 export const collectorName = "log-collector";
 
 /** Where the Linux collectors find the node's journal and the programs to read it with, below a root of their own. */
@@ -113,15 +116,15 @@ export const journalFolder = "/var/log/journal";
 export const stateFolders = { linux: "/var/lib/otelcol", windows: "C:\\var\\lib\\fenestra\\log-collector" } as const;
 
 /**
- * Mebibytes of the collectors' heap above which they read nothing new, and of their containers. On Windows that is the commit of a job
- * object, in which the PowerShell that waits for the collector is too, and the cmd.exe that started it (hcsshim:
- * internal/jobobject/limits.go, SetMemoryLimit; internal/jobcontainers/jobcontainer.go, CreateProcess).
+ * Mebibytes of the collectors' heap above which they read nothing new, and of their containers. On Windows that is the
+ * commit of a job object, in which the PowerShell that waits for the collector is too, and the cmd.exe that started it
+ * (hcsshim: internal/jobobject/limits.go, SetMemoryLimit; internal/jobcontainers/jobcontainer.go, CreateProcess).
  */
 export const collectorMebibytes = { heap: 400, container: { linux: 512, windows: 768 } } as const;
 
 /**
- * Channels of Windows: the second pair has what the runtime says of containers and Hyper-V, and what the agent for gMSA says of accounts. A
- * channel that a node does not have is passed over.
+ * Channels of Windows: the second pair has what the runtime says of containers and Hyper-V, and what the agent for gMSA
+ * says of accounts. A channel that a node does not have is passed over.
  */
 const channels = [
   "System",
@@ -131,8 +134,8 @@ const channels = [
 ] as const;
 
 /**
- * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end: what cannot be sent
- * waits in its file.
+ * Keeps positions on the node's disk, and reads on where the pod before it stopped. `retry_on_failure` without an end:
+ * what cannot be sent waits in its file.
  */
 const reading = {
   storage: "file_storage",
@@ -141,7 +144,8 @@ const reading = {
 } as const;
 
 /**
- * Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper: queuebatch/logs_batch.go).
+ * Longest record. Of a batch with one that is longer than the batch may be, the rest is dropped (exporterhelper:
+ * queuebatch/logs_batch.go).
  */
 const longest = { max_log_size: "100KiB" } as const;
 
@@ -164,9 +168,9 @@ function files(
 }
 
 /**
- * Logs of containers, and what the kubelet has rotated and not yet compressed (kubernetes: pkg/kubelet/logs, `rotateLatestLog`): a file is
- * known by its first bytes, whatever its name. Without a format, since containerd's asks for UTC, and a Windows node writes the time of its
- * zone.
+ * Logs of containers, and what the kubelet has rotated and not yet compressed (kubernetes: pkg/kubelet/logs,
+ * `rotateLatestLog`): a file is known by its first bytes, whatever its name. Without a format, since containerd's asks
+ * for UTC, and a Windows node writes the time of its zone.
  */
 function containers(folder: string, separator: string) {
   const of = (pattern: string): string => [folder, ...pattern.split("/")].join(separator);
@@ -201,9 +205,9 @@ const audit = files(
 const severities = { fatal: 0, error3: 1, error2: 2, error: 3, warn: 4, info2: 5, info: 6, debug: 7 };
 
 /**
- * The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with little more than it. Each
- * unit by its whole name: a pattern is only compared with the units that the journal has when journalctl starts (systemd:
- * src/journal/journalctl-filter.c).
+ * The journal of what makes a machine a node. The image has no journalctl: the node's own runs, below a root with
+ * little more than it. Each unit by its whole name: a pattern is only compared with the units that the journal has when
+ * journalctl starts (systemd: src/journal/journalctl-filter.c).
  */
 function journal(units: readonly string[]) {
   return {
@@ -211,8 +215,8 @@ function journal(units: readonly string[]) {
     journalctl_path: "/usr/bin/journalctl",
     directory: journalFolder,
     units,
-    // Without these, a message of more than 4 KiB is empty, and one with a control character a list of numbers (journalctl(1),
-    // --output=json).
+    // Without these, a message of more than 4 KiB is empty, and one with a control character a list of numbers
+    // (journalctl(1), --output=json).
     all: true,
     convert_message_bytes: true,
     ...reading,
@@ -270,7 +274,8 @@ export function logConfiguration(spec: LogSpec, collector: LogCollector, setting
   return stringify(
     {
       extensions: {
-        // Nothing is synced to the disk (bbolt, NoSync): after a power failure a file may be beyond reading, and a new one is begun.
+        // Nothing is synced to the disk (bbolt, NoSync): after a power failure a file may be beyond reading, and a new
+        // one is begun.
         file_storage: { directory: stateFolders[os], create_directory: true, recreate: true },
         ...(extension === undefined ? {} : { [extension.name]: extension.settings }),
       },

@@ -41,7 +41,10 @@ type CollectorSpec = LogSpec &
 /** Variables by which a collector takes its identity in the cloud; none for an endpoint that takes headers. */
 type LogIdentity = Readonly<Record<string, Text>>;
 
-/** Where the image's command line looks for the configuration (open-telemetry/opentelemetry-collector-releases: Dockerfile of contrib). */
+/**
+ * Where the image's command line looks for the configuration (open-telemetry/opentelemetry-collector-releases:
+ * Dockerfile of contrib).
+ */
 const linuxConfiguration = "/etc/otelcol-contrib";
 const windowsConfiguration = `${windowsPaths.kubernetes}\\${collectorName}`;
 
@@ -53,9 +56,9 @@ export const logs: AddOnEntry = {
 };
 
 /**
- * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk as HostProcess pod,
- * since there is no image of it for Windows Server 2025, and a plain pod reads no event log. Those of control-plane machines read the audit
- * log too.
+ * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk
+ * as HostProcess pod, since there is no image of it for Windows Server 2025, and a plain pod reads no event log. Those
+ * of control-plane machines read the audit log too.
  *
  * @param identity required for the services of the clouds
  */
@@ -137,9 +140,9 @@ function proxyVariables(spec: CollectorSpec, nodeEndpoint?: Text): NonNullable<C
 }
 
 /**
- * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's own journalctl
- * below a root of its own, which has the node's programs and the journal and nothing else (pkg/stanza: operator/input/journald,
- * `root_path`).
+ * As root, since logs are root's, without any right of root but one: to read the journal, the collector runs the node's
+ * own journalctl below a root of its own, which has the node's programs and the journal and nothing else (pkg/stanza:
+ * operator/input/journald, `root_path`).
  */
 function linuxCollector(
   spec: CollectorSpec,
@@ -150,7 +153,8 @@ function linuxCollector(
   const folders: readonly (readonly [name: string, path: string, at: string, type: string])[] = [
     ["pods", "/var/log/pods", "/var/log/pods", "DirectoryOrCreate"],
     ["programs", "/usr", `${journalRoot}/usr`, "Directory"],
-    // Links to folders of /usr: every program names its loader by the one, and the loader is a link by way of the other.
+    // Links to folders of /usr: every program names its loader by the one, and the loader is a link by way of the
+    // other.
     ["loader", "/lib64", `${journalRoot}/lib64`, "Directory"],
     ["libraries", "/lib", `${journalRoot}/lib`, "Directory"],
     ["journal", journalFolder, `${journalRoot}${journalFolder}`, "DirectoryOrCreate"],
@@ -204,7 +208,9 @@ function linuxCollector(
   );
 }
 
-/** The script finds the files of the variables, which are elsewhere on Windows Server 2019, and makes the kubeconfig. */
+/**
+ * The script finds the files of the variables, which are elsewhere on Windows Server 2019, and makes the kubeconfig.
+ */
 function windowsCollector(
   spec: CollectorSpec,
   nodeEndpoint: Text,

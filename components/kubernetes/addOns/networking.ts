@@ -21,8 +21,8 @@ const nameServerBudget: Manifest = {
 };
 
 /**
- * More of them than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes to one for eight. The
- * least are there without metrics too.
+ * More of them than kubeadm's two, which later runs of kubeadm keep: by the processor from one for sixteen nodes to one
+ * for eight. The least are there without metrics too.
  */
 function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
   const nodes = (of: (pool: PoolSpec) => number) =>
@@ -44,8 +44,8 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
 }
 
 /**
- * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy on Linux come from
- * kubeadm, which keeps the latter off Windows.
+ * The pod network's agents and what keeps node agents to their nodes, and kube-proxy on Windows. CoreDNS and kube-proxy
+ * on Linux come from kubeadm, which keeps the latter off Windows.
  */
 function networkingManifests(
   spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "facts" | "kubernetes" | "network" | "pools" | "windows">,

@@ -5,7 +5,10 @@ import type { Container, Manifest, Text, Volume } from "../manifest.ts";
 import type { Account } from "../rights.ts";
 import { daemonSet, hostProcessPod, nodeName } from "../workload.ts";
 
-/** Makes a client's in-cluster configuration use the API's host name instead of the Service address, which exists only with kube-proxy. */
+/**
+ * Makes a client's in-cluster configuration use the API's host name instead of the Service address, which exists only
+ * with kube-proxy.
+ */
 export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
   return [
     { name: "KUBERNETES_SERVICE_HOST", value: nodeEndpoint },
@@ -17,7 +20,8 @@ export function apiByName(nodeEndpoint: Text): { name: string; value: Text }[] {
 const tokenFolder = windowsPaths.serviceAccountToken.slice(0, windowsPaths.serviceAccountToken.lastIndexOf("\\"));
 
 /**
- * The token that the kubelet renews, with the CA beside it. A kubelet's own certificate may read neither other Nodes nor EndpointSlices.
+ * The token that the kubelet renews, with the CA beside it. A kubelet's own certificate may read neither other Nodes
+ * nor EndpointSlices.
  */
 const tokenVolume: Volume = {
   name: "token",
@@ -38,7 +42,8 @@ interface AgentParts {
 }
 
 /**
- * A program of the node's disk, which has the node's own version, as a HostProcess DaemonSet. The kubelet restarts it when it ends.
+ * A program of the node's disk, which has the node's own version, as a HostProcess DaemonSet. The kubelet restarts it
+ * when it ends.
  *
  * @param script path of the script that starts it
  * @param more what it has besides; by default its service account has its own name

@@ -24,7 +24,10 @@ import { apiByName } from "./nodeAgents.ts";
 const linux: Account = { name: "node-problem-detector", namespace: monitoringNamespace };
 const windows: Account = { name: "node-problem-detector-windows", namespace: monitoringNamespace };
 
-/** What is checked on Windows, by the health checker's name of it (kubernetes/node-problem-detector: cmd/healthchecker/options). */
+/**
+ * What is checked on Windows, by the health checker's name of it (kubernetes/node-problem-detector:
+ * cmd/healthchecker/options).
+ */
 const windowsChecks = {
   kubelet: { condition: "KubeletUnhealthy", args: [] },
   // The runtime answers in the checker's own way of asking; its default path of crictl is another one.
@@ -50,8 +53,9 @@ export const nodeProblemDetector: AddOnEntry = {
 };
 
 /**
- * node-problem-detector on both systems. On Windows kube-proxy is a pod here and not a service, which the kubelet restarts by itself, so
- * its check is left out, and so is the repair of the others: the node's own health task does it. Windows Server 2019 has none.
+ * node-problem-detector on both systems. On Windows kube-proxy is a pod here and not a service, which the kubelet
+ * restarts by itself, so its check is left out, and so is the repair of the others: the node's own health task does it.
+ * Windows Server 2019 has none.
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */
@@ -98,9 +102,10 @@ function linuxDetector(spec: ImageSource): Manifest {
 }
 
 /**
- * A check as the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector: config/windows-health-checker-*.json). A
- * HostProcess pod finds its image below `C:\hpc` (microsoft/hcsshim: internal/jobcontainers/storage.go); with a path that is not there the
- * detector ends at its start (pkg/custompluginmonitor/types/config.go, `Validate`).
+ * A check as the detector's custom plug-in monitor reads it (kubernetes/node-problem-detector:
+ * config/windows-health-checker-*.json). A HostProcess pod finds its image below `C:\hpc` (microsoft/hcsshim:
+ * internal/jobcontainers/storage.go); with a path that is not there the detector ends at its start
+ * (pkg/custompluginmonitor/types/config.go, `Validate`).
  */
 function windowsCheck(component: CheckedComponent) {
   const { condition, args } = windowsChecks[component];

@@ -24,8 +24,9 @@ export const smb: AddOnEntry = {
 };
 
 /**
- * The SMB driver of a cluster (deploy/csi-smb-controller.yaml, csi-smb-node.yaml, csi-smb-node-windows-hostprocess.yaml). A share is not
- * attached to a machine, so there is no attacher, and it has the size of its disk, so there is no resizer.
+ * The SMB driver of a cluster (deploy/csi-smb-controller.yaml, csi-smb-node.yaml,
+ * csi-smb-node-windows-hostprocess.yaml). A share is not attached to a machine, so there is no attacher, and it has the
+ * size of its disk, so there is no resizer.
  */
 function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
   const secrets = [...new Set(shares.map(({ secret }) => secret))];
@@ -87,8 +88,8 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
 }
 
 /**
- * A StorageClass of a share. With the provisioner's secret each volume is a separate folder; without it every volume would be the whole
- * share.
+ * A StorageClass of a share. With the provisioner's secret each volume is a separate folder; without it every volume
+ * would be the whole share.
  */
 function shareClass({ name, source, secret, mountOptions }: Share): Manifest {
   return {

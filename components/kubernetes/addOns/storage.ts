@@ -32,7 +32,8 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
     name: driverName,
     prefix: "ebs-csi",
     sidecars: diskSidecars(spec),
-    // Kubelets count the places anew after an attachment that found none (kubernetes-sigs/aws-ebs-csi-driver: deploy/kubernetes/base/csidriver.yaml).
+    // Kubelets count the places anew after an attachment that found none (kubernetes-sigs/aws-ebs-csi-driver:
+    // deploy/kubernetes/base/csidriver.yaml).
     object: { ...diskDriver, nodeAllocatableUpdatePeriodSeconds: 10 },
     controller: {
       plugin: {
@@ -52,8 +53,8 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
       healthPort: 9808,
     },
     linux: {
-      // It takes its facts from the Node: a pod cannot reach the metadata service. That source knows of no disk but the pods', so the
-      // system disk is reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
+      // It takes its facts from the Node: a pod cannot reach the metadata service. That source knows of no disk but the
+      // pods', so the system disk is reserved (kubernetes-sigs/aws-ebs-csi-driver#2543).
       plugin: {
         ...plugin,
         args: [
@@ -87,9 +88,9 @@ const azureDriverName = "disk.csi.azure.com";
 const azureNodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
 /**
- * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on a node: on Windows
- * it then crashes with a nil pointer each time the kubelet asks (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go,
- * `NodeGetInfo`).
+ * Zone and size of a node come from its labels. Without it the driver asks Azure, for which it has no configuration on
+ * a node: on Windows it then crashes with a nil pointer each time the kubelet asks
+ * (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk/nodeserver.go, `NodeGetInfo`).
  */
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
@@ -111,7 +112,8 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
           // Stand-alone machines beside scale sets: as in the cloud controller's setting.
           "--disable-avset-nodes=false",
           "--vm-type=vmss",
-          // Not known to work with scale sets, and writes of a machine that still runs may be lost (kubernetes-sigs/azuredisk-csi-driver#3692).
+          // Not known to work with scale sets, and writes of a machine that still runs may be lost
+          // (kubernetes-sigs/azuredisk-csi-driver#3692).
           "--force-detach-backoff=false",
         ],
         ports: [{ name: "metrics", containerPort: 29604 }],

@@ -10,8 +10,8 @@ const account: Account = { name: "snapshot-controller", namespace: "kube-system"
 const group = "snapshot.storage.k8s.io";
 
 /**
- * Snapshots of volumes: the definitions, and the controller that binds a snapshot to what the driver of the disks has made. The driver's
- * sidecar is beside its controller (csi.ts), and waits for no definition, so this comes first.
+ * Snapshots of volumes: the definitions, and the controller that binds a snapshot to what the driver of the disks has
+ * made. The driver's sidecar is beside its controller (csi.ts), and waits for no definition, so this comes first.
  */
 export const volumeSnapshots: AddOnEntry = {
   name: "volume-snapshots",
@@ -43,7 +43,10 @@ const source = (one: string, other: string): Schema => ({
   ],
 });
 
-/** The parts of the kinds that snapshot-controller 8 reads and writes (kubernetes-csi/external-snapshotter: client/apis/volumesnapshot/v1). */
+/**
+ * The parts of the kinds that snapshot-controller 8 reads and writes (kubernetes-csi/external-snapshotter:
+ * client/apis/volumesnapshot/v1).
+ */
 const definitions: readonly Manifest[] = [
   definition("VolumeSnapshotClass", "es", "Cluster", {
     required: ["deletionPolicy", "driver"],

@@ -3,9 +3,10 @@ import { smb } from "./smb.ts";
 import { storage } from "./storage.ts";
 
 /**
- * Stands between the drivers and whatever has claims: the node controller takes the finalizer away once the volumes of all claims that are
- * gone are gone too, at most five minutes after the deletion (components/nodeController/program/volumes.py). Deleting a claim waits for no
- * disk, and drivers that went at once would leave it in the cloud.
+ * Stands between the drivers and whatever has claims: the node controller takes the finalizer away once the volumes of
+ * all claims that are gone are gone too, at most five minutes after the deletion
+ * (components/nodeController/program/volumes.py). Deleting a claim waits for no disk, and drivers that went at once
+ * would leave it in the cloud.
  */
 export const volumes: AddOnEntry = {
   name: "volumes",

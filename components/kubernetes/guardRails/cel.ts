@@ -1,8 +1,8 @@
 import { windowsTaint } from "../../model/pools.ts";
 
 /**
- * CEL pieces that more than one policy uses. Those with an argument `pod` are about the pod's spec, wherever it stands: `object.spec` in a
- * Pod.
+ * CEL pieces that more than one policy uses. Those with an argument `pod` are about the pod's spec, wherever it stands:
+ * `object.spec` in a Pod.
  */
 
 /** A CEL text literal. JSON's escapes are a subset of CEL's. */

@@ -52,8 +52,8 @@ export const releasesExpression = `[${imageReleases
   .join(", ")}].filter(r, r != "")`;
 
 /**
- * Images that exist for several releases under one tag: whichever node runs the pod takes its own. Where their tag names a release
- * nevertheless, it counts.
+ * Images that exist for several releases under one tag: whichever node runs the pod takes its own. Where their tag
+ * names a release nevertheless, it counts.
  */
 export const multiPlatform =
   "^(mcr[.]microsoft[.]com/(dotnet/|powershell|oss/)|registry[.]k8s[.]io/(pause|e2e-test-images/)|(docker[.]io/(library/)?)?(golang|mongo|eclipse-temurin|hello-world)[:@])";

@@ -10,7 +10,10 @@ interface NodeWrites {
 }
 
 const statusOnly: NodeWrites = { labels: [], untaints: [] };
-/** kubernetes-sigs/cloud-provider-azure v1.36.2: pkg/nodemanager, `getNodeModifiersFromCloudProvider` and `initializeNode`. */
+/**
+ * kubernetes-sigs/cloud-provider-azure v1.36.2: pkg/nodemanager, `getNodeModifiersFromCloudProvider` and
+ * `initializeNode`.
+ */
 const initialises: NodeWrites = {
   labels: [
     ...["topology.kubernetes.io/region", "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type"],
@@ -24,7 +27,10 @@ const initialises: NodeWrites = {
   untaints: ["node.cloudprovider.kubernetes.io/uninitialized"],
 };
 
-/** Accounts, as NAMESPACE:NAME, whose tokens lie on workers and whose rights let them write Nodes: RBAC knows no own node. */
+/**
+ * Accounts, as NAMESPACE:NAME, whose tokens lie on workers and whose rights let them write Nodes: RBAC knows no own
+ * node.
+ */
 export const nodeWriters: Readonly<Record<string, NodeWrites>> = {
   "kube-flannel:kube-flannel": statusOnly,
   "kube-flannel:kube-flannel-windows": statusOnly,
@@ -46,10 +52,10 @@ function keysOf(part: keyof NodeWrites): string {
 }
 
 /**
- * Whoever is administrator of a worker has the tokens of its pods. By the status of a Node also labels, owners and finalizers can be
- * written: a label would draw the control plane's pods with their tokens to the worker, an owner that is not there would have any Node
- * collected (kubernetes/kubernetes: pkg/registry/core/node/strategy.go, `nodeStatusStrategy`). NodeRestriction does this for kubelets, but
- * not for finalizers.
+ * Whoever is administrator of a worker has the tokens of its pods. By the status of a Node also labels, owners and
+ * finalizers can be written: a label would draw the control plane's pods with their tokens to the worker, an owner that
+ * is not there would have any Node collected (kubernetes/kubernetes: pkg/registry/core/node/strategy.go,
+ * `nodeStatusStrategy`). NodeRestriction does this for kubelets, but not for finalizers.
  */
 const ownNode: Policy = {
   name: "fenestra-own-node",
@@ -97,8 +103,9 @@ const ownNode: Policy = {
 type Addresses = Pick<ClusterSpec, "kubernetes" | "controlPlane" | "facts" | "network">;
 
 /**
- * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and Services, machines. In
- * a network that load balancers share those of workers cannot be told: they change, and what Nodes say of them is a claim.
+ * Addresses that are no load balancer's: loopback, link-local with the clouds' metadata, Azure's platform, pods and
+ * Services, machines. In a network that load balancers share those of workers cannot be told: they change, and what
+ * Nodes say of them is a claim.
  */
 const noBalancers = ({ kubernetes, controlPlane: { members }, facts, network }: Addresses): readonly string[] => [
   ...["127.0.0.0/8", "169.254.0.0/16", "168.63.129.16/32"],
@@ -109,7 +116,8 @@ const noBalancers = ({ kubernetes, controlPlane: { members }, facts, network }: 
 ];
 
 /**
- * Every kube-proxy, the control plane's too, diverts what its machine sends to an address in a Service's status, whoever wrote it there.
+ * Every kube-proxy, the control plane's too, diverts what its machine sends to an address in a Service's status,
+ * whoever wrote it there.
  */
 const serviceStatus = (spec: Addresses): Policy => ({
   name: "fenestra-service-status",
@@ -124,7 +132,9 @@ const serviceStatus = (spec: Addresses): Policy => ({
   bindings: [{ suffix: "deny", actions: ["Deny"] }],
 });
 
-/** What keeps the identities of a worker to it. It cannot be switched off: without it root on one worker is root on all. */
+/**
+ * What keeps the identities of a worker to it. It cannot be switched off: without it root on one worker is root on all.
+ */
 export function nodeIdentityPolicies(spec: Addresses) {
   return [ownNode, serviceStatus(spec)].flatMap(policyManifests);
 }

@@ -143,7 +143,10 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
 interface Check {
   /** CEL that is true when all is well. */
   readonly expression: string;
-  /** What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object, `{x}` for the text `variables.x`. */
+  /**
+   * What is wrong and how to fix it; `{pod}` stands for the path of the pod's spec in the object, `{x}` for the text
+   * `variables.x`.
+   */
   readonly message: string;
 }
 
@@ -165,7 +168,10 @@ export interface PodPolicy {
 /** The pod's spec in a policy's expressions. */
 export const pod = "variables.pod";
 
-/** Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not shown. */
+/**
+ * Path of a workload's pod template. Its author sees the warnings; those that the workload's controller gets are not
+ * shown.
+ */
 const workloadRules: Policy["resourceRules"] = [
   {
     apiGroups: ["apps"],
@@ -181,7 +187,10 @@ const workloadRules: Policy["resourceRules"] = [
 const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
   `object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate}`;
 
-/** The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in for that. */
+/**
+ * The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in
+ * for that.
+ */
 const specOf = (object: string): string =>
   byKind(
     `dyn(${object}).spec`,
@@ -202,7 +211,9 @@ function messageOf(message: string): Omit<Validation, "expression"> {
       };
 }
 
-/** The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described. */
+/**
+ * The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described.
+ */
 export function podPolicy({ name, operations, ephemeralContainers, bindings, ...policy }: PodPolicy): Policy {
   const pods = { apiGroups: [""], apiVersions: ["v1"] };
   return {

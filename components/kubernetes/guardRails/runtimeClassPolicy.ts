@@ -25,7 +25,10 @@ export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
 /** Releases whose images a node of this one runs in process isolation. */
 const runs = ({ name, runsImagesOf }: WindowsFacts): readonly string[] => [name, ...runsImagesOf];
 
-/** The RuntimeClass for images of a release in a cluster with these builds, oldest first; empty when no node can run them. */
+/**
+ * The RuntimeClass for images of a release in a cluster with these builds, oldest first; empty when no node can run
+ * them.
+ */
 export function classForImages({ name }: Pick<WindowsFacts, "name">, builds: readonly WindowsFacts[]): string {
   return builds.find((build) => runs(build).includes(name))?.name ?? "";
 }
@@ -68,9 +71,9 @@ export function windowsVariables(builds: readonly WindowsFacts[], pod: string): 
 }
 
 /**
- * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class that it must get.
- * Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an earlier update is not mistaken for the
- * present one.
+ * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class
+ * that it must get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an
+ * earlier update is not mistaken for the present one.
  */
 export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
   const [only, ...others] = builds;
@@ -108,8 +111,9 @@ const tolerate = (): string => {
 };
 
 /**
- * Labels that the pod's nodes must have, in place of a class: the scheduler does not look at `spec.os`, so the pod would land on Linux and be
- * rejected by the kubelet repeatedly. One with images of a release that no node runs waits for such a node.
+ * Labels that the pod's nodes must have, in place of a class: the scheduler does not look at `spec.os`, so the pod
+ * would land on Linux and be rejected by the kubelet repeatedly. One with images of a release that no node runs waits
+ * for such a node.
  */
 const select = sum(
   `has(object.spec.nodeSelector) || (variables.choosesOs && variables.lacking == "") ? [] : [${add('"/spec/nodeSelector"', "{}")}]`,
@@ -135,10 +139,11 @@ function prefer(builds: readonly WindowsFacts[]): string {
 }
 
 /**
- * What is missing of a pod that is made: the toleration; the class, whose selector the API server's RuntimeClass admission merges when it
- * runs again, or else a selector and an order of builds. A DaemonSet's pod gets no class: its controller has chosen the node by the template
- * alone (kubernetes/kubernetes, pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the class's selector would
- * contradict a node whose build runs images of an older one. A HostProcess pod needs none: its image fits every build.
+ * What is missing of a pod that is made: the toleration; the class, whose selector the API server's RuntimeClass
+ * admission merges when it runs again, or else a selector and an order of builds. A DaemonSet's pod gets no class: its
+ * controller has chosen the node by the template alone (kubernetes/kubernetes,
+ * pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the class's selector would contradict a node
+ * whose build runs images of an older one. A HostProcess pod needs none: its image fits every build.
  */
 function placement(builds: readonly WindowsFacts[]): string {
   const setClass = `[${add('"/spec/runtimeClassName"', "variables.runtimeClass")}]`;
@@ -151,8 +156,8 @@ function placement(builds: readonly WindowsFacts[]): string {
 }
 
 /**
- * What placement gave a pod, and an update would take away: `nodeSelector` and `tolerations` are atomic, so whoever applies a pod a second
- * time with values of its own would be refused, because a pod's may not shrink.
+ * What placement gave a pod, and an update would take away: `nodeSelector` and `tolerations` are atomic, so whoever
+ * applies a pod a second time with values of its own would be refused, because a pod's may not shrink.
  */
 function restore(classes: readonly RuntimeClassFacts[]): string {
   const ours = texts([...new Set(classes.flatMap(({ nodeSelector }) => Object.keys(nodeSelector)))]);
@@ -166,8 +171,8 @@ function restore(classes: readonly RuntimeClassFacts[]): string {
 }
 
 /**
- * Places Windows pods, in every namespace: those of the system need the toleration as well. Only fields that a pod leaves out are set. It
- * may run twice for one pod: the second time nothing is missing.
+ * Places Windows pods, in every namespace: those of the system need the toleration as well. Only fields that a pod
+ * leaves out are set. It may run twice for one pod: the second time nothing is missing.
  */
 export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): readonly Manifest[] {
   const builds = spec.windows;

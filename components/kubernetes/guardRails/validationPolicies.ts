@@ -43,8 +43,9 @@ const unauthorized = [
 ].join(" ");
 
 /**
- * The kubelet hands the credential specification of any container to the runtime, and the webhook authorizes those of the pod and of its
- * `containers` alone: written out in another container, it would make the pod any account of the domain.
+ * The kubelet hands the credential specification of any container to the runtime, and the webhook authorizes those of
+ * the pod and of its `containers` alone: written out in another container, it would make the pod any account of the
+ * domain.
  */
 const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-gmsa",
@@ -73,7 +74,8 @@ const toleratesControlPlane = [
 ].join(" ");
 
 /**
- * A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the binding subresource.
+ * A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the
+ * binding subresource.
  */
 const namesNode = `has(${pod}.nodeName) && ${pod}.nodeName != ""`;
 
@@ -85,9 +87,9 @@ const stays = (field: string): string =>
   `request.operation == "UPDATE" && has(${pod}.${field}) == has(variables.before.${field}) && (!has(${pod}.${field}) || ${pod}.${field} == variables.before.${field})`;
 
 /**
- * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that machine's identity.
- * Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them unchanged is allowed. These machines run Linux, so
- * what a selector sends to Windows never gets there.
+ * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that
+ * machine's identity. Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them
+ * unchanged is allowed. These machines run Linux, so what a selector sends to Windows never gets there.
  */
 const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-control-plane",
@@ -196,7 +198,8 @@ const effect =
   "every node, also of the control plane, would send what it has for such an address to this Service's pods";
 
 /**
- * Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a field that is absent.
+ * Variables with a field of the Service as it is to be and, with the suffix `Before`, as it was; `none` is CEL for a
+ * field that is absent.
  */
 function nowAndBefore(name: string, field: string, none: string): Variables {
   return {
@@ -205,7 +208,10 @@ function nowAndBefore(name: string, field: string, none: string): Variables {
   };
 }
 
-/** Addresses that kube-proxy makes the Service's on every node, whoever has them (kubernetes/kubernetes, pkg/proxy/iptables/proxier.go). */
+/**
+ * Addresses that kube-proxy makes the Service's on every node, whoever has them (kubernetes/kubernetes,
+ * pkg/proxy/iptables/proxier.go).
+ */
 const externalAddresses: Pick<Policy, "validations" | "variables"> = {
   variables: {
     ...nowAndBefore("addresses", "spec.externalIPs", "[]"),
@@ -235,10 +241,11 @@ const chosen = (when: "" | "Before"): string =>
   `${texts(choices)}.map(k, variables.annotations${when}[?k].orValue(""))`;
 
 /**
- * Annotations that the cloud controller obeys (kubernetes-sigs/cloud-provider-azure v1.36.2, pkg/provider/azure_loadbalancer.go).
- * `getServiceLoadBalancerStatus` writes additional addresses into the Service's status, from which kube-proxy takes them like those of
- * `spec.externalIPs`, link-local ones too. `ensurePublicIPExists` gives a chosen address its name before anything fails because another
- * load balancer has it: that of the API would lose its own.
+ * Annotations that the cloud controller obeys (kubernetes-sigs/cloud-provider-azure v1.36.2,
+ * pkg/provider/azure_loadbalancer.go). `getServiceLoadBalancerStatus` writes additional addresses into the Service's
+ * status, from which kube-proxy takes them like those of `spec.externalIPs`, link-local ones too.
+ * `ensurePublicIPExists` gives a chosen address its name before anything fails because another load balancer has it:
+ * that of the API would lose its own.
  */
 const azureAnnotations: Pick<Policy, "validations" | "variables"> = {
   variables: {
@@ -266,7 +273,10 @@ const azureAnnotations: Pick<Policy, "validations" | "variables"> = {
   ],
 };
 
-/** A Service gets addresses from Kubernetes and the cloud; whoever chooses them takes over what machines send there (CVE-2020-8554). */
+/**
+ * A Service gets addresses from Kubernetes and the cloud; whoever chooses them takes over what machines send there
+ * (CVE-2020-8554).
+ */
 function servicePolicy(spec: Pick<ClusterSpec, "facts" | "kubernetes">): Policy {
   const parts = [externalAddresses, ...(spec.facts.network.addressAnnotations ? [azureAnnotations] : [])];
   return {

@@ -21,8 +21,8 @@ import { windowsVariables } from "./runtimeClassPolicy.ts";
 /** One thing that Windows ignores or cannot do. */
 interface WindowsLimit {
   /**
-   * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its containers,
-   * `variables.landsOn` the builds whose nodes may get it; `variables.ofDaemonSet` says whose pod it is.
+   * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its
+   * containers, `variables.landsOn` the builds whose nodes may get it; `variables.ofDaemonSet` says whose pod it is.
    */
   readonly expression: string;
   /** What happens and the fix; `{pod}` stands for the path of the pod's spec. */
@@ -54,8 +54,8 @@ const probes = [
 const noMount = ["nfs", "iscsi", "fc", "rbd", "cephfs", "image"];
 
 /**
- * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website: concepts/windows/intro.md,
- * "Compatibility and limitations"). What it refuses by itself is not repeated.
+ * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website:
+ * concepts/windows/intro.md, "Compatibility and limitations"). What it refuses by itself is not repeated.
  */
 function windowsLimits(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "windows">): readonly WindowsLimit[] {
   const { windows: network } = spec.kubernetes.podNetwork;
@@ -236,8 +236,9 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
 }
 
 /**
- * What a pod cannot leave to the API server: none where it changes no pods, and a DaemonSet's, which it changes after their nodes were chosen
- * (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into those of the system.
+ * What a pod cannot leave to the API server: none where it changes no pods, and a DaemonSet's, which it changes after
+ * their nodes were chosen (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into
+ * those of the system.
  */
 function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   const { key, value, effect } = windowsTaint;
@@ -297,8 +298,8 @@ function imagePolicy(spec: Spec): PodPolicy {
 }
 
 /**
- * Pods that are meant for Windows but do not say so. The API server validates them as Linux pods: fields that Windows refuses are accepted
- * and without effect, and PodSecurity `restricted` asks for those of Linux.
+ * Pods that are meant for Windows but do not say so. The API server validates them as Linux pods: fields that Windows
+ * refuses are accepted and without effect, and PodSecurity `restricted` asks for those of Linux.
  */
 function osNamePolicy(spec: Spec): PodPolicy {
   const required: Requirement = { key: namespaceLabels.windowsOsName, operator: "In", values: ["required"] };

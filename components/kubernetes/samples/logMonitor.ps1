@@ -1,4 +1,5 @@
-# Fetches LogMonitor.exe into a volume, leaves there only a file with the expected SHA-256, and puts its configuration beside it.
+# Fetches LogMonitor.exe into a volume, leaves there only a file with the expected SHA-256, and puts its configuration
+# beside it.
 $ErrorActionPreference = 'Stop'
 
 # Runs curl.exe; gives whether it succeeded.

@@ -1,4 +1,5 @@
-# Takes the role of the pod's service account by its token and reads an object that only this role may read. The functions that sign stand before it.
+# Takes the role of the pod's service account by its token and reads an object that only this role may read. The
+# functions that sign stand before it.
 $ErrorActionPreference = 'Stop'
 if (-not $env:AWS_ROLE_ARN) { throw 'this pod has no identity' }
 [Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12

@@ -9,16 +9,16 @@ import { scriptsStage, stageTablePath, withScriptsStage } from "./stages.ts";
 const scriptsFile = "/etc/fenestra/scripts.env";
 
 /**
- * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks itself. The same payload always gives the
- * same bytes, since a change replaces machines.
+ * User data of a Linux machine: the base64 of a gzipped `#cloud-config`, which cloud-init unpacks itself. The same
+ * payload always gives the same bytes, since a change replaces machines.
  */
 export function packLinux(payload: MachinePayload): string {
   return gzip(cloudConfig(payload));
 }
 
 /**
- * User data of a Linux machine on AWS, whose scripts are in a bucket: base64 like that of `packLinux`. The caller checks AWS's limit of
- * 16,384 bytes.
+ * User data of a Linux machine on AWS, whose scripts are in a bucket: base64 like that of `packLinux`. The caller
+ * checks AWS's limit of 16,384 bytes.
  *
  * @param object result of `scriptsObject` for the payload: the scripts that the machine fetches.
  * @param bucket the bucket with the object; it must be in the region of the machine.

@@ -33,7 +33,9 @@ import {
 import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 
-/** Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it. */
+/**
+ * Inputs of a control-plane machine's payload. Nothing here depends on the pools, so changing a pool never touches it.
+ */
 export interface ControlPlanePayloadArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
@@ -43,7 +45,9 @@ export interface ControlPlanePayloadArgs {
   readonly tokens?: ServiceAccountTokens | undefined;
 }
 
-/** Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure. */
+/**
+ * Everything that a control-plane machine receives. Throws when `access` names no vault for the CA material on Azure.
+ */
 export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePayload {
   const { spec } = args;
   const { auditPolicy } = spec.controlPlane;
@@ -82,7 +86,9 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
 
 const jobService = (name: string): string => `${name}.service`;
 
-/** Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any. */
+/**
+ * Services of a control-plane machine, as systemd names them; that of snapshots of etcd too when no machine takes any.
+ */
 export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): readonly string[] {
   const jobs = scheduledJobs(snapshotHours).map(({ name }) => jobService(name));
   return [...commonUnits(spec.cloud), ...jobs, nodeControllerUnit];
@@ -91,7 +97,8 @@ export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): re
 /**
  * Changes when, and only when, the machine must be replaced: what it runs, its image, size, system disk and identity.
  *
- * @param identity ARN of the instance profile on AWS: a new template does not reach a running machine, which would keep a profile that is
+ * @param identity ARN of the instance profile on AWS: a new template does not reach a running machine, which would keep
+ * a profile that is
  *   deleted.
  */
 export function machineFingerprint(spec: ControlPlaneSettings, payload: MachinePayload, identity?: string): string {
@@ -102,7 +109,10 @@ export function machineFingerprint(spec: ControlPlaneSettings, payload: MachineP
     .digest("hex");
 }
 
-/** The scripts and patches among those files. They depend on no outputs of other resources, so the program can put them into a bucket. */
+/**
+ * The scripts and patches among those files. They depend on no outputs of other resources, so the program can put them
+ * into a bucket.
+ */
 export function controlPlaneScripts(
   spec: Pick<ControlPlaneSettings, "cloud" | "controlPlane" | "credentials" | "secretsEncryption">,
 ): MachinePayload {
@@ -179,8 +189,8 @@ const etcdTimes = {
 } as const;
 
 /**
- * How often the stages of a control-plane machine retry before they fail: once a second for services on the machine or next to it, with
- * growing pauses for the cloud's.
+ * How often the stages of a control-plane machine retry before they fail: once a second for services on the machine or
+ * next to it, with growing pauses for the cloud's.
  */
 const controlPlaneAttempts = {
   VOLUME_ATTEMPTS: 60,

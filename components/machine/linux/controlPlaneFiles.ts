@@ -17,9 +17,9 @@ import { encryptedStage, encryptionStage, stageScript } from "./stages.ts";
 const yaml = (data: object): string => stringify(data, { lineWidth: 0 });
 
 /**
- * How the API server authenticates. Anonymous requests are allowed for health endpoints only, for the kubelet's probes and the load
- * balancers. By default anyone who reaches the port can also read the version and `cluster-info` (kubernetes/kubernetes, bootstrappolicy:
- * system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
+ * How the API server authenticates. Anonymous requests are allowed for health endpoints only, for the kubelet's probes
+ * and the load balancers. By default anyone who reaches the port can also read the version and `cluster-info`
+ * (kubernetes/kubernetes, bootstrappolicy: system:public-info-viewer; kubeadm: phases/bootstraptoken/clusterinfo).
  */
 export function authenticationConfiguration(signIn: readonly IssuerConfig[]): string {
   return yaml({
@@ -31,8 +31,8 @@ export function authenticationConfiguration(signIn: readonly IssuerConfig[]): st
 }
 
 /**
- * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token can act as a node or a member of system:masters. The
- * claim `email` counts only with `email_verified` (kubernetes/kubernetes,
+ * One issuer. The prefix cannot be `system:` (a rule refuses that name), so no token can act as a node or a member of
+ * system:masters. The claim `email` counts only with `email_verified` (kubernetes/kubernetes,
  * staging/src/k8s.io/apiserver/plugin/pkg/authenticator/token/oidc).
  */
 function jwtAuthenticator(issuer: IssuerConfig): object {
@@ -66,7 +66,10 @@ export function admissionConfiguration(spec: Pick<ControlPlaneSettings, "control
   return yaml({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AdmissionConfiguration", plugins });
 }
 
-/** In a namespace without a label of its own nothing is admitted that takes the node: no host's folders, namespaces, ports or rights. */
+/**
+ * In a namespace without a label of its own nothing is admitted that takes the node: no host's folders, namespaces,
+ * ports or rights.
+ */
 const podSecurity = (namespaces: readonly string[]) => ({
   name: "PodSecurity",
   configuration: {
@@ -77,7 +80,10 @@ const podSecurity = (namespaces: readonly string[]) => ({
   },
 });
 
-/** Unit of the program that gives machines their certificates and looks after nodes, on every control-plane machine; a file of `rootfs`. */
+/**
+ * Unit of the program that gives machines their certificates and looks after nodes, on every control-plane machine; a
+ * file of `rootfs`.
+ */
 export const nodeControllerUnit = "fenestra-node-controller.service";
 
 const programFolder = new URL("../../nodeController/program/", import.meta.url);
@@ -165,8 +171,8 @@ function prefixes({ keys }: SecretsEncryption): readonly string[] {
 }
 
 /**
- * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be asked, and else as
- * soon as the own etcd runs: an API server that cannot decrypt a Secret is never ready.
+ * Stages with those of the keys. What etcd holds is compared before the API server starts where another member can be
+ * asked, and else as soon as the own etcd runs: an API server that cannot decrypt a Secret is never ready.
  */
 export function withEncryption(
   { secretsEncryption, controlPlane }: Pick<ControlPlaneSettings, "secretsEncryption" | "controlPlane">,

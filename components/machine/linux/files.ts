@@ -110,7 +110,10 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
   ];
 }
 
-/** The kubelet's command line for its unit. kubeadm writes a control-plane machine's kubeconfig, so that one needs no bootstrap. */
+/**
+ * The kubelet's command line for its unit. kubeadm writes a control-plane machine's kubeconfig, so that one needs no
+ * bootstrap.
+ */
 function kubeletEnv(spec: NodeSettings, pool: PoolSpec | undefined): string {
   const flags = kubeletFlags({
     os: "linux",
@@ -130,7 +133,8 @@ function downloadFiles(spec: NodeSettings): readonly PayloadFile[] {
     url === undefined
       ? ""
       : `${envFile({ HTTP_PROXY: url, HTTPS_PROXY: url, NO_PROXY: noProxy(spec) })}http_proxy=${shellQuote(url)}\n`;
-  // curl looks for its configuration in the folder that CURL_HOME names (curl(1), --config): no command line shows what is in it.
+  // curl looks for its configuration in the folder that CURL_HOME names (curl(1), --config): no command line shows what
+  // is in it.
   const curl = login === undefined ? "" : envFile({ CURL_HOME: curlHome });
   return [
     ...(proxy + curl === "" ? [] : [{ path: "/etc/fenestra/proxy.env", content: proxy + curl }]),

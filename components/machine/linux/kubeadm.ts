@@ -13,7 +13,10 @@ export interface KubeadmArgs {
   readonly spec: ControlPlaneSettings;
   readonly member: ControlPlaneMember;
   readonly endpoint: ApiEndpoint;
-  /** How tokens of service accounts are issued and checked. Default kubeadm's way: one key, an issuer inside the cluster. */
+  /**
+   * How tokens of service accounts are issued and checked. Default kubeadm's way: one key, an issuer inside the
+   * cluster.
+   */
   readonly tokens?: ServiceAccountTokens | undefined;
 }
 
@@ -188,8 +191,9 @@ export function severalKeys(tokens: ServiceAccountTokens | undefined): tokens is
 }
 
 /**
- * Of two issuers the first one is written into new tokens, and both are accepted: tokens of the time before stay valid. kubeadm keeps the
- * order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and puts them in place of its own of the same name.
+ * Of two issuers the first one is written into new tokens, and both are accepted: tokens of the time before stay valid.
+ * kubeadm keeps the order of these arguments (kubernetes/kubernetes: cmd/kubeadm/app/util/arguments.go) and puts them
+ * in place of its own of the same name.
  */
 function tokenArgs(
   { kubernetes }: ControlPlaneSettings,
@@ -214,8 +218,8 @@ function fileVolume(name: string, path: string): object {
 }
 
 /**
- * Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends (etcd.io: system
- * limits).
+ * Half of the disk, so that a snapshot and a defragmentation fit next to it, and at most the 8 GiB that etcd recommends
+ * (etcd.io: system limits).
  */
 function etcdQuotaBytes(diskGb: number): number {
   return Math.min(8, Math.floor(diskGb / 2)) * 1024 ** 3;
@@ -228,7 +232,10 @@ const proxyConfiguration = {
   metricsBindAddress: `0.0.0.0:${ports.kubeProxyMetrics}`,
 };
 
-/** kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at boot. */
+/**
+ * kubeadm's configuration file. `nodeName`, `etcdState` and `etcdMembers` are placeholders that the machine fills in at
+ * boot.
+ */
 export function kubeadmConfig(of: KubeadmArgs): string {
   const proxy = of.spec.addons.exporters ? [proxyConfiguration] : [];
   return [initConfiguration(of), clusterConfiguration(of), ...proxy]

@@ -43,7 +43,10 @@ export function withTrust(
 /** Stage of a machine that needs logins for what it fetches. */
 export const credentialsStage: Stage = always("credentials", 19);
 
-/** Stages of a machine with {@link credentialsStage} where it is needed, before anything is fetched but scripts from the bucket. */
+/**
+ * Stages of a machine with {@link credentialsStage} where it is needed, before anything is fetched but scripts from the
+ * bucket.
+ */
 export function withCredentials(
   { credentials }: Pick<NodeSettings, "credentials">,
   stages: readonly Stage[],
@@ -71,8 +74,8 @@ const kubelet = once(
 );
 
 /**
- * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait until every machine
- * has the same version.
+ * Stages of a control-plane machine. No machine is special as the first one. The add-ons come last because they wait
+ * until every machine has the same version.
  */
 export const controlPlaneStages: readonly Stage[] = [
   ...common,
@@ -143,7 +146,9 @@ export const sharedStages: ReadonlySet<string> = new Set(
   ),
 );
 
-/** Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address. */
+/**
+ * Stages with those of the cluster's pod network: behind the kernel's, before anything that others reach by an address.
+ */
 export function withPodNetwork(stages: readonly Stage[], { linux }: PodNetwork): readonly Stage[] {
   return stages.flatMap((stage) => (stage.name === "os" ? [stage, ...linux.stages] : [stage]));
 }
@@ -158,9 +163,9 @@ export function stageScript(name: string): string {
 const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fenestra/machine.env"];
 
 /**
- * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage completed for another
- * hash runs again, and so does everything after it, because each hash includes the previous one. Throws when a stage reads a file that is
- * not in the payload.
+ * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage
+ * completed for another hash runs again, and so does everything after it, because each hash includes the previous one.
+ * Throws when a stage reads a file that is not in the payload.
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));
@@ -182,7 +187,8 @@ export function stageTable(stages: readonly Stage[], files: readonly PayloadFile
 }
 
 /**
- * The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first, all else after it.
+ * The table with the stage that fetches scripts, which is complete for the object with this digest. Trust comes first,
+ * all else after it.
  */
 export function withScriptsStage(table: string, sha256: string): string {
   const line = tsvFile([[scriptsStage.name, String(scriptsStage.exitCode), sha256.slice(0, 16), scriptsStage.mode]]);

@@ -6,16 +6,20 @@ export const patchesFolder = "/etc/fenestra/patches";
 
 /**
  * kubeadm's startup probes ask for the first time after 10 to 20 s and then every 10 s (kubernetes:
- * cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe; pkg/kubelet/prober/worker.go waits for a random part of the period after the
- * kubelet's start). No pod of the control plane is ready before, and every gate and every step of an update waits for that. These ask at
- * once and every 2 s, for the same 10 minutes; up to 25 where nothing answers until the time is up.
+ * cmd/kubeadm/app/util/staticpod/utils.go, StartupProbe; pkg/kubelet/prober/worker.go waits for a random part of the
+ * period after the kubelet's start). No pod of the control plane is ready before, and every gate and every step of an
+ * update waits for that. These ask at once and every 2 s, for the same 10 minutes; up to 25 where nothing answers until
+ * the time is up.
  */
 const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 300 } as const;
 
 /** Of all that a machine on AWS fetches (scripts/stages/scripts.sh). */
 const fetchedMode = "0755";
 
-/** The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches, 1.36). */
+/**
+ * The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches,
+ * 1.36).
+ */
 export const staticPodPatches: readonly PayloadFile[] = [
   "etcd",
   "kube-apiserver",
@@ -28,8 +32,9 @@ export const staticPodPatches: readonly PayloadFile[] = [
 }));
 
 /**
- * kubeadm's CoreDNS prefers several nodes, and its first two pods start on the first that is ready, where they stay. So the second waits for
- * another node. Its replicas are not named: kubeadm keeps those that it finds (kubernetes: cmd/kubeadm/app/phases/addons/dns).
+ * kubeadm's CoreDNS prefers several nodes, and its first two pods start on the first that is ready, where they stay. So
+ * the second waits for another node. Its replicas are not named: kubeadm keeps those that it finds (kubernetes:
+ * cmd/kubeadm/app/phases/addons/dns).
  */
 export const nameServerPatch: PayloadFile = {
   mode: fetchedMode,

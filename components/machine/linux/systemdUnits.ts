@@ -17,7 +17,9 @@ interface JobSettings {
   readonly retrySeconds?: number;
   /** Gets CPU and disk time only when they are otherwise idle. Default: an equal share. */
   readonly background?: boolean;
-  /** Seconds after which a run that hangs is ended; a oneshot has no limit of its own (systemd.service(5)). Default 900. */
+  /**
+   * Seconds after which a run that hangs is ended; a oneshot has no limit of its own (systemd.service(5)). Default 900.
+   */
   readonly limitSeconds?: number;
 }
 
@@ -37,7 +39,10 @@ export function jobUnit(description: string, command: string, settings: JobSetti
   });
 }
 
-/** When a job runs: first after a delay, then at intervals, both in seconds, randomised so that machines do not all start at once. */
+/**
+ * When a job runs: first after a delay, then at intervals, both in seconds, randomised so that machines do not all
+ * start at once.
+ */
 export function timerUnit(description: string, firstSeconds: number, intervalSeconds: number): string {
   return unit({
     Unit: [`Description=Fenestra: ${description}`],

@@ -74,7 +74,10 @@ const workerAttempts = {
   NODE_ATTEMPTS: 900,
 } as const;
 
-/** How long pods have to move. An Auto Scaling group's hook is extended by a heartbeat; a spot machine has nothing to extend. */
+/**
+ * How long pods have to move. An Auto Scaling group's hook is extended by a heartbeat; a spot machine has nothing to
+ * extend.
+ */
 function drainTimes({ facts: { timings } }: Pick<NodeSettings, "facts">, { spot }: LinuxPool): MachineEnv {
   return {
     DRAIN_SECONDS: (spot ? timings.spotDrain : timings.drain).linux,

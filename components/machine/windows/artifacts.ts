@@ -38,8 +38,9 @@ const program = { stage: "artifacts", folder: windowsPaths.bin, unpack: false } 
 const plugin = { stage: "artifacts", folder: windowsPaths.cniBin, unpack: false } as const;
 
 /**
- * Where each artifact goes, and when. A node is Ready once the kubelet, containerd and the pod network run and a pause image is present,
- * and pods start once the CNI plug-ins are there. Services, cloud notifications, draining and container inspection come later.
+ * Where each artifact goes, and when. A node is Ready once the kubelet, containerd and the pod network run and a pause
+ * image is present, and pods start once the CNI plug-ins are there. Services, cloud notifications, draining and
+ * container inspection come later.
  */
 const places: Readonly<Record<string, Place>> = {
   "kubelet.exe": program,
@@ -58,8 +59,8 @@ function networkPlace({ windows }: PodNetwork, role: string): Place | undefined 
 }
 
 /**
- * URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines cannot reach it. A mirror
- * with a login is the only one, since curl would send the login to the publisher too.
+ * URLs that a Windows machine or pod tries for a file: the mirror's first, the publisher's second unless machines
+ * cannot reach it. A mirror with a login is the only one, since curl would send the login to the publisher too.
  */
 export function sources(
   spec: Pick<DownloadSettings, "mirror" | "network" | "credentials">,
@@ -102,9 +103,9 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
 }
 
 /**
- * Arguments of each curl.exe call. A stalled transfer is aborted and retried. With a mirror or a proxy, an unreachable revocation list is
- * no failure: Schannel would contact the certificate's publisher, which a restricted network does not allow, and it does not use curl's
- * proxy (curl/curl#4078). Digests are checked anyway.
+ * Arguments of each curl.exe call. A stalled transfer is aborted and retried. With a mirror or a proxy, an unreachable
+ * revocation list is no failure: Schannel would contact the certificate's publisher, which a restricted network does
+ * not allow, and it does not use curl's proxy (curl/curl#4078). Digests are checked anyway.
  */
 export function curlArguments(
   spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">,

@@ -5,7 +5,10 @@ import type { WindowsPool } from "../../model/pools.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
-/** A registry value. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's default value. */
+/**
+ * A registry value. `Sddl` is a security descriptor as text, written in its binary form. An empty name is the key's
+ * default value.
+ */
 interface RegistryValue {
   readonly path: string;
   readonly name: string;
@@ -16,16 +19,22 @@ interface RegistryValue {
 const classes = "HKLM:\\SOFTWARE\\Classes";
 const allowedClasses = "SYSTEM\\CurrentControlSet\\Control\\CCG\\COMClasses";
 
-/** Who may launch and call the class, as the plug-in's own registration has it (Azure/AgentBaker: vhdbuilder/scripts/windows/gmsa). */
+/**
+ * Who may launch and call the class, as the plug-in's own registration has it (Azure/AgentBaker:
+ * vhdbuilder/scripts/windows/gmsa).
+ */
 const permission = "O:BAG:BAD:(A;;0xb;;;SY)(A;;0xb;;;AU)";
 
-/** The interface through which Windows calls the class, and the proxy stub that marshals its calls; both are part of Windows. */
+/**
+ * The interface through which Windows calls the class, and the proxy stub that marshals its calls; both are part of
+ * Windows.
+ */
 const credentialsInterface = "{6ECDA518-2010-4437-8BC3-46E752B7B172}";
 const credentialsStub = "{A6FF50C0-56C0-71CA-5732-BED303A59628}";
 
 /**
- * Input of the stage `ccg` on a pool's machines: `null` when the pool requests no plug-in. Where none is published the pool's image must
- * include it, and the stage only checks that it does.
+ * Input of the stage `ccg` on a pool's machines: `null` when the pool requests no plug-in. Where none is published the
+ * pool's image must include it, and the stage only checks that it does.
  */
 export function ccgData(spec: NodeSettings, { ccgPlugin }: WindowsPool) {
   if (!ccgPlugin) return null;

@@ -20,7 +20,10 @@ export function loginSettings(spec: NodeSettings): readonly PayloadFile[] {
   ];
 }
 
-/** What the stages `credentials` and `proxy` need to know; nothing without logins, so that other machines stay as they are. */
+/**
+ * What the stages `credentials` and `proxy` need to know; nothing without logins, so that other machines stay as they
+ * are.
+ */
 export function loginData({ credentials }: CloudAccess, configs: readonly PayloadFile[]) {
   if (credentials === undefined) return {};
   return {
@@ -39,7 +42,10 @@ export const userPaths = {
   patch: windowsPaths.nodePatch,
 } as const;
 
-/** Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they are. */
+/**
+ * Input of the stages of the user's own steps: nothing where there are none, so that other pools' machines stay as they
+ * are.
+ */
 export function userScriptData(pool: WindowsPool) {
   const path = (text: string | undefined, file: string) => (text === undefined ? null : file);
   if (!hasUserStage(pool, "before") && !hasUserStage(pool, "after")) return {};

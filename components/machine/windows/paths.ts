@@ -11,7 +11,10 @@ export const windowsPaths = {
   root: windowsRoot,
   /** All decisions as data: stages, artifacts, routes, services. */
   machine: `${windowsRoot}\\machine.json`,
-  /** Registry values per operating system. In a separate file, since `machine.json` is part of user data, which has no room for them. */
+  /**
+   * Registry values per operating system. In a separate file, since `machine.json` is part of user data, which has no
+   * room for them.
+   */
   repairs: `${windowsRoot}\\repairs.json`,
   entry: `${windowsRoot}\\bootstrap.ps1`,
   /** The user's own scripts, and the annotations that the machine gives its node. */
@@ -52,14 +55,17 @@ export const windowsPaths = {
   /** Address from that store that kube-proxy uses as source VIP, kept across restarts. */
   sourceVip: "C:\\var\\lib\\fenestra\\source-vip.json",
   startKubeProxy: `${windowsRoot}\\start-kube-proxy.ps1`,
-  /** Where the DaemonSets mount the service-account token; below `CONTAINER_SANDBOX_MOUNT_POINT` where containerd cannot bind it. */
+  /**
+   * Where the DaemonSets mount the service-account token; below `CONTAINER_SANDBOX_MOUNT_POINT` where containerd cannot
+   * bind it.
+   */
   serviceAccountToken: "C:\\var\\run\\secrets\\kubernetes.io\\serviceaccount\\token",
 } as const;
 
 /**
- * Folders that only the system and administrators may read or write, recursively: programs and scripts that run as SYSTEM, the token and
- * the keys of the kubelet, network state, the logs. By default any user may create files below `C:\`. `kubeletState` itself is not among
- * them, because the pods' own users read its volumes.
+ * Folders that only the system and administrators may read or write, recursively: programs and scripts that run as
+ * SYSTEM, the token and the keys of the kubelet, network state, the logs. By default any user may create files below
+ * `C:\`. `kubeletState` itself is not among them, because the pods' own users read its volumes.
  *
  * @param ofNetwork the pod network's own
  */

@@ -92,7 +92,8 @@ const repairs: Readonly<Record<WindowsFacts["name"], readonly Repair[]>> = {
     { in: "features", since: "2024-02", names: ["1327590028"] },
     { in: "hns", since: "2024-03", names: ["HnsPreallocatePortRange"] },
     { in: "features", since: "2024-03", names: ["4154935436", "124082829"] },
-    // Less contention for locks in VFP. AKS has it on, with l2bridge; image-builder off since the update of 2025-04 (#1798).
+    // Less contention for locks in VFP. AKS has it on, with l2bridge; image-builder off since the update of 2025-04
+    // (#1798).
     { in: "features", since: "2024-03", names: ["1114842764"], value: 0 },
     {
       in: "features",

@@ -9,8 +9,8 @@ import { noProxy, proxyUrl } from "../proxy.ts";
 import { windowsPaths, windowsPrograms } from "./paths.ts";
 
 /**
- * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, reset after ten quiet minutes. The ones
- * that containerd registers itself give up after the second restart.
+ * Recovery actions as `sc.exe failure` takes them: restart after 5, 10 and then every 60 seconds, reset after ten quiet
+ * minutes. The ones that containerd registers itself give up after the second restart.
  */
 const recovery = ["reset=", "600", "actions=", "restart/5000/restart/10000/restart/60000"] as const;
 
@@ -53,10 +53,11 @@ export function containerdEnvironment(spec: ProxySettings): readonly string[] {
 }
 
 /**
- * The kubelet's service. kube-log-runner starts it as its child and appends to its log; the kubelet itself talks to the service manager
- * (kubernetes/kubernetes, pkg/windows/service). kube-log-runner is not asked to rotate: where someone reads the file without sharing its
- * deletion, as the kubelet does for /logs, it cannot be renamed, and the kubelet's next lines are lost until a restart (component-base:
- * logs/kube-log-runner/internal/logrotation/logrotation.go, rotate).
+ * The kubelet's service. kube-log-runner starts it as its child and appends to its log; the kubelet itself talks to the
+ * service manager (kubernetes/kubernetes, pkg/windows/service). kube-log-runner is not asked to rotate: where someone
+ * reads the file without sharing its deletion, as the kubelet does for /logs, it cannot be renamed, and the kubelet's
+ * next lines are lost until a restart (component-base: logs/kube-log-runner/internal/logrotation/logrotation.go,
+ * rotate).
  */
 export const kubeletService = {
   command: [windowsPrograms.kubeLogRunner, `-log-file=${serviceLogs.kubelet}`, windowsPrograms.kubelet],

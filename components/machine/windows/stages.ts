@@ -42,13 +42,19 @@ interface StageRecord<Name extends string> {
   readonly exitCode: number;
   /** Timeout in seconds: its process is killed, and the next attempt does the rest. Default `short`. */
   readonly limitSeconds?: number;
-  /** Whether it holds open connections: such a stage never runs beside `network`, which cuts them all when the last boot left a network. */
+  /**
+   * Whether it holds open connections: such a stage never runs beside `network`, which cuts them all when the last boot
+   * left a network.
+   */
   readonly connects?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
   readonly reboots?: boolean;
   /** Scripts besides its own whose change repeats the stage. */
   readonly uses?: readonly string[];
-  /** Services that it changes or needs stopped: they are held while it runs, and no two stages hold the same one at the same time. */
+  /**
+   * Services that it changes or needs stopped: they are held while it runs, and no two stages hold the same one at the
+   * same time.
+   */
   readonly services?: readonly WindowsServiceName[];
   /** Data whose change repeats the stage. */
   readonly inputs: (source: StageSource) => unknown;
@@ -226,14 +232,14 @@ export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolStep
 export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
 /**
- * Reboots. A stock image needs one, for the Containers feature; a third request after two is a loop, for example a pending update that
- * never settles.
+ * Reboots. A stock image needs one, for the Containers feature; a third request after two is a loop, for example a
+ * pending update that never settles.
  */
 export const windowsReboots = { expected: 1, allowed: 2 } as const;
 
 /**
- * The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on, stages that it needs
- * included.
+ * The stages of a pool's machines as `machine.json` has them, each with the fingerprint of all that it depends on,
+ * stages that it needs included.
  */
 export function hashedStages(
   stages: readonly WindowsStageRule[],

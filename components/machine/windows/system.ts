@@ -28,8 +28,8 @@ export interface WindowsSystem {
 }
 
 /**
- * Everything above the NodePorts: twice Windows' default, since a kernel-mode proxy takes a port per connection (Azure/AKS#1375), and clear
- * of the NodePorts (kubernetes/kubernetes#107114).
+ * Everything above the NodePorts: twice Windows' default, since a kernel-mode proxy takes a port per connection
+ * (Azure/AKS#1375), and clear of the NodePorts (kubernetes/kubernetes#107114).
  */
 export const dynamicPorts = { start: nodePorts.last + 1, count: 65_536 - nodePorts.last - 1 } as const;
 
@@ -38,7 +38,8 @@ const dumps = `${machineKey}\\Microsoft\\Windows\\Windows Error Reporting\\Local
 const serviceKey = "HKLM:\\SYSTEM\\CurrentControlSet\\Services";
 
 const registry: readonly RegistryKey[] = [
-  // A cumulative update on a running node breaks its network (microsoft/Windows-Containers#516); nodes are replaced instead.
+  // A cumulative update on a running node breaks its network (microsoft/Windows-Containers#516); nodes are replaced
+  // instead.
   {
     path: `${machineKey}\\Policies\\Microsoft\\Windows\\WindowsUpdate\\AU`,
     type: "DWord",
@@ -53,8 +54,8 @@ const registry: readonly RegistryKey[] = [
 ];
 
 /**
- * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every allocation on Windows is
- * backed by memory or pagefile; without one pods fail while there is memory left.
+ * Pagefile in MiB: initially as much as the memory, between 4 and 16 GiB, and at most half as much again. Every
+ * allocation on Windows is backed by memory or pagefile; without one pods fail while there is memory left.
  */
 export function pagefile(memoryGib: number): WindowsSystem["pagefile"] {
   const initialMb = Math.round(Math.min(16, Math.max(4, memoryGib)) * 1024);
@@ -89,21 +90,26 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
 }
 
 /**
- * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses them
- * (projectcalico/calico, Windows troubleshooting; ovn-kubernetes, hybrid-overlay/pkg/controller/overlay_windows.go).
+ * Host routes to the cloud's own services, restored at each boot and whenever a virtual switch is created, which loses
+ * them (projectcalico/calico, Windows troubleshooting; ovn-kubernetes,
+ * hybrid-overlay/pkg/controller/overlay_windows.go).
  */
 function hostRoutes(cloud: Cloud): readonly string[] {
   return cloudFacts[cloud].network.services.map((octet) => `169.254.169.${octet}/32`);
 }
 
-/** Inbound traffic to a Windows node: kubelet, pod network, health probes of load balancers. The exporter's pod opens its own port. */
+/**
+ * Inbound traffic to a Windows node: kubelet, pod network, health probes of load balancers. The exporter's pod opens
+ * its own port.
+ */
 export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] {
   return [
     { name: "fenestra-kubelet", protocol: "TCP", port: ports.kubelet },
     ...windows.firewall,
     { name: "fenestra-kube-proxy-health", protocol: "TCP", port: ports.kubeProxyHealth },
-    // HNS takes what comes for NodePorts before the firewall, but not the health checks of Services with `externalTrafficPolicy: Local`:
-    // there kube-proxy.exe itself listens, at a port of the same range (kubernetes/kubernetes: pkg/proxy/healthcheck/service_health.go).
+    // HNS takes what comes for NodePorts before the firewall, but not the health checks of Services with
+    // `externalTrafficPolicy: Local`: there kube-proxy.exe itself listens, at a port of the same range
+    // (kubernetes/kubernetes: pkg/proxy/healthcheck/service_health.go).
     { name: "fenestra-service-health", protocol: "TCP", port: `${nodePorts.first}-${nodePorts.last}` },
   ];
 }
@@ -117,7 +123,10 @@ export function windowsNetwork(spec: Pick<NodeSettings, "cloud" | "kubernetes">)
 /** Folder of the log collector's program. */
 const folder = `${windowsPaths.root}\\otelcol`;
 
-/** The collector's archive as one more download, of what is not needed to become Ready; none where logs stay on the node. */
+/**
+ * The collector's archive as one more download, of what is not needed to become Ready; none where logs stay on the
+ * node.
+ */
 export function logCollectorArtifacts(spec: NodeSettings): readonly WindowsArtifact[] {
   if (spec.addons.logs === undefined) return [];
   const query = { name: "otelcol-contrib", version: otherReleases["otelcol-contrib"], os: "windows" } as const;

@@ -37,8 +37,9 @@ export function packWindowsAzure({ files, entry }: MachinePayload): string {
 }
 
 /**
- * Command of the CustomScriptExtension that runs the custom data. It passes through cmd, so it contains no double quotes and no percent
- * sign; its exit code becomes the extension's. The same for all pools: what differs is in the custom data.
+ * Command of the CustomScriptExtension that runs the custom data. It passes through cmd, so it contains no double
+ * quotes and no percent sign; its exit code becomes the extension's. The same for all pools: what differs is in the
+ * custom data.
  */
 export function windowsExtensionCommand(): string {
   const copy = "C:\\AzureData\\fenestra.ps1";
@@ -49,9 +50,10 @@ export function windowsExtensionCommand(): string {
 }
 
 /**
- * Script that unpacks the files and runs the entry. It uses only .NET: loading a module takes seconds. Files are written under the lock of
- * the run: Azure may repeat the extension's command after a restart that interrupted it (Azure VM Runtime Team, "When will CustomScript
- * extension re-execute my script?"), while the start-up task has filled in this machine's values and the kubelet is about to read them.
+ * Script that unpacks the files and runs the entry. It uses only .NET: loading a module takes seconds. Files are
+ * written under the lock of the run: Azure may repeat the extension's command after a restart that interrupted it
+ * (Azure VM Runtime Team, "When will CustomScript extension re-execute my script?"), while the start-up task has filled
+ * in this machine's values and the kubelet is about to read them.
  */
 function loader(files: readonly PayloadFile[], entry: string): string {
   return [

@@ -79,8 +79,8 @@ const windowsDrain = {
 } as const;
 
 /**
- * Seconds between Ready and the pull of images that pods may need: two gigabytes would compete with the first pods on a machine of two
- * processors, and a pod that needs the image earlier pulls it itself.
+ * Seconds between Ready and the pull of images that pods may need: two gigabytes would compete with the first pods on a
+ * machine of two processors, and a pod that needs the image earlier pulls it itself.
  */
 const prePullSeconds = 300;
 
@@ -88,9 +88,9 @@ const prePullSeconds = 300;
 const taskMinutes = 5;
 
 /**
- * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; missing values are `<none>`. Whole
- * pods as JSON would not do: Windows PowerShell refuses an object whose keys differ only in case, such as the labels `App` and `app`
- * (PowerShell/PowerShell#3705).
+ * Columns of a node's pods that the drain reads, as `kubectl get --output custom-columns=` takes them; missing values
+ * are `<none>`. Whole pods as JSON would not do: Windows PowerShell refuses an object whose keys differ only in case,
+ * such as the labels `App` and `app` (PowerShell/PowerShell#3705).
  */
 export const podColumns = [
   "NAMESPACE:.metadata.namespace",
@@ -251,9 +251,10 @@ const machinePaths = {
 } as const;
 
 /**
- * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run in parallel. A stage that holds
- * connections is moved after `network` when the two would share a wave, and of stages with a service in common one waits for the other:
- * `network` goes first, since most wait for it. Throws when the stages depend on each other in a cycle.
+ * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run in
+ * parallel. A stage that holds connections is moved after `network` when the two would share a wave, and of stages with
+ * a service in common one waits for the other: `network` goes first, since most wait for it. Throws when the stages
+ * depend on each other in a cycle.
  */
 export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
   const waves: WindowsStageName[][] = [];

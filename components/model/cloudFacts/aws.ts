@@ -1,7 +1,10 @@
 import { awsMachineSize } from "../machineSizes.ts";
 import { type CloudFacts, names } from "./facts.ts";
 
-/** Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1 gives two. */
+/**
+ * Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1
+ * gives two.
+ */
 const firstLetters: Readonly<Record<string, string>> = {
   "ap-northeast-1": "acd",
   "ca-central-1": "abd",
@@ -71,8 +74,8 @@ export const aws: CloudFacts = {
   // Amazon EC2 User Guide, Capacity Reservations.
   oneZone: { capacityReservation: /^cr-/, dedicatedHosts: undefined },
   network: {
-    // The public part of a zone must be a /27: load balancers created by the cloud controller require eight free addresses (Elastic Load
-    // Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
+    // The public part of a zone must be a /27: load balancers created by the cloud controller require eight free
+    // addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
     smallest: 21,
     // Amazon EC2 User Guide, resource ids.
     id: { pattern: /^vpc-([0-9a-f]{8}|[0-9a-f]{17})$/, words: "the id of a VPC, such as vpc-0123456789abcdef0" },

@@ -8,8 +8,8 @@ const drain = { linux: 270, windows: 600 } as const;
 
 export const azure: CloudFacts = {
   name: "azure",
-  // Microsoft, "Prepare for Key Vault API version 2026-02-01 and later"; Azure/azure-cli#34020. @pulumi/azure-native 3.28.0 calls
-  // 2024-11-01.
+  // Microsoft, "Prepare for Key Vault API version 2026-02-01 and later"; Azure/azure-cli#34020. @pulumi/azure-native
+  // 3.28.0 calls 2024-11-01.
   apiRetirements: [
     {
       what: "Key Vault's control plane before version 2026-02-01, by which vaults and their secrets are made",
@@ -108,8 +108,8 @@ export const azure: CloudFacts = {
     mostGroupRules: Number.POSITIVE_INFINITY,
     // Network interfaces are in the subscription of their network, so everything is.
     accountOf: (network) => network.split("/")[2],
-    // Azure's resource manager supports private access only for whole management groups (Azure documentation, private link for Azure
-    // Resource Manager).
+    // Azure's resource manager supports private access only for whole management groups (Azure documentation, private
+    // link for Azure Resource Manager).
     natRefusal: {
       message: "cuts the cloud controller, the disk driver and the autoscaler off from Azure's resource manager",
       allowed: "single or perZone on Azure",
@@ -130,7 +130,8 @@ export const azure: CloudFacts = {
     rights: ["roles"],
     rsaTokens: true,
     signsObjects: false,
-    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use RSA too.
+    // Azure's load balancers probe /readyz over TLS, and only RSA keys are known to work with them; CAPZ and ARO use
+    // RSA too.
     keyAlgorithm: "RSA-2048",
     logs: "azureMonitor",
   },

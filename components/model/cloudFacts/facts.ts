@@ -23,7 +23,8 @@ interface Refusal {
 type Seconds = Readonly<Record<"linux" | "windows", number>>;
 
 /**
- * Every fact that differs by cloud, by subject. A cloud has one such record; who needs one gets it from the spec or by the cloud's name.
+ * Every fact that differs by cloud, by subject. A cloud has one such record; who needs one gets it from the spec or by
+ * the cloud's name.
  */
 export interface CloudFacts {
   readonly name: (typeof cloudNames)[number];
@@ -40,7 +41,9 @@ export interface CloudFacts {
   /** The only account or subscription, and a value of its form for one that is encrypted. */
   readonly account: Form & { readonly fake: string };
   readonly regions: Form & {
-    /** Those known at the end of 2026, to detect typos. Clouds add regions, so one that is not listed is not an error. */
+    /**
+     * Those known at the end of 2026, to detect typos. Clouds add regions, so one that is not listed is not an error.
+     */
     readonly known: readonly string[];
     readonly example: string;
     /** Why machines would not work in a region; `undefined` where they would. */
@@ -75,7 +78,10 @@ export interface CloudFacts {
   readonly tags: {
     readonly fits: (name: string, value: string) => boolean;
     readonly refusal: Refusal;
-    /** Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name, discovery, resources. */
+    /**
+     * Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name,
+     * discovery, resources.
+     */
     readonly ofGroup: number;
     /** Longest key of a label or taint of such a group. */
     readonly longestHint: number;
@@ -97,7 +103,10 @@ export interface CloudFacts {
     /** Whether interfaces of machines take addresses for pods. */
     readonly podsOnInterfaces: boolean;
     readonly addressAnnotations: boolean;
-    /** Whether load balancers of Services have addresses of the network; else names, as in `toStatus` of kubernetes/cloud-provider-aws. */
+    /**
+     * Whether load balancers of Services have addresses of the network; else names, as in `toStatus` of
+     * kubernetes/cloud-provider-aws.
+     */
     readonly balancersInNetwork: boolean;
     /** Inbound rules of a security group by default, one for each network that may reach the API. */
     readonly mostGroupRules: number;

@@ -12,7 +12,8 @@ from lease import RENEW, Lease
 from machines import Trouble
 from status import Board
 
-# Seconds between turns, and of the life of this process: it ends before its certificate does, and systemd starts it with a new one.
+# Seconds between turns, and of the life of this process: it ends before its certificate does, and systemd starts it
+# with a new one.
 TURN, LIFE = 1.0, 3 * 24 * 3600
 
 

@@ -1,4 +1,5 @@
-# What AWS has of this cluster, and the few calls that change it. Auto Scaling says what belongs to the groups, EC2 what the machines are.
+# What AWS has of this cluster, and the few calls that change it. Auto Scaling says what belongs to the groups, EC2 what
+# the machines are.
 import datetime
 import hashlib
 import hmac

@@ -150,8 +150,9 @@ class Azure:
                 raise
 
     def settle(self, listing, owed, wall):
-        # Restores sizes, each by one call that only goes through if nobody changed the set since it was read, and not while one of its
-        # machines goes: a later change ends an earlier one. What is still owed; a list may show a size from before the machine went.
+        # Restores sizes, each by one call that only goes through if nobody changed the set since it was read, and not
+        # while one of its machines goes: a later change ends an earlier one. What is still owed; a list may show a size
+        # from before the machine went.
         left, leaving = {}, {each.pool for each in listing.machines if each.state == "leaving"}
         for name, debt in owed.items():
             pool = listing.pools.get(name)

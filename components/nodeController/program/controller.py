@@ -1,4 +1,5 @@
-# The rounds of the controller. Everything is decided anew in each; what must outlive a leader is in the ConfigMap before it is done.
+# The rounds of the controller. Everything is decided anew in each; what must outlive a leader is in the ConfigMap
+# before it is done.
 import queue
 import threading
 from functools import partial
@@ -10,7 +11,8 @@ import volumes
 from judge import HOUR, Memory, World, judge
 from machines import Trouble
 
-# Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked again and again.
+# Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked again and
+# again.
 ROUND, WRITERS, YOUNG = 30.0, 4, 120.0
 HEARTBEAT = 240.0
 # Seconds between looks whether the drivers of volumes are to go.
@@ -32,7 +34,8 @@ class Controller:
         self.problems, self.volumes_at = {}, None
 
     def step(self):
-        # One turn: the lease, certificates, and where it is time a round over nodes. Whatever fails is told, and the next turn is another.
+        # One turn: the lease, certificates, and where it is time a round over nodes. Whatever fails is told, and the
+        # next turn is another.
         if self.lease.fresh() and (self.term == self.lease.term or self.tried("lead", self.begin)):
             self.tried("certificates", self.certificates)
             if self.round_at is None or self.clock.own() - self.round_at >= ROUND:
@@ -92,7 +95,8 @@ class Controller:
         if not pending or not self.feed.whole:
             self.waiting = {}
             return
-        # A list that is older than a request says nothing of it. Hostile ones cost one list in a while, whatever their number.
+        # A list that is older than a request says nothing of it. Hostile ones cost one list in a while, whatever their
+        # number.
         now, todo = self.clock.wall(), []
         listing = self.look(self.cloud.pause if any(now - each.made < YOUNG for each in pending) else ROUND)
         # What waits is looked at again with the next list, which each round over nodes asks for too.
@@ -116,7 +120,8 @@ class Controller:
         self.write(right + todo[len(right) : len(right) + 500])
 
     def other(self, request, machine):
-        # Whether another request got a first certificate of that machine since it was started. An answer that was lost is asked for again.
+        # Whether another request got a first certificate of that machine since it was started. An answer that was lost
+        # is asked for again.
         both = (self.given.get(machine.id, NONE), self.given.get(machine.name, NONE)) if machine else ()
         return any(made >= machine.made and name != request.name for made, name in both)
 

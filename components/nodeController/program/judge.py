@@ -1,4 +1,5 @@
-# What is wrong with nodes and machines, and what is done about it. Pure but for its memory, which is the leader's own and lost with it.
+# What is wrong with nodes and machines, and what is done about it. Pure but for its memory, which is the leader's own
+# and lost with it.
 import math
 from typing import NamedTuple
 
@@ -7,7 +8,8 @@ from machines import OVER, PRESENT
 HOUR = 3600
 # Rule of absence: a Node is a ghost's when whole lists in a row have no machine of its name.
 ABSENT_ROUNDS, ABSENT_SECONDS, OLD_NODE = 3, 120, 600
-# A machine without a Node whose kubelet is alive; a Node that says NotReady, seen so by this leader itself; a Lease that is renewed.
+# A machine without a Node whose kubelet is alive; a Node that says NotReady, seen so by this leader itself; a Lease
+# that is renewed.
 ZOMBIE_SECONDS, SEEN_SECONDS, FRESH_LEASE = 300, 300, 60
 # Clocks of two services.
 SKEW = 120
@@ -29,7 +31,8 @@ class Memory:
     def __init__(self):
         self.since, self.rounds, self.now = {}, {}, set()
         self.had_machines = False
-        # Ids of machines whose Node this leader has seen: a deleted Node takes its Lease along, so one that lost it tells so by nothing else.
+        # Ids of machines whose Node this leader has seen: a deleted Node takes its Lease along, so one that lost it
+        # tells so by nothing else.
         self.joined = set()
 
     def begin(self):
@@ -110,7 +113,8 @@ def condition(world, memory, machine):
 
 
 def frozen(world, conditions):
-    # Zones and pools with so much trouble that its cause must be elsewhere: (pool, zone) and (pool, None), to the reason.
+    # Zones and pools with so much trouble that its cause must be elsewhere: (pool, zone) and (pool, None), to the
+    # reason.
     cells, reasons = {}, {}
     for machine, (what, _) in conditions.items():
         bad = what in ("sick", "unready", "zombie")

@@ -1,5 +1,6 @@
-# One leader of all control-plane machines, by client-go's rules: expiry is judged by the own clock since the record last changed, never by
-# its times. That only one acts is not certain, so each changing call asks `fresh` first and is idempotent.
+# One leader of all control-plane machines, by client-go's rules: expiry is judged by the own clock since the record
+# last changed, never by its times. That only one acts is not certain, so each changing call asks `fresh` first and is
+# idempotent.
 import time
 
 from machines import Trouble

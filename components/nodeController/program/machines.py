@@ -1,7 +1,8 @@
 # What the cloud and the cluster say, as plain values. A list of the cloud proves presence, never absence.
 from typing import NamedTuple
 
-# States of a machine. `held` is there, but somebody else's business (standby, detached); `leaving` and `gone` never come back.
+# States of a machine. `held` is there, but somebody else's business (standby, detached); `leaving` and `gone` never
+# come back.
 PRESENT = frozenset({"starting", "running"})
 OVER = frozenset({"leaving", "gone"})
 

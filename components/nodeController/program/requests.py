@@ -20,10 +20,12 @@ NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 # A certificate names the machine that it was given to.
 GIVEN = re.compile(r"(first certificate of|renewal for) ([a-z0-9.-]{1,63})(?:, machine ([A-Za-z0-9-]{1,64}))?")
-# How the API server names the certificate that a request was made with (since Kubernetes 1.32), and how much of its hash is kept.
+# How the API server names the certificate that a request was made with (since Kubernetes 1.32), and how much of its
+# hash is kept.
 CREDENTIAL, HASH, HASH_LENGTH = "authentication.kubernetes.io/credential-id", "X509SHA256=", 20
 
-# Seconds: a kubelet gives up after a quarter of an hour and asks anew; a machine that has not asked in an hour is broken or stolen.
+# Seconds: a kubelet gives up after a quarter of an hour and asks anew; a machine that has not asked in an hour is
+# broken or stolen.
 ABANDONED = 930
 NEW_MACHINE = 3600
 
@@ -113,9 +115,10 @@ def foreign(request, machine):
 
 
 def decide(request, now, machine, given, node, owner=""):
-    # approve, deny or wait, and why. `machine` is what the cloud has of that name, `given` whether another first certificate of it was
-    # given since it was started, `node` whether the cluster has a Node of that name, `owner` the machine that the certificate was given to
-    # with which it was made, if that is known. What may still become true is never denied.
+    # approve, deny or wait, and why. `machine` is what the cloud has of that name, `given` whether another first
+    # certificate of it was given since it was started, `node` whether the cluster has a Node of that name, `owner` the
+    # machine that the certificate was given to with which it was made, if that is known. What may still become true is
+    # never denied.
     if request.problem:
         return "deny", request.problem
     if now - request.made > ABANDONED:

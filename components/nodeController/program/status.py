@@ -4,10 +4,13 @@
 #   data.status   JSON, what there is:
 #     at, leader     seconds of the epoch of the last change of anything below, and who wrote it
 #     cloud          {problems: [...]}: why the list is not whole; then nothing is repaired that it does not show
-#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: "NAME since TIME", SHOWN
+#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: "NAME since
+# TIME", SHOWN
 #                    at most; frozen: why nothing is repaired; roll: {state, since, why}
-#     requests       {waiting, denied, reasons}: undecided requests for certificates, those denied since the leader started, why some wait
-#   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that were started, and where
+#     requests       {waiting, denied, reasons}: undecided requests for certificates, those denied since the leader
+# started, why some wait
+#   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that
+# were started, and where
 #     names come back, which machine each certificate of the last month was given to
 #
 # ConfigMap kube-system/fenestra-node-controller, written by the program of the stack: data.settings, JSON
@@ -74,7 +77,8 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
 
 
 def metrics(denied, waiting, leads):
-    # For node-exporter, in Prometheus' text format. Always as long, so that it can be written over the last one at once.
+    # For node-exporter, in Prometheus' text format. Always as long, so that it can be written over the last one at
+    # once.
     found = [
         ("denied_total", "counter", "Requests for kubelets' certificates that this process has denied.", denied),
         ("waiting", "gauge", "Requests that wait, where this process leads.", waiting),

@@ -1,4 +1,5 @@
-# Holds the end of the drivers of volumes back while one has still to delete something: components/kubernetes/addOns/volumes.ts.
+# Holds the end of the drivers of volumes back while one has still to delete something:
+# components/kubernetes/addOns/volumes.ts.
 import requests
 
 HOLD, FINALIZER = "fenestra-volumes", "fenestra.dev/volumes"

@@ -1,7 +1,8 @@
 # Repairs the pod network after a restart of HNS, which destroys the endpoints of running pods: the machine restarts.
 
-# The plug-in's state still names the endpoints and networks that HNS has lost, and it cannot be told (Azure/azure-container-networking:
-# rehydration is off). A boot clears both. HNS is known by its process, as AKS knows it (Azure/AgentBaker, hnsremediator.ps1).
+# The plug-in's state still names the endpoints and networks that HNS has lost, and it cannot be told
+# (Azure/azure-container-networking: rehydration is off). A boot clears both. HNS is known by its process, as AKS knows
+# it (Azure/AgentBaker, hnsremediator.ps1).
 function Repair-PodNetwork {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     if (-not $Memory.calm) {
@@ -20,8 +21,8 @@ function Repair-PodNetwork {
         return
     }
     if ($before.StartsWith("$BootId ")) {
-        # At most one restart in ten minutes and three a day, also where HNS does not last; one that was refused is asked for again. Then the
-        # node stays drained, and says so.
+        # At most one restart in ten minutes and three a day, also where HNS does not last; one that was refused is
+        # asked for again. Then the node stays drained, and says so.
         if ((Get-Left $Memory.calm) -gt 0) {
             return
         }

@@ -7,7 +7,10 @@ import { pauseImage, versions } from "../../model/releases.ts";
 const name = "mcr.microsoft.com/containernetworking/azure-cni";
 const installer: Account = { name: "azure-cni-installer", namespace: "kube-system" };
 
-/** What the image holds, and where it goes, in this order: the configuration makes the node Ready, so it comes after its plug-ins. */
+/**
+ * What the image holds, and where it goes, in this order: the configuration makes the node Ready, so it comes after its
+ * plug-ins.
+ */
 const files = {
   "azure-vnet": "/opt/cni/bin/azure-vnet",
   "azure-vnet-ipam": "/opt/cni/bin/azure-vnet-ipam",
@@ -15,9 +18,9 @@ const files = {
 };
 
 /**
- * Installs the plug-in on Linux nodes, as Cluster API Provider Azure does: the image's only program unpacks what it holds and compares it
- * with its list of digests (Azure/azure-container-networking: dropgz). Its configuration is a host route for each pod and no bridge
- * (cni/azure-linux.conflist).
+ * Installs the plug-in on Linux nodes, as Cluster API Provider Azure does: the image's only program unpacks what it
+ * holds and compares it with its list of digests (Azure/azure-container-networking: dropgz). Its configuration is a
+ * host route for each pod and no bridge (cni/azure-linux.conflist).
  */
 export const azureCniManifests: PodNetworkManifests = ({ artifacts, kubernetes }) => {
   const version = versions.networks["azure-cni"][name];

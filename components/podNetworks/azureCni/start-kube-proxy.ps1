@@ -1,4 +1,5 @@
-# Entry of kube-proxy's HostProcess pod: prepares HNS for Azure's CNI plug-in once per boot, then waits for the program and runs it.
+# Entry of kube-proxy's HostProcess pod: prepares HNS for Azure's CNI plug-in once per boot, then waits for the program
+# and runs it.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
@@ -15,9 +16,9 @@ function Clear-State {
     }
 }
 
-# The first network moves the adapter into a virtual switch, which cuts every connection. The plug-in makes its own at the first pod; with
-# this one there before, that cuts nothing any more (Azure/AgentBaker, New-ExternalHnsNetwork). If a switch stayed behind, HNS refuses the
-# adapter's name.
+# The first network moves the adapter into a virtual switch, which cuts every connection. The plug-in makes its own at
+# the first pod; with this one there before, that cuts nothing any more (Azure/AgentBaker, New-ExternalHnsNetwork). If a
+# switch stayed behind, HNS refuses the adapter's name.
 function New-FirstNetwork {
     param([object] $First)
     if (Get-HnsNetworkNamed $First.name) {
@@ -36,8 +37,8 @@ function New-FirstNetwork {
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
 }
 
-# The configuration comes last: with it the node is Ready. The stage network removes it at each boot, so a restart of this pod changes
-# nothing under the pods that run.
+# The configuration comes last: with it the node is Ready. The stage network removes it at each boot, so a restart of
+# this pod changes nothing under the pods that run.
 function Initialize-Network {
     param([object] $Machine)
     $network = $Machine.network

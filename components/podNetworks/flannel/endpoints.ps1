@@ -1,15 +1,18 @@
-# Repairs the pod network after a restart of HNS, which destroys flanneld's network, the endpoints of running pods and all load balancers.
+# Repairs the pod network after a restart of HNS, which destroys flanneld's network, the endpoints of running pods and
+# all load balancers.
 
 # Identifies HNS by its process and flanneld's network by its id. A change of either means that the endpoints are gone
-# (projectcalico/calico#5164); AKS checks the process too (Azure/AgentBaker, staging/cse/windows/provisioningscripts/hnsremediator.ps1).
+# (projectcalico/calico#5164); AKS checks the process too (Azure/AgentBaker,
+# staging/cse/windows/provisioningscripts/hnsremediator.ps1).
 function Get-NetworkMark {
     param([object] $Network, [string] $BootId)
     $service = Get-CimInstance Win32_Service -Filter "Name='hns'"
     "$BootId $($service.ProcessId) $($Network.ID)"
 }
 
-# Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go),
-# nor do those whose namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
+# Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd,
+# internal/cri/server/sandbox_status.go), nor do those whose namespace is gone, which the kubelet replaces itself
+# (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
 function Get-Sandboxes {
     param([object] $Machine)
     $crictl = '--runtime-endpoint', $Machine.kubeletEndpoint
@@ -26,7 +29,8 @@ function Get-Sandboxes {
     }
 }
 
-# Stops sandboxes. The kubelet recreates them with new endpoints and counts a restart of their containers. Returns those that did not stop.
+# Stops sandboxes. The kubelet recreates them with new endpoints and counts a restart of their containers. Returns those
+# that did not stop.
 function Stop-Sandboxes {
     param([object] $Machine, [string[]] $Ids)
     foreach ($id in $Ids) {
@@ -48,8 +52,8 @@ function Reset-Proxy {
     Get-Process -Name kube-proxy -ErrorAction SilentlyContinue | Stop-Process -Force
 }
 
-# flanneld does not notice that its network is gone; once stopped, the kubelet restarts it and it recreates the network. Then pods get new
-# endpoints.
+# flanneld does not notice that its network is gone; once stopped, the kubelet restarts it and it recreates the network.
+# Then pods get new endpoints.
 function Repair-PodNetwork {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     $network = Get-HnsNetworkNamed $Machine.network.name

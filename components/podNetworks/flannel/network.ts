@@ -14,15 +14,17 @@ const releases = versions.networks.flannel;
  * The VXLAN parameters, which flanneld must share across Linux and Windows.
  *
  * Windows supports no VNI below 4096 and no port but 4789, while flannel's defaults are 1 and 8472 (flannel-io/flannel,
- * Documentation/backends.md), so both are set on every node: a node left on the defaults is silently unreachable for the others.
+ * Documentation/backends.md), so both are set on every node: a node left on the defaults is silently unreachable for
+ * the others.
  */
 const overlay = {
   vni: 4096,
   /** UDP port: the one that Windows requires (microsoft/SDN, flannel `Port: 4789`). */
   port: 4789,
   /**
-   * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its configuration has no
-   * name (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go), and the CNI plug-in looks it up by that name.
+   * Name of the HNS network on Windows and of the CNI network. flanneld names the HNS network `flannel.<VNI>` when its
+   * configuration has no name (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go), and the CNI plug-in looks it up
+   * by that name.
    */
   networkName: "flannel.4096",
 } as const;
@@ -33,7 +35,10 @@ export function flannelImage(lock: readonly Artifact[], name: keyof typeof relea
 
 export const flannelNamespace = "kube-flannel";
 
-/** flanneld's `net-conf.json` for a pod network. The same text goes to Linux (ConfigMap) and Windows (file on the node's disk). */
+/**
+ * flanneld's `net-conf.json` for a pod network. The same text goes to Linux (ConfigMap) and Windows (file on the node's
+ * disk).
+ */
 export function flannelNetConf(podCidr: string): string {
   return `${JSON.stringify(
     { Network: podCidr, EnableNFTables: false, Backend: { Type: "vxlan", VNI: overlay.vni, Port: overlay.port } },
@@ -58,9 +63,10 @@ export const flannelPaths = {
 const sourceVipPlaceholder = "@SOURCE_VIP@";
 
 /**
- * Command line that `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). Without `--ip-masq`: on Windows the CNI plug-ins would
- * respond with a second `OutBoundNAT` policy that excepts only the node's own range (flannel-io/cni-plugin, flannel_windows.go;
- * containernetworking/plugins, win-overlay), while the CNI configuration has one that excepts all pods and Services.
+ * Command line that `start-flanneld.ps1` runs (flags: flannel-io/flannel, main.go). Without `--ip-masq`: on Windows the
+ * CNI plug-ins would respond with a second `OutBoundNAT` policy that excepts only the node's own range
+ * (flannel-io/cni-plugin, flannel_windows.go; containernetworking/plugins, win-overlay), while the CNI configuration
+ * has one that excepts all pods and Services.
  */
 const flanneldProgram = {
   program: flannelPaths.program,
@@ -87,9 +93,9 @@ interface EndpointPolicy {
 }
 
 /**
- * CNI configuration of a pool's pods. Its name must be that of the HNS network. win-overlay silently skips a policy that does not match the
- * configured API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing here may look like version 1. It offers no
- * port mappings, since win-overlay implements none.
+ * CNI configuration of a pool's pods. Its name must be that of the HNS network. win-overlay silently skips a policy
+ * that does not match the configured API version (containernetworking/plugins, pkg/hns/netconf_windows.go), so nothing
+ * here may look like version 1. It offers no port mappings, since win-overlay implements none.
  */
 export function flannelConflist(
   { cloud, kubernetes }: Pick<PodNetworkInputs, "cloud" | "kubernetes">,
@@ -177,7 +183,8 @@ export const flannel: PodNetwork = {
     }),
     data: { flanneld: flanneldProgram },
     registry: [],
-    // The source address is the pods' as well, by which an answer to a node's own connection finds back through the overlay.
+    // The source address is the pods' as well, by which an answer to a node's own connection finds back through the
+    // overlay.
     kubeProxy: [`--network-name=${overlay.networkName}`, `--source-vip=${sourceVipPlaceholder}`],
     hostReachesOwnPods: (release) => release.hostReachesOwnPods,
     hostPorts: false,

@@ -1,5 +1,5 @@
-# Entry of flanneld's HostProcess pod. Once the network exists, restores the routes lost by creating it and installs the CNI configuration,
-# so that a Ready node can run pods.
+# Entry of flanneld's HostProcess pod. Once the network exists, restores the routes lost by creating it and installs the
+# CNI configuration, so that a Ready node can run pods.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
@@ -16,10 +16,10 @@ function Get-PodRange {
     } $Machine.flanneld.seconds "the pod range of node $($Node.name)"
 }
 
-# flanneld names the adapter that has the node's address, and HNS refuses that name when it is the host's end of a virtual switch. If a
-# switch stayed behind without its network, the network is created here without a name: HNS uses the existing switch
-# (Azure/azure-container-networking, network/network_windows.go), and flanneld keeps a network with its name, type and range
-# (flannel-io/flannel, pkg/backend/vxlan/device_windows.go).
+# flanneld names the adapter that has the node's address, and HNS refuses that name when it is the host's end of a
+# virtual switch. If a switch stayed behind without its network, the network is created here without a name: HNS uses
+# the existing switch (Azure/azure-container-networking, network/network_windows.go), and flanneld keeps a network with
+# its name, type and range (flannel-io/flannel, pkg/backend/vxlan/device_windows.go).
 function Restore-Network {
     param([object] $Machine, [object] $Node)
     $network = $Machine.network
@@ -42,7 +42,8 @@ function Restore-Network {
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 10 -Compress) | Out-Null
 }
 
-# True once flanneld has written the node's subnet and HNS has the network; HNS that does not respond for a moment is polled again.
+# True once flanneld has written the node's subnet and HNS has the network; HNS that does not respond for a moment is
+# polled again.
 function Test-Network {
     param([object] $Network)
     try {

@@ -1,5 +1,5 @@
-# Entry of kube-proxy's HostProcess pod: waits for the program and the pod network, reserves the source address in the pods' IPAM store,
-# runs it.
+# Entry of kube-proxy's HostProcess pod: waits for the program and the pod network, reserves the source address in the
+# pods' IPAM store, runs it.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"

@@ -7,8 +7,8 @@ ${content}</section>`;
 }
 
 /**
- * A table whose rows become cards in a narrow window. The roles say what it is also where the style takes the table's display away. The
- * cells are HTML, the heads text.
+ * A table whose rows become cards in a narrow window. The roles say what it is also where the style takes the table's
+ * display away. The cells are HTML, the heads text.
  */
 export function table(caption: string, head: readonly string[], rows: readonly (readonly string[])[]): string {
   const heads = head.map((title) => `<th role="columnheader" scope="col">${escapeHtml(title)}</th>`).join("");

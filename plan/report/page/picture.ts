@@ -7,7 +7,10 @@ import { edge, holdersInWords, shortZone, stores } from "./access.ts";
 /** What happens to pools and members since an older plan, in words, by their names. */
 export type Marks = ReadonlyMap<string, string>;
 
-/** The topology as nested boxes: who may reach the API, the network with its zones and pools, and what is reached from it. */
+/**
+ * The topology as nested boxes: who may reach the API, the network with its zones and pools, and what is reached from
+ * it.
+ */
 export function picture(plan: Plan, marks: Marks): string {
   const { cluster, network, controlPlane, pools } = plan;
   const { nats, publicBalancer } = edge(plan);

@@ -68,8 +68,8 @@ export const addOnRules: readonly Rule[] = [
 ];
 
 /**
- * Whether an audit policy can log a body of a Secret: the first rule that fits a request decides, and a rule for some requests only may not
- * fit.
+ * Whether an audit policy can log a body of a Secret: the first rule that fits a request decides, and a rule for some
+ * requests only may not fit.
  */
 function logsBodiesOfSecrets(policy: AuditPolicy | undefined): boolean {
   for (const { level, resources, ...conditions } of policy?.rules ?? []) {

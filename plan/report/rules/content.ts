@@ -9,7 +9,10 @@ import { key, production, type Rule } from "./rule.ts";
 /** Nodes up to which each size tier is meant, as the setting's description has it. */
 const tierNodes = { small: 50, medium: 250, large: 1000 } as const;
 
-/** Half of the default, from the OpenShift guide for Windows machine sets: below it a few images of Windows fill the disk. */
+/**
+ * Half of the default, from the OpenShift guide for Windows machine sets: below it a few images of Windows fill the
+ * disk.
+ */
 const leastWindowsDisk = 60;
 
 /** What the default size has. The rules of the stack file refuse what cannot run at all. */

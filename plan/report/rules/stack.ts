@@ -15,7 +15,10 @@ const supportedReleases = windowsReleases
   .flatMap(({ name, upstreamSupported }) => (upstreamSupported ? [name] : []))
   .join(" or ");
 
-/** Whether the machines outside the fullest zone are no majority of etcd's members. One machine has a finding for itself. */
+/**
+ * Whether the machines outside the fullest zone are no majority of etcd's members. One machine has a finding for
+ * itself.
+ */
 function oneZoneHoldsQuorum({ controlPlane, network }: ClusterSpec): boolean {
   const members = controlPlane.members.length;
   return members > 1 && members - Math.ceil(members / network.zones.length) <= members / 2;
@@ -253,7 +256,10 @@ export const stackRules: readonly Rule[] = [
   },
 ];
 
-/** Day of an Azure image's updates, an ISO date: its version ends in yymmdd. `undefined` for an AMI id, which has no date. */
+/**
+ * Day of an Azure image's updates, an ISO date: its version ends in yymmdd. `undefined` for an AMI id, which has no
+ * date.
+ */
 function imageDate(image: string): string | undefined {
   const [, year, month, day] = /^\d+\.\d+\.(\d{2})(\d{2})(\d{2})$/.exec(image) ?? [];
   return day === undefined ? undefined : `20${year}-${month}-${day}`;

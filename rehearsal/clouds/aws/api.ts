@@ -8,7 +8,9 @@ import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
 
-/** Asks whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`. */
+/**
+ * Asks whether a role may do something; the context holds condition keys such as `kms:EncryptionContext:PARAMETER_ARN`.
+ */
 type Authorize = (role: string, action: string, resource: string, context: Readonly<Record<string, string>>) => boolean;
 
 /** A parameter of the simulated Parameter Store. */
@@ -48,7 +50,10 @@ export interface AwsCloud {
 /** Largest value of a standard parameter, in characters. */
 const parameterLimit = 4096;
 
-/** The simulated endpoints of AWS: each request needs a right signature of the machine's own role, and the role's policies decide. */
+/**
+ * The simulated endpoints of AWS: each request needs a right signature of the machine's own role, and the role's
+ * policies decide.
+ */
 export function awsApi(cloud: AwsCloud): EndpointHandler {
   return (request) => {
     const service = serviceOf(request.host, cloud.region);
@@ -119,8 +124,9 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
     const value = String(input.get("Value") ?? "");
     if (value.length > parameterLimit) return failure("ParameterMaxLengthExceeded", `${value.length} characters`);
     if (input.get("Overwrite") !== true) return failure("ParameterAlreadyExists");
-    // The default tier of an account may be advanced, whose values are encrypted by a data key; the default key is the account's own (SSM
-    // API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store uses AWS KMS").
+    // The default tier of an account may be advanced, whose values are encrypted by a data key; the default key is the
+    // account's own (SSM API Reference, PutParameter; KMS Developer Guide, "How AWS Systems Manager Parameter Store
+    // uses AWS KMS").
     const encrypt = input.get("Tier") === "Standard" ? "kms:Encrypt" : "kms:GenerateDataKey";
     const key = String(input.get("KeyId") ?? "alias/aws/ssm");
     if (!allowed(cloud, machine, ["ssm:PutParameter", stored.arn], [encrypt, key, viaService]))
@@ -182,7 +188,10 @@ function invalid(problem: string): EndpointAnswer {
   };
 }
 
-/** TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are asked of its group. */
+/**
+ * TerminateInstanceInAutoScalingGroup without a smaller group (Amazon EC2 Auto Scaling API reference); rights are asked
+ * of its group.
+ */
 function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const id = form.get("InstanceId") ?? "";
   const target = [...cloud.machines()].find((machine) => machine.id === id);
@@ -197,7 +206,8 @@ function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): Endp
 
 function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
-  // The EBS driver asks with it whether it may speak to EC2 at all, and for nothing else (pkg/cloud/cloud.go, `DryRun`).
+  // The EBS driver asks with it whether it may speak to EC2 at all, and for nothing else (pkg/cloud/cloud.go,
+  // `DryRun`).
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
   if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [`ec2:${action}`, "*"])) return computeError(403, "UnauthorizedOperation");

@@ -127,7 +127,8 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       for (const machine of wanted) {
         const { name = "" } = machine.group ?? {};
         const versions = templates.get(name)?.length;
-        // The provider begins a refresh when a group's template changes (terraform-provider-aws: internal/service/autoscaling/group.go).
+        // The provider begins a refresh when a group's template changes (terraform-provider-aws:
+        // internal/service/autoscaling/group.go).
         if (templateOf(machine) > (versions ?? 0) && machine.group !== undefined)
           refreshes.set(name, { id: `refresh-${versions}`, status: "InProgress", started: new Date(), reason: "" });
       }

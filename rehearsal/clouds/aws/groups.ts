@@ -21,7 +21,10 @@ export interface Refresh {
   readonly reason: string;
 }
 
-/** DescribeAutoScalingGroups with a filter by one tag, in pages (Amazon EC2 Auto Scaling API reference, version 2011-01-01). */
+/**
+ * DescribeAutoScalingGroups with a filter by one tag, in pages (Amazon EC2 Auto Scaling API reference, version
+ * 2011-01-01).
+ */
 export function describeGroups(
   groups: readonly AwsGroup[],
   machines: readonly AwsMachine[],

@@ -3,8 +3,8 @@ import type { EndpointAnswer } from "../server.ts";
 import { type AwsMachine, privateDnsName } from "./metadata.ts";
 
 /**
- * EC2's DescribeInstances, as far as filters go (Amazon EC2 API reference, DescribeInstances: all filters must hold, one of the values of
- * each; `*` and `?` are wildcards; a filter that it does not know is refused).
+ * EC2's DescribeInstances, as far as filters go (Amazon EC2 API reference, DescribeInstances: all filters must hold,
+ * one of the values of each; `*` and `?` are wildcards; a filter that it does not know is refused).
  */
 export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearchParams): EndpointAnswer {
   const filters = filtersOf(form);
@@ -36,7 +36,10 @@ export function describeInstances(machines: Iterable<AwsMachine>, form: URLSearc
   };
 }
 
-/** Milliseconds until a new instance is in lists (Amazon EC2 Developer Guide, "Ensure idempotency", eventual consistency). */
+/**
+ * Milliseconds until a new instance is in lists (Amazon EC2 Developer Guide, "Ensure idempotency", eventual
+ * consistency).
+ */
 const lagMs = 2_000;
 
 /** What lists have of the machines by now. */

@@ -10,9 +10,9 @@ interface Waiting {
 }
 
 /**
- * The lifecycle actions of Auto Scaling groups: an instance waits at each hook of its group from its launch and from the announcement of
- * its end, until the action is completed, once (Amazon EC2 Auto Scaling User Guide, "How lifecycle hooks work"; API version 2011-01-01,
- * CompleteLifecycleAction). Time does not end an action here.
+ * The lifecycle actions of Auto Scaling groups: an instance waits at each hook of its group from its launch and from
+ * the announcement of its end, until the action is completed, once (Amazon EC2 Auto Scaling User Guide, "How lifecycle
+ * hooks work"; API version 2011-01-01, CompleteLifecycleAction). Time does not end an action here.
  */
 export class LifecycleActions {
   /** By the id of the instance. */
@@ -56,8 +56,8 @@ export class LifecycleActions {
     const id = form.get("InstanceId") ?? "";
     const waiting = this.#waiting.get(id) ?? [];
     const action = waiting.find((one) => one.group === group && one.hook === hook);
-    // The service's own text (convox/rack#2432). That it is also the answer to a name that no hook has is not documented; of all answers it
-    // is the one that machines take for success.
+    // The service's own text (convox/rack#2432). That it is also the answer to a name that no hook has is not
+    // documented; of all answers it is the one that machines take for success.
     if (action === undefined) return `No active Lifecycle Action found with instance ID ${id}`;
     if (form.get("Action") === "RecordLifecycleActionHeartbeat") return undefined;
     const result = form.get("LifecycleActionResult") ?? "";

@@ -23,7 +23,8 @@ const hmac = (key: string | Buffer, data: string): Buffer => createHmac("sha256"
 const clockSkewMs = 5 * 60_000;
 
 /**
- * Why a signature is refused, or `undefined` when it is right (AWS General Reference, "Signature Version 4 signing process").
+ * Why a signature is refused, or `undefined` when it is right (AWS General Reference, "Signature Version 4 signing
+ * process").
  *
  * @param now milliseconds since the epoch
  */
@@ -61,7 +62,10 @@ export function signatureProblem(
   return timingSafeEqual(Buffer.from(expected), Buffer.from(signature)) ? undefined : "SignatureDoesNotMatch";
 }
 
-/** In place of a body's hash: S3 API Reference, "Signature Calculations for the Authorization Header". Chunked uploads are not imitated. */
+/**
+ * In place of a body's hash: S3 API Reference, "Signature Calculations for the Authorization Header". Chunked uploads
+ * are not imitated.
+ */
 const unsignedPayload = "UNSIGNED-PAYLOAD";
 
 interface Scope {

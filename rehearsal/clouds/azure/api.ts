@@ -11,7 +11,10 @@ import { keyVault } from "./vault.ts";
 /** Name of the resource manager's server. */
 export const managementHost = "management.azure.com";
 
-/** The simulated endpoints of Azure: each request needs a token for the right resource, and the roles of its identity decide. */
+/**
+ * The simulated endpoints of Azure: each request needs a token for the right resource, and the roles of its identity
+ * decide.
+ */
 export function azureApi(cloud: AzureCloud): EndpointHandler {
   return (request) => {
     const host = cloud.hostAt(request.caller);
@@ -90,8 +93,9 @@ const deletion = z.strictObject({ instanceIds: z.array(z.string()).min(1) });
 const resize = z.strictObject({ sku: z.strictObject({ capacity: z.number().int().min(0) }) });
 
 /**
- * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update): deleting lowers the size by itself, one
- * change at a time, and `If-Match` holds a change back that was made for an older set. `undefined` for any other request.
+ * Changes of a scale set (Azure REST API, Virtual Machine Scale Sets: Delete Instances, Update): deleting lowers the
+ * size by itself, one change at a time, and `If-Match` holds a change back that was made for an older set. `undefined`
+ * for any other request.
  */
 function changeSet(
   cloud: AzureCloud,
@@ -128,7 +132,10 @@ function changeSet(
   return { status: 202 };
 }
 
-/** A machine as the resource manager has it: a VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale Set VMs). */
+/**
+ * A machine as the resource manager has it: a VM, or an instance of a scale set (Azure REST API, Virtual Machine Scale
+ * Set VMs).
+ */
 function machineOf(cloud: AzureCloud, host: AzureHost): object {
   return {
     id: host.resourceId,

@@ -5,8 +5,8 @@ import type { HealthRules } from "../../host/loadBalancer.ts";
 import type { SimulatedBalancer } from "../cloud.ts";
 
 /**
- * The load balancers of a program on Azure, one per rule. The name of an internal one is that of the record in a private DNS zone with its
- * address; of a public one, that of its public address.
+ * The load balancers of a program on Azure, one per rule. The name of an internal one is that of the record in a
+ * private DNS zone with its address; of a public one, that of its public address.
  *
  * @throws Error when a load balancer has no name that machines could resolve, or a probe that is not HTTPS.
  */
@@ -36,8 +36,8 @@ function simulatedBalancer(program: RecordedProgram, balancer: RecordedResource,
 }
 
 /**
- * Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval, after 30 seconds at
- * the latest.
+ * Defaults are those of the API (Azure/azure-rest-api-specs: ProbePropertiesFormat). A probe ends with its interval,
+ * after 30 seconds at the latest.
  */
 function healthRules(probe: PropertyMap): HealthRules {
   return {

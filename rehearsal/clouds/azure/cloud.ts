@@ -153,7 +153,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       const host = hostOf(machine);
       return {
         providerId: providerId(host),
-        // Without a zone the cloud controller takes the number of the fault domain (kubernetes-sigs/cloud-provider-azure: azure_zones.go).
+        // Without a zone the cloud controller takes the number of the fault domain
+        // (kubernetes-sigs/cloud-provider-azure: azure_zones.go).
         zone: machine.zone === "" ? "0" : `${machine.region}-${machine.zone}`,
         region: machine.region,
         instanceType: machine.size,
@@ -176,7 +177,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       return nodeTemplate(tags, "cluster-autoscaler-enabled");
     }),
     secretNames: secretNames(machines, [...cloud.secrets.keys()]),
-    // The extension connects to the port from inside of its machine (Azure/applicationhealth-extension-linux v2.0.29: main/health.go).
+    // The extension connects to the port from inside of its machine (Azure/applicationhealth-extension-linux v2.0.29:
+    // main/health.go).
     inService: async (machine, listens) => {
       const port = healthPortOf(hostOf(machine).extensions);
       return port !== undefined && (await listens(port));
@@ -235,7 +237,10 @@ function collectIdentities(program: RecordedProgram): readonly AzureIdentity[] {
   }));
 }
 
-/** Resource group in lower case, the rest as Azure has it (kubernetes-sigs/cloud-provider-azure: convertResourceGroupNameToLower). */
+/**
+ * Resource group in lower case, the rest as Azure has it (kubernetes-sigs/cloud-provider-azure:
+ * convertResourceGroupNameToLower).
+ */
 function providerId({ resourceId }: AzureHost): string {
   const lower = resourceId.replace(
     /^\/subscriptions\/[^/]+\/resourceGroups\/[^/]+/i,
@@ -246,8 +251,9 @@ function providerId({ resourceId }: AzureHost): string {
 }
 
 /**
- * Whether the cloud controller would find the machine by the configuration that the program gives it: in that resource group, and a VM
- * outside of scale sets only when those are not disabled (kubernetes-sigs/cloud-provider-azure: topics/node-types.md).
+ * Whether the cloud controller would find the machine by the configuration that the program gives it: in that resource
+ * group, and a VM outside of scale sets only when those are not disabled (kubernetes-sigs/cloud-provider-azure:
+ * topics/node-types.md).
  */
 function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: AzureHost): boolean {
   const secret = resourcesOfType(program, "kubernetes:core/v1:Secret").find(
@@ -266,7 +272,9 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
     : inGroup && config.vmType === "vmss";
 }
 
-/** URLs of all secrets. The join secret is no resource: where it is published, the payload of the control plane says. */
+/**
+ * URLs of all secrets. The join secret is no resource: where it is published, the payload of the control plane says.
+ */
 function secretNames(machines: readonly SimulatedMachine[], written: readonly string[]): readonly string[] {
   const joins = machines
     .filter(({ group }) => group === undefined)
@@ -277,7 +285,10 @@ function secretNames(machines: readonly SimulatedMachine[], written: readonly st
   return [...new Set([...joins, ...written])];
 }
 
-/** Reads a secret as a machine's scripts do: a token from the metadata service, by any of its identities, and a call with it. */
+/**
+ * Reads a secret as a machine's scripts do: a token from the metadata service, by any of its identities, and a call
+ * with it.
+ */
 async function readSecret(
   machine: SimulatedMachine,
   url: string,
@@ -314,5 +325,8 @@ function textIn({ body }: EndpointAnswer, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** Where the platform answers machines: name server, health probes, agents (Microsoft Learn: "What is IP address 168.63.129.16?"). */
+/**
+ * Where the platform answers machines: name server, health probes, agents (Microsoft Learn: "What is IP address
+ * 168.63.129.16?").
+ */
 const platformAddress = "168.63.129.16";

@@ -23,8 +23,9 @@ export interface ScheduledEvent {
 }
 
 /**
- * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group sees all of them,
- * and may approve any (MicrosoftDocs/azure-compute-docs: articles/virtual-machines/linux/scheduled-events.md, "Scope").
+ * Events by the placement group: the name of the scale set, or of a machine outside of one. Every machine of the group
+ * sees all of them, and may approve any (MicrosoftDocs/azure-compute-docs:
+ * articles/virtual-machines/linux/scheduled-events.md, "Scope").
  */
 export type ScheduledEvents = Map<string, readonly ScheduledEvent[]>;
 
@@ -46,8 +47,8 @@ const versions: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * The instance metadata service: a request without `Metadata: true`, or one that came through a proxy, is refused (Azure Instance Metadata
- * Service, "Security and authentication").
+ * The instance metadata service: a request without `Metadata: true`, or one that came through a proxy, is refused
+ * (Azure Instance Metadata Service, "Security and authentication").
  */
 export function azureMetadata(cloud: AzureMetadata): EndpointHandler {
   return (request) => {
@@ -128,7 +129,10 @@ function scheduledEvents(cloud: AzureMetadata, host: AzureHost, request: Endpoin
   return { status: 200 };
 }
 
-/** The whole document as JSON, or what a path leads to: a text only on request (Azure Instance Metadata Service, "Data format"). */
+/**
+ * The whole document as JSON, or what a path leads to: a text only on request (Azure Instance Metadata Service, "Data
+ * format").
+ */
 function instance(document: unknown, leaf: string | undefined, format: string | null): EndpointAnswer {
   if (leaf === undefined) return json(200, document);
   const found = leaf
@@ -197,8 +201,8 @@ function instanceDocument({ subscriptionId }: AzureMetadata, host: AzureHost): u
 const question = "/machine/plugins?comp=nmagent&type=getinterfaceinfov1";
 
 /**
- * The addresses of the calling machine's network interface, as the platform tells them: in the form that the IPAM plug-in reads (the same,
- * common/ioutil.go, XmlDocument; an example is in ipam/azure_test.go).
+ * The addresses of the calling machine's network interface, as the platform tells them: in the form that the IPAM
+ * plug-in reads (the same, common/ioutil.go, XmlDocument; an example is in ipam/azure_test.go).
  */
 export function azureAddresses(hostAt: (address: string) => AzureHost | undefined): EndpointHandler {
   return ({ caller, url }) => {

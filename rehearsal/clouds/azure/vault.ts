@@ -17,7 +17,10 @@ const putSchema = z.strictObject({
   attributes: z.looseObject({}).optional(),
 });
 
-/** The data of a Key Vault: secrets are read and written, each write makes a new version (Key Vault REST API, Get Secret, Set Secret). */
+/**
+ * The data of a Key Vault: secrets are read and written, each write makes a new version (Key Vault REST API, Get
+ * Secret, Set Secret).
+ */
 export function keyVault(
   cloud: AzureCloud,
   vault: SimulatedVault,

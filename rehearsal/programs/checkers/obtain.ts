@@ -24,7 +24,10 @@ export interface Checkers {
 export interface CheckerOptions extends RepoProgramOptions {
   /** Kubernetes minors whose kubelet is asked for. Default: every one that `tools` pins. */
   readonly minors?: readonly string[];
-  /** `cache`: leave the reader of containerd's configuration out where it is not built yet. Default: build it, which takes a minute. */
+  /**
+   * `cache`: leave the reader of containerd's configuration out where it is not built yet. Default: build it, which
+   * takes a minute.
+   */
   readonly effort?: "cache" | "build";
   /** Folder with the modules `.` and `readers`. Default: the project's `tools`. */
   readonly folder?: string;

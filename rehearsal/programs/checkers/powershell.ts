@@ -3,7 +3,9 @@ import { Language, type Node, Parser } from "web-tree-sitter";
 
 const grammar = fileURLToPath(import.meta.resolve("tree-sitter-powershell/tree-sitter-powershell.wasm"));
 
-/** Places in a PowerShell script that its grammar does not know, as `line:column text`. Empty for a script that parses. */
+/**
+ * Places in a PowerShell script that its grammar does not know, as `line:column text`. Empty for a script that parses.
+ */
 export async function syntaxErrors(script: string): Promise<readonly string[]> {
   const found: string[] = [];
   const parsed = await visitNodes(script, (node) => {

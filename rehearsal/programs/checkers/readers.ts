@@ -7,8 +7,8 @@ import { ports } from "../../../components/model/ports.ts";
 import { runCommand } from "../../host/command.ts";
 
 /**
- * Keys of a cloud-config that Fenestra's machines use, with what cloud-init wants under them (canonical/cloud-init 26.2,
- * cloudinit/config/schemas/schema-cloud-config-v1.json).
+ * Keys of a cloud-config that Fenestra's machines use, with what cloud-init wants under them (canonical/cloud-init
+ * 26.2, cloudinit/config/schemas/schema-cloud-config-v1.json).
  */
 const cloudConfigSchema = z.strictObject({
   write_files: z.array(
@@ -74,8 +74,9 @@ const shellcheckSchema = z.object({
 });
 
 /**
- * Left out, since comments, which explain them to shellcheck, do not travel to the machine: files that are sourced (SC1090, SC1091) and the
- * variables that scripts share by it (SC2034, SC2154). The tests check the scripts as they are in the repository, without exception.
+ * Left out, since comments, which explain them to shellcheck, do not travel to the machine: files that are sourced
+ * (SC1090, SC1091) and the variables that scripts share by it (SC2034, SC2154). The tests check the scripts as they are
+ * in the repository, without exception.
  */
 const excluded = "SC1090,SC1091,SC2034,SC2154";
 

@@ -13,7 +13,10 @@ const hosts = () =>
 const url = "/metadata/scheduledevents?api-version=2020-07-01";
 
 describeOnMachine("a drain on Azure", () => {
-  /** Lets the machine at an index ask for events of its set; what it approves is sent to the platform. Returns what is left then. */
+  /**
+   * Lets the machine at an index ask for events of its set; what it approves is sent to the platform. Returns what is
+   * left then.
+   */
   async function drain(index: number, events: readonly ScheduledEvent[]): Promise<Run & { readonly left: string[] }> {
     const host = hosts()[index] ?? assert.fail("no such machine");
     const scheduled = new Map([["azure-dev-linux", events]]);

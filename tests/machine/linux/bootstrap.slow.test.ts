@@ -52,7 +52,8 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     const here = machine(exampleControlPlane(spec));
     here.runOrFail(entry);
     const { calls, output } = here.runOrFail(entry);
-    // Only says that no unit has failed, and looks whether the published join token is still there, which a restore takes away.
+    // Only says that no unit has failed, and looks whether the published join token is still there, which a restore
+    // takes away.
     assert.deepEqual(
       calls
         .filter((call) => /^(kubeadm|kubectl|mkfs|crictl|mount |etcdctl)/.test(call))

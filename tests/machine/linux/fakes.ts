@@ -4,10 +4,11 @@ import { kernelAndDisk } from "../../../rehearsal/testkit/machines.ts";
 export const store = "/store";
 
 /**
- * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages; those of its kernel
- * and disk are the same as in the rehearsal; what systemctl would start is its matter (`rehearsal/machines/systemd.ts`), here the call is
- * only noted. A line of `$STORE/fail` is a regular expression of calls that fail, one of `$STORE/hang` of calls that do not come back; one
- * of `$STORE/cut` of a call at which the whole run is killed. `$STORE/fail-at` and `$STORE/cut-at` hold the number of such a call.
+ * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages;
+ * those of its kernel and disk are the same as in the rehearsal; what systemctl would start is its matter
+ * (`rehearsal/machines/systemd.ts`), here the call is only noted. A line of `$STORE/fail` is a regular expression of
+ * calls that fail, one of `$STORE/hang` of calls that do not come back; one of `$STORE/cut` of a call at which the
+ * whole run is killed. `$STORE/fail-at` and `$STORE/cut-at` hold the number of such a call.
  */
 const preamble = `#!/bin/bash
 STORE=${store}

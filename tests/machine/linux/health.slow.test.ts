@@ -3,7 +3,9 @@ import { commandFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleLinuxWorker } from "../examples.ts";
 import { describeOnMachine, identity, machine, spec } from "./machine.ts";
 
-/** What kubectl answers, one look after the other: the status of the node's condition, or nothing where the API refuses. */
+/**
+ * What kubectl answers, one look after the other: the status of the node's condition, or nothing where the API refuses.
+ */
 const kubectl = `#!/bin/bash
 if [[ $* == *annotate* ]]; then printf '%s\\n' "\${*: -2:1}" >>/store/told; exit 0; fi
 answer=$(head -n 1 /store/answers)
@@ -12,7 +14,9 @@ sed -i 1d /store/answers
 printf %s "$answer"
 `;
 
-/** In place of the pause between two looks: notes whether the port is open, and ends the run when all answers are given. */
+/**
+ * In place of the pause between two looks: notes whether the port is open, and ends the run when all answers are given.
+ */
 const look = `#!/bin/bash
 /bin/sleep 0.5
 (: </dev/tcp/127.0.0.1/10261) 2>/dev/null && echo open >>/store/ports || echo closed >>/store/ports

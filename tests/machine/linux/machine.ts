@@ -45,12 +45,15 @@ export interface Run {
   readonly calls: readonly string[];
 }
 
-/** Enters the machine whose root is the folder $1, and runs the other words there, as a group of processes that a fake can kill. */
+/**
+ * Enters the machine whose root is the folder $1, and runs the other words there, as a group of processes that a fake
+ * can kill.
+ */
 const enter = `root=$1; shift; mount --bind "$root" "$root"; set -- "$root" "$@"; ${enterRoot} shift; setsid --wait "$@" 2>&1; exit $?`;
 
 /**
- * A machine of the rehearsal without its network, entered anew for each command: real scripts at their real paths, with the commands of
- * `fakes.ts`.
+ * A machine of the rehearsal without its network, entered anew for each command: real scripts at their real paths, with
+ * the commands of `fakes.ts`.
  */
 export class Sandbox {
   readonly #root: string;
@@ -58,7 +61,8 @@ export class Sandbox {
   /** Puts the files of a payload in place. */
   constructor(payload: MachinePayload) {
     this.#root = mkdtempSync(path.join(tmpdir(), "fenestra-linux-"));
-    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings below /etc/ssl. The whole folder takes long to copy.
+    // Debian's awk is a link into /etc/alternatives, and openssl reads its settings below /etc/ssl. The whole folder
+    // takes long to copy.
     const etc = ["alternatives", "ssl/openssl.cnf"];
     const { status, stderr } = spawnSync("bash", ["-c", fillRoot, "root", this.#root, ...etc], { encoding: "utf8" });
     if (status !== 0) throw new Error(`no root for a machine: ${stderr}`);
@@ -297,7 +301,10 @@ export function joinSecret(secondsFromNow: number): string {
   });
 }
 
-/** A suite whose tests have machines: skipped, with a word on it, where mount namespaces are not allowed; in CI that is an error. */
+/**
+ * A suite whose tests have machines: skipped, with a word on it, where mount namespaces are not allowed; in CI that is
+ * an error.
+ */
 export function describeOnMachine(title: string, tests: () => void, timeoutMs = 60_000): void {
   describe(title, function () {
     this.timeout(timeoutMs);

@@ -22,7 +22,10 @@ const artifactSchema = z.looseObject({
   unpack: z.boolean(),
 });
 
-/** Data of the machine that a boot in a test changes: digests of programs, the name of one script, pauses. No script is changed. */
+/**
+ * Data of the machine that a boot in a test changes: digests of programs, the name of one script, pauses. No script is
+ * changed.
+ */
 const machineSchema = z.looseObject({
   artifacts: z.array(artifactSchema),
   tasks: z.array(z.looseObject({ name: z.string(), script: z.string() })),

@@ -3,7 +3,9 @@ import { readWindowsScript, windowsScripts } from "../../../components/machine/w
 import { flannel, flannelConflist } from "../../../components/podNetworks/flannel/network.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 
-/** Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go. */
+/**
+ * Keys that each type of policy may have below `Settings` in HCN version 2, from microsoft/hcsshim, hcn/hcnpolicy.go.
+ */
 const settingsOf: Readonly<Record<string, readonly string[]>> = {
   OutBoundNAT: ["VirtualIP", "Exceptions", "Destinations", "Flags"],
   SDNRoute: ["DestinationPrefix", "NextHop", "NeedEncap"],

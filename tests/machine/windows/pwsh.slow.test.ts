@@ -16,12 +16,14 @@ function findShell(): string | undefined {
 }
 
 /**
- * Statements of all that tests must run, in percent: asserted where coverage is counted on Windows PowerShell, GitHub's job with REQUIRE_PWSH.
+ * Statements of all that tests must run, in percent: asserted where coverage is counted on Windows PowerShell, GitHub's
+ * job with REQUIRE_PWSH.
  */
 const wantedCoverage = 95;
 
 /**
- * Share of the lines that some test has run, of all and of each script, the least first; a line of the report is `script/size line hits`.
+ * Share of the lines that some test has run, of all and of each script, the least first; a line of the report is
+ * `script/size line hits`.
  */
 function coverage(report: string): string {
   const lines = new Map<string, boolean>();

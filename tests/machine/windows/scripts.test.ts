@@ -59,8 +59,8 @@ describe("the PowerShell scripts of a Windows node", () => {
 });
 
 /**
- * Commands of Windows PowerShell 5.1 and of the modules of Windows Server that the scripts call. A name that is on no list is a slip of the
- * pen or a function that was renamed, which PowerShell itself reports only when it gets there.
+ * Commands of Windows PowerShell 5.1 and of the modules of Windows Server that the scripts call. A name that is on no
+ * list is a slip of the pen or a function that was renamed, which PowerShell itself reports only when it gets there.
  */
 const ofWindows: ReadonlySet<string> = new Set(
   `Add-Member Add-MpPreference Add-Type ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object
@@ -74,14 +74,17 @@ const ofWindows: ReadonlySet<string> = new Set(
   Test-Path Unregister-ScheduledTask Where-Object Write-EventLog Write-Host Write-Verbose`.split(/\s+/),
 );
 
-/** What the tests call besides. Scripts have one function for each: commands without a limit, and such that leave half a file. */
+/**
+ * What the tests call besides. Scripts have one function for each: commands without a limit, and such that leave half a
+ * file.
+ */
 const ofTests: ReadonlySet<string> = new Set(
   "Add-Content Get-Content Set-Content Start-Service chmod ln tar".split(" "),
 );
 
 /**
- * What only one place does, so that no call is without a limit, no file half written and no answer believed as it comes: what it looks like
- * in a script, and where it may stand.
+ * What only one place does, so that no call is without a limit, no file half written and no answer believed as it
+ * comes: what it looks like in a script, and where it may stand.
  */
 const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
   ["a file is read", /\[IO\.File\]::(?!Read)\w*Read\w*|\[IO\.File\]::ReadAllText/i, ["files.ps1"]],
@@ -181,7 +184,8 @@ describe("commands of the PowerShell scripts", () => {
       assert.deepEqual(unknown, []);
     });
 
-  // A function sees the variables of its caller: a script's local would hide the test's variable of that name from the test's own fakes.
+  // A function sees the variables of its caller: a script's local would hide the test's variable of that name from the
+  // test's own fakes.
   for (const { name, text } of tests)
     it(`the fakes of ${name} read no variable by a name that a script sets`, async () => {
       const hidden: string[] = [];

@@ -21,8 +21,8 @@ const (
 	imagesURI  = "io.containerd.cri.v1.images"
 )
 
-// windowsRuntimes restates the built-in settings that internal/cri/config/config_windows.go compiles for Windows only, as far as a file's
-// runtimes are merged with them.
+// windowsRuntimes restates the built-in settings that internal/cri/config/config_windows.go compiles for Windows only,
+// as far as a file's runtimes are merged with them.
 const windowsRuntimes = `
 max_container_log_line_size = 16384
 drain_exec_sync_io_timeout = '0s'
@@ -47,7 +47,8 @@ SandboxIsolation = 1
 ScaleCpuLimitsToSandbox = true
 `
 
-// What this program looks at in settings whose Go types are internal to containerd; containerd itself has read the rest by then.
+// What this program looks at in settings whose Go types are internal to containerd; containerd itself has read the rest
+// by then.
 type runtimeSettings struct {
 	Containerd struct {
 		Runtimes map[string]struct {
@@ -74,8 +75,8 @@ func view(settings, into any) error {
 	return toml.Unmarshal(text, into)
 }
 
-// checkRuntimes reads each runtime's options into the type that its shim takes, as GenerateRuntimeOptions of internal/cri/config does when
-// the first pod starts; there an unknown option is dropped without a word.
+// checkRuntimes reads each runtime's options into the type that its shim takes, as GenerateRuntimeOptions of
+// internal/cri/config does when the first pod starts; there an unknown option is dropped without a word.
 func checkRuntimes(settings any) error {
 	var read runtimeSettings
 	if err := view(settings, &read); err != nil {

@@ -1,5 +1,5 @@
-// Command check-containerd reads configuration files as containerd 2.3 does: containerd's own loader, its migration to the newest version
-// of the file, and each plugin's own settings. Unlike containerd, which goes on with a warning
+// Command check-containerd reads configuration files as containerd 2.3 does: containerd's own loader, its migration to
+// the newest version of the file, and each plugin's own settings. Unlike containerd, which goes on with a warning
 // (containerd/containerd#10959), it takes unknown keys for problems.
 package main
 
@@ -125,9 +125,9 @@ func ownConfig(registration plugin.Registration, os string) (any, error) {
 	return own, toml.Unmarshal(text, own)
 }
 
-// validate has the CRI plugins check their settings. The runtime plugin does so first thing when it starts, and needs no more than a
-// folder; the image plugin asks for a database first, so its one rule that concerns files like ours is restated (ValidateImageConfig in
-// internal/cri/config/config.go).
+// validate has the CRI plugins check their settings. The runtime plugin does so first thing when it starts, and needs
+// no more than a folder; the image plugin asks for a database first, so its one rule that concerns files like ours is
+// restated (ValidateImageConfig in internal/cri/config/config.go).
 func validate(ctx context.Context, registration plugin.Registration, own any, folder string) error {
 	switch registration.URI() {
 	case runtimeURI:

@@ -1,4 +1,5 @@
-// Command pulumi reads a project and its stack files with the code of the Pulumi CLI, and says what the CLI would refuse.
+// Command pulumi reads a project and its stack files with the code of the Pulumi CLI, and says what the CLI would
+// refuse.
 //
 //	pulumi FOLDER CLI-VERSION...
 //

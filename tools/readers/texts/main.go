@@ -1,5 +1,5 @@
-// Command texts reads small texts with the code of the programs that they are for. Unlike those programs, which pass over a key that they
-// do not know, it takes one for a problem.
+// Command texts reads small texts with the code of the programs that they are for. Unlike those programs, which pass
+// over a key that they do not know, it takes one for a problem.
 //
 // Standard input is a JSON list of texts, standard output the list of what each was read as.
 package main
@@ -143,7 +143,8 @@ func flannelConfig(one request) ([]string, error) {
 	return []string{config.Network.String(), config.BackendType, backend.String()}, nil
 }
 
-// pluginMonitor does what the monitor does before it starts. The program that a rule names lies on the node only: this one stands for it.
+// pluginMonitor does what the monitor does before it starts. The program that a rule names lies on the node only: this
+// one stands for it.
 func pluginMonitor(one request) ([]string, error) {
 	var config npd.CustomPluginConfig
 	if err := strictJSON(one.Text, &config); err != nil {

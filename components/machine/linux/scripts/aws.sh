@@ -63,7 +63,8 @@ secret_put() {
   local work status
   work=$(mktemp -d "$scratch/put.XXXXXX") || return 1
   {
-    # The account's default tier may be the advanced one, which is charged, cannot be reverted, and needs another permission on the key.
+    # The account's default tier may be the advanced one, which is charged, cannot be reverted, and needs another
+    # permission on the key.
     printf '{"Name":"%s","Type":"SecureString","Tier":"Standard","Overwrite":true,' "$1"
     # Without the key's name, overwriting a parameter falls back to the account's default key.
     if [[ -n ${SECRETS_KEY:-} ]]; then printf '"KeyId":"%s",' "$SECRETS_KEY"; fi
@@ -82,8 +83,8 @@ group_ready() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$LAUNCH_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that no longer waits counts as completed. The answer goes to no file: /run may be
-# full.
+# lifecycle_action <action> <hook> [NAME=VALUE]: a hook that no longer waits counts as completed. The answer goes to no
+# file: /run may be full.
 lifecycle_action() {
   local answer
   answer=$(signed autoscaling /dev/stdout --data "Action=$1&Version=2011-01-01" \
@@ -95,9 +96,9 @@ lifecycle_action() {
   return 1
 }
 
-# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails with 2 when nobody
-# says. A recommendation to rebalance is the group's affair: it starts another machine first, and then takes this one like any other
-# (capacityRebalance).
+# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails
+# with 2 when nobody says. A recommendation to rebalance is the group's affair: it starts another machine first, and
+# then takes this one like any other (capacityRebalance).
 notice() {
   local answer
   LEAVES=1
@@ -131,8 +132,8 @@ drained() {
   if [[ -n ${SCALING_GROUP:-} && -n $LEAVES ]]; then lifecycle_action CompleteLifecycleAction "$TERMINATE_HOOK" LifecycleActionResult=CONTINUE; fi
 }
 
-# s3 <method> <file for the response> <bucket> <path and query> [file to send]: it wants the hash of what is sent, which curl adds from 8.0
-# on only.
+# s3 <method> <file for the response> <bucket> <path and query> [file to send]: it wants the hash of what is sent, which
+# curl adds from 8.0 on only.
 s3() {
   local method=$1 answer=$2 url=https://$3.s3.$REGION.amazonaws.com/$4
   shift 4
@@ -157,6 +158,6 @@ blob_get() {
 # blob_list <prefix>: names of the blobs with that prefix, in alphabetical order.
 blob_list() { blob_pages "$1" Key NextContinuationToken | sort; }
 
-# blob_page <file for the response> <prefix in a URL> <marker in a URL>: prints the HTTP status. The query is in the order in which it is
-# signed.
+# blob_page <file for the response> <prefix in a URL> <marker in a URL>: prints the HTTP status. The query is in the
+# order in which it is signed.
 blob_page() { s3 GET "$1" "$SNAPSHOT_TARGET" "?${3:+continuation-token=$3&}list-type=2&prefix=$2"; }

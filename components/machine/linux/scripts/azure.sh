@@ -41,7 +41,8 @@ cloud_identity() {
   PROVIDER_ID=azure://${id/"/$group/"/"/${group,,}/"}
 }
 
-# secret_get <URL of the secret>: prints the value. Exits with 44 when there is no such secret, with 1 on any other failure.
+# secret_get <URL of the secret>: prints the value. Exits with 44 when there is no such secret, with 1 on any other
+# failure.
 secret_get() {
   local work status result=0
   work=$(mktemp -d "$scratch/get.XXXXXX") || return 1
@@ -70,14 +71,14 @@ secret_put() {
 # group_ready: nothing to do, since a scale set polls the health extension.
 group_ready() { :; }
 
-# scheduled_events [curl arguments...]: the platform's scheduled events. The first call enables the service, and may take two minutes (Azure
-# documentation, scheduled events, "Enable and disable").
+# scheduled_events [curl arguments...]: the platform's scheduled events. The first call enables the service, and may
+# take two minutes (Azure documentation, scheduled events, "Enable and disable").
 scheduled_events() { metadata --header 'Metadata: true' --max-time "$events_seconds" "$@" "$imds/scheduledevents?api-version=2020-07-01"; }
 events_seconds=150
 
-# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails with 2 when nobody
-# says. All machines of a set receive all its events (Azure documentation, scheduled events, "Scope"), and each may approve any of them:
-# EVENT_ID is this one's.
+# notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails
+# with 2 when nobody says. All machines of a set receive all its events (Azure documentation, scheduled events,
+# "Scope"), and each may approve any of them: EVENT_ID is this one's.
 notice() {
   local events name words status=0
   events=$(scheduled_events) || status=2

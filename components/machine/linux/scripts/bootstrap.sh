@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the stages of /etc/fenestra/stages.tsv in order: name, exit code, hash of what the stage depends on, `once` or `always`. A stage
-# completed for the same hash is skipped, so this can be run again at any point. A failed stage ends the run with its exit code; the unit
-# then retries the run with growing pauses.
+# Runs the stages of /etc/fenestra/stages.tsv in order: name, exit code, hash of what the stage depends on, `once` or
+# `always`. A stage completed for the same hash is skipped, so this can be run again at any point. A failed stage ends
+# the run with its exit code; the unit then retries the run with growing pauses.
 set -euo pipefail
 
 done_markers=/var/lib/fenestra/done
@@ -11,8 +11,8 @@ install -d -m 0755 "$done_markers" "${log_file%/*}" /run/fenestra
 # A full disk costs the log, not the bootstrap: tee goes on with its output.
 say() { printf '%s bootstrap %s\n' "$(date -u +%Y-%m-%dT%H:%M:%SZ)" "$*" | tee -a "$log_file" || true; }
 
-# Only one run at a time; a second one waits for the first and then has nothing left to do. Stages do not inherit the lock, because their
-# background processes would hold it for ever.
+# Only one run at a time; a second one waits for the first and then has nothing left to do. Stages do not inherit the
+# lock, because their background processes would hold it for ever.
 exec 9>/run/fenestra/bootstrap.lock
 flock 9
 # Of a run that was killed, keys among them.

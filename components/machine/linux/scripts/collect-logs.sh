@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# One archive for troubleshooting a machine: its logs, those of pods and the journal, without secrets, by the list that Windows machines
-# have too. Usage: collect-logs.sh [archive]; default /var/lib/fenestra/logs.tar.gz, which root alone may read.
+# One archive for troubleshooting a machine: its logs, those of pods and the journal, without secrets, by the list that
+# Windows machines have too. Usage: collect-logs.sh [archive]; default /var/lib/fenestra/logs.tar.gz, which root alone
+# may read.
 set -euo pipefail
 umask 077
 archive=${1:-/var/lib/fenestra/logs.tar.gz}

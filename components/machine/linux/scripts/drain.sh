@@ -5,7 +5,8 @@
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
-# within <command...>: a call that takes no longer than what is left, three seconds at most, or the cloud's notice would run out meanwhile.
+# within <command...>: a call that takes no longer than what is left, three seconds at most, or the cloud's notice would
+# run out meanwhile.
 within() {
   local left=$((deadline - SECONDS))
   KUBE_SECONDS=$((left > 3 ? 3 : left < 1 ? 1 : left)) "$@"
@@ -30,7 +31,8 @@ uncordon() {
   log "this machine is back; pods may come"
 }
 
-# Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the machine.
+# Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the
+# machine.
 movable() {
   node get pods --all-namespaces --field-selector "spec.nodeName=$NODE_NAME" --output \
     'jsonpath={range .items[*]}{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.status.phase}{"\t"}{.metadata.ownerReferences[0].kind}{"\t"}{.metadata.annotations.kubernetes\.io/config\.mirror}{"\n"}{end}' |
@@ -46,7 +48,8 @@ evict() {
   [[ $words == *'Error from server'* ]]
 }
 
-# heartbeat: reports to the group from time to time that the drain continues, so that the hook's timeout does not cut it short. 0 is never.
+# heartbeat: reports to the group from time to time that the drain continues, so that the hook's timeout does not cut it
+# short. 0 is never.
 heartbeat() {
   if ((DRAIN_HEARTBEAT == 0 || SECONDS < beat)); then return; fi
   beat=$((SECONDS + DRAIN_HEARTBEAT))
@@ -71,8 +74,9 @@ round() {
   return 1
 }
 
-# released: until the kubelet has said that no disk is in use any more, which it does every ten seconds. The disks of a machine that goes
-# before are taken from it after six minutes only (kubernetes: pkg/controller/volume/attachdetach/reconciler, MountedByNode).
+# released: until the kubelet has said that no disk is in use any more, which it does every ten seconds. The disks of a
+# machine that goes before are taken from it after six minutes only (kubernetes:
+# pkg/controller/volume/attachdetach/reconciler, MountedByNode).
 released() {
   local used=unknown end=$((SECONDS + 30))
   while ((SECONDS < deadline && SECONDS < end)); do
@@ -116,8 +120,8 @@ joined() {
   [[ -e /etc/kubernetes/kubelet.conf && -n ${NODE_NAME:-} ]]
 }
 
-# What began with the same words is one notice, which is there until it is over. The first look is perhaps behind the restart that it was
-# about.
+# What began with the same words is one notice, which is there until it is over. The first look is perhaps behind the
+# restart that it was about.
 begun=unknown
 while :; do
   status=0

@@ -18,8 +18,8 @@ used=$(numbers dbSizeInUse)
 full=0
 if [[ $alarms == *NOSPACE* ]]; then
   full=1
-  # The API server cannot do it: its compaction begins with a write (kubernetes: apiserver/pkg/storage/etcd3/compact.go). Another machine
-  # may have.
+  # The API server cannot do it: its compaction begins with a write (kubernetes:
+  # apiserver/pkg/storage/etcd3/compact.go). Another machine may have.
   local_etcd --command-timeout 300s compaction --physical "$(numbers revision)" >/dev/null 2>"$scratch/compaction" ||
     grep -q 'has been compacted' "$scratch/compaction" || die "old revisions cannot be removed: $(tail -n 1 "$scratch/compaction")"
   # The cluster stands still meanwhile, so a turn is no longer than a defragmentation may take.
@@ -34,7 +34,8 @@ fi
 if ((full)); then
   status=$(local_etcd endpoint status --cluster --write-out json) || die "a member of etcd does not answer, so the alarm stays"
   alarms=$(local_etcd alarm list)
-  # The quota counts the file's size. Disarming ends all alarms, and a database that is nearly full would raise this one again.
+  # The quota counts the file's size. Disarming ends all alarms, and a database that is nearly full would raise this one
+  # again.
   if [[ $alarms != *CORRUPT* ]] && paste <(numbers dbSize) <(numbers dbSizeQuota) | awk '!($2 > 0 && $1 < 0.9 * $2) { exit 1 }'; then
     local_etcd alarm disarm >/dev/null
     log "warning: etcd was full; it has room again and takes writes"

@@ -14,8 +14,8 @@ stopped=/etc/kubernetes/stopped
 work=$state/restore
 components=(kube-apiserver kube-controller-manager kube-scheduler etcd)
 
-# own_bootstrap: ends the bootstrap, which checks the same folders, and lets the next one wait until this script has ended, in whatever way:
-# it starts the kubelet again and goes on with what was cut off (stages/volume.sh).
+# own_bootstrap: ends the bootstrap, which checks the same folders, and lets the next one wait until this script has
+# ended, in whatever way: it starts the kubelet again and goes on with what was cut off (stages/volume.sh).
 own_bootstrap() {
   systemctl stop fenestra-bootstrap.service
   exec 8>"$scratch/bootstrap.lock"
@@ -74,8 +74,8 @@ case $snapshot in
     log "a restore was cut off; it goes on: $snapshot"
     ;;
   '')
-    # Names end with the time, so the newest of all members is the last by that part. A copy from before a start has the time of the copy:
-    # the database may be of a member that had been away for days.
+    # Names end with the time, so the newest of all members is the last by that part. A copy from before a start has the
+    # time of the copy: the database may be of a member that had been away for days.
     snapshot=$(blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2)
     [[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET; a copy from before a start is only restored by its name, see --list"
     ;;
@@ -95,7 +95,8 @@ if [[ ${1:-} != --resume ]]; then
 fi
 data=
 aside=
-# What fails starts again with the data that was there. What is killed goes on by what `next` says: name, and whether it was stopped before.
+# What fails starts again with the data that was there. What is killed goes on by what `next` says: name, and whether it
+# was stopped before.
 leave() {
   # Also between the two moves: the old data goes back.
   if [[ ! -e $ETCD_DATA/member && -n $aside && -e $aside ]]; then mv "$aside" "$ETCD_DATA/member"; fi
@@ -122,10 +123,11 @@ exchange() {
   # The database, and the log that etcd preallocates next to it.
   ((free > size + 2 ** 28)) ||
     die "$ETCD_MOUNT has $free free bytes for $size; remove before-restore.* of earlier restores, or $ETCD_DATA/member if it is of no use"
-  # A plain copy of the database file has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go, hasChecksum).
+  # A plain copy of the database file has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go,
+  # hasChecksum).
   if ((size % 512 == 0)); then options+=(--skip-hash-check); fi
-  # A revision far ahead makes every watch start over instead of seeing time run backwards. A new token gives the cluster a new id, so that
-  # an old member that was not stopped is kept out.
+  # A revision far ahead makes every watch start over instead of seeing time run backwards. A new token gives the
+  # cluster a new id, so that an old member that was not stopped is kept out.
   etcdutl snapshot restore "$work/snapshot.db" "${options[@]}" --data-dir "$data/etcd" --name "$ETCD_NAME" \
     --initial-cluster "$ETCD_ALL_MEMBERS" --initial-advertise-peer-urls "https://$MEMBER_ADDRESS:2380" \
     --initial-cluster-token "$snapshot" --bump-revision 1000000000 --mark-compacted
@@ -143,8 +145,8 @@ if [[ $snapshot != --start ]]; then exchange; fi
 
 if compgen -G "$stopped/*.yaml" >/dev/null; then
   start
-  # The data may be from before this machine joined, and a kubelet registers its node once in its life (kubernetes: pkg/kubelet/
-  # kubelet_node_status.go, registrationCompleted). The bootstrap labels the new node.
+  # The data may be from before this machine joined, and a kubelet registers its node once in its life (kubernetes:
+  # pkg/kubelet/ kubelet_node_status.go, registrationCompleted). The bootstrap labels the new node.
   rm -f "$state/done/node"
   kubelet restart
   log "restored $snapshot; the members find each other once a majority of the machines is done"

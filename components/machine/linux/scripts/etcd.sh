@@ -29,8 +29,8 @@ ask_peers() {
 
 etcd_peers() { etcd_at "$answering" "$@"; }
 
-# members_well: every member answers with a quorum. `etcdctl endpoint health` would fail during an alarm, which maintenance is to end
-# (etcd-io/etcd: etcdctl/ctlv3/command/ep_command.go).
+# members_well: every member answers with a quorum. `etcdctl endpoint health` would fail during an alarm, which
+# maintenance is to end (etcd-io/etcd: etcdctl/ctlv3/command/ep_command.go).
 members_well() {
   local address
   for address in $MEMBER_ADDRESSES; do
@@ -41,9 +41,9 @@ members_well() {
 # member_up: this machine's member has started, be it without a quorum; until the first one it serves no client.
 member_up() { curl --silent --fail --max-time 5 http://127.0.0.1:2381/livez >/dev/null; }
 
-# halt <component...>: ends the containers of those static pods; a kubelet that runs and has their manifests starts them anew. Taking a
-# manifest away would not do: a kubelet that has not reached its API since its start removes no pod (kubernetes: pkg/kubelet/kubelet.go,
-# deletePod).
+# halt <component...>: ends the containers of those static pods; a kubelet that runs and has their manifests starts them
+# anew. Taking a manifest away would not do: a kubelet that has not reached its API since its start removes no pod
+# (kubernetes: pkg/kubelet/kubelet.go, deletePod).
 halt() {
   local IFS='|'
   timeout --foreground 30 crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name "^($*)\$" |

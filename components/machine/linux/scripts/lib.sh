@@ -8,8 +8,8 @@ scratch=/run/fenestra
 install -d -m 0755 "$state" "$state/done" "$state/metrics"
 install -d -m 0700 "$scratch"
 
-# values <file> [NAME...]: the variables of a file of NAME=value lines, all or those named. It is read, not executed: of a torn one the
-# whole lines count, and the last has no end.
+# values <file> [NAME...]: the variables of a file of NAME=value lines, all or those named. It is read, not executed: of
+# a torn one the whole lines count, and the last has no end.
 values() {
   local name value
   while IFS='=' read -r name value; do
@@ -55,7 +55,8 @@ poll() {
   return 1
 }
 
-# put <mode> <path>: writes standard input to the file atomically, so that readers never see half of it, also after a power failure.
+# put <mode> <path>: writes standard input to the file atomically, so that readers never see half of it, also after a
+# power failure.
 put() {
   mkdir -p "${2%/*}"
   if [[ -d $2 ]]; then rm -rf "$2"; fi
@@ -68,22 +69,23 @@ put() {
   if [[ -n ${STAGE:-} ]]; then printf '%s\n' "$2" >>"$scratch/made.$STAGE" || true; fi
 }
 
-# kube <name of a kubeconfig> <arguments...>: kubectl with a limit. Its own covers no peer that never speaks TLS, and it asks several times.
+# kube <name of a kubeconfig> <arguments...>: kubectl with a limit. Its own covers no peer that never speaks TLS, and it
+# asks several times.
 kube() {
   timeout --foreground --kill-after=2 "$((2 * KUBE_SECONDS))" kubectl --kubeconfig "/etc/kubernetes/$1.conf" "${@:2}" \
     --request-timeout="${KUBE_SECONDS}s"
 }
 KUBE_SECONDS=30
 
-# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in $answer: no file, since
-# /run may be full.
+# node_ready: whether this machine's own node is Ready, asked with the kubelet's own certificate. The reason is in
+# $answer: no file, since /run may be full.
 node_ready() {
   answer=$(KUBE_SECONDS=5 kube kubelet get node "$NODE_NAME" \
     --output 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>&1) && [[ $answer == *True ]]
 }
 
-# tell_failed: writes on this machine's own Node which units have failed, where `fenestra verify` sees them; one that waits for its restart
-# has too.
+# tell_failed: writes on this machine's own Node which units have failed, where `fenestra verify` sees them; one that
+# waits for its restart has too.
 tell_failed() {
   local failed
   failed=$(systemctl show --property Id,Result 'fenestra-*.service' |
@@ -93,7 +95,8 @@ tell_failed() {
   KUBE_SECONDS=5 kube kubelet annotate node "$NODE_NAME" --overwrite "fenestra.dev/failed${failed:+=}${failed:--}" >/dev/null && told=$failed
 }
 
-# has_form <value> <regular expression>...: whether each value has the form it must have: a busy service may answer with a page.
+# has_form <value> <regular expression>...: whether each value has the form it must have: a busy service may answer with
+# a page.
 has_form() {
   while (($# > 1)); do
     [[ $1 =~ ^($2)$ ]] || { log "error: '${1:0:80}' is not an answer"; return 1; }
@@ -101,13 +104,15 @@ has_form() {
   done
 }
 
-# own_script <name>: a script of the user, with a limit. Its output goes to a file: what it leaves running would hold a pipe open for ever.
+# own_script <name>: a script of the user, with a limit. Its output goes to a file: what it leaves running would hold a
+# pipe open for ever.
 own_script() {
   own_log=/var/log/fenestra/own-$1.log
   timeout --kill-after=10 1500 bash "/opt/fenestra/own/$1.sh" </dev/null >"$own_log" 2>&1
 }
 
-# fill <template> <mode> <path> <NAME...>: replaces every @NAME@ with the value of the variable. A missing value is an error.
+# fill <template> <mode> <path> <NAME...>: replaces every @NAME@ with the value of the variable. A missing value is an
+# error.
 fill() {
   local content name mode=$2 path=$3
   content=$(<"$1")
@@ -122,7 +127,8 @@ fill() {
   printf '%s\n' "$content" | put "$mode" "$path"
 }
 
-# json_text <key>: the first string with that key in the JSON document on standard input, decoded. Fails when there is none.
+# json_text <key>: the first string with that key in the JSON document on standard input, decoded. Fails when there is
+# none.
 json_text() {
   LC_ALL=C awk -v key="$1" '
     { doc = doc $0 "\n" }
@@ -172,7 +178,8 @@ metadata() { curl --silent --show-error --fail --noproxy '*' --connect-timeout 2
 # local_api <path>: response of this machine's API server.
 local_api() { curl --silent --fail --max-time 5 --cacert /etc/kubernetes/pki/ca.crt "https://127.0.0.1:${API_PORT}$1"; }
 
-# secret_answer <HTTP status> <response> <key of the value> <error code of a missing secret> <name>: the end of secret_get on both clouds.
+# secret_answer <HTTP status> <response> <key of the value> <error code of a missing secret> <name>: the end of
+# secret_get on both clouds.
 secret_answer() {
   if [[ $1 == 200 ]]; then
     json_text "$3" <"$2"
@@ -183,9 +190,9 @@ secret_answer() {
   return 1
 }
 
-# blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what it has printed when a
-# page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although more follow (Amazon S3 API Reference,
-# ListObjectsV2; Azure documentation, "Enumerating Blob Resources").
+# blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what
+# it has printed when a page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although
+# more follow (Amazon S3 API Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources").
 blob_pages() {
   local status next='' page=$scratch/list
   while

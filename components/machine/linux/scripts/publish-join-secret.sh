@@ -20,7 +20,8 @@ random() {
   printf '%s' "${text:0:$1}"
 }
 
-# known: whether the cluster still has the token that is published: after a restore of etcd, or when somebody deleted it, it has not.
+# known: whether the cluster still has the token that is published: after a restore of etcd, or when somebody deleted
+# it, it has not.
 known() {
   local token
   token=$(json_text token <"$work/current") && [[ $token =~ ^[a-z0-9]{6}\. ]] &&
@@ -30,7 +31,8 @@ known() {
 # This job runs on each control-plane machine, every hour.
 tell_failed || log "nobody was told which units have failed"
 
-# Another control-plane machine may have just published: then its secret stays valid for at least as long as workers need.
+# Another control-plane machine may have just published: then its secret stays valid for at least as long as workers
+# need.
 now=$(date +%s)
 if secret_get "$JOIN_SECRET" >"$work/current" && current=$(json_text expires <"$work/current") &&
   (($(date -d "$current" +%s) > now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2)) && known; then

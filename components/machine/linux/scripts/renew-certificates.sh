@@ -17,8 +17,8 @@ for authority in "$pki/ca.crt" "$pki/etcd/ca.crt" "$pki/front-proxy-ca.crt"; do
   fi
 done
 
-# A kubelet renews by the certificate that it has: nobody gives it one when the machine was off until that ended (kubernetes:
-# pkg/kubelet/certificate/transport.go). What is removed last says that this is still to be done.
+# A kubelet renews by the certificate that it has: nobody gives it one when the machine was off until that ended
+# (kubernetes: pkg/kubelet/certificate/transport.go). What is removed last says that this is still to be done.
 own=/var/lib/kubelet/pki/kubelet-client-current.pem
 if [[ -e $own ]] && ! openssl x509 -in "$own" -noout -checkend 0 >/dev/null; then
   rm -f /etc/kubernetes/kubelet.conf "$state/done/node"
@@ -41,9 +41,11 @@ how=$(cat "$begun" 2>/dev/null) || true
 if [[ $how != careful && $how != urgent ]]; then
   if valid "$((RENEW_DAYS * 86400))"; then exit "$status"; fi
   how=careful
-  # A minute without the API, should another member be away, beats an outage without end. A single member has no majority to lose.
+  # A minute without the API, should another member be away, beats an outage without end. A single member has no
+  # majority to lose.
   if ! valid "$((URGENT_DAYS * 86400))" || [[ $MEMBER_ADDRESSES != *' '* ]]; then how=urgent; fi
-  # One machine at a time, and only while all members are well: etcd must not lose its majority. With an expired certificate none is.
+  # One machine at a time, and only while all members are well: etcd must not lose its majority. With an expired
+  # certificate none is.
   { valid 0 && own_turn; } || [[ $how == urgent ]] || die "the certificates are not renewed now"
   printf '%s\n' "$how" | put 0600 "$begun"
 fi
@@ -57,7 +59,8 @@ for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   halt "$name" || die "$name does not start anew"
   if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" "$back" || die "etcd does not come back with its new certificate"; fi
 done
-# Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to repeat.
+# Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to
+# repeat.
 rm -f "$begun"
 poll "$READY_ATTEMPTS" local_api /readyz >/dev/null || die "the API server does not come back with its new certificate"
 log "renewed the certificates of the control plane"

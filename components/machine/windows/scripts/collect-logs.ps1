@@ -1,4 +1,5 @@
-# One archive for troubleshooting a node: logs, stage state, HNS, routes, services, containerd and kubelet, without secrets.
+# One archive for troubleshooting a node: logs, stage state, HNS, routes, services, containerd and kubelet, without
+# secrets.
 param(
     # Below this folder only the system and administrators may read.
     [string] $Destination = 'C:\fenestra\logs.tar.gz'
@@ -11,7 +12,8 @@ $ErrorActionPreference = 'Continue'
 # Of a file that is larger only the end is taken, and no more files once the archive's contents have the second size.
 $limits = @{ file = 20971520; all = 524288000; used = 0 }
 
-# Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the match is hidden.
+# Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the
+# match is hidden.
 function Hide-Secret {
     param([string] $Line)
     foreach ($pattern in $patterns) {

@@ -57,7 +57,8 @@ function Invoke-Round {
     }
 }
 
-# Installs or unpacks a file, atomically for a program, which is then no longer among the downloads: its pod may look for it at any time.
+# Installs or unpacks a file, atomically for a program, which is then no longer among the downloads: its pod may look
+# for it at any time.
 function Install-Artifact {
     param([object] $Artifact, [string] $Path, [string] $Expected)
     New-Folder $Artifact.folder
@@ -77,7 +78,8 @@ function Install-Artifact {
     Move-File $Path $destination
 }
 
-# Stops processes that run from a file: a running program cannot be replaced. The kubelet restarts the pod of flanneld or kube-proxy.
+# Stops processes that run from a file: a running program cannot be replaced. The kubelet restarts the pod of flanneld
+# or kube-proxy.
 function Stop-Program {
     param([string] $Path)
     $full = [IO.Path]::GetFullPath($Path)
@@ -97,7 +99,8 @@ function Test-Fetched {
     $there -or (-not $artifact.unpack -and (Get-Digest "$($artifact.folder)/$($artifact.name)" $artifact.algorithm) -eq $Item.expected)
 }
 
-# Fetches the artifacts of one stage and, when all are verified, installs them. Safe to repeat: verified files are not fetched again.
+# Fetches the artifacts of one stage and, when all are verified, installs them. Safe to repeat: verified files are not
+# fetched again.
 function Install-Artifacts {
     param([object] $Machine, [string] $Stage)
     $curl = @($Machine.curl)
@@ -111,8 +114,8 @@ function Install-Artifacts {
     foreach ($item in $items) {
         $sources = [Math]::Max($sources, @($item.artifact.urls).Count)
     }
-    # Twice each: curl repeats neither a transfer that was cut nor wrong bytes, and another attempt holds up the stages beside this one. The
-    # pause outlasts the cut when flanneld's network moves the adapter, 5 to 25 s.
+    # Twice each: curl repeats neither a transfer that was cut nor wrong bytes, and another attempt holds up the stages
+    # beside this one. The pause outlasts the cut when flanneld's network moves the adapter, 5 to 25 s.
     for ($source = 0; $source -lt 2 * $sources -and $wanted.Count -gt 0; $source += 1) {
         if ($source -eq $sources) {
             Start-Sleep -Seconds 30

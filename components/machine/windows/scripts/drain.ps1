@@ -1,5 +1,5 @@
-# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the deadline. kubectl drain
-# would request DaemonSets, which a node may not read.
+# The node drains itself: cordon, evict its own pods within their disruption budgets, delete what is left at the
+# deadline. kubectl drain would request DaemonSets, which a node may not read.
 param(
     # 0: pods may come again, if it was a drain that has kept them away.
     [int] $Seconds,
@@ -36,7 +36,8 @@ function Select-Pods {
     $Pods | Where-Object { $_ -and $_.owners -notcontains 'DaemonSet' -and -not $_.mirror -and 'Succeeded', 'Failed' -notcontains $_.phase }
 }
 
-# Requests one eviction. Refusal by a disruption budget is no error: the next round tries again. An API that does not answer is one.
+# Requests one eviction. Refusal by a disruption budget is no error: the next round tries again. An API that does not
+# answer is one.
 function Send-Eviction {
     param([object] $Machine, [object] $Pod, [hashtable] $Deadline)
     $meta = @{ name = $Pod.name; namespace = $Pod.namespace }
@@ -81,8 +82,9 @@ function Remove-Pods {
     }
 }
 
-# Waits until the kubelet has said that no disk is in use any more, which it does every ten seconds. The disks of a machine that goes before
-# are taken from it after six minutes only (kubernetes: pkg/controller/volume/attachdetach/reconciler, MountedByNode).
+# Waits until the kubelet has said that no disk is in use any more, which it does every ten seconds. The disks of a
+# machine that goes before are taken from it after six minutes only (kubernetes:
+# pkg/controller/volume/attachdetach/reconciler, MountedByNode).
 function Wait-Disks {
     param([object] $Machine, [string] $Node, [hashtable] $Deadline)
     $most = New-Deadline ([int] (Get-Left $Deadline 30))
@@ -102,7 +104,8 @@ function Wait-Disks {
     Write-Log "disks are in use, or nobody says that they are not: $used"
 }
 
-# Cordons the node, with a mark, unless somebody else has: that stays. With -Off pods may come again, where the mark is there.
+# Cordons the node, with a mark, unless somebody else has: that stays. With -Off pods may come again, where the mark is
+# there.
 function Set-Cordon {
     param([object] $Machine, [string] $Node, [hashtable] $Deadline, [switch] $Off)
     $is = "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '-o', 'jsonpath={.spec.unschedulable},{.metadata.annotations.fenestra\.dev/cordoned}') $Deadline)"

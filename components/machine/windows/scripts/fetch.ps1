@@ -1,4 +1,5 @@
-# AWS: in a task of its own, fetches the scripts that do not fit into user data, verifies their digest, installs them and runs the entry.
+# AWS: in a task of its own, fetches the scripts that do not fit into user data, verifies their digest, installs them
+# and runs the entry.
 param(
     # In the task, which user data, each start of Windows and the scheduler start until all is handed over.
     [switch] $Resume
@@ -27,7 +28,8 @@ function Get-Scripts {
         }
         catch {
             Write-Log "scripts not fetched: $_"
-            # Without the response body, which may echo what was sent: the serial console shows this to everyone who may read it.
+            # Without the response body, which may echo what was sent: the serial console shows this to everyone who may
+            # read it.
             Write-Notice "attempt $attempt to fetch the scripts failed; fetch.log has the reason" 'Warning'
         }
     }
@@ -58,9 +60,10 @@ if ($MyInvocation.InvocationName -eq '.') {
 }
 $machine = Get-Machine
 if (-not $Resume) {
-    # User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not end the bootstrap.
-    # Nor may user data last until then: EC2Launch's task that starts the SSM agent comes after it, and tasks run one after another (EC2
-    # User Guide, "EC2Launch v2 concepts"), so that nobody could look into a machine that fetches nothing.
+    # User data runs at the first start only, and the role's permissions may take minutes: a restart in between must not
+    # end the bootstrap. Nor may user data last until then: EC2Launch's task that starts the SSM agent comes after it,
+    # and tasks run one after another (EC2 User Guide, "EC2Launch v2 concepts"), so that nobody could look into a
+    # machine that fetches nothing.
     Register-StartTask 'fenestra-fetch' "$PSScriptRoot\fetch.ps1 -Resume" 5
     Start-ScheduledTask -ErrorAction Stop -TaskName 'fenestra-fetch'
     exit 0

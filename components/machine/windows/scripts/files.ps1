@@ -1,4 +1,5 @@
-# Shared by every script: the machine's data, deadlines, the log, files on disk. Needs nothing else, since AWS's user data holds it.
+# Shared by every script: the machine's data, deadlines, the log, files on disk. Needs nothing else, since AWS's user
+# data holds it.
 
 # The data rendered for this machine.
 function Get-Machine {
@@ -10,8 +11,8 @@ function Get-Machine {
     $data
 }
 
-# Text of a file; empty, or with -Needed an error, when it is missing, a folder, or in use, and when a power failure left NULs in place of
-# its text.
+# Text of a file; empty, or with -Needed an error, when it is missing, a folder, or in use, and when a power failure
+# left NULs in place of its text.
 function Read-Text {
     param([string] $Path, [switch] $Needed)
     try {
@@ -29,7 +30,8 @@ function Read-Text {
     ''
 }
 
-# The object in a JSON file, nothing when there is no whole one: what it says is then asked or made anew, as if the file were missing.
+# The object in a JSON file, nothing when there is no whole one: what it says is then asked or made anew, as if the file
+# were missing.
 function Read-Data {
     param([string] $Path)
     $text = Read-Text $Path
@@ -64,7 +66,8 @@ function Write-Log {
     Write-Host $line
     # Looked up through the call stack: a called script has its own script scope.
     if ($LogFile) {
-        # A full disk costs a log line, not the stage; a reader costs none, since the file is shared, which Add-Content's is not.
+        # A full disk costs a log line, not the stage; a reader costs none, since the file is shared, which
+        # Add-Content's is not.
         try {
             $bytes = [Text.Encoding]::UTF8.GetBytes("$line`r`n")
             $file = [IO.File]::Open($LogFile, 'Append', 'Write', 'ReadWrite')
@@ -94,8 +97,8 @@ function Start-Log {
     Set-Variable -Scope 1 -Name ConsolePort -Value "$($Machine.console)"
 }
 
-# Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without access to the
-# machine.
+# Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without
+# access to the machine.
 function Write-Notice {
     param([string] $Message, [string] $Kind = 'Information')
     Write-Log $Message
@@ -128,8 +131,8 @@ function New-Folder {
     }
 }
 
-# UTF-8 without a byte order mark. A reader finds the old file or the new one, also after a power failure: it is on the disk before it has
-# the name.
+# UTF-8 without a byte order mark. A reader finds the old file or the new one, also after a power failure: it is on the
+# disk before it has the name.
 function Write-Text {
     param([string] $Path, [string] $Text)
     New-Folder (Split-Path -Parent $Path)
@@ -145,8 +148,8 @@ function Write-Text {
     Move-File "$Path.new" $Path
 }
 
-# Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading that: it is tried for a
-# second.
+# Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading
+# that: it is tried for a second.
 function Move-File {
     param([string] $From, [string] $To)
     if (Test-Path -LiteralPath $To -PathType Container) {

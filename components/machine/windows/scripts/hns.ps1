@@ -1,7 +1,8 @@
-# Windows' Host Networking Service through the native call of its own tools; the PowerShell module is not on every image.
+# Windows' Host Networking Service through the native call of its own tools; the PowerShell module is not on every
+# image.
 
-# The call has no timeout, and hanging is the usual way HNS fails: it runs on a separate thread, which is abandoned when it takes too long.
-# At most three threads are abandoned, since they would never end.
+# The call has no timeout, and hanging is the usual way HNS fails: it runs on a separate thread, which is abandoned when
+# it takes too long. At most three threads are abandoned, since they would never end.
 function Initialize-Hns {
     if ('Fenestra.Hns' -as [type]) {
         return

@@ -11,7 +11,8 @@ function Get-AzureMetadata {
     $answer | ConvertFrom-Json
 }
 
-# Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time. One that waits no more counts as told.
+# Reports to the Auto Scaling group how a lifecycle hook ended, or that it needs more time. One that waits no more
+# counts as told.
 function Send-Lifecycle {
     param([object] $Machine, [string] $Hook, [string] $Action, [string] $Result = '')
     $form = [ordered] @{
@@ -29,7 +30,8 @@ function Send-Lifecycle {
     Invoke-Aws $Machine.cloud 'autoscaling' 'application/x-www-form-urlencoded; charset=utf-8' $body -Final 'No active Lifecycle Action' | Out-Null
 }
 
-# An answer that has the form it must have; anything else, such as the page of a busy service, is refused before it is believed.
+# An answer that has the form it must have; anything else, such as the page of a busy service, is refused before it is
+# believed.
 function Assert-Form {
     param([string] $Text, [string] $Pattern)
     if ($Text -cnotmatch "^($Pattern)$") {
@@ -76,8 +78,8 @@ function Get-JoinSecret {
         $answer = Invoke-Aws $Cloud 'ssm' 'application/x-amz-json-1.1' $body 'AmazonSSM.GetParameter' | ConvertFrom-Json
         return $answer.Parameter.Value | ConvertFrom-Json
     }
-    # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed identities on a
-    # virtual machine"), which is longer than the pauses of six attempts.
+    # While an identity is being updated the service answers 410 for up to 70 seconds (Azure documentation, "Use managed
+    # identities on a virtual machine"), which is longer than the pauses of six attempts.
     $token = Get-AzureMetadata "identity/oauth2/token?api-version=2018-02-01&resource=https%3A%2F%2Fvault.azure.net&client_id=$($Cloud.clientId)" 7
     $secret = Invoke-Web @{
         Uri     = "$($Cloud.joinVault.TrimEnd('/'))/secrets/$($Cloud.joinSecret)?api-version=7.4"

@@ -1,7 +1,7 @@
 # Joined: what the API says of this machine's node, and the port that tells it to the cloud.
 
-# Whether the node is Ready, asked with the kubelet's own certificate. An API that cannot be reached is no error: the kubelet may still wait
-# for its certificate.
+# Whether the node is Ready, asked with the kubelet's own certificate. An API that cannot be reached is no error: the
+# kubelet may still wait for its certificate.
 function Test-NodeReady {
     param([object] $Machine, [string] $Name)
     # No quotes: Windows PowerShell drops them when it passes arguments to a program.
@@ -28,8 +28,9 @@ function Send-Failed {
     $Memory.told = $failed
 }
 
-# The health port, to this machine alone: open while its own node is Ready; the kubelet's is open whether it has joined or not. A moment in
-# which the node is not Ready, or nobody says, closes nothing. Windows answers the connections; a round takes them off its queue.
+# The health port, to this machine alone: open while its own node is Ready; the kubelet's is open whether it has joined
+# or not. A moment in which the node is not Ready, or nobody says, closes nothing. Windows answers the connections; a
+# round takes them off its queue.
 function Set-HealthPort {
     param([object] $Machine, [hashtable] $Memory)
     $name = (Read-Data $Machine.paths.node).name

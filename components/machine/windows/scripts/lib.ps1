@@ -30,8 +30,9 @@ function Format-Argument {
     '"' + ($Text -replace '(\\*)"', '$1$1\"' -replace '(\\+)$', '$1$1') + '"'
 }
 
-# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so is one that has not
-# ended in time. No program is called in another way: `&` waits without a limit for all that the program has started.
+# Runs a program and returns its stdout. A nonzero exit code is an error with stdout and stderr in its message, and so
+# is one that has not ended in time. No program is called in another way: `&` waits without a limit for all that the
+# program has started.
 function Invoke-Program {
     param(
         [string] $Path,
@@ -88,7 +89,8 @@ function Invoke-Program {
     }
 }
 
-# Runs the block while no other process runs one under that name, and returns true; false when another process holds the lock for longer.
+# Runs the block while no other process runs one under that name, and returns true; false when another process holds the
+# lock for longer.
 function Invoke-Alone {
     param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
     $mutex = New-Object Threading.Mutex $false, "Global\fenestra-$Lock"
@@ -154,7 +156,8 @@ function Stop-Tree {
     }
 }
 
-# Runs a script of the user, whose output goes to a file of its own: what the script leaves running would hold a pipe open for ever.
+# Runs a script of the user, whose output goes to a file of its own: what the script leaves running would hold a pipe
+# open for ever.
 function Invoke-OwnScript {
     param([object] $Machine, [string] $Path, [int] $Seconds = 1500)
     $log = "$($Machine.paths.logs)/own-$([IO.Path]::GetFileNameWithoutExtension($Path))"

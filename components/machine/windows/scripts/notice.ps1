@@ -1,6 +1,8 @@
-# Whether the cloud is about to terminate or to interrupt this machine: polled every few seconds, since there is no push notification.
+# Whether the cloud is about to terminate or to interrupt this machine: polled every few seconds, since there is no push
+# notification.
 
-# A value of the metadata service, empty when it does not answer: no path that fails or hangs hides what another says. Then $Silent is set.
+# A value of the metadata service, empty when it does not answer: no path that fails or hangs hides what another says.
+# Then $Silent is set.
 function Get-Quiet {
     param([scriptblock] $Question, [hashtable] $Silent = @{})
     $CallsEnd = New-Deadline 10
@@ -13,7 +15,8 @@ function Get-Quiet {
     }
 }
 
-# An interruption after which the machine is back; nothing while there is more time than a drain takes: it may be known days ahead.
+# An interruption after which the machine is back; nothing while there is more time than a drain takes: it may be known
+# days ahead.
 function Get-Interruption {
     param([object] $Machine, [string] $NotBefore, [string] $Finish = 'none', [string] $Id = '')
     $seconds = Get-EventSeconds $NotBefore $Machine.drain ($Machine.drain.seconds + 60)
@@ -22,9 +25,10 @@ function Get-Interruption {
     }
 }
 
-# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing while it may stay,
-# and where nobody says, which $Silent then holds. Two attempts per request: an unreachable service must not take more time than a notice
-# leaves, and the next round asks again. What EC2 recommends to rebalance is the group's affair: it starts another machine first.
+# Seconds left, the action to take at the end, the hook that waits meanwhile, and whether the machine returns; nothing
+# while it may stay, and where nobody says, which $Silent then holds. Two attempts per request: an unreachable service
+# must not take more time than a notice leaves, and the next round asks again. What EC2 recommends to rebalance is the
+# group's affair: it starts another machine first.
 function Get-Termination {
     param([object] $Machine, [hashtable] $Silent = @{})
     if ($Machine.cloud.kind -eq 'aws') {
@@ -49,7 +53,8 @@ function Get-Termination {
         } $Silent
         return $found | Where-Object { $_ -and $_.State -eq 'active' } | ForEach-Object { Get-Interruption $Machine $_.NotBefore } | Select-Object -First 1
     }
-    # The first call enables the service, and may take two minutes (Azure documentation, scheduled events): the next round asks again.
+    # The first call enables the service, and may take two minutes (Azure documentation, scheduled events): the next
+    # round asks again.
     $events = (Get-Quiet { Get-AzureMetadata 'scheduledevents?api-version=2020-07-01' 2 } $Silent).Events
     if (@($events | Where-Object { $_ }).Count -eq 0) {
         return
@@ -71,7 +76,8 @@ function Get-Termination {
     } | Select-Object -First 1
 }
 
-# Seconds until an event starts, less a reserve. A started event has no time left; a missing time, and one that cannot be read, mean now.
+# Seconds until an event starts, less a reserve. A started event has no time left; a missing time, and one that cannot
+# be read, mean now.
 function Get-EventSeconds {
     param([string] $NotBefore, [object] $Drain, [int] $AtMost = $Drain.seconds)
     $culture = [Globalization.CultureInfo]::InvariantCulture

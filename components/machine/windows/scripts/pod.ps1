@@ -1,7 +1,8 @@
 # Shared by the HostProcess pods of flanneld and kube-proxy.
 . "$PSScriptRoot/services.ps1"
 
-# The mounted service-account token: at the mount path, or below the sandbox's folder where containerd cannot bind it there.
+# The mounted service-account token: at the mount path, or below the sandbox's folder where containerd cannot bind it
+# there.
 function Get-TokenFile {
     param([string] $Path)
     $candidates = @($Path)
@@ -16,7 +17,8 @@ function Get-TokenFile {
     throw "no service-account token at $Path"
 }
 
-# A separate kubeconfig with the API's host name: the Service address of in-cluster configuration works only once kube-proxy runs.
+# A separate kubeconfig with the API's host name: the Service address of in-cluster configuration works only once
+# kube-proxy runs.
 function Write-PodKubeconfig {
     param([object] $Machine, [string] $Path)
     $config = @{
@@ -30,8 +32,8 @@ function Write-PodKubeconfig {
     Write-Text $Path ($config | ConvertTo-Json -Depth 6)
 }
 
-# This node's part of the pod network, from the file that flanneld writes; empty until then. flanneld writes its own address there
-# (10.244.3.1/24), while IPAM needs the network's (10.244.3.0/24).
+# This node's part of the pod network, from the file that flanneld writes; empty until then. flanneld writes its own
+# address there (10.244.3.1/24), while IPAM needs the network's (10.244.3.0/24).
 function Get-Subnet {
     param([string] $Path)
     foreach ($line in @((Read-Text $Path) -split "`r?`n")) {
@@ -53,7 +55,8 @@ function Get-NetworkAddress {
     $bytes -join '.'
 }
 
-# The program is downloaded while the kubelet registers the node, so this pod may start first. The file appears atomically.
+# The program is downloaded while the kubelet registers the node, so this pod may start first. The file appears
+# atomically.
 function Wait-Program {
     param([string] $Path, [int] $Seconds)
     if (Test-Path -LiteralPath $Path) {

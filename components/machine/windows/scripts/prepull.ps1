@@ -1,4 +1,5 @@
-# Pulls images that this node's pods will need, some time after the node is Ready, so that neither it nor its first pods are delayed.
+# Pulls images that this node's pods will need, some time after the node is Ready, so that neither it nor its first pods
+# are delayed.
 $ErrorActionPreference = 'Continue'
 . "$PSScriptRoot/lib.ps1"
 $machine = Get-Machine

@@ -1,4 +1,5 @@
-# Azure: reports the state of the join as part of the bootstrap extension's status, which the cloud shows without access to the machine.
+# Azure: reports the state of the join as part of the bootstrap extension's status, which the cloud shows without access
+# to the machine.
 
 # What an exit code means, in words.
 function Get-ReportText {
@@ -16,8 +17,8 @@ function Get-ReportText {
     "the bootstrap failed with exit code $Code; it is tried again"
 }
 
-# An object's fields as a hashtable. Windows PowerShell serialises an array that it has read back as an object, so only new ones are
-# written.
+# An object's fields as a hashtable. Windows PowerShell serialises an array that it has read back as an object, so only
+# new ones are written.
 function Get-Fields {
     param([object] $From)
     $fields = [ordered] @{}
@@ -27,8 +28,8 @@ function Get-Fields {
     $fields
 }
 
-# Adds the outcome to the newest status of the extension, or replaces the previous one. The status itself stays as the extension set it: an
-# error there would count as failed provisioning. The guest agent polls the file.
+# Adds the outcome to the newest status of the extension, or replaces the previous one. The status itself stays as the
+# extension set it: an error there would count as failed provisioning. The guest agent polls the file.
 function Set-Report {
     param([object] $Machine, [int] $Code)
     if (-not $Machine.statusFiles) {

@@ -1,6 +1,7 @@
 # Host routes to the cloud's own services, which a virtual switch or an image from another subnet loses.
 
-# Whether an adapter keeps an address: HNS would take over one that is only tentative, or of 169.254.0.0/16 (Azure/AgentBaker#8008).
+# Whether an adapter keeps an address: HNS would take over one that is only tentative, or of 169.254.0.0/16
+# (Azure/AgentBaker#8008).
 function Test-Address {
     param([int] $Index)
     @(Get-NetIPAddress -AddressFamily IPv4 -InterfaceIndex $Index -ErrorAction SilentlyContinue |
@@ -21,8 +22,8 @@ function Test-VirtualSwitch {
     $null -ne $route -and $route.InterfaceAlias -like 'vEthernet*'
 }
 
-# Puts each route on the adapter and gateway of the default route. Returns those it had to repair. For this boot only: an adapter behind a
-# virtual switch is new at each boot, and a persistent route would point to the old one.
+# Puts each route on the adapter and gateway of the default route. Returns those it had to repair. For this boot only:
+# an adapter behind a virtual switch is new at each boot, and a persistent route would point to the old one.
 function Repair-Routes {
     param([string[]] $Prefixes)
     $default = Get-DefaultRoute
@@ -48,7 +49,8 @@ function Repair-Routes {
             $prefix
         }
         catch {
-            # AWS's launch agent writes the same routes at its start, perhaps just now; missing ones are added in the next round.
+            # AWS's launch agent writes the same routes at its start, perhaps just now; missing ones are added in the
+            # next round.
             Write-Log "route to $prefix not made: $_"
         }
     }

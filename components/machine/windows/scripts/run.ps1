@@ -8,8 +8,9 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/report.ps1"
 
-# Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by name. One that exceeds
-# its time limit (a call of HNS, the servicing stack) is killed and counts as failed: the next attempt does the rest.
+# Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by
+# name. One that exceeds its time limit (a call of HNS, the servicing stack) is killed and counts as failed: the next
+# attempt does the rest.
 function Invoke-Wave {
     param([object] $Machine, [string[]] $Names)
     $watch = [Diagnostics.Stopwatch]::StartNew()
@@ -78,7 +79,8 @@ function Add-Reboot {
     $true
 }
 
-# Seconds to wait before an attempt, counted from 0: growing, then level, with random jitter so that a pool does not retry in step.
+# Seconds to wait before an attempt, counted from 0: growing, then level, with random jitter so that a pool does not
+# retry in step.
 function Get-Pause {
     param([object] $Machine, [int] $Attempt)
     $pauses = @($Machine.retry.pauseSeconds)
@@ -122,8 +124,8 @@ function Invoke-Run {
     $outcome = @{ code = 1 }
     $attempt = 0
     while ($true) {
-        # The next boot's task must not overlap with the extension's run, nor may the health task start services that a stage holds. What
-        # the user wants done on a Ready node, and the pauses, are nobody's business.
+        # The next boot's task must not overlap with the extension's run, nor may the health task start services that a
+        # stage holds. What the user wants done on a Ready node, and the pauses, are nobody's business.
         Invoke-Alone 'run' -1 { $outcome.code = Invoke-Attempt $Machine $waves } | Out-Null
         $code = $outcome.code
         if ($code -eq 0 -and -not $FirstWave -and @($Machine.stages | Where-Object { $_.name -eq 'after' }).Count -gt 0) {

@@ -1,7 +1,8 @@
-# Services: stopped and started within a limit; containerd and kubelet are held while a stage works, and restored when they fail.
+# Services: stopped and started within a limit; containerd and kubelet are held while a stage works, and restored when
+# they fail.
 
-# Stops a service: asks, waits, then ends its process. `Stop-Service` has no limit while a service says that it is stopping, and does not
-# end one that ignores the request. A process that other services share stays.
+# Stops a service: asks, waits, then ends its process. `Stop-Service` has no limit while a service says that it is
+# stopping, and does not end one that ignores the request. A process that other services share stays.
 function Stop-Within {
     param([string] $Name, [int] $Seconds = 30)
     $service = Get-Service -Name $Name -ErrorAction SilentlyContinue
@@ -49,7 +50,8 @@ function Restart-Hns {
     }
 }
 
-# Stops services on purpose. A restart already scheduled by the service manager would undo that, but it does not start a disabled service.
+# Stops services on purpose. A restart already scheduled by the service manager would undo that, but it does not start a
+# disabled service.
 function Stop-NodeService {
     param([string[]] $Names)
     foreach ($name in $Names) {
@@ -60,7 +62,8 @@ function Stop-NodeService {
     }
 }
 
-# Starts a service, even a held one. On demand and not at boot: no container may start before this boot's network exists.
+# Starts a service, even a held one. On demand and not at boot: no container may start before this boot's network
+# exists.
 function Start-NodeService {
     param([string] $Name)
     Set-Service -Name $Name -StartupType Manual
@@ -70,8 +73,9 @@ function Start-NodeService {
     }
 }
 
-# Raises a program's priority above the pods, which could starve it otherwise, as AKS does with containerd (Azure/AgentBaker,
-# containerdfunc.ps1). The kubelet does it itself with a flag. Processes started by containerd have normal priority.
+# Raises a program's priority above the pods, which could starve it otherwise, as AKS does with containerd
+# (Azure/AgentBaker, containerdfunc.ps1). The kubelet does it itself with a flag. Processes started by containerd have
+# normal priority.
 function Set-Priority {
     param([string] $Name)
     try {
@@ -86,8 +90,9 @@ function Set-Priority {
     }
 }
 
-# Recovery: a service whose process crashes is restarted, and so is one that stops with an error. An orderly stop exits with 0 and is final.
-# Windows applies the second setting at its next start (Win32: SERVICE_FAILURE_ACTIONS_FLAG); until then the health task covers it.
+# Recovery: a service whose process crashes is restarted, and so is one that stops with an error. An orderly stop exits
+# with 0 and is final. Windows applies the second setting at its next start (Win32: SERVICE_FAILURE_ACTIONS_FLAG); until
+# then the health task covers it.
 function Set-Recovery {
     param([string] $Name, [string[]] $Actions)
     Invoke-Program 'sc.exe' (@('failure', $Name) + $Actions) | Out-Null

@@ -1,4 +1,5 @@
-# Container Credential Guard: registers the plug-in that fetches domain accounts for pods on a node that has not joined the domain.
+# Container Credential Guard: registers the plug-in that fetches domain accounts for pods on a node that has not joined
+# the domain.
 param([object] $Machine)
 . "$PSScriptRoot/download.ps1"
 
@@ -25,7 +26,8 @@ function Open-Key {
     $key
 }
 
-# Adds a class to the allowed plug-ins. The key belongs to TrustedInstaller, so its ownership is taken for a moment and restored.
+# Adds a class to the allowed plug-ins. The key belongs to TrustedInstaller, so its ownership is taken for a moment and
+# restored.
 function Add-AllowedClass {
     param([string] $Path, [string] $ClassId)
     $takeOwnership = 9
@@ -78,7 +80,8 @@ function Set-RegistryValue {
         $value = ConvertTo-Descriptor $value
         $type = 'Binary'
     }
-    # Where a key is part of Windows, which lets nobody write it, its value is this one already (kubernetes-sigs/image-builder#1576).
+    # Where a key is part of Windows, which lets nobody write it, its value is this one already
+    # (kubernetes-sigs/image-builder#1576).
     $there = Get-ItemProperty -LiteralPath $Entry.path -ErrorAction SilentlyContinue
     if ($there -and $null -ne $there.$name -and $type -ne 'Binary' -and "$($there.$name)" -eq "$value") {
         return

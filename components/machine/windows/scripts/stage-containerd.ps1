@@ -1,4 +1,5 @@
-# Registers containerd as a native service with recovery actions. It is started by the services stage, after the network.
+# Registers containerd as a native service with recovery actions. It is started by the services stage, after the
+# network.
 param([object] $Machine)
 . "$PSScriptRoot/services.ps1"
 $service = $Machine.services.containerd

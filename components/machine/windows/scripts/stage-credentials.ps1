@@ -1,5 +1,5 @@
-# Credentials: reads the logins for what this machine fetches, with its identity, and makes the files that hold them, in folders that only
-# the system and administrators may read. At each boot: the logins may have changed.
+# Credentials: reads the logins for what this machine fetches, with its identity, and makes the files that hold them, in
+# folders that only the system and administrators may read. At each boot: the logins may have changed.
 param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 

@@ -1,5 +1,5 @@
-# Join: determines the machine's identity, fills in its files, and writes the TLS bootstrap kubeconfig unless the node has its certificate
-# already.
+# Join: determines the machine's identity, fills in its files, and writes the TLS bootstrap kubeconfig unless the node
+# has its certificate already.
 param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 $paths = $Machine.paths
@@ -69,8 +69,8 @@ if (-not $node.server) {
 }
 Write-Text $paths.node ($node | ConvertTo-Json -Compress)
 foreach ($path in ($Machine.stages | Where-Object { $_.name -eq 'join' }).fills) {
-    # Kept apart as it came: what is in its place may be torn later, and user data that is run again must not put it under a running
-    # kubelet.
+    # Kept apart as it came: what is in its place may be torn later, and user data that is run again must not put it
+    # under a running kubelet.
     $text = Read-Text $path
     if (-not (Test-Path -LiteralPath "$path.template") -or $text -cmatch '@(NODE_NAME|PROVIDER_ID|NODE_IP)@') {
         Write-Text "$path.template" $text

@@ -4,7 +4,8 @@ param([object] $Machine)
 . "$PSScriptRoot/routes.ps1"
 $network = $Machine.network
 
-# Leftovers of the last boot: endpoints and load balancers of containers that are gone, and networks that flanneld recreates.
+# Leftovers of the last boot: endpoints and load balancers of containers that are gone, and networks that flanneld
+# recreates.
 function Clear-Hns {
     foreach ($kind in 'policylists', 'endpoints') {
         foreach ($item in @(Invoke-Hns GET "/$kind/" | Where-Object { $_.ID })) {
@@ -42,8 +43,9 @@ function Clear-Reservations {
     }
 }
 
-# flanneld's own network does not survive a restart of Windows, but another may: the adapter comes back some seconds after the last overlay
-# network was deleted (rancher/rke2, pkg/windows/utils.go, waits 30 s). If it does not, flanneld's pod copes.
+# flanneld's own network does not survive a restart of Windows, but another may: the adapter comes back some seconds
+# after the last overlay network was deleted (rancher/rke2, pkg/windows/utils.go, waits 30 s). If it does not,
+# flanneld's pod copes.
 function Wait-Adapter {
     Wait-Until { Get-DefaultRoute } 180 'an adapter with a default route' | Out-Null
     try {

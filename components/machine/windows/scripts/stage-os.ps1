@@ -1,5 +1,5 @@
-# Operating system: features, and settings that a node can work without: registry, services, pagefile, ports, clock, Defender. Requests the
-# one reboot.
+# Operating system: features, and settings that a node can work without: registry, services, pagefile, ports, clock,
+# Defender. Requests the one reboot.
 param([object] $Machine)
 $os = $Machine.os
 
@@ -26,7 +26,8 @@ function Set-Pagefile {
     Set-CimInstance -InputObject $file -Property $sizes
 }
 
-# Applies a setting that a node can work without: images, group policies and agents differ, and a node with a default is better than none.
+# Applies a setting that a node can work without: images, group policies and agents differ, and a node with a default is
+# better than none.
 $seen = @{ failed = @(); changed = $false }
 function Invoke-Optional {
     param([string] $What, [scriptblock] $Body)
@@ -114,7 +115,8 @@ if ($seen.failed.Count -gt 0) {
     Write-Notice "settings not made, the node goes on without: $($seen.failed -join ', ')" 'Warning'
 }
 
-# Drivers read some values when they start. Requested once, and never after another reboot: a policy may revert a value each time.
+# Drivers read some values when they start. Requested once, and never after another reboot: a policy may revert a value
+# each time.
 if ($reboot -or ($seen.changed -and -not (Test-Path -LiteralPath "$($Machine.paths.state)/reboots"))) {
     if ($missing.Count -gt 0 -and $pending) {
         return 'again'

@@ -1,4 +1,5 @@
-# Proxy: gives containerd's service the proxy with its login, in a key of the registry that only the system and administrators may read.
+# Proxy: gives containerd's service the proxy with its login, in a key of the registry that only the system and
+# administrators may read.
 param([object] $Machine)
 $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree
 $rights = [Security.AccessControl.RegistryRights]::FullControl

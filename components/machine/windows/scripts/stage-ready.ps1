@@ -7,8 +7,8 @@ try {
     Wait-Until { Test-NodeReady $Machine $node.name } $Machine.readySeconds "node $($node.name) to be Ready" 5 | Out-Null
 }
 catch {
-    # The token may have expired while the API was down, and the kubelet reads it each time it starts: the next attempt repeats the join
-    # stage, which fetches another one unless the node has its certificate.
+    # The token may have expired while the API was down, and the kubelet reads it each time it starts: the next attempt
+    # repeats the join stage, which fetches another one unless the node has its certificate.
     Remove-Item -Force -LiteralPath "$($Machine.paths.state)/join.json" -ErrorAction SilentlyContinue
     throw
 }

@@ -1,9 +1,11 @@
-# Entry of the log collector's HostProcess pod: runs the program on the node's disk with the configuration that the pod mounts.
+# Entry of the log collector's HostProcess pod: runs the program on the node's disk with the configuration that the pod
+# mounts.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/pod.ps1"
 
-# Variables with the path of a mounted file: below the sandbox's folder where containerd cannot bind it, as with the token of the API.
+# Variables with the path of a mounted file: below the sandbox's folder where containerd cannot bind it, as with the
+# token of the API.
 function Resolve-MountedFiles {
     param([string[]] $Names)
     foreach ($name in $Names) {

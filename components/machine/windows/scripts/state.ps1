@@ -1,6 +1,7 @@
 # Which stages are done, kept on disk, and in which boot.
 
-# Identifies this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock is set.
+# Identifies this boot: a volatile key vanishes with it, while the boot time that Windows reports moves when the clock
+# is set.
 function Get-BootId {
     $volatile = [Microsoft.Win32.RegistryOptions]::Volatile
     $check = [Microsoft.Win32.RegistryKeyPermissionCheck]::ReadWriteSubTree

@@ -1,5 +1,6 @@
-# Watches the machine: routes and logs from the start, and once it is Ready services, kubelet, kube-proxy and the pod network. Repairs what
-# fails, and writes an event each time. Nothing here may wait without a limit: the scheduler starts a second one only when this one is gone.
+# Watches the machine: routes and logs from the start, and once it is Ready services, kubelet, kube-proxy and the pod
+# network. Repairs what fails, and writes an event each time. Nothing here may wait without a limit: the scheduler
+# starts a second one only when this one is gone.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
@@ -23,8 +24,9 @@ function Repair-Services {
     Set-Priority containerd
 }
 
-# True when a check has failed for some rounds. The count then starts over. A program that answers 503 is at work and behind, as kube-proxy is
-# while HNS is slow (kubernetes/kubernetes#110674): it has six times as long, since a restart would take every load balancer away first.
+# True when a check has failed for some rounds. The count then starts over. A program that answers 503 is at work and
+# behind, as kube-proxy is while HNS is slow (kubernetes/kubernetes#110674): it has six times as long, since a restart
+# would take every load balancer away first.
 function Test-Sick {
     param([object] $Machine, [hashtable] $Memory, [string] $Name, [scriptblock] $Check)
     try {
@@ -64,8 +66,9 @@ function Repair-Kubelet {
     }
 }
 
-# A kube-proxy that runs but does not sync. Once stopped, the kubelet restarts it. Without the pod network, which Azure CNI makes at a node's first pod,
-# it waits and has no health address (kubernetes/kubernetes, pkg/proxy/winkernel, getNetworkInfo).
+# A kube-proxy that runs but does not sync. Once stopped, the kubelet restarts it. Without the pod network, which Azure
+# CNI makes at a node's first pod, it waits and has no health address (kubernetes/kubernetes, pkg/proxy/winkernel,
+# getNetworkInfo).
 function Repair-Proxy {
     param([object] $Machine, [hashtable] $Memory)
     $running = @(Get-Process -Name kube-proxy -ErrorAction SilentlyContinue)
@@ -87,8 +90,8 @@ function Repair-Hns {
     }
 }
 
-# The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has just asked for a
-# restart of Windows would count a second one.
+# The run that carries the machine to Ready: the scheduler starts it with Windows only. Not at once, since one that has
+# just asked for a restart of Windows would count a second one.
 function Repair-Run {
     param([object] $Machine, [hashtable] $Memory)
     if (Test-Sick $Machine $Memory 'run' { throw 'not settled' }) {
@@ -100,8 +103,8 @@ function Repair-Run {
     }
 }
 
-# Programs keep their logs open for appending and do not rotate them (containerd/containerd#12888): copied and truncated. Where the disk has
-# no room for the copy, truncated all the same.
+# Programs keep their logs open for appending and do not rotate them (containerd/containerd#12888): copied and
+# truncated. Where the disk has no room for the copy, truncated all the same.
 function Limit-Log {
     param([string] $Path, [long] $Bytes)
     # Through its handle: the folder shows the size of an open file only once it is closed.
@@ -150,8 +153,8 @@ function Invoke-Repairs {
     })
 }
 
-# True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants done on a Ready node
-# may take as long as it likes.
+# True once the stages of this boot are done, so that nothing is repaired while it is being built. What the user wants
+# done on a Ready node may take as long as it likes.
 function Test-Settled {
     param([object] $Machine, [string] $BootId)
     foreach ($stage in @($Machine.stages | Where-Object { $_.name -ne 'after' })) {
@@ -166,7 +169,8 @@ function Invoke-Round {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     Invoke-Duties $Memory ([ordered] @{
         'health port' = { Set-HealthPort $Machine $Memory }
-        # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order with flanneld.
+        # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order
+        # with flanneld.
         routes = {
             foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {
                 Write-Notice "route to $prefix was lost and is back" 'Warning'

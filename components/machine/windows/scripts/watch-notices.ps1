@@ -4,8 +4,9 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/identity.ps1"
 . "$PSScriptRoot/notice.ps1"
 
-# One round. True when the cloud terminates the machine and it has been drained. An interruption is drained for once, and when the cloud
-# says nothing of it any more pods may come again; at the first look too, which is perhaps behind the restart that it was about.
+# One round. True when the cloud terminates the machine and it has been drained. An interruption is drained for once,
+# and when the cloud says nothing of it any more pods may come again; at the first look too, which is perhaps behind the
+# restart that it was about.
 function Invoke-Round {
     param([object] $Machine, [hashtable] $Memory)
     $silent = @{}

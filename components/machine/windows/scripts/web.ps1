@@ -1,4 +1,5 @@
-# Web requests: the clouds' metadata services and APIs, without their modules, and AWS's signatures. AWS's user data holds it.
+# Web requests: the clouds' metadata services and APIs, without their modules, and AWS's signatures. AWS's user data
+# holds it.
 . "$PSScriptRoot/sigv4.ps1"
 
 # Metadata is never behind a proxy, and Windows PowerShell uses TLS 1.2 only when configured to.
@@ -7,7 +8,8 @@ function Initialize-Web {
     [Net.ServicePointManager]::SecurityProtocol = [Net.SecurityProtocolType]::Tls12
 }
 
-# The clock's error, as the last server told: a call signed ten minutes off is refused, and the clock is set later than the first call.
+# The clock's error, as the last server told: a call signed ten minutes off is refused, and the clock is set later than
+# the first call.
 $clock = @{ ahead = [TimeSpan]::Zero }
 
 # Learns the time from a server's answer, only of one that has proved who it is.
@@ -19,7 +21,8 @@ function Set-Clock {
     }
 }
 
-# One web request with a limit on the whole answer, which `-TimeoutSec` of PowerShell's own commands is not. Status and text, of errors too.
+# One web request with a limit on the whole answer, which `-TimeoutSec` of PowerShell's own commands is not. Status and
+# text, of errors too.
 function Send-Web {
     param([hashtable] $Request, [double] $Seconds)
     $deadline = New-Deadline $Seconds
@@ -80,8 +83,8 @@ function Send-Web {
     }
 }
 
-# The text of an answer, asked for again while the service is not ready: credentials and role assignments appear some time after the
-# machine.
+# The text of an answer, asked for again while the service is not ready: credentials and role assignments appear some
+# time after the machine.
 function Invoke-Web {
     param(
         [hashtable] $Request,
@@ -150,7 +153,8 @@ function Get-AwsKey {
     $key
 }
 
-# A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed but not returned.
+# A request's headers with the signature. Those that .NET sets itself, from the address and from ContentType, are signed
+# but not returned.
 function Get-SignedHeaders {
     param([object] $Cloud, [string] $Service, [string] $Method, [string] $Path, [hashtable] $Headers, [string] $Body = '')
     $key = Get-AwsKey

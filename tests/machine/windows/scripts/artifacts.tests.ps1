@@ -62,7 +62,8 @@ function Get-TextDigest {
     [BitConverter]::ToString($hash).Replace('-', '').ToLowerInvariant()
 }
 
-# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher. Only addresses with a text answer.
+# One artifact `a.exe` with the text `right`, and one archive, both with a mirror and a publisher. Only addresses with a
+# text answer.
 function New-Case {
     param([hashtable] $Answers = @{})
     $fakeWeb.Clear()

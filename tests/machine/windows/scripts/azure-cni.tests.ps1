@@ -1,4 +1,5 @@
-# Azure's pod network: state of the boot before, the first network, the CNI configuration, and a restart when HNS has lost the endpoints.
+# Azure's pod network: state of the boot before, the first network, the CNI configuration, and a restart when HNS has
+# lost the endpoints.
 $podNetwork = 'azureCni'
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"

@@ -1,4 +1,5 @@
-# The gMSA plug-in: a wrong archive installs nothing, what is registered is what COM and Windows read, and the key is given back.
+# The gMSA plug-in: a wrong archive installs nothing, what is registered is what COM and Windows read, and the key is
+# given back.
 . "$PSScriptRoot/harness.ps1"
 foreach ($name in 'files.ps1', 'lib.ps1', 'download.ps1', 'stage-ccg.ps1') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination $temp

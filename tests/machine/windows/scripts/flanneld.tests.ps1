@@ -1,4 +1,5 @@
-# flanneld's pod: the network on a switch that stayed behind, the routes that its making cost, and when the CNI configuration appears.
+# flanneld's pod: the network on a switch that stayed behind, the routes that its making cost, and when the CNI
+# configuration appears.
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"
 . "$scripts/start-flanneld.ps1"

@@ -10,8 +10,8 @@ foreach ($folder in 'machine/windows/scripts', "podNetworks/$podNetwork") {
     Get-ChildItem -Filter *.ps1 -LiteralPath "$source/$folder" | Copy-Item -Destination $scripts
 }
 Copy-Item -LiteralPath "$source/machine/secret-patterns.txt" -Destination $scripts
-# With COVERAGE, the lines of the scripts on which a statement begins, each with a breakpoint that counts. What a child process runs is not
-# seen.
+# With COVERAGE, the lines of the scripts on which a statement begins, each with a breakpoint that counts. What a child
+# process runs is not seen.
 $breakpoints = @()
 if ($env:COVERAGE) {
     $isStatement = {
@@ -112,7 +112,8 @@ function Set-Values {
 # Last line and exit code of a test script.
 function Complete-Tests {
     if ($env:COVERAGE) {
-        # A script that a test has replaced is another one. The size tells the scripts of two pod networks with one name apart.
+        # A script that a test has replaced is another one. The size tells the scripts of two pod networks with one name
+        # apart.
         [IO.File]::AppendAllLines($env:COVERAGE, [string[]] @($breakpoints | Where-Object { (New-Object IO.FileInfo $_.file.FullName).Length -eq $_.bytes } | ForEach-Object {
             "$($_.file.Name)/$($_.bytes) $($_.point.Line) $($_.point.HitCount)"
         }))

@@ -1,4 +1,5 @@
-# Identity in both clouds: tokens that are refused, keys that run out, services that are not ready, and what is asked of whom.
+# Identity in both clouds: tokens that are refused, keys that run out, services that are not ready, and what is asked of
+# whom.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 . "$PSScriptRoot/web-fake.ps1"

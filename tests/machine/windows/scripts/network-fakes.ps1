@@ -37,12 +37,13 @@ function Remove-NetRoute {
     }
 }
 
-# HNS with its networks and the virtual switch, as far as upstream tells of it. Version 1 and 2 of its API refuse the name of a host vNIC:
-# "per hns team, the hns calls fails if passed a vSwitch interface" (Azure/azure-container-networking, network/network_windows.go,
-# newNetworkImplHnsV1 and configureHcnNetwork), with the error of antrea-io/antrea#2213 and flannel-io/flannel#1966. An adapter that is in a
-# switch is not found (microsoft/SDN#269). Without a name HNS takes the switch that is there (ovn-kubernetes,
-# hybrid-overlay/pkg/controller/node_windows.go), else an adapter. The first overlay network moves the adapter into a switch, the deletion
-# of the last one gives it back (rancher/rke2, pkg/windows/utils.go): both cut every route.
+# HNS with its networks and the virtual switch, as far as upstream tells of it. Version 1 and 2 of its API refuse the
+# name of a host vNIC: "per hns team, the hns calls fails if passed a vSwitch interface"
+# (Azure/azure-container-networking, network/network_windows.go, newNetworkImplHnsV1 and configureHcnNetwork), with the
+# error of antrea-io/antrea#2213 and flannel-io/flannel#1966. An adapter that is in a switch is not found
+# (microsoft/SDN#269). Without a name HNS takes the switch that is there (ovn-kubernetes,
+# hybrid-overlay/pkg/controller/node_windows.go), else an adapter. The first overlay network moves the adapter into a
+# switch, the deletion of the last one gives it back (rancher/rke2, pkg/windows/utils.go): both cut every route.
 $hns = @{}
 function Clear-FakeHns {
     Set-Values $hns @{ policylists = @(); endpoints = @(); networks = @(@{ ID = 'n0'; Name = 'nat'; Type = 'NAT' }); switch = $false; stuck = $false; back = 0; made = 0 }
@@ -96,8 +97,9 @@ function Get-NetworkAnswer {
     if (-not $hns.switch) { Set-Switch $true }
     '{"Success":true}'
 }
-# What flanneld v0.28.9 does (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go and device_windows.go): it keeps a network of its name,
-# type and range, deletes another one of its name, and makes one with the name of the adapter that has the node's address.
+# What flanneld v0.28.9 does (flannel-io/flannel, pkg/backend/vxlan/vxlan_windows.go and device_windows.go): it keeps a
+# network of its name, type and range, deletes another one of its name, and makes one with the name of the adapter that
+# has the node's address.
 function Invoke-Flanneld {
     param([string] $Name, [string] $Range)
     foreach ($network in @(Invoke-Hns GET '/networks/' | Where-Object { $_.Name -eq $Name })) {

@@ -16,8 +16,8 @@ function Invoke-Program {
     param([string] $Path, [string[]] $Arguments)
     Add-Call "$Path $($Arguments -join ' ')"
 }
-# As the service manager: a disabled service does not start. One may ignore the request to stop, or go on stopping, until its process is
-# ended.
+# As the service manager: a disabled service does not start. One may ignore the request to stop, or go on stopping,
+# until its process is ended.
 function Get-Service {
     param([string] $Name)
     if (-not $services.ContainsKey($Name)) { return }

@@ -1,4 +1,5 @@
-# The signature against AWS's published vectors and those of another implementation. The rehearsal's own test reads the same file.
+# The signature against AWS's published vectors and those of another implementation. The rehearsal's own test reads the
+# same file.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/sigv4.ps1"
 

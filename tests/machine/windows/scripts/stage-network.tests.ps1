@@ -1,4 +1,5 @@
-# The network of a boot: stale state, an adapter that comes late, a service that does not let go, repeats, and power that goes at any point.
+# The network of a boot: stale state, an adapter that comes late, a service that does not let go, repeats, and power
+# that goes at any point.
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"
 . "$scripts/lib.ps1"

@@ -1,4 +1,5 @@
-# Every reader of a file over every way in which a file may be torn: state counts as absent, and the next writer makes it whole.
+# Every reader of a file over every way in which a file may be torn: state counts as absent, and the next writer makes
+# it whole.
 . "$PSScriptRoot/harness.ps1"
 . "$scripts/lib.ps1"
 . "$scripts/state.ps1"

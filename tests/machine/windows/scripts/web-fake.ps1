@@ -1,5 +1,5 @@
-# In place of the one request of web.ps1, in every script that reads it in. A test's block gets call, headers and body; what it returns is
-# sent as text or JSON, and a refusal as status and text.
+# In place of the one request of web.ps1, in every script that reads it in. A test's block gets call, headers and body;
+# what it returns is sent as text or JSON, and a refusal as status and text.
 $fakeWeb = @{ answer = $null; calls = @(); last = $null; tokens = 0; keys = 0 }
 Add-Content -Path "$scripts/web.ps1" -Value 'function Send-Web { Get-FakeAnswer @args }'
 

@@ -14,7 +14,8 @@ bindings() { kube super-admin apply --server-side --filename /etc/fenestra/bindi
 retry 10 1 bindings
 retry 5 2 kubeadm init phase upload-config all "${admin[@]}"
 retry 5 2 kubeadm init phase bootstrap-token "${admin[@]}" --skip-token-print
-# Renewals are the node controller's, who asks the cloud for each: kubeadm has just made these bindings, with which nobody asks.
+# Renewals are the node controller's, who asks the cloud for each: kubeadm has just made these bindings, with which
+# nobody asks.
 unbind() {
   kube super-admin delete clusterrolebinding --ignore-not-found \
     kubeadm:node-autoapprove-bootstrap kubeadm:node-autoapprove-certificate-rotation >/dev/null

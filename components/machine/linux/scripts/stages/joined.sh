@@ -4,8 +4,9 @@
 . /opt/fenestra/lib.sh
 
 if ! poll "$NODE_ATTEMPTS" node_ready; then
-  # Until it has a certificate the kubelet needs a token that is good: the next run reads the join secret again. Its kubeconfig is there
-  # from its start on (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap: writeKubeconfigFromBootstrapping).
+  # Until it has a certificate the kubelet needs a token that is good: the next run reads the join secret again. Its
+  # kubeconfig is there from its start on (kubernetes/kubernetes, pkg/kubelet/certificate/bootstrap:
+  # writeKubeconfigFromBootstrapping).
   openssl x509 -in /var/lib/kubelet/pki/kubelet-client-current.pem -noout -checkend 0 >"$scratch/certificate" 2>&1 || rm -f "$state/done/join"
   die "the node $NODE_NAME is not Ready: ${answer##*$'\n'}"
 fi

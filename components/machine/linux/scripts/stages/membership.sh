@@ -17,8 +17,8 @@ decided() {
 if compgen -G "$ETCD_DATA/member/wal/*.wal" >/dev/null; then
   decided existing "$ETCD_ALL_MEMBERS" "the volume holds the data of a member"
 fi
-# An interrupted start may have left a folder without a log; etcd would use it as its own. If the log is lost and the database is not, it
-# may be the last copy of the data (`etcdutl snapshot restore --skip-hash-check` reads it).
+# An interrupted start may have left a folder without a log; etcd would use it as its own. If the log is lost and the
+# database is not, it may be the last copy of the data (`etcdutl snapshot restore --skip-hash-check` reads it).
 if [[ -e $ETCD_DATA/member/snap/db ]]; then
   log "warning: the volume holds a database without its log; it is kept as without-log.*"
   mv "$ETCD_DATA/member" "$ETCD_MOUNT/without-log.$(date -u +%s)"

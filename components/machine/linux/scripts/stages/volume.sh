@@ -3,7 +3,8 @@
 # shellcheck source=../lib.sh
 . /opt/fenestra/lib.sh
 
-# The volume is attached after the machine has started. Several names are candidates: which of them exists depends on the disk bus.
+# The volume is attached after the machine has started. Several names are candidates: which of them exists depends on
+# the disk bus.
 find_device() {
   local candidate
   for candidate in $ETCD_DEVICE; do
@@ -16,8 +17,8 @@ find_device() {
 }
 retry "$VOLUME_ATTEMPTS" 2 find_device || die "no data volume appeared at $ETCD_DEVICE"
 
-# Marks a volume that is being formatted, a mebibyte before its end, where mkfs.ext4 writes nothing (it wipes the last 128 KiB): formatting
-# that was cut off is begun again, by whatever machine has the volume then.
+# Marks a volume that is being formatted, a mebibyte before its end, where mkfs.ext4 writes nothing (it wipes the last
+# 128 KiB): formatting that was cut off is begun again, by whatever machine has the volume then.
 size=$(blockdev --getsize64 "$device")
 mark() { dd of="$device" bs=4096 seek="$((size / 4096 - 256))" count=1 conv=notrunc,fsync,sync status=none; }
 marked() { [[ $(dd if="$device" bs=4096 skip="$((size / 4096 - 256))" count=1 status=none | tr -d '\0') == fenestra-formats-this ]]; }
@@ -32,7 +33,8 @@ format() {
 
 status=0
 found=$(blkid -p -o value -s TYPE "$device") || status=$?
-# blkid exits with 2 when it recognises nothing on the device, and with 0 and no type for a partition table and the like.
+# blkid exits with 2 when it recognises nothing on the device, and with 0 and no type for a partition table and the
+# like.
 if marked; then
   log "$device was being formatted"
   format
@@ -57,5 +59,6 @@ resize2fs "$device" || log "warning: the file system on $device does not fill it
 install -d -m 0700 "$ETCD_DATA"
 # It depends on the mount, and was not started if the disk appeared after systemd's timeout.
 if [[ -e $state/kubelet-started ]]; then systemctl start kubelet.service; fi
-# A restore that the end of the boot before, or somebody, has cut off. One that fails puts back what was there, and says so.
+# A restore that the end of the boot before, or somebody, has cut off. One that fails puts back what was there, and says
+# so.
 if [[ -e $state/restore/next ]]; then /opt/fenestra/etcd-restore.sh --resume || log "warning: the restore that was cut off has failed"; fi
