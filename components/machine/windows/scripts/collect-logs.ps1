@@ -13,11 +13,11 @@ $ErrorActionPreference = 'Continue'
 $limits = @{ file = 20971520; all = 524288000; used = 0 }
 
 # Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the
-# match is hidden.
+# match is hidden. In some cultures, as in Turkish, I is not the capital of i.
 function Hide-Secret {
     param([string] $Line)
     foreach ($pattern in $patterns) {
-        $Line = [Regex]::Replace($Line, $pattern, '$1(hidden)')
+        $Line = [Regex]::Replace($Line, $pattern, '$1(hidden)', 'CultureInvariant')
     }
     $Line
 }
@@ -63,7 +63,7 @@ function Copy-Source {
         $files = @(Get-ChildItem -Recurse -File -LiteralPath $Path -ErrorAction SilentlyContinue)
     }
     foreach ($file in $files) {
-        if ($file.FullName -match '[\\/]dumps[\\/]|kubeconfig' -or '.conf', '.pem', '.key', '.crt', '.pfx', '.dmp' -contains $file.Extension) {
+        if ([Regex]::IsMatch($file.FullName, '[\\/]dumps[\\/]|kubeconfig', 'IgnoreCase, CultureInvariant') -or '.conf', '.pem', '.key', '.crt', '.pfx', '.dmp' -contains $file.Extension) {
             continue
         }
         try {

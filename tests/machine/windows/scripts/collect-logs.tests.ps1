@@ -1,10 +1,13 @@
 # The zip for whoever helps: it has its parts, and no secret.
 . "$PSScriptRoot/harness.ps1"
+. "$scripts/files.ps1"
 $case = Join-Path $temp 'node'
 New-Item -ItemType Directory -Force -Path "$case/scripts", "$case/logs/dumps", "$case/state", "$case/cloud" | Out-Null
 foreach ($name in 'files.ps1', 'lib.ps1', 'collect-logs.ps1', 'secret-patterns.txt') {
     Copy-Item -LiteralPath "$scripts/$name" -Destination "$case/scripts"
 }
+# Smaller limits take less time.
+Write-Text "$case/scripts/collect-logs.ps1" (Read-Text "$case/scripts/collect-logs.ps1").Replace('20971520', '209715')
 # In place of the calls into Windows.
 Set-Content -Path "$case/scripts/hns.ps1" -Value @(
     'function Invoke-Hns {'
@@ -26,9 +29,9 @@ $pem = 'MHcCAQEEIODEFINITELYNOTAKEY'
 $memory = 'memory-of-the-kubelet'
 Set-Content -Path "$case/logs/join.log" -Value (@('stage join: start') + $lines + 'stage join: failed after 3 s: the join token expired')
 [IO.File]::WriteAllText("$case/logs/utf16.log", ($lines -join "`r`n"), (New-Object Text.UnicodeEncoding $false, $false))
-Set-Content -Path "$case/state/x-kubeconfig.json" -Value $lines
+Set-Content -Path "$case/state/x-KUBECONFIG.json" -Value $lines
 $big = [IO.File]::Create("$case/logs/big.log")
-$big.SetLength(22000000)
+$big.SetLength(220000)
 $big.Close()
 Set-Content -Path "$case/logs/bootstrap-kubelet.conf" -Value "token: $fakeToken"
 Set-Content -Path "$case/logs/client.pem" -Value $pem
@@ -74,7 +77,7 @@ $all = ($files | ForEach-Object { Get-Content -Raw -LiteralPath $_.FullName }) -
 
 Test 'it has a file for each question, also for one that fails' {
     $names = @(Get-ChildItem -File -LiteralPath $open | ForEach-Object { $_.Name } | Sort-Object)
-    $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-containers', 'crictl-info', 'crictl-pods', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
+    $expected = 'adapters', 'addresses', 'containerd-config', 'crictl-info', 'crictl-pods', 'crictl-ps', 'dumps', 'events', 'features', 'hns-endpoints', 'hns-networks', 'hns-policylists', 'left-out', 'memory', 'routes', 'services', 'tasks'
     Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })
     Assert-Equal (Get-Content -Raw "$open/hns-policylists.txt").Trim() 'HNS does not answer'
     Assert-Equal (Get-Content -Raw "$open/adapters.txt").Trim() 'no adapter'
@@ -98,7 +101,7 @@ Test 'no secret is in it' {
     Assert-Equal @($secrets + $pem | Where-Object { $all.Contains($_) }) @()
 }
 Test 'of a file that is too large the end is there, and what is left out is said' {
-    Assert-Equal (Get-Content -Raw "$open/left-out.txt").Contains('big.log: all but the last 20971520 of 22000000 bytes') $true
+    Assert-Equal (Get-Content -Raw "$open/left-out.txt").Contains('big.log: all but the last 209715 of 220000 bytes') $true
 }
 Test 'no kubeconfig, no key and no memory of a program is in it' {
     $kinds = @($files | ForEach-Object { $_.Extension } | Sort-Object -Unique)
@@ -108,9 +111,11 @@ Test 'no kubeconfig, no key and no memory of a program is in it' {
     Assert-Equal $all.Contains($memory) $false
 }
 Test 'what was put together is closed to others while it is there, and gone at the end; a second archive takes the place of the first' {
+    New-Item -ItemType Directory -Path "$temp/tmp" | Out-Null
+    $env:TMPDIR = $env:TMP = "$temp/tmp"
     & "$case/scripts/collect-logs.ps1" -Destination $packed
     Assert-Equal (Test-Path -LiteralPath $packed) $true
-    Assert-Equal @(Get-ChildItem -LiteralPath ([IO.Path]::GetTempPath()) -Filter 'fenestra-????????-*') @()
+    Assert-Equal @(Get-ChildItem -LiteralPath "$temp/tmp" | ForEach-Object { $_.Name }) @()
     if (-not $onWindows) { Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2 }
 }
 Complete-Tests

@@ -4,28 +4,17 @@ $temp = Join-Path ([IO.Path]::GetTempPath()) "fenestra-test-$([Guid]::NewGuid())
 # As on a node: the shared scripts and those of the pod network in one folder.
 $scripts = Join-Path $temp 'scripts-of-a-node'
 New-Item -ItemType Directory -Path $scripts | Out-Null
+# The culture of the machine, as its owner has set it.
+if ($env:CULTURE) { [Threading.Thread]::CurrentThread.CurrentCulture = $env:CULTURE }
 if (-not $podNetwork) { $podNetwork = 'flannel' }
-$source = "$PSScriptRoot/../../../../components"
+$components = "$PSScriptRoot/../../../../components"
+# With COVERAGE the scripts come from there, with a counter in front of each statement.
+$source = $components
+if ($env:COVERAGE) { $source = "$env:COVERAGE/components" }
 foreach ($folder in 'machine/windows/scripts', "podNetworks/$podNetwork") {
     Get-ChildItem -Filter *.ps1 -LiteralPath "$source/$folder" | Copy-Item -Destination $scripts
 }
-Copy-Item -LiteralPath "$source/machine/secret-patterns.txt" -Destination $scripts
-# With COVERAGE, the lines of the scripts on which a statement begins, each with a breakpoint that counts. What a child
-# process runs is not seen.
-$breakpoints = @()
-if ($env:COVERAGE) {
-    $isStatement = {
-        param($ast)
-        $kind = $ast.GetType().Name
-        ($kind -match '^(Pipeline|AssignmentStatement|(Return|Throw|Exit|Break|Continue)Statement)Ast$') -and ($ast.Parent.GetType().Name -match 'Block')
-    }
-    $breakpoints = @(foreach ($script in Get-ChildItem -Filter *.ps1 -LiteralPath $scripts) {
-        $ast = (Get-Command -Name $script.FullName).ScriptBlock.Ast
-        foreach ($line in @($ast.FindAll($isStatement, $true) | ForEach-Object { $_.Extent.StartLineNumber } | Sort-Object -Unique)) {
-            @{ file = $script; bytes = $script.Length; point = Set-PSBreakpoint -Script $script.FullName -Line $line -Action { $null } }
-        }
-    })
-}
+Copy-Item -LiteralPath "$components/machine/secret-patterns.txt" -Destination $scripts
 $onWindows = [IO.Path]::DirectorySeparatorChar -eq '\'
 $shell = (Get-Process -Id $PID).Path
 $results = @{ passed = 0; failed = 0 }
@@ -111,13 +100,6 @@ function Set-Values {
 
 # Last line and exit code of a test script.
 function Complete-Tests {
-    if ($env:COVERAGE) {
-        # A script that a test has replaced is another one. The size tells the scripts of two pod networks with one name
-        # apart.
-        [IO.File]::AppendAllLines($env:COVERAGE, [string[]] @($breakpoints | Where-Object { (New-Object IO.FileInfo $_.file.FullName).Length -eq $_.bytes } | ForEach-Object {
-            "$($_.file.Name)/$($_.bytes) $($_.point.Line) $($_.point.HitCount)"
-        }))
-    }
     Remove-Item -Recurse -Force -LiteralPath $temp -ErrorAction SilentlyContinue
     Write-Host "$($results.passed) passed, $($results.failed) failed"
     if ($results.failed -gt 0 -or $results.passed -eq 0) { exit 1 }

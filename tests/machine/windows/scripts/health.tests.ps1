@@ -337,16 +337,16 @@ Test 'what a stage stopped is left alone while a run is at work, and looked afte
     Assert-Equal $routes.asked 2
 }
 Test 'a duty that fails is told once, stops no other, and is told again after it worked' {
-    $duties = @{ log = @(); fails = $true }
+    $fakeDuties = @{ log = @(); fails = $true }
     $memory = @{}
-    $work = [ordered] @{ first = { if ($duties.fails) { throw 'access is denied' } }; second = { $duties.log += 'second' } }
+    $work = [ordered] @{ first = { if ($fakeDuties.fails) { throw 'access is denied' } }; second = { $fakeDuties.log += 'second' } }
     $fakeNotices.told = @()
     foreach ($fails in $true, $true, $false, $true) {
-        $duties.fails = $fails
+        $fakeDuties.fails = $fails
         Invoke-Duties $memory $work
     }
     Assert-Equal $fakeNotices.told @('watch of first: access is denied', 'watch of first: access is denied')
-    Assert-Equal $duties.log.Count 4
+    Assert-Equal $fakeDuties.log.Count 4
 }
 Test 'duties that have failed are written on the Node once, and taken away when all work' {
     $say = @{ calls = @() }

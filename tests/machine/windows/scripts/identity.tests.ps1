@@ -122,9 +122,9 @@ Test 'Azure: the join secret is read by the identity that the pool names' {
     Assert-Equal $fakeWeb.calls @($tokenCall, $secretCall)
 }
 Test 'Azure: what the documentation calls passing is asked again: 404, 410, 429 and 5xx' {
-    foreach ($code in 404, 410, 429, 500, 503) {
+    foreach ($fakeCode in 404, 410, 429, 500, 503) {
         Set-Web {
-            if ($fakeWeb.calls.Count -eq 1) { Send-Refusal $code }
+            if ($fakeWeb.calls.Count -eq 1) { Send-Refusal $fakeCode }
             Get-AzureAnswer $args[0] $args[1]
         }
         Assert-Equal (Get-JoinSecret $azure).server 'https://api:6443'

@@ -98,6 +98,7 @@ function New-Case {
 Test 'a service is held: disabled before it is stopped, so that a restart that is planned already does not bring it back' {
     New-Case | Out-Null
     $services.kubelet = @{ start = 'Manual'; status = 'Running' }
+    $services.containerd.status = 'Running'
     Stop-NodeService @()
     Stop-NodeService $null
     Stop-NodeService @('kubelet', 'containerd', 'missing')
