@@ -5,9 +5,11 @@ import { findArtifact, requireArtifact } from "./artifacts.ts";
 /** `versions.json`: every version, as data that `fenestra pin` changes. */
 export { versions };
 
+/** A supported minor, such as `1.36`: the key of every table that has a row for each. */
+export type Minor = keyof typeof versions.minors;
+
 export interface MinorFacts {
-  /** `1.36`. */
-  readonly minor: string;
+  readonly minor: Minor;
   /**
    * Last day of upstream support, ISO date (kubernetes.io/releases/patch-releases: about 14 months after the first
    * release).
@@ -47,11 +49,15 @@ export const otherReleases = versions.others;
  * `removedSettings`, so that a new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read
  * in 1.35.1, 1.36.4 and 1.37.1.
  */
-export const minors: readonly MinorFacts[] = Object.entries(versions.minors).map(([minor, facts]) => ({
+export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({
   minor,
   components: versions.components,
-  ...facts,
+  ...versions.minors[minor],
 }));
+
+function minorNames(): readonly Minor[] {
+  return Object.keys(versions.minors).filter((name): name is Minor => Object.hasOwn(versions.minors, name));
+}
 
 /** A program or image by its name in the lock file; `os` where systems have different versions. */
 export interface NamedVersion {
@@ -134,6 +140,11 @@ export function requireMinorFacts(version: string): MinorFacts {
   const facts = minorFacts(version);
   if (facts === undefined) throw new RangeError(`Kubernetes ${version} cannot be chosen`);
   return facts;
+}
+
+/** The minor of such a release, as a key of tables. @throws RangeError when the minor is not supported */
+export function requireMinor(version: string): Minor {
+  return requireMinorFacts(version).minor;
 }
 
 /**

@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { ExtraArgs } from "../config/flagSchema.ts";
+import type recorded from "./programFlags.json";
+import { type Minor, requireMinor } from "./releases.ts";
 
 export type ControlPlaneProgram = keyof ExtraArgs;
 
@@ -23,30 +25,46 @@ export const flagKinds = {
 /** Names, parted by spaces. */
 const names = z.string().transform((text): readonly string[] => text.match(/\S+/g) ?? []);
 const programSchema = z.strictObject({
-  program: z.enum(Object.values(controlPlanePrograms)),
-  minor: z.string(),
   version: z.string(),
   /** Feature gates that may be set: not those that are locked or gone. */
   gates: names,
   flags: z.strictObject({ bool: names, duration: names, float: names, int: names, value: names }),
 });
 
+type ProgramName = (typeof controlPlanePrograms)[ControlPlaneProgram];
+type Complete<Table extends Record<Minor, Record<ProgramName, unknown>>> = Table;
+/** Does not compile while a minor of `versions.json` has no row in the data file. */
+type Recorded = Complete<typeof recorded>;
+
 export type ProgramFlags = z.output<typeof programSchema>;
+export type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
 
 /** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);
 
-/** What was recorded of every minor. */
-export function readProgramFlags(): readonly ProgramFlags[] {
-  return z.array(programSchema).parse(JSON.parse(readFileSync(programFlagsFile, "utf8")));
+const tableSchema = z.record(z.string(), z.record(z.enum(Object.values(controlPlanePrograms)), programSchema));
+
+/**
+ * What was recorded of a release's minor.
+ * @param table The data file's text; other texts are for tests
+ * @throws RangeError for a minor without a row: nothing would be known of its flags, and all be taken
+ */
+export function programFlags(version: string, table = readFileSync(programFlagsFile, "utf8")): MinorFlags {
+  const minor: keyof Recorded = requireMinor(version);
+  const row = tableSchema.parse(JSON.parse(table))[minor];
+  if (row === undefined)
+    throw new RangeError(
+      `programFlags.json has no row of ${minor}: cli/with-node tools/flags/controlPlane.ts ${minor}.0`,
+    );
+  return row;
 }
 
 /**
  * Feature gates that a kubelet of the minor lets one set: those that all its programs have in common
  * (kubernetes/kubernetes, pkg/features).
  */
-export function kubeletGates(all: readonly ProgramFlags[], minor: string): readonly string[] {
-  const [first, ...others] = all.filter((each) => each.minor === minor && each.program !== "etcd");
+export function kubeletGates({ etcd: _, ...programs }: MinorFlags): readonly string[] {
+  const [first, ...others] = Object.values(programs);
   return (first?.gates ?? []).filter((gate) => others.every(({ gates }) => gates.includes(gate)));
 }
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { parse } from "yaml";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { minorOf } from "../../components/model/releases.ts";
+import { type Minor, minorOf, requireMinor } from "../../components/model/releases.ts";
 import { exampleControlPlane, exampleLinuxWorker, exampleReleases, fileOf, onePerSystem, specAt } from "./examples.ts";
 
 /** A cluster whose pools of one system answer queries for logs. */
@@ -27,12 +27,16 @@ describe("queries for the logs of a node's services", () => {
   });
 
   it("need the feature gate in 1.35; later minors have it locked on, and there it is not named", () => {
-    const expected = { "1.35": { NodeLogQuery: true }, "1.36": undefined, "1.37": undefined };
+    const expected: Record<Minor, object | undefined> = {
+      "1.35": { NodeLogQuery: true },
+      "1.36": undefined,
+      "1.37": undefined,
+    };
     for (const version of exampleReleases)
       for (const family of ["linux", "windows"] as const) {
         const spec = withLogQuery(specAt("azure", version), family);
-        const minor = minorOf(version);
-        const gates = Object.entries(expected).find(([of]) => of === minor)?.[1];
+        const minor = requireMinor(version);
+        const gates = expected[minor];
         assert.deepEqual(queryFields(spec, family), [true, true, gates], `${family} ${minor}`);
       }
   });

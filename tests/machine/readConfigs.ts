@@ -7,7 +7,7 @@ import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts"
 import type { MachinePayload } from "../../components/machine/payload.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { compareVersions, minorOf, minors } from "../../components/model/releases.ts";
-import { kubeletGates, readProgramFlags } from "../../components/model/reservedFlags.ts";
+import { kubeletGates, programFlags } from "../../components/model/reservedFlags.ts";
 import type { Checkers } from "../../rehearsal/testkit/programs.ts";
 import { type ConfigRequest, checkConfigs } from "../../rehearsal/testkit/readers.ts";
 import { checkersOrSkip } from "../support/checkers.ts";
@@ -102,7 +102,7 @@ export function readConfigs(releases: readonly string[]): void {
       for (const version of releases) {
         const minor = minorOf(version);
         // All off: many gates may not be on without another one.
-        const featureGates = Object.fromEntries(kubeletGates(readProgramFlags(), minor).map((gate) => [gate, false]));
+        const featureGates = Object.fromEntries(kubeletGates(programFlags(`${minor}.0`)).map((gate) => [gate, false]));
         for (const os of ["linux", "windows"] as const)
           it(`a KubeletConfiguration of ${os} has no problem at ${version}`, async () => {
             const pool = specAt("aws", version).pools.find((pool) => pool.os === os);

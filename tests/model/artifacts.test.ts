@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import {
   downloadUrl,
@@ -17,6 +18,8 @@ import {
   pauseImage,
   selectableVersions,
 } from "../../components/model/releases.ts";
+import { programFlags, programFlagsFile } from "../../components/model/reservedFlags.ts";
+import { readDocument } from "../docs/documents.ts";
 
 const lock = readArtifactLock();
 const hexLength = { sha256: 64, sha512: 128 } as const;
@@ -163,6 +166,16 @@ describe("versions", () => {
         assert.equal(Math.sign(compareVersions(a.join("."), b.join("."))), Math.sign(byParts));
       }),
     );
+  });
+
+  it("have a row of their minor in every table: one that lacks it refuses, and documents name it", () => {
+    const names = minors.map(({ minor }) => minor);
+    const { "1.37": _, ...table } = JSON.parse(readFileSync(programFlagsFile, "utf8"));
+    assert.throws(() => programFlags("1.37.1", JSON.stringify(table)), /programFlags\.json has no row of 1\.37/);
+    const inWords = names.join(", ").replace(/, ([^,]*)$/, " and $1");
+    assert.ok(readDocument("README.md").text.includes(`Kubernetes ${inWords}, each release`));
+    const rows = [...readDocument("docs/windows-applications.md").text.matchAll(/^\| ([1-9. and]+) \| \d+ of/gm)];
+    assert.deepEqual(rows.flatMap(([, cell = ""]) => cell.split(" and ")).sort(), names);
   });
 
   it("have their minors in order, with support that ends in that order", () => {

@@ -3,7 +3,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { defaultRelease, minorOf } from "../../components/model/releases.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { defaultRelease, minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
 import {
   createProgress,
   findOnPath,
@@ -68,6 +69,14 @@ const changed = (name: string, what: string, line: string, ...options: readonly 
 const release = (name: string, version: string): Step =>
   changed(name, `Kubernetes ${version}`, `fenestra:kubernetes: { version: ${version} }`);
 
+/** The newest release of each minor but the default one's. */
+const otherReleases = (): readonly string[] =>
+  minors.flatMap(({ minor }) =>
+    minor === minorOf(defaultRelease)
+      ? []
+      : (selectableVersions(readArtifactLock()).findLast((version) => minorOf(version) === minor) ?? []),
+  );
+
 /** Builds what the slow tests need and is not at hand, before two files at once wait for it. */
 async function buildPrograms(): Promise<void> {
   await obtained(async () => {
@@ -119,8 +128,7 @@ export const tiers = {
     ...stackNames(testStacks).map((name) => [
       stack(name, "--full", ...(replacing.test(name) ? [] : ["--skip", "replaced"])),
     ]),
-    [release("aws-dev", "1.35.1")],
-    [release("azure-dev", "1.37.1")],
+    ...otherReleases().map((version, index) => [release(index % 2 === 0 ? "aws-dev" : "azure-dev", version)]),
     [changed("azure-dev", "five members", "fenestra:controlPlane: { replicas: 5 }", "--only", "serving certificates")],
     [stack("aws-prod", "--update-to", "1.37")],
     [stack("azure-prod", "--update-to", "1.37")],

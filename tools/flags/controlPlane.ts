@@ -7,9 +7,9 @@
  * those of the rehearsal, which downloads or builds what it lacks. Other minors are kept.
  */
 import { execFile } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { promisify } from "node:util";
-import { minorOf } from "../../components/model/releases.ts";
+import { compareVersions, minorOf } from "../../components/model/releases.ts";
 import { controlPlanePrograms, flagKinds, programFlagsFile } from "../../components/model/reservedFlags.ts";
 import { createProgress, obtainPrograms } from "../../rehearsal/testkit/programs.ts";
 import { etcdFlags, helpFlags, helpGates } from "./help.ts";
@@ -22,30 +22,19 @@ async function ask(program: string, argument: string): Promise<string> {
 }
 
 async function recordsOf(release: string) {
-  const minor = minorOf(release);
-  const programs = await obtainPrograms({ progress: createProgress(), wanted: { minor, release } });
-  return Promise.all(
-    Object.values(controlPlanePrograms).map(async (program) => {
-      const { path, version } = programs[program];
-      const help = await ask(path, "--help");
-      const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help))].sort();
-      const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ");
-      return {
-        minor,
-        program,
-        version,
-        gates: helpGates(help).join(" "),
-        flags: Object.fromEntries(Object.keys(flagKinds).map((kind) => [kind, ofKind(kind)])),
-      };
-    }),
-  );
+  const programs = await obtainPrograms({ progress: createProgress(), wanted: { minor: minorOf(release), release } });
+  const records = Object.values(controlPlanePrograms).map(async (program) => {
+    const { path, version } = programs[program];
+    const help = await ask(path, "--help");
+    const flags = [...new Map(program === "etcd" ? etcdFlags(help) : helpFlags(help))].sort();
+    const ofKind = (kind: string) => flags.flatMap(([name, of]) => (of === kind ? [name] : [])).join(" ");
+    const kinds = Object.fromEntries(Object.keys(flagKinds).map((kind) => [kind, ofKind(kind)]));
+    return [program, { version, gates: helpGates(help).join(" "), flags: kinds }] as const;
+  });
+  return Object.fromEntries(await Promise.all(records));
 }
 
-const before: readonly { minor: string }[] = existsSync(programFlagsFile)
-  ? JSON.parse(readFileSync(programFlagsFile, "utf8"))
-  : [];
-const made: Awaited<ReturnType<typeof recordsOf>> = [];
-for (const release of process.argv.slice(2)) made.push(...(await recordsOf(release)));
-const kept = before.filter(({ minor }) => !made.some((each) => each.minor === minor));
-const all = [...kept, ...made].sort((a, b) => (a.minor < b.minor ? -1 : 1));
-writeFileSync(programFlagsFile, `${JSON.stringify(all, null, 2)}\n`);
+const table: Record<string, object> = JSON.parse(readFileSync(programFlagsFile, "utf8"));
+for (const release of process.argv.slice(2)) table[minorOf(release)] = await recordsOf(release);
+const rows = Object.entries(table).sort(([a], [b]) => compareVersions(`${a}.0`, `${b}.0`));
+writeFileSync(programFlagsFile, `${JSON.stringify(Object.fromEntries(rows), null, 2)}\n`);

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { minorOf } from "../../model/releases.ts";
+import { minorFacts, minorOf } from "../../model/releases.ts";
 import {
   type ControlPlaneProgram,
   controlPlanePrograms,
@@ -7,7 +7,7 @@ import {
   kubeletGates,
   neededAdmission,
   type ProgramFlags,
-  readProgramFlags,
+  programFlags,
   reservedFlagReason,
 } from "../../model/reservedFlags.ts";
 import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
@@ -35,7 +35,7 @@ function flagProblem(program: ControlPlaneProgram, name: string, value: string, 
       .filter((each) => reservedFlagReason(program, each) === undefined);
     const remedy = didYouMean(name.replace(/^-+/, ""), known);
     return {
-      message: `is not a flag that ${title} ${of.minor} lists`,
+      message: `is not a flag that ${title} ${minorOf(of.version)} lists`,
       allowed: `what ${title} --help of ${of.version} shows, without the dashes`,
       ...(remedy === undefined ? {} : { remedy }),
     };
@@ -47,10 +47,10 @@ function flagProblem(program: ControlPlaneProgram, name: string, value: string, 
   }
   // kubeadm writes them to a manifest as they are, one argument each.
   if (/[\n\r]/.test(value)) return { message: "has a line break", allowed: "one line" };
-  return name === "feature-gates" ? gatesProblem(value, of) : admissionProblem(name, value);
+  return name === "feature-gates" ? gatesProblem(title, value, of) : admissionProblem(name, value);
 }
 
-function gatesProblem(value: string, { gates, program, minor }: ProgramFlags): Wrong {
+function gatesProblem(program: string, value: string, { gates, version }: ProgramFlags): Wrong {
   for (const part of value.split(",")) {
     const [, gate = "", setting = ""] = /^(?:kube:)?([^=]*)=(.*)$/.exec(part) ?? [];
     if (!/^(?:true|false)$/.test(setting))
@@ -58,7 +58,7 @@ function gatesProblem(value: string, { gates, program, minor }: ProgramFlags): W
         message: `has ${JSON.stringify(part)}, which is no gate with true or false`,
         allowed: "Gate=true,Other=false",
       };
-    if (!gates.includes(gate)) return gateProblem(gate, `${program} ${minor}`, gates);
+    if (!gates.includes(gate)) return gateProblem(gate, `${program} ${minorOf(version)}`, gates);
   }
   return undefined;
 }
@@ -129,12 +129,12 @@ export const flagRules: Rules = {
   extraArgs: rule(["kubernetes.version", "controlPlane.extraArgs"], (settings) => {
     const given = settings["controlPlane.extraArgs"];
     if (given === undefined) return [];
-    const minor = minorOf(settings["kubernetes.version"]);
-    const recorded = readProgramFlags().filter((each) => each.minor === minor);
+    const version = settings["kubernetes.version"];
+    // An unknown minor is refused by the rule on the release.
+    if (minorFacts(version) === undefined) return [];
+    const recorded = programFlags(version);
     return (["apiServer", "controllerManager", "scheduler", "etcd"] as const).flatMap((program) => {
-      const of = recorded.find((each) => each.program === controlPlanePrograms[program]);
-      // An unknown minor is reported by the rule on the release.
-      if (of === undefined) return [];
+      const of = recorded[controlPlanePrograms[program]];
       return Object.entries(given[program] ?? {}).flatMap(([name, value]): readonly Problem[] => {
         const wrong = flagProblem(program, name, value, of);
         return wrong === undefined
@@ -223,11 +223,11 @@ export const flagRules: Rules = {
   }),
   gates: poolRule(["kubelet"], ["kubernetes.version"], ({ kubelet }, path, settings) => {
     if (kubelet?.featureGates === undefined) return [];
-    const minor = minorOf(settings["kubernetes.version"]);
-    const known = kubeletGates(readProgramFlags(), minor);
+    const version = settings["kubernetes.version"];
+    if (minorFacts(version) === undefined) return [];
+    const known = kubeletGates(programFlags(version));
     return Object.entries(kubelet.featureGates).flatMap(([gate, value]): readonly Problem[] => {
-      const wrong =
-        known.length === 0 || known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minor}`, known);
+      const wrong = known.includes(gate) ? undefined : gateProblem(gate, `kubelet ${minorOf(version)}`, known);
       return wrong === undefined ? [] : [{ path: childPath(`${path}.kubelet.featureGates`, gate), value, ...wrong }];
     });
   }),

@@ -4,8 +4,7 @@ import path from "node:path";
 import { parse, parseAllDocuments } from "yaml";
 import { z } from "zod";
 import { controlPlanePaths } from "../../../components/machine/linux/kubeadm.ts";
-import { minorOf, minors } from "../../../components/model/releases.ts";
-import { readProgramFlags } from "../../../components/model/reservedFlags.ts";
+import { programFlags } from "../../../components/model/reservedFlags.ts";
 import { runOrFail } from "../../../rehearsal/testkit/machines.ts";
 import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { helpFlags, helpGates } from "../../../tools/flags/help.ts";
@@ -59,23 +58,14 @@ describe("flags and files of the control plane", () => {
   const documents = parseAllDocuments(fileOf(payload, "/etc/fenestra/kubeadm.yaml"));
   const { extraArgs } = argsSchema.parse(documents[1]?.toJS()).apiServer;
 
-  it("are recorded for each minor that can be chosen", () => {
-    const recorded = new Set(readProgramFlags().map(({ minor }) => minor));
-    const wanted = minors.map(({ minor }) => minor);
-    assert.deepEqual([...recorded], wanted);
-  });
-
   it("are recorded as the programs list them", async function () {
     const programs = await obtainOrSkip(this, (progress) => obtainPrograms({ progress }));
-    const minor = minorOf(programs["kube-apiserver"].version);
     for (const name of ["kube-apiserver", "kube-controller-manager", "kube-scheduler"] as const) {
       const help = await runOrFail([programs[name].path, "--help"]);
-      const record = readProgramFlags().find((each) => each.program === name && each.minor === minor);
-      assert.deepEqual(record?.gates, helpGates(help));
+      const record = programFlags(programs["kube-apiserver"].version)[name];
+      assert.deepEqual(record.gates, helpGates(help));
       assert.deepEqual(
-        Object.values(record?.flags ?? {})
-          .flat()
-          .sort(),
+        Object.values(record.flags).flat().sort(),
         helpFlags(help)
           .map(([flag]) => flag)
           .sort(),
