@@ -1,7 +1,7 @@
 import { type Finding, type Level, levels } from "../finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { contentRules, sizeRules } from "./rules/content.ts";
-import type { FindingInput, Found } from "./rules/rule.ts";
+import { type FindingInput, production, type Rule, type Rules } from "./rules/rule.ts";
 import { identityRules, stackRules } from "./rules/stack.ts";
 
 export type { FindingInput } from "./rules/rule.ts";
@@ -10,15 +10,41 @@ export { type Level, levels };
 /** Findings that cannot be acknowledged: anyone who reads the user data has the secret. */
 const neverAccepted = ["secret-in-the-open"];
 
+/** Every kind of finding by its id, `acknowledged-nothing` apart, which is about the others. */
+export const findingRules = { ...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules };
+
+const unused = {
+  level: "note",
+  about: "a reason in `acknowledge` for a finding that the plan does not have, or that cannot be accepted",
+} as const;
+
+/** The table of ids in docs/findings.md: a line each, in the order of their names. */
+export function findingTable(): string {
+  const rows: readonly (readonly [string, Pick<Rule, "level" | "about">])[] = [
+    ...Object.entries<Rule>(findingRules),
+    ["acknowledged-nothing", unused],
+  ];
+  return [
+    "| Finding | Level | What it is about |",
+    "| --- | --- | --- |",
+    ...rows
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([id, { level, about }]) => `| \`${id}\` | ${[level].flat().join(" or ")} | ${about} |`),
+  ].join("\n");
+}
+
 /** Orders places as a reader counts: `pools[2]` before `pools[10]`. */
 const collator = new Intl.Collator("en", { numeric: true });
 
 /** Everything that a reviewer should look at, each once, worst first, then by rule and place. */
 export function findings(input: FindingInput): readonly Finding[] {
-  const found = [...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules].flatMap(
-    (rule) => rule(input) || [],
-  );
-  const all = [...found, ...unusedReasons(input, found)];
+  const rules: Rules = findingRules;
+  const found = Object.entries(rules).flatMap(([id, { level, find }]) => {
+    const [usual, inProduction = usual] = typeof level === "string" ? [level] : level;
+    const common = { id, level: production(input.spec) ? inProduction : usual };
+    return [find(input) || []].flat().map((each) => ({ ...common, ...each }));
+  });
+  const all = [...found, ...unusedReasons(input, new Set(found.map(({ id }) => id)))];
   const { acknowledge } = input.spec;
   const accepted = (id: string): string | null =>
     Object.hasOwn(acknowledge, id) && !neverAccepted.includes(id) ? (acknowledge[id] ?? null) : null;
@@ -34,12 +60,12 @@ export function findings(input: FindingInput): readonly Finding[] {
 }
 
 /** An acknowledged finding that does not occur is mistyped or obsolete. */
-function unusedReasons({ spec }: FindingInput, found: readonly Found[]): readonly Found[] {
+function unusedReasons({ spec }: FindingInput, found: ReadonlySet<string>): readonly Omit<Finding, "acknowledged">[] {
   return Object.keys(spec.acknowledge)
-    .filter((id) => !found.some((each) => each.id === id) || neverAccepted.includes(id))
+    .filter((id) => !found.has(id) || neverAccepted.includes(id))
     .map((id) => ({
       id: "acknowledged-nothing",
-      level: "note",
+      level: unused.level,
       path: `config.fenestra:acknowledge["${id}"]`,
       message: neverAccepted.includes(id)
         ? `The finding ${id} cannot be accepted.`

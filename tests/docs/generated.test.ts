@@ -6,6 +6,7 @@ import { configurationMarkdown } from "../../components/config/markdown.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { findingTable } from "../../plan/report/findings.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
@@ -48,6 +49,8 @@ describe("generated parts of the documentation", () => {
     matchGenerated("docs/operations/incidents.md", { alerts: alertsTable() });
     matchGenerated("docs/operations/control-plane.md", { "reserved-flags": reservedFlagsTable() });
   });
+
+  it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingTable() }));
 
   it("security.md: ports and rights are those of the program", async function () {
     this.timeout(120_000);

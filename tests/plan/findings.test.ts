@@ -5,7 +5,7 @@ import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import { type FindingInput, findings, reaches } from "../../plan/report/findings.ts";
+import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
 import { bareMachine } from "../support/planOf.ts";
 import { Recording } from "../support/recording.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -35,6 +35,17 @@ function input(config: Readonly<Record<string, unknown>> = {}, more: Partial<Fin
   return { spec, program, machines: [], leaks: [], asOf: undefined, encrypted: [], ...more };
 }
 
+/** How often each finding was looked for in these tests, and was there. */
+const seen = new Map<string, number>();
+let looked = 0;
+
+function findings(given: FindingInput): ReturnType<typeof findingsOf> {
+  const all = findingsOf(given);
+  looked += 1;
+  for (const id of new Set(all.map((each) => each.id))) seen.set(id, (seen.get(id) ?? 0) + 1);
+  return all;
+}
+
 /** What is found, without what every stack on Azure has, and every one with a pinned image for Windows on AWS. */
 const found = (given: FindingInput): readonly string[] =>
   findings(given).flatMap(({ level, id, path }) =>
@@ -47,9 +58,33 @@ const key = (path: string): string => `config.fenestra:${path}`;
 const machine = (bytes: number) => bareMachine("m", { userData: { bytes, limit: 1000, sha256: "" } });
 
 describe("findings", () => {
+  after("each is seen in one of these tests, and is away in another", () => {
+    const ids = [...Object.keys(findingRules), "acknowledged-nothing"];
+    assert.deepEqual(
+      ids.filter((id) => !seen.has(id) || seen.get(id) === looked),
+      [],
+    );
+  });
+
   it("are none for a careful stack", () => {
     assert.deepEqual(found(input(production)), []);
     assert.deepEqual(found(input()), []);
+  });
+
+  it("name encrypted values, a minor without the policy, spot machines of production, and a disk in clear", () => {
+    const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
+    for (const encrypted of [true, false]) recording.add("aws:ebs/volume:Volume", `${encrypted}`, { encrypted });
+    const pools = [
+      { name: "linux", os: "linux", image, spot: true },
+      { name: "win", os: "windows-2022", image },
+    ];
+    const config = { ...production, accountId: "123456789012", pools, kubernetes: { version: "1.35.1" } };
+    assert.deepEqual(found(input(config, { encrypted: ["fenestra:region"], program: recording.program() })), [
+      "error disk-not-encrypted false",
+      `note encrypted-value ${key("region")}`,
+      `note guard-rails-incomplete ${key("kubernetes.version")}`,
+      `note spot-in-production ${key("pools[0].spot")}`,
+    ]);
   });
 
   it("warn of bodies of Secrets in an audit log that is sent away, and of an endpoint without a way", () => {

@@ -1,71 +1,84 @@
 import type { AuditPolicy } from "../../../components/config/flagSchema.ts";
-import { key, type Rule } from "./rule.ts";
+import { key, type Rules } from "./rule.ts";
 
 /** Rules on add-ons that need something which the stack file switches off or does not have. */
-export const addOnRules: readonly Rule[] = [
-  ({ spec: { addons } }) =>
-    !addons.cloudController && {
-      id: "no-cloud-controller",
-      level: "warning",
-      path: key("addons.cloudController"),
-      message: "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
-      remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
-    },
-  ({ spec: { addons, pools } }) =>
-    addons.autoscaler &&
-    pools.every(({ autoscale }) => autoscale === undefined) && {
-      id: "autoscaler-without-pool",
-      level: "warning",
-      path: key("addons.autoscaler"),
-      message: "The autoscaler has no pool to size: none has bounds.",
-      remedy: "Set autoscale on a pool, or leave the autoscaler out.",
-    },
-  ({ spec: { addons, controlPlane } }) =>
-    addons.logs !== undefined &&
-    logsBodiesOfSecrets(controlPlane.auditPolicy) && {
-      id: "secrets-in-sent-logs",
-      level: "warning",
-      path: key("controlPlane.auditPolicy"),
-      message: "The audit policy logs bodies of Secrets, and addons.logs sends the audit log out of the cluster.",
-      remedy: "Put a rule of level Metadata for Secrets before the others.",
-    },
-  ({ spec: { addons, credentials } }) =>
-    addons.logs !== undefined &&
-    credentials.proxy && {
-      id: "logs-behind-a-login",
-      level: "warning",
-      path: key("addons.logs"),
-      message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
-      remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
-    },
-  ({ spec: { addons, network, httpProxy } }) =>
-    addons.logs !== undefined &&
-    // The program makes the endpoints of CloudWatch in a network of its own.
-    (addons.logs.cloudwatch === undefined || network.existing !== undefined) &&
-    network.nat === "none" &&
-    httpProxy === undefined && {
-      id: "logs-without-a-way",
-      level: "note",
-      path: key("addons.logs"),
-      message: "There is no way to the internet: the endpoint must be reachable inside the network.",
-      remedy:
-        addons.logs.cloudwatch === undefined
-          ? "Give its name a private address, by a private endpoint or a route of your own."
-          : "Make interface endpoints with private names for logs and sts in the network.",
-    },
-  ({ spec: { addons } }) =>
-    addons.serviceMonitors && {
-      id: "service-monitor-definition",
-      level: addons.exporters ? "note" : "warning",
-      path: key("addons.serviceMonitors"),
-      message: addons.exporters
-        ? "ServiceMonitors need the Prometheus operator's definition, which no cluster has before its first update."
-        : "There are no exporters for the ServiceMonitors to find.",
-      remedy: addons.exporters
-        ? "Switch serviceMonitors on when the operator is in the cluster."
-        : "Switch exporters on too, or serviceMonitors off.",
-    },
-];
+export const addOnRules = {
+  "no-cloud-controller": {
+    level: "warning",
+    about: "nobody takes the taint of new nodes away",
+    find: ({ spec: { addons } }) =>
+      !addons.cloudController && {
+        path: key("addons.cloudController"),
+        message: "Without a cloud controller, nodes keep the taint of uninitialized nodes, and no pod runs on them.",
+        remedy: "Leave cloudController on, or deploy one of your own right after the first update.",
+      },
+  },
+  "autoscaler-without-pool": {
+    level: "warning",
+    about: "an autoscaler, and no pool with bounds",
+    find: ({ spec: { addons, pools } }) =>
+      addons.autoscaler &&
+      pools.every(({ autoscale }) => autoscale === undefined) && {
+        path: key("addons.autoscaler"),
+        message: "The autoscaler has no pool to size: none has bounds.",
+        remedy: "Set autoscale on a pool, or leave the autoscaler out.",
+      },
+  },
+  "secrets-in-sent-logs": {
+    level: "warning",
+    about: "bodies of Secrets leave the cluster with the audit log",
+    find: ({ spec: { addons, controlPlane } }) =>
+      addons.logs !== undefined &&
+      logsBodiesOfSecrets(controlPlane.auditPolicy) && {
+        path: key("controlPlane.auditPolicy"),
+        message: "The audit policy logs bodies of Secrets, and addons.logs sends the audit log out of the cluster.",
+        remedy: "Put a rule of level Metadata for Secrets before the others.",
+      },
+  },
+  "logs-behind-a-login": {
+    level: "warning",
+    about: "the proxy wants a login that the collectors do not have",
+    find: ({ spec: { addons, credentials } }) =>
+      addons.logs !== undefined &&
+      credentials.proxy && {
+        path: key("addons.logs"),
+        message: "The collectors do not know the login of the proxy, so it lets none of their requests through.",
+        remedy: "Let the nodes reach that endpoint without a login, or name its host in noProxy.",
+      },
+  },
+  "logs-without-a-way": {
+    level: "note",
+    about: "logs have no way to their endpoint but inside the network",
+    find: ({ spec: { addons, network, httpProxy } }) =>
+      addons.logs !== undefined &&
+      // The program makes the endpoints of CloudWatch in a network of its own.
+      (addons.logs.cloudwatch === undefined || network.existing !== undefined) &&
+      network.nat === "none" &&
+      httpProxy === undefined && {
+        path: key("addons.logs"),
+        message: "There is no way to the internet: the endpoint must be reachable inside the network.",
+        remedy:
+          addons.logs.cloudwatch === undefined
+            ? "Give its name a private address, by a private endpoint or a route of your own."
+            : "Make interface endpoints with private names for logs and sts in the network.",
+      },
+  },
+  "service-monitor-definition": {
+    level: ["note", "warning"],
+    about: "ServiceMonitors without the operator's definition, or without exporters",
+    find: ({ spec: { addons } }) =>
+      addons.serviceMonitors && {
+        level: addons.exporters ? "note" : "warning",
+        path: key("addons.serviceMonitors"),
+        message: addons.exporters
+          ? "ServiceMonitors need the Prometheus operator's definition, which no cluster has before its first update."
+          : "There are no exporters for the ServiceMonitors to find.",
+        remedy: addons.exporters
+          ? "Switch serviceMonitors on when the operator is in the cluster."
+          : "Switch exporters on too, or serviceMonitors off.",
+      },
+  },
+} as const satisfies Rules;
 
 /**
  * Whether an audit policy can log a body of a Secret: the first rule that fits a request decides, and a rule for some

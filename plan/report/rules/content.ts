@@ -4,7 +4,7 @@ import { clientLimits } from "../../../components/model/clusterSpec.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
-import { key, production, type Rule } from "./rule.ts";
+import { key, type Rules } from "./rule.ts";
 
 /** Nodes up to which each size tier is meant, as the setting's description has it. */
 const tierNodes = { small: 50, medium: 250, large: 1000 } as const;
@@ -18,144 +18,161 @@ const leastWindowsDisk = 60;
 /** What the default size has. The rules of the stack file refuse what cannot run at all. */
 const leastWindowsMemory = 8;
 
-export const sizeRules: readonly Rule[] = [
-  ({ spec }) => {
-    const { pools, controlPlane } = spec;
-    const nodes = pools.reduce(
-      (sum, { autoscale, count }) => sum + (autoscale?.max ?? count),
-      controlPlane.members.length,
-    );
-    const tiers = (["small", "medium", "large"] as const).filter((name) => tierNodes[name] >= nodes);
-    const own = (["small", "medium", "large"] as const).find(
-      (name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps,
-    );
-    if (own === undefined || nodes <= tierNodes[own]) return [];
-    return [
-      {
-        id: "size-tier-too-small",
-        level: "warning",
-        path: key("kubernetes.sizeTier"),
-        message: `The cluster may have ${nodes} nodes; the size tier ${own} is meant for about ${tierNodes[own]}.`,
-        remedy:
-          tiers[0] === undefined
-            ? "Divide the machines among several clusters."
-            : `Set kubernetes.sizeTier to ${tiers[0]} before the cluster grows: it replaces the control-plane machines one at a time.`,
-      },
-    ];
-  },
-  ({ spec }) =>
-    spec.pools.flatMap(({ os, diskGb, size, path }) => {
-      if (os !== "windows") return [];
-      const small = [
-        ...(diskGb < leastWindowsDisk ? [`a disk of ${diskGb} GiB`] : []),
-        ...(size.memoryGib < leastWindowsMemory ? [`${size.memoryGib} GiB of memory`] : []),
-      ];
-      if (small.length === 0) return [];
+export const sizeRules = {
+  "size-tier-too-small": {
+    level: "warning",
+    about: "more nodes than the size tier is meant for",
+    find: ({ spec }) => {
+      const { pools, controlPlane } = spec;
+      const nodes = pools.reduce(
+        (sum, { autoscale, count }) => sum + (autoscale?.max ?? count),
+        controlPlane.members.length,
+      );
+      const tiers = (["small", "medium", "large"] as const).filter((name) => tierNodes[name] >= nodes);
+      const own = (["small", "medium", "large"] as const).find(
+        (name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps,
+      );
+      if (own === undefined || nodes <= tierNodes[own]) return [];
       return [
         {
-          id: "windows-machine-small",
-          level: "warning",
-          path,
-          message: `Windows machines with ${small.join(" and ")} have little left for pods and their images.`,
-          remedy: `Give them ${leastWindowsDisk} GiB of disk and ${leastWindowsMemory} GiB of memory or more.`,
+          path: key("kubernetes.sizeTier"),
+          message: `The cluster may have ${nodes} nodes; the size tier ${own} is meant for about ${tierNodes[own]}.`,
+          remedy:
+            tiers[0] === undefined
+              ? "Divide the machines among several clusters."
+              : `Set kubernetes.sizeTier to ${tiers[0]} before the cluster grows: it replaces the control-plane machines one at a time.`,
         },
       ];
-    }),
-  ({ spec: { facts, publicAccess = [] } }) =>
-    publicAccess.length > facts.network.mostGroupRules && {
-      id: "more-networks-than-rules",
-      level: "warning",
-      path: key("access.public.allow"),
-      message: `A security group has ${facts.network.mostGroupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
-      remedy: "Name fewer, larger networks, or have the quota L-0EA8095F of the service vpc raised.",
     },
-  ({ spec }) =>
-    !spec.facts.regions.known.includes(spec.region) && {
-      id: "region-unknown",
-      level: "warning",
-      path: key("region"),
-      message: `${spec.region} is not among the regions that Fenestra knows.`,
-      remedy: "Check its spelling; a region that is newer than this version is fine.",
-    },
-];
+  },
+  "windows-machine-small": {
+    level: "warning",
+    about: "Windows machines with little disk or memory",
+    find: ({ spec }) =>
+      spec.pools.flatMap(({ os, diskGb, size, path }) => {
+        if (os !== "windows") return [];
+        const small = [
+          ...(diskGb < leastWindowsDisk ? [`a disk of ${diskGb} GiB`] : []),
+          ...(size.memoryGib < leastWindowsMemory ? [`${size.memoryGib} GiB of memory`] : []),
+        ];
+        if (small.length === 0) return [];
+        return [
+          {
+            path,
+            message: `Windows machines with ${small.join(" and ")} have little left for pods and their images.`,
+            remedy: `Give them ${leastWindowsDisk} GiB of disk and ${leastWindowsMemory} GiB of memory or more.`,
+          },
+        ];
+      }),
+  },
+  "more-networks-than-rules": {
+    level: "warning",
+    about: "more networks in the allow-list than a security group has rules",
+    find: ({ spec: { facts, publicAccess = [] } }) =>
+      publicAccess.length > facts.network.mostGroupRules && {
+        path: key("access.public.allow"),
+        message: `A security group has ${facts.network.mostGroupRules} inbound rules by default, one for each of these ${publicAccess.length} networks: the update fails (RulesPerSecurityGroupLimitExceeded).`,
+        remedy: "Name fewer, larger networks, or have the quota L-0EA8095F of the service vpc raised.",
+      },
+  },
+  "region-unknown": {
+    level: "warning",
+    about: "a region that Fenestra does not know",
+    find: ({ spec }) =>
+      !spec.facts.regions.known.includes(spec.region) && {
+        path: key("region"),
+        message: `${spec.region} is not among the regions that Fenestra knows.`,
+        remedy: "Check its spelling; a region that is newer than this version is fine.",
+      },
+  },
+} as const satisfies Rules;
 
 /** Part of the limit from which on user data counts as nearly full. */
 const nearlyFull = 0.9;
 
 /** Rules on what the program made: machines with their files, and resources. */
-export const contentRules: readonly Rule[] = [
-  ({ leaks }) =>
-    leaks.map(({ resource, path, what }) => ({
-      id: "secret-in-the-open",
-      level: "error",
-      path: `${resource} ${path}`,
-      message: `A value that is not marked as secret holds ${what}.`,
-      remedy: "Let the machine fetch it by its identity at boot, or mark the value as secret.",
-    })),
-  ({ machines }) =>
-    machines
-      .filter(({ userData }) => userData.bytes > userData.limit * nearlyFull)
-      .map(({ name, userData }) => ({
-        id: "user-data-size",
-        level: userData.bytes > userData.limit ? "error" : "warning",
-        path: name,
-        message: `The user data has ${userData.bytes} of ${userData.limit} bytes that the cloud takes.`,
-        remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
+export const contentRules = {
+  "secret-in-the-open": {
+    level: "error",
+    about: "a value that is not marked as secret holds one; cannot be acknowledged",
+    find: ({ leaks }) =>
+      leaks.map(({ resource, path, what }) => ({
+        path: `${resource} ${path}`,
+        message: `A value that is not marked as secret holds ${what}.`,
+        remedy: "Let the machine fetch it by its identity at boot, or mark the value as secret.",
       })),
-  ({ spec, program, machines }) => {
-    const images = new Set(imagesOf(program));
-    const files = machines.flatMap((machine) => machine.files.map(({ content }) => content));
-    const inUse = (artifact: Artifact): boolean =>
-      isImage(artifact)
-        ? images.has(artifact.url)
-        : files.some((text) => text.includes(downloadUrl(artifact.url, spec.mirror.artifacts)));
-    return spec.artifacts
-      .filter((artifact) => artifact.digest === null && inUse(artifact))
-      .map(({ name, version }) => ({
-        id: "unconfirmed-artifact",
-        level: production(spec) ? "error" : "note",
-        path: `${name} ${version}`,
-        message:
-          "This release has no digest of it: what runs is what its publisher, or your mirror, has under that name that day.",
-        remedy: "Accept it by a reason in acknowledge, or wait for a release that has its digest.",
-      }));
   },
-  ({ spec, program }) =>
-    spec.pools
-      .filter(({ autoscale }) => autoscale !== undefined && !hasAutoscaler(program))
-      .map(({ path }) => ({
-        id: "no-autoscaler",
-        level: "note",
-        path: `${path}.autoscale`,
-        message:
-          "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
-        remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
-      })),
-  ({ program }) =>
-    program.resources
-      .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
-      .map(({ name }) => ({
-        id: "disk-not-encrypted",
-        level: "error",
-        path: name,
-        message: "The volume is not encrypted.",
-        remedy: "Set encrypted.",
-      })),
-  ({ spec, program }) => {
-    if (spec.network.nat !== "none" || spec.httpProxy !== undefined) return [];
-    const registries = new Set(imagesOf(program).map((image) => image.split("/")[0] ?? ""));
-    return [...registries]
-      .filter((registry) => mirrorOf(spec.mirror.registries, registry) === undefined)
-      .sort()
-      .map((registry) => ({
-        id: "registry-out-of-reach",
-        level: "error",
-        path: key("mirror.registries"),
-        message: `Nodes pull images from ${registry}, but there is no NAT gateway, no proxy and no mirror of it.`,
-        remedy: `Name a mirror of ${registry}; fenestra mirror --list shows what it must hold.`,
-      }));
+  "user-data-size": {
+    level: ["warning", "error"],
+    about: "user data close to the cloud's limit, or beyond it",
+    find: ({ machines }) =>
+      machines
+        .filter(({ userData }) => userData.bytes > userData.limit * nearlyFull)
+        .map(({ name, userData }) => ({
+          level: userData.bytes > userData.limit ? "error" : "warning",
+          path: name,
+          message: `The user data has ${userData.bytes} of ${userData.limit} bytes that the cloud takes.`,
+          remedy: "Move a file of the payload to the second stage that the machine fetches by its identity.",
+        })),
   },
-];
+  "unconfirmed-artifact": {
+    level: ["note", "error"],
+    about: "an artifact without a digest is used",
+    find: ({ spec, program, machines }) => {
+      const images = new Set(imagesOf(program));
+      const files = machines.flatMap((machine) => machine.files.map(({ content }) => content));
+      const inUse = (artifact: Artifact): boolean =>
+        isImage(artifact)
+          ? images.has(artifact.url)
+          : files.some((text) => text.includes(downloadUrl(artifact.url, spec.mirror.artifacts)));
+      return spec.artifacts
+        .filter((artifact) => artifact.digest === null && inUse(artifact))
+        .map(({ name, version }) => ({
+          path: `${name} ${version}`,
+          message:
+            "This release has no digest of it: what runs is what its publisher, or your mirror, has under that name that day.",
+          remedy: "Accept it by a reason in acknowledge, or wait for a release that has its digest.",
+        }));
+    },
+  },
+  "no-autoscaler": {
+    level: "note",
+    about: "a pool has bounds, and no autoscaler is deployed",
+    find: ({ spec, program }) =>
+      spec.pools
+        .filter(({ autoscale }) => autoscale !== undefined && !hasAutoscaler(program))
+        .map(({ path }) => ({
+          path: `${path}.autoscale`,
+          message:
+            "The pool has bounds for the autoscaler, but the program deploys none: the count stays at the lower bound.",
+          remedy: "Install the cluster autoscaler; the group carries the tags that it looks for.",
+        })),
+  },
+  "disk-not-encrypted": {
+    level: "error",
+    about: "a volume is not encrypted",
+    find: ({ program }) =>
+      program.resources
+        .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
+        .map(({ name }) => ({ path: name, message: "The volume is not encrypted.", remedy: "Set encrypted." })),
+  },
+  "registry-out-of-reach": {
+    level: "error",
+    about: "a registry that nodes cannot reach",
+    find: ({ spec, program }) => {
+      if (spec.network.nat !== "none" || spec.httpProxy !== undefined) return [];
+      const registries = new Set(imagesOf(program).map((image) => image.split("/")[0] ?? ""));
+      return [...registries]
+        .filter((registry) => mirrorOf(spec.mirror.registries, registry) === undefined)
+        .sort()
+        .map((registry) => ({
+          path: key("mirror.registries"),
+          message: `Nodes pull images from ${registry}, but there is no NAT gateway, no proxy and no mirror of it.`,
+          remedy: `Name a mirror of ${registry}; fenestra mirror --list shows what it must hold.`,
+        }));
+    },
+  },
+} as const satisfies Rules;
 
 function imagesOf({ resources }: RecordedProgram): readonly string[] {
   return resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));

@@ -14,15 +14,25 @@ export interface FindingInput {
   readonly encrypted: readonly string[];
 }
 
-/** A finding before it is known whether the stack file accepts it. */
-export type Found = Omit<Finding, "acknowledged">;
+/** What a rule finds in one place. */
+export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
+  /** One of the rule's levels, where not production decides. */
+  readonly level?: Level;
+}
 
-/** Looks at one thing; no finding, or `false`, when it is as it should be. */
-export type Rule = (input: FindingInput) => readonly Found[] | Found | false;
+/** One kind of finding. Its name in the record is its id, which `acknowledge` of a stack file takes. */
+export interface Rule {
+  /** Two where it depends: the second, worse one is production's, unless what is found has its own. */
+  readonly level: Level | readonly [Level, Level];
+  /** What it is about, a clause for the table in docs/findings.md. */
+  readonly about: string;
+  /** Looks at one thing; no finding, or `false`, when it is as it should be. */
+  readonly find: (input: FindingInput) => readonly Found[] | Found | false;
+}
+
+/** Rules by the ids of their findings. */
+export type Rules = Readonly<Record<string, Rule>>;
 
 export const key = (name: string): string => `config.fenestra:${name}`;
 
 export const production = (spec: ClusterSpec): boolean => spec.environment === "production";
-
-/** Level of what is good enough for trying things out, but not for production. */
-export const worse = (spec: ClusterSpec): Level => (production(spec) ? "warning" : "note");
