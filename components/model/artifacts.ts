@@ -84,7 +84,9 @@ export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): A
 export function requireArtifact(lock: readonly Artifact[], query: ArtifactQuery): Artifact {
   const artifact = findArtifact(lock, query);
   if (artifact === undefined)
-    throw new RangeError(`no artifact ${query.name} ${query.version} for ${query.os} in the lock file`);
+    throw new RangeError(
+      `no artifact ${query.name} ${query.version} for ${query.os} in the lock file: cli/fenestra pin --only ${query.name} adds it`,
+    );
   return artifact;
 }
 

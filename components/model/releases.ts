@@ -46,7 +46,7 @@ export const otherReleases = versions.others;
 
 /**
  * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in
- * `removedSettings`, so that a new minor is one row (and its programs, by `fenestra pin`). kubeadm's choices were read
+ * `removedSettings`, so that a new minor is one row; CONTRIBUTING.md lists the files beside it. kubeadm's choices were read
  * in 1.35.1, 1.36.4 and 1.37.1.
  */
 export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({

@@ -15,7 +15,17 @@ export function matchSnapshot(file: string, text: string): void {
     return;
   }
   assert.ok(!missing, `snapshot ${path.basename(file)} is missing; run with UPDATE_SNAPSHOTS=1 and commit it`);
-  assert.equal(text, readFileSync(file, "utf8"), `${path.basename(file)} differs; UPDATE_SNAPSHOTS=1 rewrites it`);
+  const stored = readFileSync(file, "utf8");
+  if (text !== stored) assert.fail(differenceOf(path.basename(file), stored, text));
+}
+
+/** The first lines in which a text differs from the stored one: the whole of both would hide them. */
+export function differenceOf(name: string, stored: string, text: string): string {
+  const [hunk, ...others] = structuredPatch("", "", stored, text, "", "", { context: 0 }).hunks;
+  if (hunk === undefined) return `${name} differs`;
+  const lines = hunk.lines.length > 20 ? [...hunk.lines.slice(0, 20), "..."] : hunk.lines;
+  const more = others.length === 0 ? "" : ` and in ${others.length} more places`;
+  return [`${name} differs at line ${hunk.oldStart}${more}; UPDATE_SNAPSHOTS=1 rewrites it`, ...lines].join("\n");
 }
 
 /** A long line of words as lines of at most 118 characters, the later ones indented. */
