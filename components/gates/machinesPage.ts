@@ -42,6 +42,7 @@ export function shortfalls(page: string, now: number): readonly string[] {
     return [
       "the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine",
     ];
+  const skipped = Number(field(field(status, "requests"), "skipped")) || 0;
   const duties = field(status, "duties");
   return [
     ...(now - at > staleSeconds
@@ -50,6 +51,9 @@ export function shortfalls(page: string, now: number): readonly string[] {
     ...Object.entries(typeof duties === "object" && duties !== null ? duties : {}).map(
       ([duty, why]) => `the node controller does not get its ${duty} done: ${text(why)}`,
     ),
+    ...(skipped > 0
+      ? [`${skipped} requests for certificates are too long or too odd to read: somebody made them`]
+      : []),
   ];
 }
 
@@ -66,6 +70,7 @@ export function pageLines(page: string, now: number, only?: string): readonly st
   const names = Object.keys(typeof pools === "object" && pools !== null ? pools : {});
   const requests = field(status, "requests");
   const waiting = Number(field(requests, "waiting"));
+  const again = field(requests, "again") ?? {};
   const lines = [
     ...shortfalls(page, now),
     ...[text(field(status, "halt"))].flatMap((why) => (why === "" ? [] : [`nothing is replaced or removed: ${why}`])),
@@ -77,6 +82,12 @@ export function pageLines(page: string, now: number, only?: string): readonly st
       .flatMap((name) => poolLines(name, field(pools, name))),
     ...(waiting > 0
       ? [`${waiting} certificate requests wait: ${list(field(requests, "reasons")).map(text).join("; ")}`]
+      : []),
+    ...(Object.keys(again).length > 0
+      ? [
+          `first certificates of the last hour after one that was not used, by pool of the token: ${JSON.stringify(again)}; ` +
+            "a kubelet that was restarted, or somebody with that token",
+        ]
       : []),
   ];
   return lines.map((line) => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300));

@@ -40,6 +40,53 @@ async function expectRefused({ certificates }: Api, names: readonly string[]) {
   return approved;
 }
 
+/** Names of nodes of requests for first certificates, by the name of the request. */
+async function firstRequests({ certificates }: Api): Promise<ReadonlyMap<string, string>> {
+  const { items } = await certificates.listCertificateSigningRequest();
+  const first = items.filter(({ spec }) => spec.username?.startsWith("system:bootstrap:") === true);
+  return new Map(
+    first.map(({ metadata, spec }) => {
+      const pem = Buffer.from(spec.request, "base64")
+        .toString()
+        .replaceAll(/-----[^-]+-----|\s/g, "");
+      const der = Buffer.from(pem, "base64");
+      const at = der.indexOf("system:node:");
+      // The byte before a short text is its length.
+      return [metadata?.name ?? "", der.toString("latin1", at, at + (der[at - 1] ?? 0)).slice("system:node:".length)];
+    }),
+  );
+}
+
+/**
+ * Copies each first request that `seen` shows, with each of these tokens and a name that sorts before it.
+ *
+ * @returns a function that ends it and gives the names of the copies
+ */
+function startThief(seen: Api, tokens: readonly Api[]): () => Promise<readonly string[]> {
+  const copies = new Set<string>();
+  const known = new Set<string>();
+  let over = false;
+  const copy = async (): Promise<void> => {
+    for (const [name, node] of await firstRequests(seen)) {
+      if (known.has(name) || copies.has(name)) continue;
+      known.add(name);
+      for (const as of tokens)
+        copies.add(await askFor(as, `system:node:${node}`, "system:nodes", { generateName: "a-" }).catch(String));
+    }
+  };
+  const running = (async () => {
+    while (!over) {
+      await copy().catch(() => undefined);
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  })();
+  return async () => {
+    over = true;
+    await running;
+    return [...copies];
+  };
+}
+
 async function nodesByName({ core }: Api): Promise<ReadonlyMap<string, V1Node>> {
   return new Map((await core.listNode()).items.map((node) => [node.metadata?.name ?? "", node]));
 }
@@ -136,9 +183,22 @@ export function replacementChecks({
           ({ zone, group }) => group !== undefined && zone !== machine.zone,
         )?.zone;
         cloud.faults.throttled = 2;
+        // Another worker of the pool, and one of another pool where there is one: their tokens of now.
+        const others = [
+          workers(cloud).find((each) => each !== machine),
+          cloud.machines.find(({ group }) => group !== undefined && group.name !== machine.group?.name),
+        ].flatMap((each) => each ?? []);
+        const thieves = await Promise.all(others.map((each) => thiefOf(cloud, each)));
+        const endThief = startThief(
+          api,
+          thieves.map((each) => each.bootstrap),
+        );
         const successor = await successorOf(context, machine).finally(() => {
           cloud.faults.zone = undefined;
         });
+        const copies = await endThief();
+        expect(copies.length > 0, "the thief saw no request");
+        hostile.push(...copies);
         await waitFor("lists to be refused", limitsMs.machine, async () => cloud.faults.throttled === 0);
         await waitFor(
           `node ${nodeName} to be gone`,
@@ -162,7 +222,56 @@ export function replacementChecks({
           own.length === 1 && (own[0] ?? 0) <= patience * 1000,
           `the first certificate of ${successor} took ${own.join(", ")} ms`,
         );
-        note(`${successor} came after ${nodeName}, with a certificate after ${(own[0] ?? 0) / 1000} s`);
+        note(
+          `${successor} came after ${nodeName}, with a certificate after ${(own[0] ?? 0) / 1000} s; ${copies.length} copies of its request got none`,
+        );
+      },
+    },
+    {
+      id: "replaced: kubelet killed",
+      title:
+        "a machine whose kubelet is killed when it has asked and when it was answered, and whose power then fails, joins, and each further certificate is told",
+      run: async (context) => {
+        const { api, cloud, note } = context;
+        const { machine } = current(cloud);
+        await cluster.powerOffMachine(machine);
+        const began = Date.now();
+        const member = await cluster.replaceMachine({ machine, payload: worker.payload });
+        const { nodeName } = cloud.identity(member.machine);
+        const own = async (): Promise<readonly string[]> =>
+          [...(await firstRequests(api))].flatMap(([name, node]) => (node === nodeName ? [name] : []));
+        const answered = async (name: string): Promise<boolean> =>
+          (await api.certificates.readCertificateSigningRequest({ name })).status?.certificate !== undefined;
+        const kill = async (): Promise<void> => {
+          await cluster.machines.get(member.machine.id)?.run(["pkill", "--signal", "KILL", "--exact", "kubelet"]);
+        };
+        const asks = (count: number) =>
+          waitFor(`${nodeName} to ask ${count} times`, limitsMs.machine, async () => (await own()).length >= count);
+        await asks(1);
+        await kill();
+        const [first = ""] = await own();
+        await waitFor("the first request to be answered", limitsMs.machine, () => answered(first));
+        await asks(2);
+        await kill();
+        await asks(3);
+        await cluster.powerOffMachine(member.machine);
+        await cluster.startLinux(member, false);
+        await waitFor(`node ${nodeName} to be registered`, limitsMs.steps, async () =>
+          (await nodesByName(api)).has(nodeName),
+        );
+        const { items } = await api.core.listNamespacedEvent({ namespace: "default" });
+        const told = items.filter(
+          ({ reason, message }) => reason === "CertificateGivenAgain" && message?.includes(nodeName),
+        );
+        const { items: requests } = await api.certificates.listCertificateSigningRequest();
+        const messages = requests.flatMap(({ status }) => status?.conditions?.map(({ message }) => message) ?? []);
+        expect(
+          told.length > 0,
+          `nobody was told of a further certificate of ${nodeName}; ${messages.filter((text) => text?.includes(nodeName)).join("; ")}`,
+        );
+        note(
+          `${nodeName} asked ${(await own()).length} times and had ${1 + told.length} certificates; joined after ${Math.round((Date.now() - began) / 1000)} s`,
+        );
       },
     },
     {

@@ -26,17 +26,20 @@ export async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMac
 }
 
 /** Asks for a client certificate. @returns name of the request */
-export async function askFor({ certificates }: Api, commonName: string, organization: string): Promise<string> {
+export async function askFor(
+  { certificates }: Api,
+  commonName: string,
+  organization: string,
+  metadata: object = { generateName: "csr-" },
+): Promise<string> {
   const { request } = newCertificateRequest({ commonName, organization });
   const spec = {
     request: Buffer.from(request).toString("base64"),
     signerName,
     usages: ["digital signature", "client auth"],
   };
-  const { metadata } = await certificates.createCertificateSigningRequest({
-    body: { metadata: { generateName: "csr-" }, spec },
-  });
-  return metadata?.name ?? "";
+  const made = await certificates.createCertificateSigningRequest({ body: { metadata, spec } });
+  return made.metadata?.name ?? "";
 }
 
 const pageSchema = z.object({
@@ -93,6 +96,19 @@ const hostile: readonly (readonly [method: string, path: string, body: object])[
   ["GET", "/api/v1/namespaces/kube-system/secrets", {}],
   ["POST", "/api/v1/namespaces/kube-system/serviceaccounts/default/token", {}],
   ["PATCH", "/apis/certificates.k8s.io/v1/certificatesigningrequests/any/approval", { status: {} }],
+];
+
+/** What no kubelet's request has: three of the long ones would stop a list that is read as a whole. */
+const longName = "<".repeat(1_300_000);
+const hostileRequests: readonly object[] = [
+  ...[1, 2, 3].map((number) => ({
+    name: `csr-long${number}`,
+    ownerReferences: [{ apiVersion: "v1", kind: "Node", name: longName, uid: "1" }],
+  })),
+  ...["csr:a", "csr~a", "csr a", "csr?x", "csr\u{e4}"].map((name) => ({ name })),
+  { generateName: "csr-", labels: { a: "b" } },
+  { generateName: "csr-", annotations: { a: "b" } },
+  { generateName: "csr-", finalizers: ["fenestra.test/hostile"] },
 ];
 
 /**
@@ -232,10 +248,26 @@ export function trustChecks(cluster: Cluster, lab: ControlPlaneLab, follow: Foll
           const found = await problem(identity, known);
           expect(found === undefined || (await run(`test -e '${file}' || echo gone`)) === "gone", found ?? "");
         }
+        // Its kubelet's certificate, and its join secret, for requests that no kubelet makes.
+        const machine = context.cloud.machines.find(({ id }) => id === context.linuxWorkers[0]);
+        if (machine === undefined) throw new Error("there is no Linux worker");
+        const { server, caCertificate: ca, token } = await joinSecretOf(context.cloud, machine);
+        const pem = await worker.readFile(certificate);
+        const users = [{ certificate: pem, key: pem }, { token }];
+        const { nodeName } = context.cloud.identity(machine);
+        for (const user of users)
+          for (const metadata of hostileRequests) {
+            const api = apiFor(kubeconfig({ server, ca, user }));
+            const code = await askFor(api, `system:node:${nodeName}`, "system:nodes", metadata).catch(statusOf);
+            expect(
+              code === 403 || code === 422,
+              `a request with ${JSON.stringify(metadata).slice(0, 80)} was answered with ${code}`,
+            );
+          }
         const taken = identities.filter(({ known }) => known === "201").length;
         expect(taken > 1, "no pod of the worker has a token");
         context.note(
-          `${taken} identities of the API's and ${identities.length - taken} of others', ${hostile.length} requests each`,
+          `${taken} identities of the API's and ${identities.length - taken} of others', ${hostile.length} requests each; ${hostileRequests.length} requests for certificates that no kubelet makes`,
         );
       },
     },

@@ -180,6 +180,31 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       return `${content}---\n${asks.replace("workers-ask", "workers-get").replace("system:node-bootstrapper", approved)}`;
     }),
   },
+  "unbounded-requests": {
+    what: "no policy bounds what a worker's identities ask for",
+    fails: "hostile worker",
+    ...inFile("/etc/fenestra/bindings.yaml", (content) =>
+      content
+        .split("---\n")
+        .filter((document) => !document.includes("name: fenestra-join-requests"))
+        .join("---\n"),
+    ),
+  },
+  "newest-first": {
+    what: "of several requests for one machine the node controller answers the newest (Azure: its files are in the user data)",
+    fails: "replaced: identity ends",
+    ...inFile("/requests.py", (content) => content.replace("return asked[0], f", "return asked[-1], f")),
+  },
+  "one-certificate": {
+    what: "the node controller gives a machine one first certificate, used or not (Azure)",
+    fails: "replaced: kubelet killed",
+    ...inFile("/requests.py", (content) => content.replace(/FIRSTS = 30, \d/, "FIRSTS = 30, 1")),
+  },
+  "short-memory": {
+    what: "the node controller believes every certificate of a name (Azure)",
+    fails: "replaced: without a Node",
+    ...inFile("/controller.py", (content) => content.replace(/return certificate in written.*$/m, "return True")),
+  },
   "no-repairs": {
     what: "the node controller may replace no machine",
     fails: "replaced: never joined",

@@ -87,10 +87,11 @@ describe("fenestra status", () => {
       cloud: { problems: ["page 2 is missing"] },
       duties: { requests: "503" },
       halt: "9 of 12",
-      requests: { waiting: 2, reasons: ["too old"] },
+      requests: { waiting: 2, reasons: ["too old"], again: { win: 1 }, skipped: 3 },
     };
     assert.deepEqual(text(status).slice(2, -2), [
       "the node controller does not get its requests done: 503",
+      "3 requests for certificates are too long or too odd to read: somebody made them",
       "nothing is replaced or removed: 9 of 12",
       "the cloud's list is not whole: page 2 is missing",
       "dev-linux: 3 of 3 Ready",
@@ -105,6 +106,7 @@ describe("fenestra status", () => {
       "  nothing is replaced: 3 of 4 machines are not well",
       "  roll: Failed since 2026-11-20T10:00Z: no capacity",
       "2 certificate requests wait: too old",
+      'first certificates of the last hour after one that was not used, by pool of the token: {"win":1}; a kubelet that was restarted, or somebody with that token',
       "an update in progress waits for dev-win",
     ]);
   });

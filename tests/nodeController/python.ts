@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
+import type { ApiServer } from "../support/apiServer.ts";
 
 const folder = fileURLToPath(new URL(".", import.meta.url));
 const start = `import sys, unittest; sys.path.insert(0, "."); unittest.main(None, argv=["tests", "--failfast", *sys.argv[1:]])`;
@@ -22,4 +23,15 @@ export async function pythonTests(files: readonly string[], env: Readonly<Record
     new Promise<number | null>((resolve) => run.on("close", resolve)),
   ]);
   return { code, output };
+}
+
+/** Where a test's API server is, and its administrator's token, as the Python programs take them. */
+export async function administrator({
+  kubectl,
+}: ApiServer): Promise<{ readonly ORIGIN: string; readonly TOKEN: string }> {
+  const view: {
+    readonly clusters: readonly [{ readonly cluster: { readonly server: string } }];
+    readonly users: readonly [{ readonly user: { readonly token: string } }];
+  } = JSON.parse((await kubectl(["config", "view", "--raw", "--output", "json"])).stdout);
+  return { ORIGIN: view.clusters[0].cluster.server, TOKEN: view.users[0].user.token };
 }

@@ -52,6 +52,11 @@ def stamp(at):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
 
 
+def tokens(*pools):
+    # Groups of a join secret's token: of the one that all shared, or of a pool's.
+    return ["system:bootstrappers:fenestra:workers", *(f"system:bootstrappers:fenestra:pool:{each}" for each in pools)]
+
+
 def item(kind, node, at, number=1, dns=(), addresses=(), request=None, **spec):
     # A CertificateSigningRequest as the API gives it.
     first = kind == "first"
@@ -61,7 +66,7 @@ def item(kind, node, at, number=1, dns=(), addresses=(), request=None, **spec):
         "metadata": {"name": f"csr-{number}", "uid": f"uid-{number}", "resourceVersion": str(number), "creationTimestamp": stamp(at)},
         "spec": {
             "username": "system:bootstrap:abcdef" if first else f"system:node:{node}",
-            "groups": ["system:bootstrappers:fenestra:workers" if first else "system:nodes", "system:authenticated"],
+            "groups": [*(tokens("linux") if first else ["system:nodes"]), "system:authenticated"],
             "signerName": "kubernetes.io/kubelet-serving" if serving else "kubernetes.io/kube-apiserver-client-kubelet",
             "usages": ["digital signature", "server auth" if serving else "client auth"],
             "request": base64.b64encode(request or pem(csr(name(f"system:node:{node}"), attributes))).decode(),

@@ -1,13 +1,15 @@
 # The whole controller against a world that lies, loses answers and changes leaders at random. What must hold is checked
 # at each call.
+import base64
 import json
 import os
 import unittest
 
-from support import item, machine
+from support import item, machine, stamp, tokens
 
 import api
 import clouds
+import requests
 from judge import HOUR
 from machines import Trouble
 from status import MARKS, SETTINGS, STATUS
@@ -94,6 +96,107 @@ class Whole(unittest.TestCase):
         self.assertEqual([each.given for each in feed.all()], ["i-1"])
         feed.forget(feed.all()[0])
         self.assertEqual(feed.all(), [])
+
+    def after(self, world, lead, seconds, **asked):
+        # Turns without anybody's kubelet, one a second. What was approved meanwhile.
+        before = len(world.done)
+        for _ in range(seconds):
+            world.clock.at += 1
+            turn(world, lead)
+        return [each[1] for each in world.done[before:] if each[0] == "FenestraApproved"]
+
+    def test_a_kubelet_that_is_restarted_before_it_used_its_certificate_gets_another_and_a_thief_none(self):
+        for reuse in (False, True):
+            world = World(1, reuse)
+            lead, one = controller(world, "cp-0_1"), world.launch()
+            self.after(world, lead, 20)
+            honest, thief = world.ask("first", one), world.ask("first", one)
+            self.assertEqual(self.after(world, lead, 20), [honest], "the thief's is a copy, and later")
+            self.assertEqual(self.after(world, lead, 9), [])
+            # Every eleven seconds another one, until it lives.
+            tries = [(world.ask("first", one), self.after(world, lead, 11)) for _ in range(6)]
+            given = [name for _, names in tries for name in names] + self.after(world, lead, 60)
+            self.assertEqual(len(given), 2)
+            self.assertEqual(given[-1], tries[-1][0], "the newest lives")
+            again = ("CertificateSigningRequest", given[-1], "CertificateGivenAgain")
+            self.assertIn(again, world.events)
+            page = json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"])["requests"]
+            self.assertEqual(page["again"], {"linux": 2})
+            # The last one counts, those before it no more.
+            old, new = world.certificates[one.id], world.ask("serving", one, dns=(one.name,), addresses=tuple(one.addresses))
+            self.assertEqual(self.after(world, lead, 3), [new])
+            world.certificates[one.id] = f"certificate {honest}".encode()
+            stolen = world.ask("renewal", one)
+            self.after(world, lead, 3)
+            self.assertEqual(world.requests[stolen]["status"]["conditions"][0]["reason"], "FenestraDenied")
+            world.certificates[one.id] = old
+            # It is in use, although there is no Node.
+            world.ask("first", one)
+            self.assertEqual(self.after(world, lead, 600), [])
+
+    def test_a_thief_who_never_stops_gets_few_certificates_and_none_beside_a_node(self):
+        world = World(1, False)
+        lead, one = controller(world, "cp-0_1"), world.launch()
+        self.after(world, lead, 20)
+        given = []
+        for _ in range(60):
+            world.ask("first", one)
+            given += self.after(world, lead, 25)
+        self.assertEqual(len(given), requests.FIRSTS)
+        other, known = world.launch(), controller(world, "cp-0_2")
+        self.after(world, known, 20)
+        world.ask("first", other, groups=tokens("secure"))
+        mine = world.ask("first", other)
+        self.assertEqual(self.after(world, known, 10), [mine], "nor with the token of another pool")
+        world.join(other)
+        world.ask("first", other)
+        self.assertEqual(self.after(world, known, 300), [])
+
+    def test_what_ended_with_its_machine_cannot_be_pushed_out_of_memory(self):
+        world = World(1, True)
+        lead, one = controller(world, "cp-0_1"), world.launch()
+        settle(world, [lead], 30)
+        first, given = world.certificates[one.id], 0
+        for _ in range(80):
+            world.ask("renewal", one)
+            given += len(self.after(world, lead, 4))
+        self.assertLessEqual(given, 5, "one worker has not any number of certificates")
+        self.assertLessEqual(max(len(each[1]) for each in lead.board.records["certificates"].values()), 3)
+        world.end(one.id)
+        settle(world, [lead], 90)
+        world.nodes.pop(one.name, None)
+        again = next(each for each in iter(world.launch, None) if each.name == one.name)
+        for leader in (lead, controller(world, "cp-0_2")):
+            settle(world, [leader], 30)
+            world.certificates[one.id] = first
+            stolen = world.ask("renewal", one)
+            settle(world, [leader], 30)
+            self.assertEqual(world.requests[stolen]["status"]["conditions"][0]["reason"], "FenestraDenied")
+        settle(world, [leader], 900)
+        own = world.ask("renewal", again)
+        settle(world, [leader], 60)
+        self.assertEqual(world.requests[own]["status"]["conditions"][0]["reason"], "FenestraApproved", world.requests[own]["status"])
+
+    def test_certificates_of_before_count_and_those_that_a_person_approved(self):
+        world = World(1, False)
+        old = min(world.machines.values())
+        text = {"records": json.dumps({"issued": {"a" * requests.HASH_LENGTH: [old.id, 5]}})}
+        world.objects[f"configmaps/{STATUS}"] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": STATUS, "namespace": "kube-system", "resourceVersion": "1"}, "data": text}
+        lead, one = controller(world, "cp-0_1"), world.launch()
+        self.after(world, lead, 20)
+        asked = world.ask("first", one)
+        said = {"type": "Approved", "reason": "KubectlApprove", "lastUpdateTime": stamp(world.clock.wall())}
+        own = world.certificates[one.id] = b"by hand"
+        text = f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(own).decode()}\n-----END CERTIFICATE-----\n"
+        world.requests[asked]["status"] = {"conditions": [said], "certificate": base64.b64encode(text.encode()).decode()}
+        self.after(world, lead, 40)
+        other = sorted(world.machines)[1]
+        wanted = [world.ask("renewal", one), world.ask("renewal", world.machines[other])]
+        found = self.after(world, lead, 5)
+        self.assertEqual(sorted(found), sorted(wanted), [(world.requests[each]["status"], lead.board.records) for each in wanted])
+        world.certificates[old.id] = b"unknown"
+        world.ask("renewal", old)
+        self.assertEqual(self.after(world, lead, 5), [], "unknown is no where anything is written")
 
     def test_a_true_request_among_hostile_ones(self):
         world = World(1, False)

@@ -1,10 +1,12 @@
 # What is read of a request, and what is decided about it.
 import base64
+import os
 import random
+import re
 import subprocess
 import unittest
 
-from support import alternatives, csr, der, item, machine, name, named, oid, pem
+from support import alternatives, csr, der, item, machine, name, named, oid, pem, tokens
 
 import pkcs10
 import requests
@@ -75,6 +77,44 @@ class Reading(unittest.TestCase):
             except pkcs10.Malformed:
                 pass
 
+    def test_what_is_read_openssl_reads_alike(self):
+        # Requests with one or two changed bytes: what is accepted here says the same there, or is refused there.
+        random.seed(11)
+        dns, addresses = ("a.b", OWN.name), ("10.0.0.1", "10.1.2.3")
+        seeds = []
+        for names in ([], [f"DNS:{each}" for each in dns], [*(f"DNS:{each}" for each in dns), *(f"IP:{each}" for each in addresses)]):
+            options = f"req -new -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout /dev/null -subj /O=system:nodes/CN={NODE}".split()
+            more = ["-addext", f"subjectAltName={','.join(names)}"] if names else []
+            made = subprocess.run(["openssl", *options, *more], capture_output=True, check=True).stdout
+            seeds.append(base64.b64decode(b"".join(made.split(b"\n")[1:-2])))
+        texts = {pem(each): None for each in seeds}
+        for _ in range(int(os.environ.get("MUTATIONS", "3000"))):
+            data = bytearray(random.choice(seeds))
+            for _ in range(random.randint(1, 2)):
+                data[random.randrange(len(data))] = random.choice((random.randrange(256), 0x30, 0x0C, 0x13, 0x16, 0))
+            texts[pem(bytes(data))] = None
+        accepted = {}
+        for text in texts:
+            try:
+                accepted[text] = pkcs10.read(text)
+            except pkcs10.Malformed:
+                pass
+        self.assertGreater(len(accepted), 50)
+        same = 0
+        for text, got in list(accepted.items())[: int(os.environ.get("OPENSSL", "150"))]:
+            said = subprocess.run([*"openssl req -noout -text -nameopt utf8,sep_multiline".split()], input=text, capture_output=True)
+            if said.returncode:
+                continue
+            same += 1
+            lines = [each.strip() for each in said.stdout.decode("latin-1").splitlines()]
+            subject = lines[lines.index("Subject:") + 1 :] if "Subject:" in lines else []
+            names = [each for each in subject if re.match(r"(O|CN) ?=", each)]
+            self.assertEqual(sorted(re.sub(" ?= ?", "=", each, count=1) for each in names), sorted([*(f"O={each}" for each in got.organizations), f"CN={got.name}"]), text)
+            at = next((n for n, each in enumerate(lines) if "Subject Alternative Name" in each), None)
+            found = [] if at is None else [each for each in lines[at + 1].split(", ") if each]
+            self.assertEqual(found, [*(f"DNS:{each}" for each in got.dns), *(f"IP Address:{each}" for each in got.addresses)], text)
+        self.assertGreater(same, 10)
+
     def test_kinds(self):
         of = {
             "first": item("first", OWN.name, NOW),
@@ -105,19 +145,54 @@ class Reading(unittest.TestCase):
             with self.subTest(problem):
                 self.assertNotEqual(requests.reduce(request).problem, "")
         approved = item("first", OWN.name, NOW)
-        approved["status"] = {
-            "conditions": [{"type": "Approved", "reason": "FenestraApproved", "message": f"first certificate of {OWN.name}, machine vm-1"}]
-        }
-        self.assertEqual(requests.reduce(approved).given, "vm-1")
-        approved["status"]["conditions"][0]["message"] = f"first certificate of {OWN.name}"
-        self.assertEqual(requests.reduce(approved).given, OWN.name, "as the script of an older release said it")
+        said = {"type": "Approved", "reason": "FenestraApproved", "lastUpdateTime": "1970-01-12T13:46:50Z"}
+        for by_hand, message, given in (
+            ("", f"first certificate of {OWN.name}, machine vm-1, by the token of pool linux", "vm-1"),
+            ("", f"renewal for {OWN.name}, machine vm-1", "vm-1"),
+            ("KubectlApprove", f"first certificate of {OWN.name}, machine vm-1", ""),
+        ):
+            approved["status"] = {"conditions": [{**said, "message": message, **({"reason": by_hand} if by_hand else {})}]}
+            got = requests.reduce(approved)
+            self.assertEqual((got.given, got.at, got.node), (given, NOW + 10, OWN.name))
+
+    def test_nothing_without_what_was_read_is_approved(self):
+        # Names of every kind that the API takes, and whatever a request, its usages and its groups may be.
+        random.seed(3)
+        good = csr(name(NODE), alternatives(**MINE))
+        for turn in range(4000):
+            kind = random.choice(("first", "renewal", "serving"))
+            one = item(kind, OWN.name, NOW, **(MINE if kind == "serving" else {}))
+            spec, meta = one["spec"], one["metadata"]
+            meta["name"] = random.choice(("csr:a", "csr~a", "csr a", "csr?x", "csr\u00e4", "csr\nx", "a" * 254, "%2e", "csr-abcde"))
+            if turn % 3:
+                data = bytearray(good)
+                data[random.randrange(len(data))] = random.randrange(256)
+                other = random.choice((pem(bytes(data)), b"", b"garbage", pem(csr(name("system:node:c-cp-0")))))
+                spec["request"] = random.choice((base64.b64encode(other).decode(), "%", ""))
+            if turn % 5 == 0:
+                spec["usages"] = random.choice((["any"], [], None, ["client auth"]))
+            if turn % 7 == 0:
+                spec["groups"] = spec["groups"] + tokens(random.choice(("linux", "other", "Linux")))
+            got = requests.reduce(one)
+            verdict = requests.decide(got, NOW, OWN if got.node == OWN.name else None, False, True, "c")[0]
+            try:
+                read = pkcs10.read(base64.b64decode(spec["request"]))
+            except ValueError:
+                read = None
+            if verdict == "approve":
+                self.assertEqual((got.asked, read.name, read.organizations), (read, NODE, ("system:nodes",)))
+                self.assertIn("digital signature", spec["usages"])
+            elif read is None and got.kind:
+                self.assertEqual(verdict, "deny", one)
+        unread = requests.reduce(item("renewal", OWN.name, NOW))._replace(asked=None)
+        self.assertEqual(requests.decide(unread, NOW, OWN, False, True, "c")[0], "deny")
 
 
 class Deciding(unittest.TestCase):
-    def decide(self, kind="first", at=NOW, now=NOW, of=OWN, given=False, node=False, owner="", **more):
+    def decide(self, kind="first", at=NOW, now=NOW, of=OWN, node=False, known=True, **more):
         if kind == "serving":
             more = MINE | more
-        return requests.decide(requests.reduce(item(kind, OWN.name, at, **more)), now, of, given, node, owner)[0]
+        return requests.decide(requests.reduce(item(kind, OWN.name, at, **more)), now, of, node, known, "c")[0]
 
     def test_table(self):
         gone, stopped = OWN._replace(state="gone"), OWN._replace(state="held")
@@ -130,18 +205,25 @@ class Deciding(unittest.TestCase):
             ("wait", {"of": OWN._replace(state="leaving")}),
             ("wait", {"of": stopped}),
             ("wait", {"node": True}),
-            ("wait", {"given": True}),
-            *[("wait", {"kind": kind, "at": NOW - 61}) for kind in ("first", "renewal", "serving")],
+            *[("deny", {"kind": kind, "at": NOW - 61}) for kind in ("first", "renewal", "serving")],
+            # A pool's token is for its machines alone; the one that was shared for those that have no other.
+            ("deny", {"groups": tokens("other")}),
+            ("deny", {"groups": tokens("c-linux")}),
+            ("deny", {"groups": tokens("linux", "other")}),
+            ("deny", {"of": OWN._replace(pool="x-linux")}),
+            ("approve", {"groups": tokens()}),
+            ("approve", {"of": OWN._replace(place=True)}),
+            ("deny", {"groups": tokens(), "of": OWN._replace(place=True)}),
             ("wait", {"of": OWN._replace(made=NOW - 3601)}),
             ("deny", {"of": control}),
             ("deny", {"usages": ["client auth"]}),
             ("abandon", {"at": NOW - 931}),
             # Its node and its first certificate are no hindrance for what it asks for in its own name.
-            ("approve", {"kind": "renewal", "node": True, "given": True, "of": OWN._replace(made=0.0)}),
+            ("approve", {"kind": "renewal", "node": True, "of": OWN._replace(made=0.0)}),
             ("approve", {"kind": "renewal", "of": control}),
             ("wait", {"kind": "renewal", "of": gone}),
             ("wait", {"kind": "renewal", "of": None}),
-            ("approve", {"kind": "serving", "node": True, "given": True, "of": OWN._replace(made=0.0)}),
+            ("approve", {"kind": "serving", "node": True, "of": OWN._replace(made=0.0)}),
             ("approve", {"kind": "serving", "of": control}),
             ("approve", {"kind": "serving", "dns": (OWN.name.upper() + ".", f"{OWN.name}.eu.compute.internal")}),
             ("approve", {"kind": "serving", "dns": ()}),
@@ -150,15 +232,43 @@ class Deciding(unittest.TestCase):
             ("wait", {"kind": "serving", "of": OWN._replace(addresses=frozenset())}),
             ("wait", {"kind": "serving", "of": gone}),
             # Its name belonged to another machine, whose certificate somebody has kept.
-            ("deny", {"kind": "renewal", "owner": "vm-0"}),
-            ("deny", {"kind": "serving", "owner": "vm-0"}),
-            ("approve", {"kind": "renewal", "owner": OWN.id}),
-            ("approve", {"owner": "vm-0"}),
+            ("deny", {"kind": "renewal", "known": False}),
+            ("deny", {"kind": "serving", "known": False}),
+            ("approve", {"known": False}),
         ]:
             with self.subTest(case):
                 self.assertEqual(self.decide(**case), expected)
 
     def test_addresses_are_compared_as_addresses(self):
         own = OWN._replace(addresses=frozenset({"10.0.0.1", "fd00::1"}))
-        request = requests.reduce(item("serving", OWN.name, NOW, **MINE))._replace(addresses=("fd00:0:0:0:0:0:0:1",))
-        self.assertEqual(requests.decide(request, NOW, own, False, False)[0], "approve")
+        request = requests.reduce(item("serving", OWN.name, NOW, **MINE))
+        request = request._replace(asked=request.asked._replace(addresses=("fd00:0:0:0:0:0:0:1",)))
+        self.assertEqual(requests.decide(request, NOW, own, False, True, "c")[0], "approve")
+
+    def test_whose_turn_it_is(self):
+        def asked(number, kind="first", at=0.0):
+            return requests.reduce(item(kind, OWN.name, NOW + number, number))._replace(at=at)
+
+        def turn(kind, asked_at, approved_at, now, used=False):
+            before = [asked(n, kind, NOW + n) for n in approved_at]
+            chosen, _ = requests.turn([asked(n, kind) for n in asked_at], before, used, NOW + now)
+            return chosen and int(chosen.name[4:])
+
+        for expected, case in [
+            (1, ("first", (1, 2, 3), (), 3)),
+            (None, ("first", (12, 23), (1,), 30)),
+            (23, ("first", (12, 23), (1,), 31)),
+            (None, ("first", (12, 23), (1,), 31, True)),
+            (None, ("first", (12, 50), (1, 31), 90)),
+            (50, ("first", (12, 50), (1, 31), 91)),
+            (None, ("first", (12,), (31,), 900)),
+            (None, ("first", (3000,), (1, 2, 3, 4, 5), 3000)),
+            (2, ("renewal", (2, 3), (), 3)),
+            (None, ("renewal", (3, 4), (2,), 31)),
+            (4, ("renewal", (3, 4), (2,), 32, True)),
+            (3000, ("renewal", (3000,), (1, 2, 3, 4, 5, 6), 3000)),
+        ]:
+            with self.subTest(case):
+                self.assertEqual(turn(*case), expected)
+        same = [requests.reduce(item("first", OWN.name, NOW, number)) for number in (10, 9)]
+        self.assertEqual([each.name for each in sorted(same, key=requests.age)], ["csr-9", "csr-10"])

@@ -114,7 +114,7 @@ class World(clouds.Fleet):
 
     def ask(self, kind, one, at=None, **more):
         self.version += 1
-        if one.id in self.certificates:
+        if one.id in self.certificates and kind != "first":
             more["extra"] = {requests.CREDENTIAL: [requests.HASH + hashlib.sha256(self.certificates[one.id]).hexdigest()]}
         made = item(kind, one.name, self.clock.wall() if at is None else at, self.version, **more)
         made["asker"] = one.id
@@ -286,8 +286,9 @@ class World(clouds.Fleet):
         if stored is None or stored["status"] or stored["metadata"]["resourceVersion"] != body["metadata"]["resourceVersion"]:
             return refusal(409, "conflict")
         [condition], node, now = body["status"]["conditions"], named(stored), self.clock.wall()
-        stored["status"] = {"conditions": [condition]}
+        stored["status"] = {"conditions": [{**condition, "lastUpdateTime": stamp(now)}]}
         self.version += 1
+        stored["metadata"]["resourceVersion"] = str(self.version)
         self.done.append((condition["reason"], name))
         if condition["type"] == "Denied":
             late = now - requests.seconds(stored["metadata"]["creationTimestamp"]) > 900
@@ -299,9 +300,11 @@ class World(clouds.Fleet):
         self.must(there, f"{node} never was")
         if request.kind == "first":
             self.must(node not in self.nodes, f"the name {node} is in use")
-            given = self.firsts.setdefault(there[-1].id, set())
-            given.add(name)
-            self.must(len(given) == 1, f"two first certificates of {node}")
+            given = self.firsts.setdefault(there[-1].id, [])
+            pause = requests.PAUSE * 2 ** (len(given) - 1)
+            self.must(not given or now - given[-1] >= pause, f"too many first certificates of {node}")
+            self.must(len(given) < requests.FIRSTS, f"too many first certificates of {node}")
+            given.append(now)
         else:
             # Lists are behind, but not so far.
             end = self.ends.get(stored["asker"], now)
@@ -312,7 +315,7 @@ class World(clouds.Fleet):
             text = f"-----BEGIN CERTIFICATE-----\n{base64.b64encode(own).decode()}\n-----END CERTIFICATE-----\n"
             stored["status"]["certificate"] = base64.b64encode(text.encode()).decode()
         else:
-            self.must(set(request.addresses) <= set().union(*(one.addresses for one in there)), "an address of another machine")
+            self.must(set(request.asked.addresses) <= set().union(*(one.addresses for one in there)), "an address of another machine")
         return 200, {**stored, "kind": KINDS["certificatesigningrequests"]}
 
     def change(self, one, action, id):

@@ -48,6 +48,23 @@ describeControls("the rehearsal of registration and of the cluster", {
     faults: ["approves-every-name"],
     ...replaced("identity ends", "aws-dev", /^hostile requests that were approved: found [1-9]/),
   },
+  "what a worker may ask for where no policy bounds it": {
+    faults: ["unbounded-requests"],
+    only: "hostile worker",
+    fails: { "hostile worker": /^a request with .* was answered with csr/ },
+  },
+  "a thief of the pool where the newest request is answered": {
+    faults: ["newest-first"],
+    ...replaced("identity ends", "azure-dev", /^hostile requests that were approved: found [1-9]/),
+  },
+  "a kubelet that is killed where a machine gets one certificate": {
+    faults: ["one-certificate"],
+    ...replaced("kubelet killed", "azure-dev", /^waited .* to be registered/),
+  },
+  "a certificate of before where all are believed": {
+    faults: ["short-memory"],
+    ...replaced("without a Node", "azure-dev", /^hostile requests that were approved: found [1-9]/),
+  },
   "that no machine is replaced": {
     faults: ["no-repairs"],
     ...replaced("never joined", "aws-dev", /^waited .* for i-[0-9a-f]{17} to be given up/),

@@ -275,7 +275,7 @@ describe("requests for kubelets' certificates", () => {
   it("are fine where the newest of a node has a certificate, and red where one was denied as no machine's", () => {
     assert.deepEqual(
       of(request("new", 2, [["Approved", "FenestraApproved"]], "pem"), request("old", 1, [["Failed", ""]])),
-      { problems: [], count: 1 },
+      { problems: [], count: 1, again: [] },
     );
     assert.deepEqual(of(request("late", 2, []), request("old", 1, [], "pem")).problems, [
       "system:node:n1: late has no certificate yet",
@@ -283,7 +283,14 @@ describe("requests for kubelets' certificates", () => {
     assert.deepEqual(certificateProblems(new Set(), [request("evil", 1, [["Denied", "FenestraDenied"]])]), {
       problems: ["somebody made evil, which was denied: why"],
       count: 0,
+      again: [],
     });
+    const message = "first certificate of n1, machine i-1, by the token of pool linux, since csr-1 has not been used";
+    const given = {
+      ...request("csr-2", 2, []),
+      status: { conditions: [{ type: "Approved", status: "True", message }] },
+    };
+    assert.deepEqual(certificateProblems(new Set(), [given]).again, ["the token of pool linux"]);
   });
 });
 

@@ -39,7 +39,8 @@ export function podsReadyCheck(group: NodeGroup): VerifyCheck {
 const servingSigner = "kubernetes.io/kubelet-serving";
 
 /**
- * What is wrong with requests for kubelets' certificates; how many nodes have a serving certificate. Pure.
+ * What is wrong with requests for kubelets' certificates; how many nodes have a serving certificate; whose tokens got a
+ * first certificate after one that was not used. Pure.
  *
  * @param nodes names of the nodes that there are: one that is gone needs no certificate any more, whatever became of
  * its request
@@ -65,7 +66,14 @@ export function certificateProblems(nodes: ReadonlySet<string>, items: readonly 
       return [`${user}: ${metadata?.name} was ${refusal.type}: ${refusal.reason ?? ""} ${refusal.message ?? ""}`];
     return status?.certificate === undefined ? [`${user}: ${metadata?.name} has no certificate yet`] : [];
   });
-  return { problems: [...bad, ...hostile], count: newest.size };
+  const again = items.flatMap(({ status }) =>
+    (status?.conditions ?? []).flatMap(
+      ({ type, message }) =>
+        (type === "Approved" && /^first .* by (the token .*), since .* has not been used$/.exec(message ?? "")?.[1]) ||
+        [],
+    ),
+  );
+  return { problems: [...bad, ...hostile], count: newest.size, again };
 }
 
 /** Without a serving certificate a node has no logs, exec and metrics. */
@@ -73,7 +81,7 @@ export const servingCertificatesCheck: VerifyCheck = {
   id: "serving-certificates",
   title: "no node waits for its kubelet's serving certificate, and no request for a kubelet's certificate was denied",
   run: async ({ api, signal, note }) => {
-    const approved = await until(
+    const { count: approved, again } = await until(
       "the serving certificates",
       {
         signal,
@@ -82,14 +90,16 @@ export const servingCertificatesCheck: VerifyCheck = {
       },
       async () => {
         const nodes = new Set((await api.core.listNode()).items.map(({ metadata }) => metadata?.name ?? ""));
-        const { problems, count } = certificateProblems(
+        const { problems, count, again } = certificateProblems(
           nodes,
           (await api.certificates.listCertificateSigningRequest()).items,
         );
         if (problems.length > 0) throw new NotYet(problems.join("; "));
-        return count;
+        return { count, again };
       },
     );
+    if (again.length > 0)
+      note(`${again.length} first certificates followed one that was not used: ${[...new Set(again)].join(", ")}`);
     if (approved === 0)
       throw new CheckSkipped("no node has asked for a serving certificate within the time that requests are kept");
     note(`${approved} nodes have one`);

@@ -1,6 +1,7 @@
 # Client of this machine's API server. When that one is away, another machine leads.
 import http.client
 import json
+import re
 import ssl
 import threading
 import time
@@ -11,8 +12,10 @@ from machines import Node, Trouble
 from web import TOO_LONG, Web, parse, within
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
-# Items of a page, and where those are too large for one.
-PAGE, SMALL_PAGE, LINE = 500, 5, 4 * 1024 * 1024
+# Items of a page, and bytes of a line of a watch.
+PAGE, LINE = 500, 4 * 1024 * 1024
+# What a list begins with, before its items.
+HEAD = re.compile(rb'\s*\{"kind":"\w+","apiVersion":"[\w./]+","metadata":(\{[^{}]*\}),"items":\[')
 # Seconds: a list, a watch, its silences, between two watches, after one that failed, and until all is listed anew.
 LIST, WATCH, SILENCE, PAUSE, FAILED, ANEW = 60.0, 300.0, 90.0, 0.2, 2.0, 600.0
 # What answers are, by the last word of their path.
@@ -74,17 +77,24 @@ class Api:
         return self.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
     def pages(self, path):
-        # The items of a list, page by page: memory holds one page. The last thing yielded is the list's version.
-        more, limit, end = "", PAGE, time.monotonic() + LIST
+        # The items of a list, page by page: memory holds one page. Nobody's object stops a list: where a page is too
+        # long its items are read one at a time at the worst, and one that is too long by itself is left out and
+        # counted.
+        more, limit, end, self.own.skipped = "", PAGE, time.monotonic() + LIST, 0
         while True:
             try:
                 with within(end - time.monotonic()):
                     page = self.get(f"{path}?limit={limit}{more}")
+                limit = min(PAGE, limit * 8)
             except Trouble as error:
-                if error.status != TOO_LONG or limit == SMALL_PAGE:
+                head = HEAD.match(error.head) if error.status == TOO_LONG else None
+                if head is None:
                     raise
-                limit = SMALL_PAGE
-                continue
+                if limit > 1:
+                    limit //= 8 if limit >= 8 else limit
+                    continue
+                page = {"metadata": json.loads(head[1])}
+                self.own.skipped += 1
             yield from page.get("items", ())
             meta = page.get("metadata", {})
             if not meta.get("continue"):
@@ -121,12 +131,17 @@ class Api:
     def pods_of(self, node):
         # Whether pods are bound to that name: whoever has its certificate reads what they may.
         query = urllib.parse.quote(f"spec.nodeName={node}", "")
-        return bool(self.get(f"/api/v1/pods?fieldSelector={query}&limit=1").get("items"))
+        try:
+            return bool(self.get(f"/api/v1/pods?fieldSelector={query}&limit=1").get("items"))
+        except Trouble as error:
+            if error.status != TOO_LONG:
+                raise
+            return True
 
     def decide(self, request, approved, reason, message):
         # For exactly the object that was looked at. Another machine may have decided it just now.
         self.put(
-            f"{CSRS}/{request.name}/approval",
+            f"{CSRS}/{urllib.parse.quote(request.name, '')}/approval",
             {
                 "apiVersion": "certificates.k8s.io/v1",
                 "kind": "CertificateSigningRequest",
@@ -176,6 +191,8 @@ class Feed:
         self.lock, self.news = threading.Lock(), threading.Event()
         self.requests, self.whole, self.problem = {}, False, "they were not listed yet"
         self.heard, self.listed, self.said = 0.0, 0.0, ""
+        # Certificates with which anything was asked for; what is not kept since nobody can read it.
+        self.used, self.skipped = set(), 0
 
     def run(self):
         pause, version = threading.Event(), ""
@@ -202,17 +219,25 @@ class Feed:
             return ""
 
     def list(self):
-        found, self.listed = {}, time.monotonic()
+        found, self.listed, self.skipped = {}, time.monotonic(), 0
         for item in self.api.pages(CSRS):
             self.take(found, item)
+        self.skipped += self.api.own.skipped
         with self.lock:
             self.requests, self.whole, self.heard = found, True, time.monotonic()
         self.news.set()
         return self.api.own.version
 
     def take(self, into, item):
-        request = requests.reduce(item)
-        if request.kind and (not request.decided or request.given or request.issued):
+        try:
+            request = requests.reduce(item)
+        except Exception as error:
+            self.skipped += 1
+            self.log(f"a request for a certificate is left out: {type(error).__name__}: {error}")
+            return
+        if request.kind and request.by:
+            self.used.add(request.by)
+        if request.kind and (not request.decided or request.at):
             into[request.name] = request
         else:
             into.pop(request.name, None)
@@ -227,8 +252,15 @@ class Feed:
                 raise Trouble(f"a watch was answered with {answer.status}", answer.status)
             while True:
                 line = answer.readline(LINE)
+                if not line:
+                    return version
                 if not line.endswith(b"\n"):
-                    return version if not line else ""
+                    while len(line) >= LINE and not line.endswith(b"\n"):
+                        line = answer.readline(LINE)
+                    if not line.endswith(b"\n"):
+                        return ""
+                    self.skipped += 1
+                    continue
                 event, self.heard = parse(line, "the watch"), time.monotonic()
                 item = event.get("object", {})
                 if event.get("type") == "ERROR":
@@ -251,8 +283,11 @@ class Feed:
         with self.lock:
             return list(self.requests.values())
 
-    def forget(self, request):
-        # What was answered just now; the watch may have brought the answer already, and that stays.
+    def forget(self, request, answered=None):
+        # What was answered just now, or what it is from now on; the watch may have brought the answer already, and that
+        # stays.
         with self.lock:
             if self.requests.get(request.name) is request:
                 del self.requests[request.name]
+                if answered:
+                    self.requests[request.name] = answered

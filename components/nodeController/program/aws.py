@@ -204,6 +204,7 @@ class Aws:
             frozenset(each for each in addresses if each),
             version,
             phase == "Pending:Wait",
+            place=tags.get("fenestra:join") == "pool",
         )
 
     def roll(self, pool):

@@ -25,15 +25,17 @@ LOOK = 5.0
 REQUESTS, NODES, VOLUMES, LISTED, SMALL = 180, 240, 20, 120, 40
 # Seconds that a watch may be silent, and that this machine's clock may differ from the cloud's.
 SILENT, SKEW = 150, 120
-# Seconds that a kubelet's certificate may last, and how many of them are remembered at most: the page has 1 MiB.
-CERTIFICATE, ISSUED = 31 * 86400, 6000
+# Seconds that a kubelet's certificate may last; machines of which some are remembered, since the page has 1 MiB; and
+# how many of each: the one that it has, the one before and one that it has not fetched.
+CERTIFICATE, KEPT, FEW = 31 * 86400, 5000, 3
+# Requests that are denied or closed in a turn.
+OTHERS = 100
 # Seconds until marks that are away count as taken back.
 UNMARKED = 600
 # Seconds that a roll is remembered of a group that is not listed.
 ROLLED = 2 * 86400
 # Reasons of waiting requests that the status shows.
 REASONS = 10
-NONE = (0.0, "")
 
 
 class Controller:
@@ -42,7 +44,7 @@ class Controller:
         self.clock, self.log, self.never, self.measure = clock, log, never, measure
         self.memory, self.listing, self.nodes = Memory(), None, {}
         self.term, self.begun, self.round_at, self.held = 0, 0, None, {}
-        self.given, self.denied, self.waiting, self.judged_by, self.rolls = {}, 0, {}, None, {}
+        self.denied, self.waiting, self.behind, self.again, self.judged_by, self.rolls = 0, {}, {}, {}, None, {}
         self.volumes_at, self.holding, self.first, self.answered, self.shown = None, {}, {}, 0.0, {}
         self.duties, self.found, self.problems = Duties(clock), {}, {}
         self.name, self.beat = board.identity.split("_")[0], lambda: None
@@ -124,7 +126,7 @@ class Controller:
         self.board.load()
         records = self.board.records
         self.duties.begin(records.get("failing", {}))
-        self.memory, self.listing, self.round_at, self.given, self.held = Memory(), None, None, {}, {}
+        self.memory, self.listing, self.round_at, self.held = Memory(), None, None, {}
         self.memory.joined.update(records.get("joined", ()))
         self.answered, self.holding = self.clock.own(), {}
         self.term = term
@@ -156,50 +158,85 @@ class Controller:
     # Certificates
 
     def certificates(self):
-        pending, issued = self.feed.all(), self.board.records.setdefault("issued", {})
-        for request in pending:
-            if request.issued and self.cloud.names_return:
-                issued[request.issued[0]] = request.issued[1], int(request.made)
-            if request.given and self.given.get(request.given, NONE)[0] < request.made:
-                self.given[request.given] = request.made, request.name
-        pending, own = [each for each in pending if not each.decided], self.clock.own()
-        # Stamps are of any API server's clock.
-        self.first = {each.uid: self.first.get(each.uid, own) for each in pending}
-        if not self.feed.whole or own - self.feed.heard > SILENT:
+        if not self.feed.whole or self.clock.own() - self.feed.heard > SILENT:
             raise Trouble(self.feed.problem or "nothing is heard of the requests")
+        now, own, everything = self.clock.wall(), self.clock.own(), self.feed.all()
+        given, known = self.remember([each for each in everything if each.at])
+        pending = [each for each in everything if not each.decided]
+        # Stamps are of any API server's clock.
+        self.first, self.behind = {each.uid: self.first.get(each.uid, own) for each in pending}, {}
         if not pending:
             self.waiting = {}
             return
         # A list that is older than a request says nothing of it. Hostile ones cost one list in a while, whatever their
         # number.
-        now, todo = self.clock.wall(), []
         listing = self.look(self.cloud.pause if any(now - each.made < YOUNG for each in pending) else ROUND)
         # What waits is looked at again with the next list, which each round over nodes asks for too.
         if self.judged_by != listing.at:
             self.judged_by, self.waiting = listing.at, {}
-        pending, machines = [each for each in pending if each.name not in self.waiting], listing.by_name()
-        # The newest first: a kubelet that starts again has forgotten what it asked for.
-        for request in sorted(pending, key=lambda each: (-each.made, each.name)):
+        machines, right, rest = listing.by_name(), {}, []
+        for request in sorted(pending, key=requests.age):
+            if request.name in self.waiting:
+                continue
             machine = machines.get(request.node)
-            owner = issued.get(request.by, ("",))[0]
+            counts = machine is None or machine.pool == "" or known(machine, request.by)
             seen = min(now, request.made + own - self.first[request.uid])
-            verdict, why = requests.decide(request, seen, machine, self.other(request, machine), request.node in self.nodes, owner)
+            verdict, why = requests.decide(request, seen, machine, request.node in self.nodes, counts, self.cloud.cluster)
             if verdict == "wait":
                 self.waiting[request.name] = why
-                continue
-            if verdict == "approve" and request.kind == "first":
-                self.given[machine.id] = request.made, request.name
-            todo.append((request, verdict, why, machine))
+            elif verdict == "approve":
+                right.setdefault((machine, request.kind), []).append((request, why))
+            else:
+                rest.append((request, verdict, why, machine))
+        todo = []
+        for (machine, kind), asked in right.items():
+            before = [each for each in given.get((machine.id, kind), ()) if each.made >= machine.made]
+            used = machine.id in self.memory.joined or any(each.certificate in self.feed.used for each in before)
+            chosen, reason = requests.turn([request for request, _ in asked], before, used, now)
+            for request, why in asked:
+                if request is not chosen:
+                    self.behind[request.name] = reason
+                elif before and kind == "first":
+                    last = max(before, key=lambda each: each.at)
+                    todo.append((request, "again", f"{why}, since {last.name} has not been used", machine))
+                else:
+                    todo.append((request, "approve", why, machine))
         # True ones before the rest, and of the rest a bounded number in a turn.
-        todo.sort(key=lambda each: each[1] != "approve")
-        right = [each for each in todo if each[1] == "approve"]
-        self.write(right + todo[len(right) : len(right) + 500])
+        self.write(todo + rest[:OTHERS])
 
-    def other(self, request, machine):
-        # Whether another request got a first certificate of that machine since it was started. An answer that was lost
-        # is asked for again.
-        both = (self.given.get(machine.id, NONE), self.given.get(machine.name, NONE)) if machine else ()
-        return any(made >= machine.made and name != request.name for made, name in both)
+    def remember(self, approved):
+        # Approved requests by machine and kind, and whether a certificate is a machine's. What counts is written down
+        # with the machine: since when, and the newest few, so that nobody fills the memory of another. A first
+        # certificate ends those before it. A machine of which nothing is written down is believed if it is older than
+        # this memory.
+        records = self.board.records
+        written = records.setdefault("certificates", {})
+        if "issued" in records or "began" not in records:
+            # As the release before wrote them, which may have led meanwhile.
+            records["began"] = int(self.clock.wall())
+            for certificate, (id, at) in sorted(records.pop("issued", {}).items(), key=lambda each: each[1][1]):
+                written[id] = [at, [certificate, *written.get(id, (0, []))[1]][:FEW]]
+        machines, given, self.again = self.listing.by_name() if self.listing else {}, {}, {}
+        for each in sorted(approved, key=lambda each: (each.at, requests.age(each))):
+            machine = machines.get(each.node)
+            # One that a person approved is of the machine that has the name.
+            id = each.given or (machine.id if machine and each.made >= machine.made else "")
+            if not id:
+                continue
+            others = given.setdefault((id, each.kind), [])
+            others.append(each)
+            if each.kind == "first" and len(others) > 1:
+                pool = each.pool or "of the release before"
+                self.again[pool] = self.again.get(pool, 0) + 1
+            since, kept = written.get(id, (0, []))
+            if each.certificate and each.kind != "serving" and each.at >= since and each.certificate not in kept:
+                older = [] if each.kind == "first" else [one for one in dict.fromkeys((each.by, *kept)) if one]
+                written[id] = [int(each.at), [each.certificate, *older][:FEW]]
+
+        def known(machine, certificate):
+            return certificate in written[machine.id][1] if machine.id in written else machine.made < records["began"]
+
+        return given, known
 
     def write(self, todo):
         if not todo:
@@ -229,25 +266,25 @@ class Controller:
             raise troubles[0]
 
     def answer(self, request, verdict, why, machine):
-        if verdict == "approve" and request.kind == "first":
+        reason = {"deny": "FenestraDenied", "abandon": "FenestraAbandoned"}.get(verdict, "FenestraApproved")
+        approved = reason == "FenestraApproved"
+        if approved and request.kind == "first":
             left = "a node" if self.api.node(request.node) else ""
             if not left and self.cloud.names_return and self.api.pods_of(request.node):
                 left = "pods of a node"
             if left:
-                self.given.pop(machine.id, None)
                 self.waiting[request.name] = f"there is {left} {request.node}"
                 return
-        reason = {"approve": "FenestraApproved", "deny": "FenestraDenied", "abandon": "FenestraAbandoned"}[verdict]
         # What somebody else has decided or deleted, the watch says.
-        self.api.decide(request, verdict == "approve", reason, why)
-        self.feed.forget(request)
+        self.api.decide(request, approved, reason, why)
+        self.feed.forget(request, request._replace(decided=True, at=self.clock.wall(), given=machine.id) if approved else None)
         self.log(f"{reason} {request.name}: {why}")
-        if verdict == "deny":
-            self.denied += 1
+        self.denied += verdict == "deny"
+        if verdict in ("deny", "again"):
             node = self.nodes.get(request.node)
             of = (node.name, node.uid) if node else (request.name, request.uid)
             kind = ("v1", "Node") if node else ("certificates.k8s.io/v1", "CertificateSigningRequest")
-            self.event(*of, "CertificateDenied", why, kind)
+            self.event(*of, {"deny": "CertificateDenied", "again": "CertificateGivenAgain"}[verdict], why, kind)
 
     # Nodes and machines
 
@@ -258,8 +295,10 @@ class Controller:
             return
         records, wall = self.board.records, self.clock.wall()
         records["repairs"] = [each for each in records.get("repairs", []) if wall - each["at"] < HOUR]
-        issued = sorted(records.get("issued", {}).items(), key=lambda each: -each[1][1])[:ISSUED]
-        records["issued"] = {certificate: each for certificate, each in issued if wall - each[1] < CERTIFICATE}
+        # A list proves no absence: of machines that are not there the newest are kept while their certificates last.
+        there = {each.id for each in self.listing.machines} if self.listing else set()
+        known = sorted(records.get("certificates", {}).items(), key=lambda each: (each[0] not in there, -each[1][0]))[:KEPT]
+        records["certificates"] = {id: each for id, each in known if id in there or wall - each[0] < CERTIFICATE}
         deeds, report = [], self.shown
         if listing and nodes and leases:
             deeds, report = self.look_after(listing, self.nodes, leases if leases is not True else {}, records, wall)
@@ -267,9 +306,11 @@ class Controller:
         records["failing"] = {name: self.duties.at(name) for name in failing}
         if failing:
             report = {**report, "duties": failing}
-        if self.waiting or self.denied:
-            some = sorted(set(self.waiting.values()))[:REASONS]
-            report = {**report, "requests": {"waiting": len(self.waiting), "denied": self.denied, "reasons": some}}
+        waiting = {**self.waiting, **self.behind}
+        if waiting or self.denied or self.again or self.feed.skipped:
+            some = sorted(set(waiting.values()))[:REASONS]
+            told = {"waiting": len(waiting), "denied": self.denied, "reasons": some, "again": self.again, "skipped": self.feed.skipped}
+            report = {**report, "requests": told}
         self.may()
         if not self.tried("page", partial(self.board.save, report)):
             return

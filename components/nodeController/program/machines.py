@@ -21,6 +21,7 @@ class Machine(NamedTuple):
     version: str = ""  # template that it was made from
     waits: bool = False  # at the launch hook of its group
     path: str = ""  # how the cloud's calls name it
+    place: bool = False  # its template has a join secret of its pool's own
 
 
 class Pool(NamedTuple):
@@ -70,6 +71,6 @@ def short(id):
 
 class Trouble(Exception):
     # A call that failed; what it says is for people.
-    def __init__(self, text, status=0):
+    def __init__(self, text, status=0, head=b""):
         super().__init__(text)
-        self.status = status
+        self.status, self.head = status, head

@@ -74,10 +74,10 @@ def alone(data, *tags):
 
 
 def text(data):
-    try:
-        return data.decode("ascii")
-    except UnicodeDecodeError:
-        raise Malformed("text") from None
+    found = data.decode("ascii", "replace")
+    if not (found.isascii() and found.isprintable()):
+        raise Malformed("text")
+    return found
 
 
 def subject(data):

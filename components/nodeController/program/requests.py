@@ -14,20 +14,25 @@ from machines import PRESENT
 CLIENT, SERVING = "kubernetes.io/kube-apiserver-client-kubelet", "kubernetes.io/kubelet-serving"
 SIGNERS = (CLIENT, SERVING)
 BOOTSTRAPPER = re.compile(r"system:bootstrap:[a-z0-9]{6}")
+# Groups of a join secret's token: of all, and of one pool's beside it.
 BOOTSTRAPPERS = "system:bootstrappers:fenestra:workers"
+OF_POOL = re.compile(r"system:bootstrappers:fenestra:pool:([a-z]([a-z0-9-]{0,61}[a-z0-9])?)")
 NODE = re.compile(r"system:node:([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?)")
-NAME = re.compile(r"[A-Za-z0-9._-]{1,253}")
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
-# A certificate names the machine that it was given to.
-GIVEN = re.compile(r"(first certificate of|renewal for) ([a-z0-9.-]{1,63})(?:, machine ([A-Za-z0-9-]{1,64}))?")
+# An approval names the machine that it was for.
+GIVEN = re.compile(r"(?:first certificate of|renewal for|serving certificate of) [a-z0-9.-]{1,63}, machine ([A-Za-z0-9-]{1,64})(?:[,;] .*)?")
 # How the API server names the certificate that a request was made with (since Kubernetes 1.32), and how much of its
 # hash is kept.
 CREDENTIAL, HASH, HASH_LENGTH = "authentication.kubernetes.io/credential-id", "X509SHA256=", 20
 
 # Seconds: a kubelet gives up after a quarter of an hour and asks anew; a machine that has not asked in an hour is
-# broken or stolen.
+# broken or stolen, and the API server keeps answered requests as long.
 ABANDONED = 930
 NEW_MACHINE = 3600
+# Seconds after an answer until the next of that kind for that machine, twice as many after each: a kubelet that is
+# refused tries again after 2, 4, 8 and 16 (client-go: util/certificate/certificate_manager.go). First certificates of
+# one start of a machine at most, of which none was used.
+PAUSE, FIRSTS = 30, 5
 
 
 class Request(NamedTuple):
@@ -37,13 +42,14 @@ class Request(NamedTuple):
     made: float
     kind: str  # first, renewal, serving; "" for what is none of ours
     node: str
-    dns: tuple = ()
-    addresses: tuple = ()
+    asked: object = None  # what was read; None is never approved
+    pool: str = ""  # whose token a first one was made with; "" for the one that all shared
     problem: str = ""  # why it can never be right
     decided: bool = False
-    given: str = ""  # machine that this one was the first certificate of
+    at: float = 0.0  # when it was approved
+    given: str = ""  # machine that it was approved for, where this program did
     by: str = ""  # the certificate that it was made with
-    issued: tuple = ()  # the certificate that came of it, and its machine
+    certificate: str = ""  # the one that came of it
 
 
 def seconds(stamp):
@@ -56,27 +62,26 @@ def seconds(stamp):
 
 def reduce(item):
     # A CertificateSigningRequest as the few words that are needed of it.
-    meta, spec = item["metadata"], item["spec"]
-    conditions = (item.get("status") or {}).get("conditions") or []
-    kind, node = "", ""
+    meta, spec, state = item["metadata"], item["spec"], item.get("status") or {}
+    kind, node, pools = "", "", set()
     user, groups, signer = spec.get("username", ""), spec.get("groups") or [], spec.get("signerName", "")
     own = NODE.fullmatch(user)
     if signer == CLIENT and BOOTSTRAPPER.fullmatch(user) and BOOTSTRAPPERS in groups:
-        kind = "first"
+        kind, pools = "first", {found[1] for found in map(OF_POOL.fullmatch, groups) if found}
     elif signer in SIGNERS and own and "system:nodes" in groups:
         kind, node = ("renewal" if signer == CLIENT else "serving"), own[1]
     base = Request(meta["name"], meta["uid"], meta["resourceVersion"], seconds(meta["creationTimestamp"]), kind, node)
+    if not kind:
+        return base
+    base = base._replace(pool=min(pools, default=""), decided=bool(state.get("conditions")))
     for each in [*((spec.get("extra") or {}).get(CREDENTIAL) or ())]:
         if each.startswith(HASH):
             base = base._replace(by=each[len(HASH) :][:HASH_LENGTH])
-    for each in conditions:
-        given = GIVEN.fullmatch(each.get("message") or "")
-        if each.get("type") == "Approved" and each.get("reason") == "FenestraApproved" and given:
-            certificate = fingerprint((item.get("status") or {}).get("certificate"))
-            first = (given[3] or given[2]) if given[1].startswith("first") else ""
-            base = base._replace(given=first, issued=(certificate, given[3]) if certificate and given[3] else ())
-    if conditions or not kind or not NAME.fullmatch(meta["name"]):
-        return base._replace(decided=bool(conditions))
+    for each in state.get("conditions") or ():
+        if each.get("type") == "Approved":
+            given = GIVEN.fullmatch(each.get("message") or "") if each.get("reason") == "FenestraApproved" else None
+            at = seconds(each.get("lastUpdateTime")) or base.made
+            base = base._replace(at=at, given=given[1] if given else "", certificate=fingerprint(state.get("certificate")))
     try:
         asked = pkcs10.read(base64.b64decode(spec.get("request", ""), validate=True))
     except (pkcs10.Malformed, binascii.Error, ValueError) as error:
@@ -84,9 +89,11 @@ def reduce(item):
     named = NODE.fullmatch(asked.name)
     if named is None or asked.organizations != ("system:nodes",):
         return base._replace(problem="not a request for the certificate of a node")
-    base = base._replace(node=named[1], dns=asked.dns, addresses=asked.addresses)
+    base = base._replace(node=named[1], asked=asked)
+    if len(pools) > 1:
+        return base._replace(problem=f"a token of the pools {' and '.join(sorted(pools))}")
     if kind != "first" and asked.name != user:
-        return base._replace(problem="a request for another node")
+        return base._replace(node=node, problem="a request for another node")
     usages = sorted(spec.get("usages") or [])
     wanted = ["digital signature", USAGES[signer]]
     if usages not in (sorted(wanted), sorted([*wanted, "key encipherment"])):
@@ -98,6 +105,11 @@ def reduce(item):
     return base
 
 
+def age(request):
+    # In the order in which they were made; of one second by the database's count.
+    return request.made, int(request.version) if request.version.isdecimal() else 0
+
+
 def fingerprint(certificate):
     # Of a certificate in PEM, in base64 once more; "" without one.
     try:
@@ -107,41 +119,62 @@ def fingerprint(certificate):
         return ""
 
 
-def foreign(request, machine):
+def foreign(asked, machine):
     # Names and addresses in a request that are not the machine's own.
-    names = [name for name in request.dns if name.lower().rstrip(".") not in machine.names]
+    names = [name for name in asked.dns if name.lower().rstrip(".") not in machine.names]
     own = {ipaddress.ip_address(each) for each in machine.addresses}
-    return names + [each for each in request.addresses if ipaddress.ip_address(each) not in own]
+    return names + [each for each in asked.addresses if ipaddress.ip_address(each) not in own]
 
 
-def decide(request, now, machine, given, node, owner=""):
-    # approve, deny or wait, and why. `machine` is what the cloud has of that name, `given` whether another first
-    # certificate of it was given since it was started, `node` whether the cluster has a Node of that name, `owner` the
-    # machine that the certificate was given to with which it was made, if that is known. What may still become true is
-    # never denied.
-    if request.problem:
-        return "deny", request.problem
+def decide(request, now, machine, node, known, cluster):
+    # approve, deny or wait, and why. `machine` is what the cloud has of that name, `node` whether the cluster has a
+    # Node of that name, `known` whether the certificate that it was made with is the machine's. What may still become
+    # true is never denied.
+    if request.problem or request.asked is None:
+        return "deny", request.problem or "it was not read"
     if now - request.made > ABANDONED:
         return "abandon", "nobody waits for it any more"
     if machine is None or machine.state not in PRESENT:
         return "wait", f"the cloud has no machine {request.node} that runs"
     if request.made < machine.made:
-        return "wait", f"asked for before {request.node} was started"
-    if request.kind != "first" and owner not in ("", machine.id):
-        return "deny", f"made with a certificate of machine {owner}, which had the name of machine {machine.id}"
+        return "deny", f"asked for before {request.node} was started"
+    if request.kind != "first" and not known:
+        return "deny", f"made with a certificate that machine {machine.id}, which has the name {request.node}, was not given"
     if request.kind == "renewal":
         return "approve", f"renewal for {request.node}, machine {machine.id}"
     if request.kind == "serving":
-        others = foreign(request, machine)
+        others = foreign(request.asked, machine)
         if others:
             return "wait", f"{', '.join(others[:4])[:200]} is not of machine {machine.id}"
         return "approve", f"serving certificate of {request.node}, machine {machine.id}"
     if machine.pool == "":
         return "deny", "a control-plane machine does not join"
+    if request.pool and machine.pool != f"{cluster}-{request.pool}":
+        return "deny", f"made with the token of pool {request.pool}, and {request.node} is of {machine.pool}"
+    if not request.pool and machine.place:
+        return "deny", f"made with the token that pools shared, and {machine.pool} has one of its own"
     if node:
         return "wait", f"there is a node {request.node}"
-    if given:
-        return "wait", f"another request for machine {machine.id} was approved"
     if now - machine.made > NEW_MACHINE:
         return "wait", f"{request.node} was started too long ago"
-    return "approve", f"first certificate of {request.node}, machine {machine.id}"
+    token = f"the token of pool {request.pool}" if request.pool else "the token that pools share"
+    return "approve", f"first certificate of {request.node}, machine {machine.id}, by {token}"
+
+
+def turn(asked, before, used, now):
+    # Which of the requests of one kind for one machine is answered now, if any, and why the others wait. Of `asked`,
+    # all of them right and the oldest first, the first answer is the oldest one's, since whoever copies one comes
+    # later; after an answer it is the newest, since a kubelet that starts again has forgotten what it asked for. Where
+    # a first certificate was `used` there is no other.
+    if not before:
+        return asked[0], f"{asked[0].name} asked for the same machine before"
+    last, first = max(before, key=lambda each: each.at), asked[0].kind == "first"
+    if first and used:
+        return None, f"{last.name} got the certificate of {last.node}, which is in use"
+    if first and len(before) >= FIRSTS:
+        return None, f"{len(before)} first certificates of {last.node} were given and none was used"
+    if now < last.at + PAUSE * 2 ** (len(before) - 1):
+        return None, f"{last.name} of {last.node} was approved a moment ago"
+    if asked[-1].made < last.made:
+        return None, f"{last.name}, which is newer, was approved"
+    return asked[-1], f"{asked[-1].name} asked for the same machine later"

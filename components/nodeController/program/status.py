@@ -9,11 +9,12 @@
 #     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: "NAME since
 # TIME", SHOWN
 #                    at most; frozen: why nothing is repaired; roll: {state, since, why}
-#     requests       {waiting, denied, reasons}: undecided requests for certificates, those denied since the leader
-# started, why some wait
+#     requests       {waiting, denied, reasons, again, skipped}: undecided requests for certificates, those denied
+#                    since the leader started, why some wait; by pool whose token was used, first certificates of the last
+#                    hour that followed one that was not used; requests that nobody can read
 #   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that
-# were started, duties that fail and since when, the last marks, which machines have had a Node, and where
-#     names come back, which machine each certificate of the last month was given to
+# were started, duties that fail and since when, the last marks, which machines have had a Node, and of each
+#     machine since when its certificates count, and the newest few; `began`, when that memory did
 #
 # ConfigMap kube-system/fenestra-node-controller, written by the program of the stack: data.settings, JSON
 #   {notReadyAfter, joinWithin: {linux, windows}: seconds, maxUnhealthy: 0..1, perHour}. Without it nothing is repaired.
@@ -100,6 +101,8 @@ FORMS = {
     "owed": lambda each: all(one["size"] + one["at"] + one["machines"] > 0 for one in each.values()),
     "rolls": lambda each: all(one["at"] + one["tries"] + len(one["version"]) > 0 for one in each.values()),
     "issued": lambda each: all(len(machine) and at + 1 for machine, at in each.values()),
+    "certificates": lambda each: all(at + 1 and "".join(few) for at, few in each.values()),
+    "began": lambda each: each + 1 > 0,
     "failing": lambda each: all(at + 1 for at in each.values()),
     "joined": lambda each: isinstance(each, list) and len("".join(each)) + 1,
     "marks": lambda each: all(len(mark) + 1 for mark in each.values()),
@@ -157,7 +160,7 @@ def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
     body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"generateName": f"{name}.", "namespace": "default"},
+        "metadata": {"generateName": "fenestra-node-controller.", "namespace": "default"},
         "eventTime": now,
         "type": "Warning",
         "reason": reason,
@@ -165,6 +168,6 @@ def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
         "note": message[:1000],
         "reportingController": "fenestra.dev/node-controller",
         "reportingInstance": "control-plane",
-        "regarding": {"apiVersion": kind[0], "kind": kind[1], "name": name, "uid": uid},
+        "regarding": {"apiVersion": kind[0], "kind": kind[1], "name": name[:253], "uid": uid},
     }
     api.post("/apis/events.k8s.io/v1/namespaces/default/events", body)

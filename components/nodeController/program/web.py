@@ -16,7 +16,7 @@ from machines import Trouble
 # What the machine trusts, authorities of the stack file included.
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 # Bytes of an answer: memory is limited, and some of what is read, others have written. The status of one that has more.
-LIMIT, TOO_LONG = 16 * 1024 * 1024, 1
+LIMIT, TOO_LONG, HEAD = 16 * 1024 * 1024, 1, 65536
 # What a kept connection meets that the other side has closed meanwhile, which clouds do within seconds.
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 thread = threading.local()
@@ -110,7 +110,7 @@ class Web:
         if answer.will_close or not answer.isclosed():
             self.close()
         if len(data) == LIMIT:
-            raise Trouble(f"{method} {self.host}: the answer is too long", TOO_LONG)
+            raise Trouble(f"{method} {self.host}: the answer is too long", TOO_LONG, data[:HEAD])
         return answer.status, answer.headers, data
 
     def close(self):
