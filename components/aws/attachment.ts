@@ -12,6 +12,8 @@ export interface Attachment {
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
   readonly workersGroupId: pulumi.Input<string>;
+  /** Each pool has a join secret of its own; an older release does not say so. */
+  readonly joins: "pool";
   /** Host of the API for nodes. Machines read it from the join secret; a changed host still replaces them. */
   readonly apiHost: pulumi.Input<string>;
 }
@@ -22,5 +24,6 @@ export const attachmentOutput = z.object({
   secretsKeyArn: z.string(),
   subnetIds: z.record(z.string(), z.string()),
   workersGroupId: z.string(),
+  joins: z.literal("pool"),
   apiHost: z.string(),
 }) satisfies z.ZodType<Attachment>;

@@ -122,6 +122,7 @@ export class Cluster extends pulumi.ComponentResource {
       secretsKeyArn: secrets.keyArn,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       workersGroupId: security.workersGroupId,
+      joins: "pool",
       apiHost: this.host,
     };
     this.pools = this.#makePools(scripts.pools, [
@@ -260,7 +261,7 @@ export class Cluster extends pulumi.ComponentResource {
     const { joinSecret, ...logins } = workerParameters(this.#spec);
     const encryption = this.#spec.secretsEncryption.keys.map((key) => encryptionSecret(encryptionKey, key));
     const read = [...Object.values(fixed), ...encryption, ...Object.values(logins)];
-    const write = [joinSecret, initialised];
+    const write = [joinSecret, `${joinSecret}/*`, initialised];
     return new Identity(
       `${this.#name}-control-plane-identity`,
       {

@@ -15,6 +15,8 @@ export interface Attachment extends MachineGroup {
   /** Base URI of the vault with the join data. */
   readonly joinVault: pulumi.Input<string>;
   readonly joinSecretId: pulumi.Input<string>;
+  /** Each pool has a join secret of its own; an older release does not say so. */
+  readonly joins: "pool";
   /** Resource id of the secret with logins for what machines fetch, where the stack has any. */
   readonly credentialsId?: pulumi.Input<string>;
   /** Object id of the control plane's identity, whose controllers change scale sets. */
@@ -37,6 +39,7 @@ export const attachmentOutput = z.object({
   applicationGroupId: z.string(),
   joinVault: z.string(),
   joinSecretId: z.string(),
+  joins: z.literal("pool"),
   credentialsId: z.string().exactOptional(),
   controllerId: z.string(),
   sshKey: z.string(),

@@ -108,6 +108,7 @@ export class Cluster extends pulumi.ComponentResource {
       ...security.workers,
       joinVault: secrets.joinVault,
       joinSecretId: secrets.joinSecretId,
+      joins: "pool",
       ...(secrets.credentialsId === undefined ? {} : { credentialsId: secrets.credentialsId }),
       controllerId: identity.principalId,
       sshKey,

@@ -23,7 +23,7 @@ import {
   podAddressNames,
 } from "./machineTemplate.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { controlPlaneSecrets, workerSecrets } from "./secretNames.ts";
+import { controlPlaneSecrets, joinSecret, workerSecrets } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
 interface MachineAccess {
@@ -181,7 +181,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               resourceGroup,
               clientId,
               joinVault,
-              ...workerSecrets(stored.credentialsId),
+              ...workerSecrets(joinSecret, stored.credentialsId),
             },
             secrets: controlPlaneSecrets,
             caVault,

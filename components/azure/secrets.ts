@@ -43,7 +43,7 @@ export class Secrets extends pulumi.ComponentResource {
   readonly caVault: pulumi.Output<string>;
   /** Base URI of the vault with the join data. */
   readonly joinVault: pulumi.Output<string>;
-  /** Resource id of the join secret: workers get the right to read this and nothing else. */
+  /** Resource id of the join secret that pools of the release before read. */
   readonly joinSecretId: pulumi.Output<string>;
   /** Secrets and roles that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
@@ -58,13 +58,9 @@ export class Secrets extends pulumi.ComponentResource {
     super("fenestra:azure:Secrets", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    const suffix = new random.RandomString(
-      `${name}-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
-    const ca = this.#makeVault("ca", suffix.result, args.controlPlaneSubnetIds);
-    const join = this.#makeVault("join", suffix.result, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
+    const suffix = randomSuffix(name, this);
+    const ca = this.#makeVault("ca", suffix, args.controlPlaneSubnetIds);
+    const join = this.#makeVault("join", suffix, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
     this.joinVault = join.name.apply(vaultUri);
     const fixed = [
@@ -83,7 +79,8 @@ export class Secrets extends pulumi.ComponentResource {
       marker,
       this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
       this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
-      this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: this.joinSecretId }),
+      // Those of pools come and go without the control plane.
+      this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: join.id }),
       ...(credentials === undefined
         ? []
         : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
@@ -124,12 +121,8 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   #makeCredentials(value: pulumi.Output<string>, vault: Vault): Secret {
-    const suffix = new random.RandomString(
-      `${this.#name}-credentials-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
-    return this.#makeRemovable("credentials", value, vault, suffix.result.apply(credentialsSecret));
+    const suffix = randomSuffix(`${this.#name}-credentials`, this);
+    return this.#makeRemovable("credentials", value, vault, suffix.apply(credentialsSecret));
   }
 
   /**
@@ -148,35 +141,16 @@ export class Secrets extends pulumi.ComponentResource {
     name: pulumi.Input<string> = role,
     opts: pulumi.CustomResourceOptions = {},
   ): Secret {
-    return new Secret(
+    return newSecret(
       `${this.#name}-${role}`,
-      {
-        resourceGroupName: this.#args.resourceGroup.name,
-        vaultName: vault.name,
-        secretName: name,
-        properties: { value: pulumi.secret(value) },
-        tags: { ...this.#args.resourceGroup.tags },
-      },
+      { ...this.#args, vaultName: vault.name, secretName: name, value },
       { parent: this, deletedWith: vault, ...opts },
     );
   }
 
-  /**
-   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value
-   * is a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
-   */
-  #makeWritten(role: string, name: string, vault: Vault): Secret {
-    return new Secret(
-      `${this.#name}-${role}`,
-      {
-        resourceGroupName: this.#args.resourceGroup.name,
-        vaultName: vault.name,
-        secretName: name,
-        properties: { value: pulumi.secret(secretPlaceholder) },
-        tags: { ...this.#args.resourceGroup.tags },
-      },
-      { parent: this, deletedWith: vault, ignoreChanges: ["properties", "tags"] },
-    );
+  #makeWritten(role: string, secretName: string, vault: Vault): Secret {
+    const place = { ...this.#args, vaultName: vault.name, secretName };
+    return writtenSecret(`${this.#name}-${role}`, place, { parent: this, deletedWith: vault });
   }
 
   #grant(purpose: string, grant: Grant): pulumi.Resource {
@@ -188,4 +162,37 @@ export class Secrets extends pulumi.ComponentResource {
       { parent: this },
     );
   }
+}
+
+/** Random part of a name that cannot be used twice. */
+export function randomSuffix(name: string, parent: pulumi.Resource): pulumi.Output<string> {
+  const form = { length: suffixLength, upper: false, special: false };
+  return new random.RandomString(`${name}-suffix`, form, { parent }).result;
+}
+
+interface SecretPlace {
+  readonly resourceGroup: ResourceGroupContext;
+  readonly vaultName: pulumi.Input<string>;
+  readonly secretName: pulumi.Input<string>;
+}
+
+function newSecret(
+  name: string,
+  { resourceGroup, vaultName, secretName, value }: SecretPlace & { readonly value: pulumi.Input<string> },
+  opts: pulumi.CustomResourceOptions,
+): Secret {
+  const properties = { value: pulumi.secret(value) };
+  return new Secret(
+    name,
+    { resourceGroupName: resourceGroup.name, vaultName, secretName, properties, tags: { ...resourceGroup.tags } },
+    opts,
+  );
+}
+
+/**
+ * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is
+ * a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
+ */
+export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.CustomResourceOptions): Secret {
+  return newSecret(name, { ...place, value: secretPlaceholder }, { ...opts, ignoreChanges: ["properties", "tags"] });
 }
