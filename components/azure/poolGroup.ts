@@ -139,7 +139,7 @@ type GroupSettings = ClusterIdentity & Pick<NodeSettings, "kubernetes">;
  * the hints that describe the set and a future node to the autoscaler.
  */
 export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
-  return { ...spec.tags, "fenestra-join": "pool", ...autoscalerHints(spec, pool) };
+  return { ...spec.tags, "fenestra:join": "pool", ...autoscalerHints(spec, pool) };
 }
 
 const autoscalerPrefix = "k8s.io_cluster-autoscaler_node-template";
