@@ -1,7 +1,7 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
-import { limitsMs } from "../host/limits.ts";
 import { joinSecretName } from "../clouds/cloud.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
 
@@ -35,7 +35,9 @@ export const secretChecks: readonly RehearsalCheck[] = [
           expect(!read, `${worker.name} can read ${name}`);
         }
       }
-      note(`${workers.length} workers of ${pools.size} pools tried ${names.length - 1} other secrets each: all refused`);
+      note(
+        `${workers.length} workers of ${pools.size} pools tried ${names.length - 1} other secrets each: all refused`,
+      );
     },
   },
   {

@@ -79,7 +79,10 @@ export function nodeTemplate(
 }
 
 /** Name of the join secret of a machine's pool: a parameter below `join`, or a secret with the pool in its name. */
-export function joinSecretName({ secretNames }: Pick<CloudSimulation, "secretNames">, { group }: SimulatedMachine): string {
+export function joinSecretName(
+  { secretNames }: Pick<CloudSimulation, "secretNames">,
+  { group }: SimulatedMachine,
+): string {
   const found = secretNames().flatMap((name) => {
     const [, parameter, secret = parameter] = /\/join(?:\/(.+)|-(.+)-.{8})$/.exec(name) ?? [];
     return secret !== undefined && group?.name.endsWith(`-${secret}`) === true ? [{ name, pool: secret }] : [];

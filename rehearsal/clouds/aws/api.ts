@@ -160,12 +160,16 @@ function listParameters(cloud: AwsCloud, machine: AwsMachine, input: ReadonlyMap
   const Parameters = page.names.map((Name) => {
     const { version = 0, modified = new Date(0), arn = "" } = cloud.parameters.get(Name) ?? {};
     const Value = Buffer.from(`encrypted ${version}`).toString("base64");
-    return { ARN: arn, LastModifiedDate: modified.getTime() / 1000, Name, Type: "SecureString", Value, Version: version };
+    return {
+      ARN: arn,
+      LastModifiedDate: modified.getTime() / 1000,
+      Name,
+      Type: "SecureString",
+      Value,
+      Version: version,
+    };
   });
-  return {
-    status: 200,
-    body: JSON.stringify({ ...(page.next === "" ? {} : { NextToken: page.next }), Parameters }),
-  };
+  return { status: 200, body: JSON.stringify({ ...(page.next === "" ? {} : { NextToken: page.next }), Parameters }) };
 }
 
 function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {

@@ -4,8 +4,8 @@ import { newAuthority } from "../../../plan/fakes/certificates.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import {
-  bootedControlPlane as controlPlane,
   ca,
+  bootedControlPlane as controlPlane,
   describeOnMachine,
   identity,
   machine,
@@ -121,7 +121,10 @@ describeOnMachine("jobs of Linux machines", () => {
       const folder = `https://${azure.name}-join-ab12cd.vault.azure.net/secrets`;
       const list = (nextLink: string | null) => {
         const names = ["credentials-01234567", "join", "join-web-a-01234567", "join-x"];
-        here.write("/store/vault", JSON.stringify({ value: names.map((each) => ({ id: `${folder}/${each}` })), nextLink }));
+        here.write(
+          "/store/vault",
+          JSON.stringify({ value: names.map((each) => ({ id: `${folder}/${each}` })), nextLink }),
+        );
       };
       list(null);
       here.runOrFail(publish);

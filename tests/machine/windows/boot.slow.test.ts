@@ -11,7 +11,13 @@ import { decodeUserData } from "../../../plan/decode/userData.ts";
 import { issueServerCertificate, newAuthority } from "../../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
-import { artifactServer, type CloudSimulation, joinSecretName, listen, simulateCloud } from "../../../rehearsal/testkit/clouds.ts";
+import {
+  artifactServer,
+  type CloudSimulation,
+  joinSecretName,
+  listen,
+  simulateCloud,
+} from "../../../rehearsal/testkit/clouds.ts";
 import { runStack, specOf } from "../../support/mocks.ts";
 
 const artifactSchema = z.looseObject({
@@ -181,7 +187,10 @@ function isWindows2022({ image, userData }: SimulatedMachine): boolean {
 
 /** Name of the join secret that it reads. */
 function joinNameOf(cloud: CloudSimulation): string {
-  return joinSecretName(cloud, cloud.machines.find(isWindows2022) ?? assert.fail("no machine with Windows Server 2022"));
+  return joinSecretName(
+    cloud,
+    cloud.machines.find(isWindows2022) ?? assert.fail("no machine with Windows Server 2022"),
+  );
 }
 
 /** A pool's machine of a test stack, on this Windows, among the rehearsal's servers. */
