@@ -8,12 +8,11 @@ import { z } from "zod";
 export interface Attachment {
   /** Account of the cluster, which the rights of the machines name. */
   readonly accountId: pulumi.Input<string>;
-  readonly secretsKeyArn: pulumi.Input<string>;
+  /** Key of the pools' join secrets. */
+  readonly joinKeyArn: pulumi.Input<string>;
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
   readonly workersGroupId: pulumi.Input<string>;
-  /** Each pool has a join secret of its own; an older release does not say so. */
-  readonly joins: "pool";
   /** Host of the API for nodes. Machines read it from the join secret; a changed host still replaces them. */
   readonly apiHost: pulumi.Input<string>;
 }
@@ -21,9 +20,8 @@ export interface Attachment {
 /** The output `attachment` of a cluster on AWS as another program reads it: known in its preview already. */
 export const attachmentOutput = z.object({
   accountId: z.string(),
-  secretsKeyArn: z.string(),
+  joinKeyArn: z.string(),
   subnetIds: z.record(z.string(), z.string()),
   workersGroupId: z.string(),
-  joins: z.literal("pool"),
   apiHost: z.string(),
 }) satisfies z.ZodType<Attachment>;

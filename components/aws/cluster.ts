@@ -119,10 +119,9 @@ export class Cluster extends pulumi.ComponentResource {
     this.apiGate = controlPlane.apiGate;
     this.attachment = {
       accountId,
-      secretsKeyArn: secrets.keyArn,
+      joinKeyArn: secrets.keyArn,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       workersGroupId: security.workersGroupId,
-      joins: "pool",
       apiHost: this.host,
     };
     this.pools = this.#makePools(scripts.pools, [

@@ -2,10 +2,7 @@ import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.
 import { hasCredentials } from "../model/credentials.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 
-/**
- * Name of the parameter with the join secret of a pool, which its machines alone read; without a pool, that for machines
- * of templates that the release before made.
- */
+/** Name of the parameter with a pool's join secret; without a pool, that of the release before. */
 export function joinParameter(cluster: string, pool?: string): string {
   return `/fenestra/${cluster}/join${pool === undefined ? "" : `/${pool}`}`;
 }

@@ -39,7 +39,7 @@ export interface PoolArgs extends Attachment {
 
 export const apiHostTag = "fenestra:api";
 
-/** Mark of machines that join by their pool's own secret and no other. */
+/** Mark of machines that join by their pool's secret alone. */
 const joinTag = { "fenestra:join": "pool" } as const;
 
 function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
@@ -105,15 +105,15 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeIdentity(): Identity {
-    const { spec, pool, accountId, secretsKeyArn, scripts } = this.#args;
+    const { spec, pool, accountId, joinKeyArn, scripts } = this.#args;
     const { name: cluster, region } = spec;
     const { gmsa: accounts } = spec.addons;
     const gmsa =
       pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
-    const policy = pulumi.all([accountId, secretsKeyArn, scripts.bucketArn]).apply(([account, keyArn, bucket]) =>
+    const policy = pulumi.all([accountId, joinKeyArn, scripts.bucketArn]).apply(([account, keyArn, bucket]) =>
       workerPolicy(
         { cluster, region, accountId: account, keyArn },
-        // Until the release after this: a machine of the template before may start while the pool is updated.
+        // The last one for this release alone: a machine of the template before may start during the update.
         [...Object.values(workerParameters(spec, pool.name)), joinParameter(cluster)],
         groupName(spec.name, pool.name),
         scriptsArn(bucket, pool.os),
@@ -166,10 +166,10 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeGroup(template: LaunchTemplate, identity: Identity | undefined): Group {
-    const { spec, pool, after, secretsKeyArn } = this.#args;
+    const { spec, pool, after, joinKeyArn } = this.#args;
     const healthy = rollingRange(pool);
     const joinName = joinParameter(spec.name, pool.name);
-    const join = writtenParameter(`${this.#name}-join`, joinName, secretsKeyArn, { parent: this });
+    const join = writtenParameter(`${this.#name}-join`, joinName, joinKeyArn, { parent: this });
     return new Group(
       `${this.#name}-group`,
       {

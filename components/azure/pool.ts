@@ -38,7 +38,7 @@ import {
 } from "./poolGroup.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
-import { poolJoinSecret, workerSecrets } from "./secretNames.ts";
+import { poolJoinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
 import { randomSuffix, writtenSecret } from "./secrets.ts";
 
 export interface PoolArgs extends Attachment {
@@ -128,13 +128,13 @@ export class Pool extends pulumi.ComponentResource {
 
   /** It stays in the vault when the pool is removed, see `Secrets`; nobody may read it then. */
   #makeJoinSecret(): Secret {
-    const { pool, joinVault } = this.#args;
+    const { pool, joinVaultName } = this.#args;
     const name = `${this.#name}-join`;
     return writtenSecret(
       name,
       {
         resourceGroup: this.#resourceGroup,
-        vaultName: pulumi.output(joinVault).apply((uri) => new URL(uri).hostname.replace(/\..*/, "")),
+        vaultName: joinVaultName,
         secretName: randomSuffix(name, this).apply((suffix) => poolJoinSecret(pool.name, suffix)),
       },
       { parent: this, retainOnDelete: true },
@@ -279,13 +279,13 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #payload(identity: Identity, join: Secret): pulumi.Output<WorkerPayload> {
-    const { spec, pool, joinVault, credentialsId } = this.#args;
+    const { spec, pool, joinVaultName, credentialsId } = this.#args;
     return pulumi
       .all([
         this.#args.subscriptionId,
         this.#args.resourceGroup,
         identity.clientId,
-        joinVault,
+        joinVaultName,
         credentialsId,
         identity.tenantId,
         join.name,
@@ -300,7 +300,7 @@ export class Pool extends pulumi.ComponentResource {
             subscriptionId,
             resourceGroup,
             clientId,
-            joinVault: vault,
+            joinVault: vaultUri(vault),
             ...workerSecrets(secret, logins),
           },
           tenantId,

@@ -135,8 +135,8 @@ function instanceOf(node: string, pool: PoolSpec): string | undefined {
 type GroupSettings = ClusterIdentity & Pick<NodeSettings, "kubernetes">;
 
 /**
- * Tags of a scale set: those of the cluster, the mark that its machines join by their pool's own secret and no other, and
- * the hints that describe the set and a future node to the autoscaler.
+ * Tags of a scale set: those of the cluster, the mark that its machines join by their pool's secret alone, and hints that
+ * describe the set and a future node to the autoscaler.
  */
 export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   return { ...spec.tags, "fenestra:join": "pool", ...autoscalerHints(spec, pool) };

@@ -1,9 +1,9 @@
 import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 
-/** Name of the join secret for machines of templates that the release before made. */
+/** Name of the join secret of the release before. */
 export const joinSecret = "join";
 
-/** Name of the join secret of a pool, which its machines alone read. `suffix` as below. */
+/** Name of a pool's join secret. `suffix` as below. */
 export function poolJoinSecret(pool: string, suffix: string): string {
   return `${joinSecret}-${pool}-${suffix}`;
 }

@@ -41,10 +41,8 @@ const retentionDays = { development: 7, production: 90 } as const;
 export class Secrets extends pulumi.ComponentResource {
   /** Base URI of the vault with the control plane's keys. */
   readonly caVault: pulumi.Output<string>;
-  /** Base URI of the vault with the join data. */
-  readonly joinVault: pulumi.Output<string>;
-  /** Resource id of the join secret that pools of the release before read. */
-  readonly joinSecretId: pulumi.Output<string>;
+  /** Vault with the join data. */
+  readonly joinVaultName: pulumi.Output<string>;
   /** Secrets and roles that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
   readonly join: Secret;
@@ -62,7 +60,7 @@ export class Secrets extends pulumi.ComponentResource {
     const ca = this.#makeVault("ca", suffix, args.controlPlaneSubnetIds);
     const join = this.#makeVault("join", suffix, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
-    this.joinVault = join.name.apply(vaultUri);
+    this.joinVaultName = join.name;
     const fixed = [
       ...controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(controlPlaneSecrets[role], value, ca)),
       ...args.pki.encryptionKeys.map(([key, value]) =>
@@ -71,7 +69,6 @@ export class Secrets extends pulumi.ComponentResource {
     ];
     const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
     this.join = this.#makeWritten("join", joinSecret, join);
-    this.joinSecretId = this.join.id;
     const credentials = args.credentials === undefined ? undefined : this.#makeCredentials(args.credentials, join);
     this.credentialsId = credentials?.id;
     this.controlPlane = [
@@ -85,7 +82,7 @@ export class Secrets extends pulumi.ComponentResource {
         ? []
         : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
     ];
-    this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVault });
+    this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVaultName });
   }
 
   #makeVault(purpose: "ca" | "join", suffix: pulumi.Output<string>, subnetIds: readonly pulumi.Input<string>[]): Vault {
@@ -164,7 +161,6 @@ export class Secrets extends pulumi.ComponentResource {
   }
 }
 
-/** Random part of a name that cannot be used twice. */
 export function randomSuffix(name: string, parent: pulumi.Resource): pulumi.Output<string> {
   const form = { length: suffixLength, upper: false, special: false };
   return new random.RandomString(`${name}-suffix`, form, { parent }).result;

@@ -78,8 +78,7 @@ secret_put() {
   [[ $status == 200 ]]
 }
 
-# secrets_page <file for the response> <marker>: a page of what there is below the cluster's path, as it is encrypted.
-# Prints the HTTP status.
+# secrets_page <file for the response> <marker>: what there is below the cluster's path, values encrypted.
 secrets_page() {
   printf '{"Path":"%s","Recursive":true%s}' "${JOIN_SECRET%/*}" "${2:+,\"NextToken\":\"$2\"}" >"$1.body"
   parameter_store GetParametersByPath "$1.body" "$1"

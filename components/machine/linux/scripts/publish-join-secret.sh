@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gives each pool that has a place for a join secret a bootstrap token of its own, valid for JOIN_TOKEN_TTL seconds, where only its machines
-# read it. The token appears on no command line and in no log.
+# Gives each pool a bootstrap token of its own, valid for JOIN_TOKEN_TTL seconds, where its machines alone read it. It appears on no command
+# line and in no log.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
@@ -45,8 +45,8 @@ now=$(date +%s)
 expires=$(stamp "$((now + JOIN_TOKEN_TTL))")
 hash=$(openssl x509 -in /etc/kubernetes/pki/ca.crt -pubkey -noout | openssl pkey -pubin -outform DER | sha256sum | cut -d' ' -f1)
 ca=$(json_quote </etc/kubernetes/pki/ca.crt)
-# Pools whose token is good for at least as long as workers need: another machine may have just published it. After a
-# restore of etcd, or when somebody deleted it, the cluster does not know what is published.
+# Pools whose token lasts as long as workers need: another machine may have just published it. After a restore of etcd,
+# or when somebody deleted it, the cluster has none.
 admin get secrets --selector fenestra.dev/join-pool --output "go-template={{range .items}}\
 {{if gt (base64decode .data.expiration) \"$(stamp "$((now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2))")\"}}\
 {{index .metadata.labels \"fenestra.dev/join-pool\"}}{{\"\\n\"}}{{end}}{{end}}" >"$work/known"
@@ -55,8 +55,8 @@ next=
 while :; do
   status=$(secrets_page "$work/page" "$next") || status=000
   [[ $status == 200 ]] || die "the list of join secrets was answered with $status"
-  # Marker of the next page; then for each place whether it was ever written, its name and its pool, which only the one
-  # for templates of the release before has not.
+  # Marker of the next page; then for each place whether it was never written, its name and its pool. Only that of the
+  # release before has none.
   python3 -I - "$work/page" "$JOIN_SECRET" >"$work/places" <<'EOF'
 import json, re, sys
 page = json.loads(open(sys.argv[1]).read().replace(".net:443/", ".net/"))
@@ -71,7 +71,7 @@ EOF
     read -r next
     while read -r state place pool; do
       if [[ $state == old ]] && grep -qx -- "$pool" "$work/known"; then continue; fi
-      # By itself, so that what fails for one pool stops no other.
+      # What fails for one pool stops no other.
       publish "$place" "$pool" &
       wait "$!" || failed=1
     done
