@@ -120,6 +120,8 @@ export interface CloudSimulation {
    * @returns the machines that the program asks for. Those that are not running yet do so from `launch` on.
    */
   readonly update: (program: RecordedProgram) => readonly SimulatedMachine[];
+  /** Ends an update: what it has replaced is gone. */
+  readonly endUpdate: () => void;
   readonly launch: (machine: SimulatedMachine) => void;
   readonly terminate: (machine: SimulatedMachine) => void;
   /**

@@ -136,6 +136,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       }
       return wanted;
     },
+    endUpdate: () => undefined,
     launch,
     terminate,
     announceEnd: (machine) => {

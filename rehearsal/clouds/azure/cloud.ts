@@ -118,6 +118,7 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       for (const { machine } of wanted) if (machine.group !== undefined) models.set(machine.group.name, machine);
       return wanted.map(({ machine }) => machine);
     },
+    endUpdate: cloud.endUpdate,
     launch: (machine) => {
       const host = coming.get(machine);
       if (host === undefined) throw new Error(`no update asks for ${machine.id}`);
@@ -194,7 +195,7 @@ function cloudOf(
   tokens: TokenIssuer,
   models: ReadonlyMap<string, SimulatedMachine>,
   announce: (host: AzureHost) => void,
-): AzureCloud & { readonly update: (next: RecordedProgram) => void } {
+): AzureCloud & Pick<CloudSimulation, "endUpdate"> & { readonly update: (next: RecordedProgram) => void } {
   const deleting = new Set<string>();
   const made = new Map<AzureHost, Date>();
   const madeAt = (host: AzureHost): Date => {
@@ -210,10 +211,9 @@ function cloudOf(
     return known;
   };
   const secrets = new Map<string, StoredValue>();
-  // The roles that an update replaces end with it, and here with the one after it.
   let programs: readonly RecordedProgram[] = [];
   const update = (next: RecordedProgram): void => {
-    programs = [...programs.slice(-1), next];
+    programs = [...programs, next];
     roles.clear();
     for (const [url, { value }] of collectVaultSecrets(next))
       if (!secrets.has(url)) secrets.set(url, { value, version: 1 });
@@ -221,6 +221,11 @@ function cloudOf(
   update(program);
   return {
     update,
+    // Only then an update deletes the roles that it has replaced.
+    endUpdate: () => {
+      programs = programs.slice(-1);
+      roles.clear();
+    },
     hostAt: (address) => hosts.get(address),
     hosts: () => hosts.values(),
     sets: new Map(),
