@@ -8,7 +8,8 @@ import { z } from "zod";
 export interface Attachment {
   /** Account of the cluster, which the rights of the machines name. */
   readonly accountId: pulumi.Input<string>;
-  readonly secretsKeyArn: pulumi.Input<string>;
+  /** Key of the pools' join secrets. */
+  readonly joinKeyArn: pulumi.Input<string>;
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
   readonly workersGroupId: pulumi.Input<string>;
@@ -19,7 +20,7 @@ export interface Attachment {
 /** The output `attachment` of a cluster on AWS as another program reads it: known in its preview already. */
 export const attachmentOutput = z.object({
   accountId: z.string(),
-  secretsKeyArn: z.string(),
+  joinKeyArn: z.string(),
   subnetIds: z.record(z.string(), z.string()),
   workersGroupId: z.string(),
   apiHost: z.string(),

@@ -119,7 +119,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.apiGate = controlPlane.apiGate;
     this.attachment = {
       accountId,
-      secretsKeyArn: secrets.keyArn,
+      joinKeyArn: secrets.keyArn,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       workersGroupId: security.workersGroupId,
       apiHost: this.host,
@@ -260,7 +260,7 @@ export class Cluster extends pulumi.ComponentResource {
     const { joinSecret, ...logins } = workerParameters(this.#spec);
     const encryption = this.#spec.secretsEncryption.keys.map((key) => encryptionSecret(encryptionKey, key));
     const read = [...Object.values(fixed), ...encryption, ...Object.values(logins)];
-    const write = [joinSecret, initialised];
+    const write = [joinSecret, `${joinSecret}/*`, initialised];
     return new Identity(
       `${this.#name}-control-plane-identity`,
       {

@@ -2,9 +2,9 @@ import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.
 import { hasCredentials } from "../model/credentials.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 
-/** Name of the parameter with the join secret, which workers read. */
-export function joinParameter(cluster: string): string {
-  return `/fenestra/${cluster}/join`;
+/** Name of the parameter with a pool's join secret; without a pool, that of the release before. */
+export function joinParameter(cluster: string, pool?: string): string {
+  return `/fenestra/${cluster}/join${pool === undefined ? "" : `/${pool}`}`;
 }
 
 /**
@@ -15,9 +15,12 @@ export function credentialsParameter(cluster: string): string {
   return `/fenestra/${cluster}/credentials`;
 }
 
-export function workerParameters({ name, credentials }: Pick<NodeSettings, "name" | "credentials">): WorkerSecrets {
+export function workerParameters(
+  { name, credentials }: Pick<NodeSettings, "name" | "credentials">,
+  pool?: string,
+): WorkerSecrets {
   return {
-    joinSecret: joinParameter(name),
+    joinSecret: joinParameter(name, pool),
     ...(hasCredentials(credentials) ? { credentials: credentialsParameter(name) } : {}),
   };
 }

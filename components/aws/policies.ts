@@ -48,10 +48,8 @@ function sessionManager(scope: PolicyScope): readonly Statement[] {
 function forParameters(scope: PolicyScope, names: readonly string[]): Condition {
   const suffix = partition(scope.region) === "aws-cn" ? "amazonaws.com.cn" : "amazonaws.com";
   return {
-    StringEquals: {
-      "kms:ViaService": `ssm.${scope.region}.${suffix}`,
-      "kms:EncryptionContext:PARAMETER_ARN": names.map((name) => parameterArn(scope, name)),
-    },
+    StringEquals: { "kms:ViaService": `ssm.${scope.region}.${suffix}` },
+    StringLike: { "kms:EncryptionContext:PARAMETER_ARN": names.map((name) => parameterArn(scope, name)) },
   };
 }
 
@@ -144,7 +142,7 @@ export function workerPolicy(
 interface ControlPlaneParameters {
   /** Read only by control-plane machines. */
   readonly read: readonly string[];
-  /** Published by them, and read back to see whether it is fresh. */
+  /** Published by them, and read back: `*` stands for any name. */
   readonly write: readonly string[];
 }
 
@@ -163,6 +161,8 @@ export function controlPlanePolicy(
   return policy(
     ...parameterRights(scope, [...parameters.read, ...parameters.write]),
     ...parameterRights(scope, parameters.write, true),
+    // Which pools have a join secret, and since when; their values stay encrypted.
+    allow("ListParameters", { ssm: "GetParametersByPath" }, [parameterArn(scope, `/fenestra/${scope.cluster}`)]),
     fetchScripts(buckets.scripts),
     // The bucket expires old ones; a compromised machine must not be able to delete them.
     allow("EtcdSnapshots", { s3: "GetObject PutObject" }, [`${buckets.snapshots}/*`]),

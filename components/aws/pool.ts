@@ -16,10 +16,11 @@ import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
-import { workerParameters } from "./parameterNames.ts";
+import { joinParameter, workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
 import { groupHooks, groupTags, launches, lifecycleHooks, poolRoll, purchase, rollingRange } from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
+import { writtenParameter } from "./secrets.ts";
 
 export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
@@ -38,9 +39,12 @@ export interface PoolArgs extends Attachment {
 
 export const apiHostTag = "fenestra:api";
 
+/** Mark of machines that join by their pool's secret alone. */
+const joinTag = { "fenestra:join": "pool" } as const;
+
 function poolAccess(spec: NodeSettings, pool: PoolSpec): PoolAccess {
   return {
-    cloud: { kind: "aws", region: spec.region, ...workerParameters(spec) },
+    cloud: { kind: "aws", region: spec.region, ...workerParameters(spec, pool.name) },
     lifecycle: {
       group: groupName(spec.name, pool.name),
       launchHook: lifecycleHooks.launch,
@@ -101,23 +105,22 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeIdentity(): Identity {
-    const { spec, pool, accountId, secretsKeyArn, scripts } = this.#args;
+    const { spec, pool, accountId, joinKeyArn, scripts } = this.#args;
     const { name: cluster, region } = spec;
     const { gmsa: accounts } = spec.addons;
     const gmsa =
       pool.os === "windows" && pool.ccgPlugin ? { secrets: ccgSecrets(accounts), keys: ccgKeys(accounts) } : undefined;
-    const policy = pulumi
-      .all([accountId, secretsKeyArn, scripts.bucketArn])
-      .apply(([account, keyArn, bucket]) =>
-        workerPolicy(
-          { cluster, region, accountId: account, keyArn },
-          Object.values(workerParameters(spec)),
-          groupName(spec.name, pool.name),
-          scriptsArn(bucket, pool.os),
-          gmsa,
-          spec.registryAccess?.resources,
-        ),
-      );
+    const policy = pulumi.all([accountId, joinKeyArn, scripts.bucketArn]).apply(([account, keyArn, bucket]) =>
+      workerPolicy(
+        { cluster, region, accountId: account, keyArn },
+        // The last one for this release alone: a machine of the template before may start during the update.
+        [...Object.values(workerParameters(spec, pool.name)), joinParameter(cluster)],
+        groupName(spec.name, pool.name),
+        scriptsArn(bucket, pool.os),
+        gmsa,
+        spec.registryAccess?.resources,
+      ),
+    );
     return new Identity(`${this.#name}-identity`, { policies: { worker: policy }, iam: spec.iam }, { parent: this });
   }
 
@@ -143,7 +146,7 @@ export class Pool extends pulumi.ComponentResource {
         // rolls them.
         tagSpecifications: [
           ...machine.tagSpecifications,
-          { resourceType: "instance", tags: { [apiHostTag]: apiHost } },
+          { resourceType: "instance", tags: { [apiHostTag]: apiHost, ...joinTag } },
         ],
         networkInterfaces: [
           {
@@ -163,8 +166,10 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeGroup(template: LaunchTemplate, identity: Identity | undefined): Group {
-    const { spec, pool, after } = this.#args;
+    const { spec, pool, after, joinKeyArn } = this.#args;
     const healthy = rollingRange(pool);
+    const joinName = joinParameter(spec.name, pool.name);
+    const join = writtenParameter(`${this.#name}-join`, joinName, joinKeyArn, { parent: this });
     return new Group(
       `${this.#name}-group`,
       {
@@ -189,7 +194,7 @@ export class Pool extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, ...(identity?.ready ?? [])],
+        dependsOn: [...after, join, ...(identity?.ready ?? [])],
         // Changed hooks would replace the group, deleting the old one with all its machines first; `#makeHooks` changes
         // them instead.
         ignoreChanges: ["initialLifecycleHooks", ...(pool.autoscale === undefined ? [] : ["desiredCapacity"])],

@@ -22,7 +22,7 @@ export class Secrets extends pulumi.ComponentResource {
   readonly keyArn: pulumi.Output<string>;
   /** Parameters that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly Parameter[];
-  /** The join secret, written by the control plane. */
+  /** The join secret of the release before, written by the control plane. */
   readonly join: Parameter;
   /** What must exist before any machine boots: the logins, where there are some. */
   readonly credentials: readonly Parameter[];
@@ -47,9 +47,10 @@ export class Secrets extends pulumi.ComponentResource {
         ),
       ),
     ];
-    const marker = this.#makeWritten("initialised", names.initialised, key);
-    this.controlPlane = [...fixed, marker];
-    this.join = this.#makeWritten("join", joinParameter(spec.name), key);
+    const written = (role: string, parameter: string): Parameter =>
+      writtenParameter(`${name}-${role}`, parameter, key.arn, { parent: this });
+    this.controlPlane = [...fixed, written("initialised", names.initialised)];
+    this.join = written("join", joinParameter(spec.name));
     this.credentials =
       args.credentials === undefined
         ? []
@@ -87,20 +88,25 @@ export class Secrets extends pulumi.ComponentResource {
       { parent: this, replaceOnChanges: ["value"], deleteBeforeReplace: true },
     );
   }
+}
 
-  /**
-   * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever
-   * updated: the provider writes a whole parameter at once, with the value in its state, which is the placeholder
-   * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the
-   * current key.
-   */
-  #makeWritten(role: string, name: string, key: Key): Parameter {
-    return new Parameter(
-      `${this.#name}-${role}`,
-      { name, type: "SecureString", tier: "Standard", keyId: key.arn, value: pulumi.secret(secretPlaceholder) },
-      { parent: this, ignoreChanges: ["value", "keyId", "type", "tier"] },
-    );
-  }
+/**
+ * A parameter that machines write: it is a resource so that destroying the stack removes it. Only its tags are ever
+ * updated: the provider writes a whole parameter at once, with the value in its state, which is the placeholder
+ * (hashicorp/terraform-provider-aws, internal/service/ssm/parameter.go). The next machine that writes it names the
+ * current key.
+ */
+export function writtenParameter(
+  resource: string,
+  name: string,
+  keyId: pulumi.Input<string>,
+  opts: pulumi.CustomResourceOptions,
+): Parameter {
+  return new Parameter(
+    resource,
+    { name, type: "SecureString", tier: "Standard", keyId, value: pulumi.secret(secretPlaceholder) },
+    { ...opts, ignoreChanges: ["value", "keyId", "type", "tier"] },
+  );
 }
 
 function kebab(name: string): string {

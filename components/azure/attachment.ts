@@ -12,9 +12,8 @@ export interface Attachment extends MachineGroup {
   readonly resourceGroup: pulumi.Input<string>;
   /** Private subnet of each zone, by the zone's name. */
   readonly subnetIds: Readonly<Record<string, pulumi.Input<string>>>;
-  /** Base URI of the vault with the join data. */
-  readonly joinVault: pulumi.Input<string>;
-  readonly joinSecretId: pulumi.Input<string>;
+  /** Vault with the pools' join secrets. */
+  readonly joinVaultName: pulumi.Input<string>;
   /** Resource id of the secret with logins for what machines fetch, where the stack has any. */
   readonly credentialsId?: pulumi.Input<string>;
   /** Object id of the control plane's identity, whose controllers change scale sets. */
@@ -35,8 +34,7 @@ export const attachmentOutput = z.object({
   subnetIds: z.record(z.string(), z.string()),
   securityGroupId: z.string(),
   applicationGroupId: z.string(),
-  joinVault: z.string(),
-  joinSecretId: z.string(),
+  joinVaultName: z.string(),
   credentialsId: z.string().exactOptional(),
   controllerId: z.string(),
   sshKey: z.string(),

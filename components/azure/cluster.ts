@@ -106,8 +106,7 @@ export class Cluster extends pulumi.ComponentResource {
       resourceGroup: network.resourceGroup.name,
       subnetIds: Object.fromEntries(network.zones.map((zone) => [zone.zone, zone.private.id])),
       ...security.workers,
-      joinVault: secrets.joinVault,
-      joinSecretId: secrets.joinSecretId,
+      joinVaultName: secrets.joinVaultName,
       ...(secrets.credentialsId === undefined ? {} : { credentialsId: secrets.credentialsId }),
       controllerId: identity.principalId,
       sshKey,
@@ -266,7 +265,7 @@ export class Cluster extends pulumi.ComponentResource {
       { spec: this.#spec, resourceGroup: network.resourceGroup, controlPlane: identity, subnetIds },
       { parent: this },
     );
-    const { caVault, joinVault, credentialsId } = secrets;
+    const { caVault, joinVaultName, credentialsId } = secrets;
     const common = {
       spec: this.#spec,
       resourceGroup: network.resourceGroup,
@@ -275,7 +274,7 @@ export class Cluster extends pulumi.ComponentResource {
       group: security.controlPlane,
       poolIds: balancer.poolIds,
       identityId: identity.id,
-      access: { clientId: identity.clientId, caVault, joinVault, credentialsId, snapshots: snapshots.containerUrl },
+      access: { clientId: identity.clientId, caVault, joinVaultName, credentialsId, snapshots: snapshots.containerUrl },
       sshKey,
       after: [
         ...network.egress,

@@ -23,13 +23,13 @@ import {
   podAddressNames,
 } from "./machineTemplate.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
-import { controlPlaneSecrets, workerSecrets } from "./secretNames.ts";
+import { controlPlaneSecrets, joinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
 import type { MachineGroup } from "./security.ts";
 
 interface MachineAccess {
   readonly clientId: pulumi.Input<string>;
   readonly caVault: pulumi.Input<string>;
-  readonly joinVault: pulumi.Input<string>;
+  readonly joinVaultName: pulumi.Input<string>;
   /** Resource id of the secret with logins for what machines fetch; `undefined` without one. */
   readonly credentialsId: pulumi.Input<string> | undefined;
   readonly snapshots: pulumi.Input<string>;
@@ -167,7 +167,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const { spec, member, endpoint, access, resourceGroup, tokens } = this.#args;
     return pulumi
       .all([endpoint, resourceGroup.subscriptionId, resourceGroup.name, pulumi.output(access), tokens])
-      .apply(([known, subscriptionId, resourceGroup, { clientId, caVault, joinVault, ...stored }, knownTokens]) =>
+      .apply(([known, subscriptionId, resourceGroup, { clientId, caVault, joinVaultName, ...stored }, knownTokens]) =>
         controlPlanePayload({
           spec,
           member,
@@ -180,8 +180,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
               subscriptionId,
               resourceGroup,
               clientId,
-              joinVault,
-              ...workerSecrets(stored.credentialsId),
+              joinVault: vaultUri(joinVaultName),
+              ...workerSecrets(joinSecret, stored.credentialsId),
             },
             secrets: controlPlaneSecrets,
             caVault,

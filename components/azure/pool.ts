@@ -1,4 +1,5 @@
 import { VirtualMachineScaleSet } from "@pulumi/azure-native/compute/virtualMachineScaleSet.js";
+import type { Secret } from "@pulumi/azure-native/keyvault/secret.js";
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
@@ -37,7 +38,8 @@ import {
 } from "./poolGroup.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole } from "./roles.ts";
-import { workerSecrets } from "./secretNames.ts";
+import { poolJoinSecret, vaultUri, workerSecrets } from "./secretNames.ts";
+import { randomSuffix, writtenSecret } from "./secrets.ts";
 
 export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
@@ -110,9 +112,10 @@ export class Pool extends pulumi.ComponentResource {
     this.#resourceGroup = { name: args.resourceGroup, subscriptionId: args.subscriptionId, location, tags };
     this.spec = args.pool;
     this.roll = poolRoll(args.spec, args.pool);
-    const identity = this.#makeIdentity();
+    const join = this.#makeJoinSecret();
+    const identity = this.#makeIdentity(join);
     this.identityId = identity.id;
-    const payload = this.#payload(identity);
+    const payload = this.#payload(identity, join);
     this.fingerprint = payload.apply(({ fingerprint }) => fingerprint);
     this.group = this.#makeGroup(identity, payload, this.#letControllersAssign(identity));
     this.groupName = this.group.name;
@@ -123,8 +126,23 @@ export class Pool extends pulumi.ComponentResource {
     this.registerOutputs({ groupName: this.groupName });
   }
 
-  #makeIdentity(): Identity {
-    const { spec, joinSecretId, credentialsId } = this.#args;
+  /** It stays in the vault when the pool is removed, see `Secrets`; nobody may read it then. */
+  #makeJoinSecret(): Secret {
+    const { pool, joinVaultName } = this.#args;
+    const name = `${this.#name}-join`;
+    return writtenSecret(
+      name,
+      {
+        resourceGroup: this.#resourceGroup,
+        vaultName: joinVaultName,
+        secretName: randomSuffix(name, this).apply((suffix) => poolJoinSecret(pool.name, suffix)),
+      },
+      { parent: this, retainOnDelete: true },
+    );
+  }
+
+  #makeIdentity(join: Secret): Identity {
+    const { spec, credentialsId } = this.#args;
     const pulls = (spec.registryAccess?.resources ?? []).map(
       (scope, index) => [`pull-${index}`, { role: "acrPull", scope }] as const,
     );
@@ -133,7 +151,7 @@ export class Pool extends pulumi.ComponentResource {
       {
         resourceGroup: this.#resourceGroup,
         grants: {
-          "read-join": { role: "keyVaultSecretsUser", scope: joinSecretId },
+          "read-join": { role: "keyVaultSecretsUser", scope: join.id },
           ...(credentialsId === undefined
             ? {}
             : { "read-credentials": { role: "keyVaultSecretsUser", scope: credentialsId } }),
@@ -260,18 +278,19 @@ export class Pool extends pulumi.ComponentResource {
     };
   }
 
-  #payload(identity: Identity): pulumi.Output<WorkerPayload> {
-    const { spec, pool, joinVault, credentialsId } = this.#args;
+  #payload(identity: Identity, join: Secret): pulumi.Output<WorkerPayload> {
+    const { spec, pool, joinVaultName, credentialsId } = this.#args;
     return pulumi
       .all([
         this.#args.subscriptionId,
         this.#args.resourceGroup,
         identity.clientId,
-        joinVault,
+        joinVaultName,
         credentialsId,
         identity.tenantId,
+        join.name,
       ])
-      .apply(([subscriptionId, resourceGroup, clientId, vault, logins, tenantId]) =>
+      .apply(([subscriptionId, resourceGroup, clientId, vault, logins, tenantId, secret]) =>
         poolPayload(
           spec,
           pool,
@@ -281,8 +300,8 @@ export class Pool extends pulumi.ComponentResource {
             subscriptionId,
             resourceGroup,
             clientId,
-            joinVault: vault,
-            ...workerSecrets(logins),
+            joinVault: vaultUri(vault),
+            ...workerSecrets(secret, logins),
           },
           tenantId,
         ),

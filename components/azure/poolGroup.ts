@@ -135,10 +135,11 @@ function instanceOf(node: string, pool: PoolSpec): string | undefined {
 type GroupSettings = ClusterIdentity & Pick<NodeSettings, "kubernetes">;
 
 /**
- * Tags of a scale set: those of the cluster, and the hints that describe the set and a future node to the autoscaler.
+ * Tags of a scale set: those of the cluster, the mark that its machines join by their pool's secret alone, and hints that
+ * describe the set and a future node to the autoscaler.
  */
 export function groupTags(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
-  return { ...spec.tags, ...autoscalerHints(spec, pool) };
+  return { ...spec.tags, "fenestra:join": "pool", ...autoscalerHints(spec, pool) };
 }
 
 const autoscalerPrefix = "k8s.io_cluster-autoscaler_node-template";

@@ -1,6 +1,12 @@
 import type { ControlPlaneSecrets, WorkerSecrets } from "../machine/cloudAccess.ts";
 
+/** Name of the join secret of the release before. */
 export const joinSecret = "join";
+
+/** Name of a pool's join secret. `suffix` as below. */
+export function poolJoinSecret(pool: string, suffix: string): string {
+  return `${joinSecret}-${pool}-${suffix}`;
+}
 
 /**
  * Name of the secret with logins for what machines fetch, in the same vault. It exists where a stack has any.
@@ -17,7 +23,7 @@ export function credentialsSecret(suffix: string): string {
  *
  * @param credentialsId resource id of the secret with logins; `undefined` without one
  */
-export function workerSecrets(credentialsId: string | undefined): WorkerSecrets {
+export function workerSecrets(joinSecret: string, credentialsId: string | undefined): WorkerSecrets {
   const credentials = credentialsId?.split("/").at(-1);
   return { joinSecret, ...(credentials === undefined ? {} : { credentials }) };
 }

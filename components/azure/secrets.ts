@@ -41,10 +41,8 @@ const retentionDays = { development: 7, production: 90 } as const;
 export class Secrets extends pulumi.ComponentResource {
   /** Base URI of the vault with the control plane's keys. */
   readonly caVault: pulumi.Output<string>;
-  /** Base URI of the vault with the join data. */
-  readonly joinVault: pulumi.Output<string>;
-  /** Resource id of the join secret: workers get the right to read this and nothing else. */
-  readonly joinSecretId: pulumi.Output<string>;
+  /** Vault with the join data. */
+  readonly joinVaultName: pulumi.Output<string>;
   /** Secrets and roles that must exist before a control-plane machine boots. */
   readonly controlPlane: readonly pulumi.Resource[];
   readonly join: Secret;
@@ -58,15 +56,11 @@ export class Secrets extends pulumi.ComponentResource {
     super("fenestra:azure:Secrets", name, {}, opts);
     this.#name = name;
     this.#args = args;
-    const suffix = new random.RandomString(
-      `${name}-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
-    const ca = this.#makeVault("ca", suffix.result, args.controlPlaneSubnetIds);
-    const join = this.#makeVault("join", suffix.result, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
+    const suffix = randomSuffix(name, this);
+    const ca = this.#makeVault("ca", suffix, args.controlPlaneSubnetIds);
+    const join = this.#makeVault("join", suffix, [...args.controlPlaneSubnetIds, ...args.workerSubnetIds]);
     this.caVault = ca.name.apply(vaultUri);
-    this.joinVault = join.name.apply(vaultUri);
+    this.joinVaultName = join.name;
     const fixed = [
       ...controlPlaneKeys(args.pki).map(([role, value]) => this.#makeFixed(controlPlaneSecrets[role], value, ca)),
       ...args.pki.encryptionKeys.map(([key, value]) =>
@@ -75,7 +69,6 @@ export class Secrets extends pulumi.ComponentResource {
     ];
     const marker = this.#makeWritten("initialised", controlPlaneSecrets.initialised, ca);
     this.join = this.#makeWritten("join", joinSecret, join);
-    this.joinSecretId = this.join.id;
     const credentials = args.credentials === undefined ? undefined : this.#makeCredentials(args.credentials, join);
     this.credentialsId = credentials?.id;
     this.controlPlane = [
@@ -83,12 +76,13 @@ export class Secrets extends pulumi.ComponentResource {
       marker,
       this.#grant("read-keys", { role: "keyVaultSecretsUser", scope: ca.id }),
       this.#grant("write-initialised", { role: "keyVaultSecretsOfficer", scope: marker.id }),
-      this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: this.joinSecretId }),
+      // Those of pools come and go without the control plane.
+      this.#grant("write-join", { role: "keyVaultSecretsOfficer", scope: join.id }),
       ...(credentials === undefined
         ? []
         : [this.#grant("read-credentials", { role: "keyVaultSecretsUser", scope: credentials.id })]),
     ];
-    this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVault });
+    this.registerOutputs({ caVault: this.caVault, joinVault: this.joinVaultName });
   }
 
   #makeVault(purpose: "ca" | "join", suffix: pulumi.Output<string>, subnetIds: readonly pulumi.Input<string>[]): Vault {
@@ -124,12 +118,8 @@ export class Secrets extends pulumi.ComponentResource {
   }
 
   #makeCredentials(value: pulumi.Output<string>, vault: Vault): Secret {
-    const suffix = new random.RandomString(
-      `${this.#name}-credentials-suffix`,
-      { length: suffixLength, upper: false, special: false },
-      { parent: this },
-    );
-    return this.#makeRemovable("credentials", value, vault, suffix.result.apply(credentialsSecret));
+    const suffix = randomSuffix(`${this.#name}-credentials`, this);
+    return this.#makeRemovable("credentials", value, vault, suffix.apply(credentialsSecret));
   }
 
   /**
@@ -148,35 +138,16 @@ export class Secrets extends pulumi.ComponentResource {
     name: pulumi.Input<string> = role,
     opts: pulumi.CustomResourceOptions = {},
   ): Secret {
-    return new Secret(
+    return newSecret(
       `${this.#name}-${role}`,
-      {
-        resourceGroupName: this.#args.resourceGroup.name,
-        vaultName: vault.name,
-        secretName: name,
-        properties: { value: pulumi.secret(value) },
-        tags: { ...this.#args.resourceGroup.tags },
-      },
+      { ...this.#args, vaultName: vault.name, secretName: name, value },
       { parent: this, deletedWith: vault, ...opts },
     );
   }
 
-  /**
-   * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value
-   * is a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
-   */
-  #makeWritten(role: string, name: string, vault: Vault): Secret {
-    return new Secret(
-      `${this.#name}-${role}`,
-      {
-        resourceGroupName: this.#args.resourceGroup.name,
-        vaultName: vault.name,
-        secretName: name,
-        properties: { value: pulumi.secret(secretPlaceholder) },
-        tags: { ...this.#args.resourceGroup.tags },
-      },
-      { parent: this, deletedWith: vault, ignoreChanges: ["properties", "tags"] },
-    );
+  #makeWritten(role: string, secretName: string, vault: Vault): Secret {
+    const place = { ...this.#args, vaultName: vault.name, secretName };
+    return writtenSecret(`${this.#name}-${role}`, place, { parent: this, deletedWith: vault });
   }
 
   #grant(purpose: string, grant: Grant): pulumi.Resource {
@@ -188,4 +159,36 @@ export class Secrets extends pulumi.ComponentResource {
       { parent: this },
     );
   }
+}
+
+export function randomSuffix(name: string, parent: pulumi.Resource): pulumi.Output<string> {
+  const form = { length: suffixLength, upper: false, special: false };
+  return new random.RandomString(`${name}-suffix`, form, { parent }).result;
+}
+
+interface SecretPlace {
+  readonly resourceGroup: ResourceGroupContext;
+  readonly vaultName: pulumi.Input<string>;
+  readonly secretName: pulumi.Input<string>;
+}
+
+function newSecret(
+  name: string,
+  { resourceGroup, vaultName, secretName, value }: SecretPlace & { readonly value: pulumi.Input<string> },
+  opts: pulumi.CustomResourceOptions,
+): Secret {
+  const properties = { value: pulumi.secret(value) };
+  return new Secret(
+    name,
+    { resourceGroupName: resourceGroup.name, vaultName, secretName, properties, tags: { ...resourceGroup.tags } },
+    opts,
+  );
+}
+
+/**
+ * A secret that machines write. It is a resource, so that a role can refer to it before it is written, and its value is
+ * a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
+ */
+export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.CustomResourceOptions): Secret {
+  return newSecret(name, { ...place, value: secretPlaceholder }, { ...opts, ignoreChanges: ["properties", "tags"] });
 }

@@ -111,8 +111,8 @@ const outputs: Readonly<Record<string, Outputs>> = {
   },
   "authorization:RoleAssignment": (request, { made }) => {
     const wanted = assignment(request);
-    // What replaces a resource has its URN and a number (plan/providers/cloud.ts).
-    const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#\d+$/, "");
+    // What replaces a resource has its URN and more (plan/providers/cloud.ts, nextUpdate.ts).
+    const resource = ({ urn }: { readonly urn: string }): string => urn.replace(/#.*$/, "");
     const twice = [...made()].some(
       ({ request: other }) =>
         other.type === request.type && resource(other) !== resource(request) && assignment(other) === wanted,

@@ -9,6 +9,7 @@ import type { RehearsalCheck } from "./context.ts";
 /** Life of the first token in this check, in seconds: long enough to be published, short enough to be waited for. */
 const shortLife = 5;
 const environment = "/etc/fenestra/machine.env";
+const job = "fenestra-join-secret";
 
 /**
  * A worker that boots when the published token has died waits, and joins with the next one that the payload's own
@@ -23,6 +24,9 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       "a worker that finds only an expired join secret waits, and joins with the next one that the timer's script publishes",
     run: async ({ api, note }) => {
       const publisher = lab.machine(0);
+      const timers = (verb: "start" | "stop") =>
+        Promise.all(lab.indices.map((index) => lab.machine(index).systemd.systemctl([verb, `${job}.timer`])));
+      await timers("stop");
       const run = async (script: string): Promise<void> => {
         const { code, stderr } = await publisher.run(["bash", "-c", script], { timeoutMs: limitsMs.answer });
         expectEqual(code, 0, `exit code of ${script} (${stderr.trim().split("\n").at(-1)})`);
@@ -30,7 +34,10 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       await run(
         `cp ${environment} ${environment}.kept && sed -i 's/^JOIN_TOKEN_TTL=.*/JOIN_TOKEN_TTL=${shortLife}/; s/^JOIN_INTERVAL=.*/JOIN_INTERVAL=2/' ${environment}`,
       );
-      await run(`. /opt/fenestra/lib.sh; printf unwritten | secret_put "$JOIN_SECRET"`);
+      // The place of its pool, which counts as old only by the token that the cluster has.
+      await run(
+        `kubectl --kubeconfig /etc/kubernetes/admin.conf delete secrets -n kube-system -l fenestra.dev/join-pool`,
+      );
       await run("/opt/fenestra/publish-join-secret.sh");
       await run(`mv ${environment}.kept ${environment}`);
       await new Promise((resolve) => setTimeout(resolve, (shortLife + 1) * 1000));
@@ -45,7 +52,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
       const early = (await api.core.listNode()).items.some(({ metadata }) => metadata?.name === late.machine.id);
       expect(!early, "the worker joined with an expired secret");
 
-      const unit = "fenestra-join-secret.service";
+      const unit = `${job}.service`;
       const published = await publisher.systemd.systemctl(["start", unit]);
       expect(published.code === 0, `${unit} failed; ${await logTail(publisher.systemd.logFile(unit))}`);
       await waitFor(
@@ -53,6 +60,7 @@ export function lateJoinCheck(cluster: Cluster, lab: ControlPlaneLab, worker: De
         limitsMs.machine,
         async () => (await api.core.readNode({ name: late.machine.id })).metadata !== undefined,
       );
+      await timers("start");
       note(`${late.machine.name} waited for a fresh secret and joined as ${late.machine.id}`);
     },
   };

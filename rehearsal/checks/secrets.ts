@@ -1,5 +1,6 @@
 import { expect, expectEqual } from "../../checks/check.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
+import { joinSecretName } from "../clouds/cloud.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import type { RehearsalCheck } from "./context.ts";
@@ -14,13 +15,16 @@ export function secretPrefix({ secretsEncryption }: Pick<StackConfig, "secretsEn
 export const secretChecks: readonly RehearsalCheck[] = [
   {
     id: "worker secrets",
-    title: "a worker's identity reads the join secret and no other secret of the cluster",
+    title: "a worker's identity reads the join secret of its pool, and no other pool's or other secret of the cluster",
     run: async ({ cloud, note }) => {
-      // Logins for downloads are for workers too, where a stack has any.
-      const [join = "", ...others] = cloud.secretNames.filter((name) => !/\/credentials(-[a-z0-9]{8})?$/.test(name));
+      // Logins for downloads are for workers too, where a stack has any; `join` is of the release before.
+      const names = cloud.secretNames().filter((name) => !/\/(credentials(-[a-z0-9]{8})?|join)$/.test(name));
       const workers = cloud.machines.filter(({ group }) => group !== undefined);
-      expect(workers.length > 0 && others.length > 0, "there are no workers or no other secrets");
+      const pools = new Set(workers.map((worker) => joinSecretName(cloud, worker)));
+      expect(pools.size > 0 && names.length > pools.size, "there are no workers or no other secrets");
       for (const worker of workers) {
+        const join = joinSecretName(cloud, worker);
+        const others = names.filter((name) => name !== join);
         const text = await cloud.readSecret(worker, join);
         expect(text.includes("expires"), `the join secret that ${worker.name} reads is none`);
         for (const name of others) {
@@ -31,7 +35,9 @@ export const secretChecks: readonly RehearsalCheck[] = [
           expect(!read, `${worker.name} can read ${name}`);
         }
       }
-      note(`${workers.length} workers tried ${others.length} other secrets: all refused`);
+      note(
+        `${workers.length} workers of ${pools.size} pools tried ${names.length - 1} other secrets each: all refused`,
+      );
     },
   },
   {

@@ -6,7 +6,7 @@ import { controlPlaneKey, healthPort, ports } from "../../checks/facts.ts";
 import { newCertificateRequest } from "../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
-import type { CloudSimulation } from "../clouds/cloud.ts";
+import { type CloudSimulation, joinSecretName } from "../clouds/cloud.ts";
 import type { Cluster } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { auditLogs, hostileAgent, inMachines } from "../cluster/inspect.ts";
@@ -22,7 +22,7 @@ const secretSchema = z.object({ server: z.url(), caCertificate: z.string(), toke
 
 /** What a machine reads to join. */
 export async function joinSecretOf(cloud: CloudSimulation, machine: SimulatedMachine) {
-  return secretSchema.parse(JSON.parse(await cloud.readSecret(machine, cloud.secretNames[0] ?? "")));
+  return secretSchema.parse(JSON.parse(await cloud.readSecret(machine, joinSecretName(cloud, machine))));
 }
 
 /** Asks for a client certificate. @returns name of the request */

@@ -4,12 +4,15 @@ import { coreDnsTag, minorNumber } from "../../checks/facts.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
+import { decodeUserData } from "../../plan/decode/userData.ts";
 import type { Kubectl } from "../api/apply.ts";
 import type { Api } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
+import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import type { Update, Updates } from "../cluster/update.ts";
+import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";
@@ -34,6 +37,7 @@ const releaseOf = ({ programs }: Release): string => programs["kube-apiserver"].
 export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: UpdateChecks): readonly RehearsalCheck[] {
   const watch = new UpdateWatch(kubeconfigClient(kubeconfig), cluster.api);
   let update: Update | undefined;
+  let old: DecodedMachine | undefined;
   const begun = (): Update => {
     if (update === undefined) throw new Error("no update was begun");
     return update;
@@ -41,6 +45,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
   /** The program alone is another one: Kubernetes stays at its release. */
   const sameRelease = from === to;
   const ofRelease = ["update: skipped minor", "update: stopped behind the first machine", "update: taken back"];
+  const ofProgram = ["update: old template"];
   const step = (suffix: string): string => begun().steps.find((name) => name.endsWith(suffix)) ?? suffix;
   const checks: readonly RehearsalCheck[] = [
     {
@@ -49,6 +54,8 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       run: async ({ kubectl, cloud, note }) => {
         await lab.untilHealthy();
         await watch.start(kubectl, cloud);
+        const machine = cloud.machines.find(({ id, group }) => group !== undefined && cluster.machines.has(id));
+        if (machine !== undefined) old = { machine, payload: decodeUserData(machine.userData, cloud.objects(machine)) };
         update = await updates.begin(to);
         note(update.steps.join(", "));
       },
@@ -126,6 +133,24 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       },
     },
     {
+      id: "update: old template",
+      title: "a machine that starts before its pool's turn, from the template that the older program made, joins",
+      run: async ({ api, cloud, kubectl, note }) => {
+        if (old === undefined) return note("no Linux worker runs");
+        const { nodeName } = cloud.identity(old.machine);
+        await kubectl(["drain", nodeName, "--ignore-daemonsets", "--delete-emptydir-data", "--force"]);
+        await cluster.powerOffMachine(old.machine);
+        const { machine } = await cluster.replaceMachine(old);
+        const name = cloud.identity(machine).nodeName;
+        const look = async (): Promise<boolean> =>
+          (await api.core.readNode({ name })).status?.conditions?.some(
+            ({ type, status }) => type === "Ready" && status === "True",
+          ) === true;
+        await waitFor(`node ${name} to be Ready`, limitsMs.machine, look);
+        note(`${name} in place of ${nodeName}`);
+      },
+    },
+    {
       id: "update: pools",
       title: `every machine of every pool is replaced by one with kubelet ${releaseOf(to)}, and every gate opens`,
       run: async ({ api, cloud, note }) => {
@@ -164,7 +189,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       },
     },
   ];
-  return inOrder<RehearsalTools>(checks.filter(({ id }) => !(sameRelease && ofRelease.includes(id))));
+  return inOrder<RehearsalTools>(checks.filter(({ id }) => !(sameRelease ? ofRelease : ofProgram).includes(id)));
 }
 
 /**

@@ -78,6 +78,20 @@ export function nodeTemplate(
   return [{ pool: labels["fenestra.dev/pool"] ?? "", labels, taints: part("taint") }];
 }
 
+/** Name of the join secret of a machine's pool: a parameter below `join`, or a secret with the pool in its name. */
+export function joinSecretName(
+  { secretNames }: Pick<CloudSimulation, "secretNames">,
+  { group }: SimulatedMachine,
+): string {
+  const found = secretNames().flatMap((name) => {
+    const [, parameter, secret = parameter] = /\/join(?:\/(.+)|-(.+)-.{8})$/.exec(name) ?? [];
+    return secret !== undefined && group?.name.endsWith(`-${secret}`) === true ? [{ name, pool: secret }] : [];
+  });
+  const [own] = found.toSorted((a, b) => b.pool.length - a.pool.length);
+  if (own === undefined) throw new Error(`there is no join secret of ${group?.name}`);
+  return own.name;
+}
+
 /** What a cloud does wrong for a while. */
 export interface CloudFaults {
   /** Ids of machines that lists leave out, although they run. */
@@ -106,6 +120,8 @@ export interface CloudSimulation {
    * @returns the machines that the program asks for. Those that are not running yet do so from `launch` on.
    */
   readonly update: (program: RecordedProgram) => readonly SimulatedMachine[];
+  /** Ends an update: what it has replaced is gone. */
+  readonly endUpdate: () => void;
   readonly launch: (machine: SimulatedMachine) => void;
   readonly terminate: (machine: SimulatedMachine) => void;
   /**
@@ -153,8 +169,8 @@ export interface CloudSimulation {
   readonly readAction: string;
   /** What groups that are autoscaled promise of a node that does not exist yet, read from their tags. */
   readonly nodeTemplates: readonly NodeTemplate[];
-  /** Names of the secrets that exist; the first is the join secret. */
-  readonly secretNames: readonly string[];
+  /** Names of the secrets that exist. */
+  readonly secretNames: () => readonly string[];
   /**
    * Whether a machine's group takes it for one in service: each launch hook was completed for it, or its health
    * extension finds it healthy.

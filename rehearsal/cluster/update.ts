@@ -125,6 +125,7 @@ export class Update {
       if (layer.some(({ name }) => name === until)) return;
     }
     await this.#deleteOthers(cluster);
+    this.#of.cloud.endUpdate();
     if (until !== undefined) throw new Error(`the update has no step ${until}`);
   }
 

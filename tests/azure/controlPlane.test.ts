@@ -98,7 +98,9 @@ describe("the secrets on Azure", () => {
       ];
     });
     const fixed = ["etcd-ca", "front-proxy-ca", "kubernetes-ca", "service-account"];
+    const pools = [...ofType(recorded, "fenestra:azure:Pool").keys()];
     assert.deepEqual(secrets.sort(), [
+      ...pools.map((name) => [`${name}-join`, "join", true, "properties,tags", "", "retained"]).sort(),
       ["encryption-key", "ca", false, "", "azure-prod-secrets-ca", "retained"],
       ...fixed.map((name) => [name, "ca", false, "", "azure-prod-secrets-ca"]).slice(0, 2),
       ["initialised", "ca", true, "properties,tags", "azure-prod-secrets-ca"],

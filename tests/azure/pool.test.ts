@@ -145,6 +145,7 @@ describe("pools on Azure", () => {
       owner: "platform",
       "cluster-autoscaler-enabled": "true",
       "cluster-autoscaler-name": "azure-prod",
+      "fenestra:join": "pool",
       min: "1",
       max: "10",
       [`${template}_label_kubernetes.io_os`]: "windows",

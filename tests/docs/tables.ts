@@ -107,12 +107,13 @@ const scope: PolicyScope = { cluster: "CLUSTER", region: "REGION", accountId: "A
 /** What each role of machines may do on AWS: every statement of every policy, with placeholders in capitals. */
 export function awsRightsTable(): string {
   const { initialised, ...read } = controlPlaneParameters(scope.cluster);
-  const join = joinParameter(scope.cluster);
+  const shared = joinParameter(scope.cluster);
+  const join = [joinParameter(scope.cluster, "POOL"), shared];
   const policies: Readonly<Record<string, PolicyDocument>> = {
-    "worker of a pool": workerPolicy(scope, [join], groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS/SYSTEM/*"),
+    "worker of a pool": workerPolicy(scope, join, groupName(scope.cluster, "POOL"), "arn:aws:s3:::SCRIPTS/SYSTEM/*"),
     "control plane: machine": controlPlanePolicy(
       scope,
-      { read: Object.values(read), write: [join, initialised] },
+      { read: Object.values(read), write: [shared, `${shared}/*`, initialised] },
       { snapshots: "arn:aws:s3:::SNAPSHOTS", scripts: scriptsArn("arn:aws:s3:::SCRIPTS", "linux") },
     ),
     "control plane: cloud controller": cloudControllerPolicy(scope, "VPC"),

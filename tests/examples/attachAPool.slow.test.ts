@@ -104,7 +104,7 @@ for (const cloud of ["aws", "azure"] as const) {
     it("makes the same pools as the cluster's program would: names, rights, subnets, groups, every file of a machine", async () => {
       const whole = await runCluster(`${cloud}-dev`, readStackFile(cloud, folder)["fenestra:pools"]);
       const pools = poolsOf(program);
-      assert.equal(Object.keys(pools).length, cloud === "aws" ? 16 : 9);
+      assert.equal(Object.keys(pools).length, cloud === "aws" ? 18 : 13);
       assert.deepEqual(pools, poolsOf(whole));
     });
 

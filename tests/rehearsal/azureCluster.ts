@@ -46,7 +46,11 @@ export function inside(value: PropertyMap, path: readonly string[], changed: Pro
   return { ...value, [key]: rest.length === 0 ? changed : inside(mapOf(value[key]), rest, changed) };
 }
 
-export const joinUrl = "https://azure-dev-join-8yrtkitg.vault.azure.net/secrets/join";
+/** The join secret of the pool `linux`. */
+export const joinUrl =
+  textOf(
+    mapOf(recorded.resources.find(({ name }) => name === "azure-dev-pool-linux-join")?.outputs.properties).secretUri,
+  ) ?? assert.fail("there is no join secret");
 export const caUrl = "https://azure-dev-ca-8yrtkitg.vault.azure.net/secrets/kubernetes-ca";
 export const blobHost = "azuredevetcdpfctp9s2.blob.core.windows.net";
 export const vaultAudience = "https://vault.azure.net";

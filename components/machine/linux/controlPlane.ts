@@ -199,7 +199,6 @@ const controlPlaneAttempts = {
   READY_ATTEMPTS: 600,
   NODE_ATTEMPTS: 300,
   ADDON_ATTEMPTS: 120,
-  PUBLISH_ATTEMPTS: 8,
 } as const;
 
 /** A secret as the machine requests it: the parameter's name on AWS, its URL on Azure. */

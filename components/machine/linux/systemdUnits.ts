@@ -1,5 +1,3 @@
-import { joinSecretSeconds } from "../../model/timings.ts";
-
 type Sections = Readonly<Record<string, readonly string[]>>;
 
 function unit(sections: Sections): string {
@@ -87,12 +85,11 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
   return [
     {
       name: "fenestra-join-secret",
-      does: "publishes a fresh join secret",
+      does: "publishes fresh join secrets",
       file: "publish-join-secret.sh",
-      first: joinSecretSeconds,
-      interval: joinSecretSeconds,
-      // After an outage, machines waiting to join must not wait for the next run.
-      settings: { retrySeconds: 30 },
+      // A new pool's machines must not wait for it longer than they take to boot.
+      first: 60,
+      interval: 60,
     },
     ...(snapshotsEvery !== undefined
       ? [

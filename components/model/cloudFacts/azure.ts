@@ -76,7 +76,7 @@ export const azure: CloudFacts = {
   tags: {
     fits: (_name, value) => !/\p{Cc}/u.test(value),
     refusal: { message: "has a control character in its value", allowed: "values on one line" },
-    ofGroup: 2 + 4 + 3,
+    ofGroup: 3 + 4 + 3,
     longestHint: Number.POSITIVE_INFINITY,
   },
   // Azure REST API, host groups.

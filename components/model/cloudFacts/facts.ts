@@ -79,8 +79,8 @@ export interface CloudFacts {
     readonly fits: (name: string, value: string) => boolean;
     readonly refusal: Refusal;
     /**
-     * Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name,
-     * discovery, resources.
+     * Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name, how
+     * its machines join, discovery, resources.
      */
     readonly ofGroup: number;
     /** Longest key of a label or taint of such a group. */

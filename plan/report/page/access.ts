@@ -100,7 +100,9 @@ export function stores(plan: Plan): readonly Store[] {
   const secrets = plan.resources
     .filter(({ type }) => type === "aws:ssm/parameter:Parameter" || type === "azure-native:keyvault:Secret")
     .map((resource) => ({
-      name: resource.name.replace(`${plan.cluster.name}-secrets-`, ""),
+      name: resource.name
+        .replace(`${plan.cluster.name}-secrets-`, "")
+        .replace(new RegExp(`^${plan.cluster.name}-pool-(.+)-join$`), "join of $1"),
       readers: holders((grant) => grant.may("read", resource)),
       writers: holders((grant) => grant.may("write", resource)),
     }));

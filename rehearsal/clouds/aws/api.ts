@@ -19,6 +19,7 @@ export interface StoredParameter {
   readonly keyArn: string;
   value: string;
   version: number;
+  modified: Date;
 }
 
 /** What the simulated AWS endpoints work on. */
@@ -103,6 +104,7 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
   const operation = request.headers["x-amz-target"] ?? "";
   const body: unknown = JSON.parse(request.body.toString("utf8"));
   const input = typeof body === "object" && body !== null ? new Map(Object.entries(body)) : new Map<string, unknown>();
+  if (operation === "AmazonSSM.GetParametersByPath") return listParameters(cloud, machine, input);
   const name = String(input.get("Name") ?? "");
   const stored = cloud.parameters.get(name);
   if (stored === undefined) return failure("ParameterNotFound");
@@ -133,9 +135,41 @@ function parameterStore(cloud: AwsCloud, machine: AwsMachine, request: EndpointR
       return failure("AccessDeniedException");
     stored.value = value;
     stored.version += 1;
+    stored.modified = new Date();
     return { status: 200, body: JSON.stringify({ Version: stored.version, Tier: "Standard" }) };
   }
   return failure("UnknownOperationException", operation);
+}
+
+/**
+ * GetParametersByPath (AWS Systems Manager API reference): the right is one to the path and goes for all below it; values
+ * are encrypted without `WithDecryption`, which is not simulated, and a page may have fewer than asked for.
+ */
+function listParameters(cloud: AwsCloud, machine: AwsMachine, input: ReadonlyMap<string, unknown>): EndpointAnswer {
+  const path = String(input.get("Path") ?? "");
+  if (!/^(\/[\w.-]+)+$/.test(path) || input.get("WithDecryption") === true) return failure("ValidationException");
+  const [account = ""] = [...cloud.parameters.values()].map(({ arn }) => arn.replace(/:parameter\/.*/, ""));
+  if (!allowed(cloud, machine, ["ssm:GetParametersByPath", `${account}:parameter${path}`]))
+    return failure("AccessDeniedException");
+  const below = [...cloud.parameters.keys()].filter(
+    (name) => input.get("Recursive") === true || !name.slice(path.length + 1).includes("/"),
+  );
+  const token = input.get("NextToken");
+  const page = pageOf(below, `${path}/`, typeof token === "string" ? token : null);
+  if (page === undefined) return failure("InvalidNextToken");
+  const Parameters = page.names.map((Name) => {
+    const { version = 0, modified = new Date(0), arn = "" } = cloud.parameters.get(Name) ?? {};
+    const Value = Buffer.from(`encrypted ${version}`).toString("base64");
+    return {
+      ARN: arn,
+      LastModifiedDate: modified.getTime() / 1000,
+      Name,
+      Type: "SecureString",
+      Value,
+      Version: version,
+    };
+  });
+  return { status: 200, body: JSON.stringify({ ...(page.next === "" ? {} : { NextToken: page.next }), Parameters }) };
 }
 
 function autoScaling(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {

@@ -40,12 +40,13 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     template: templateOf(machine),
   });
   const byAddress = new Map(machines.map((machine) => [machine.privateIp, asMachine(machine)]));
-  const parameters = new Map(
-    [...collectParameters(program)].map(([name, { id, key, value }]): [string, StoredParameter] => [
-      name,
-      { arn: id, keyArn: key ?? "", value, version: 1 },
-    ]),
-  );
+  const parameters = new Map<string, StoredParameter>();
+  const makeParameters = (): void => {
+    for (const [name, { id, key, value }] of collectParameters(program))
+      if (!parameters.has(name))
+        parameters.set(name, { arn: id, keyArn: key ?? "", value, version: 1, modified: new Date() });
+  };
+  makeParameters();
   const statements = new Map<string, readonly PolicyStatement[]>();
   const statementsOf = (role: string): readonly PolicyStatement[] => {
     const known = statements.get(role) ?? statementsOfRole(program, role);
@@ -122,6 +123,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     update: (next) => {
       program = next;
       statements.clear();
+      makeParameters();
       for (const [key, content] of storedObjects(next)) objects.set(key, content);
       const wanted = collectAwsMachines(next, undefined, [...machines, ...past]);
       for (const machine of wanted) {
@@ -134,6 +136,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       }
       return wanted;
     },
+    endUpdate: () => undefined,
     launch,
     terminate,
     announceEnd: (machine) => {
@@ -192,7 +195,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
     calls,
     readAction: "ssm:GetParameter",
     nodeTemplates: groups().flatMap(({ inputs }) => nodeTemplate(tagsOf(inputs), "k8s.io/cluster-autoscaler/enabled")),
-    secretNames: [...parameters.keys()].sort((a, b) => Number(b.endsWith("/join")) - Number(a.endsWith("/join"))),
+    secretNames: () => [...parameters.keys()],
     inService: (machine) => Promise.resolve(lifecycle.launched.has(machine.id)),
   };
 }

@@ -137,12 +137,16 @@ function changeSet(
  * Set VMs).
  */
 function machineOf(cloud: AzureCloud, host: AzureHost): object {
+  const model = cloud.modelOf(host);
   return {
     id: host.resourceId,
     name: host.resourceName,
     instanceId: host.resourceId.split("/").at(-1),
     zones: host.machine.zone === "" ? [] : [host.machine.zone],
+    // Whether those of a set are at once those of all its instances is not documented: the worse case.
+    tags: model.tags,
     properties: {
+      ...(host.machine.group === undefined ? {} : { latestModelApplied: model.userData.equals(host.machine.userData) }),
       // A number that comes back is another machine.
       vmId: uuid(host.machine.urn, host.resourceId, cloud.madeAt(host).toISOString()),
       osProfile: { computerName: host.computerName },

@@ -1,4 +1,4 @@
-import { decodeUserData, startedScript } from "../../../plan/decode/userData.ts";
+import { startedScript } from "../../../plan/decode/userData.ts";
 import {
   collectAccounts,
   collectOtherVaults,
@@ -14,7 +14,6 @@ import { uuid } from "../../../plan/fakes/identifiers.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import { type RecordedProgram, resourcesOfType } from "../../../plan/program/recorded.ts";
 import { mapOf, textOf } from "../../../plan/program/values.ts";
-import { parseEnvironmentFile } from "../../machines/units.ts";
 import { type CloudSimulation, nodeTemplate } from "../cloud.ts";
 import type { EndpointAnswer, EndpointHandler } from "../server.ts";
 import { azureApi, managementHost, setOf } from "./api.ts";
@@ -68,7 +67,8 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
     return () => !eventsOf(machine).some(({ EventId }) => EventId === id);
   };
   const asked = new Set<string>();
-  const cloud = cloudOf(program, hosts, tokens, (host) => {
+  const models = new Map<string, SimulatedMachine>();
+  const cloud = cloudOf(program, hosts, tokens, models, (host) => {
     asked.add(host.machine.id);
     announceEnd(host.machine);
   });
@@ -110,12 +110,15 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       launch(successor);
       return successor.machine;
     },
-    // An update of a release changes neither rights nor vaults nor accounts here: its scripts are in the user data.
+    // An update of a release changes neither vaults nor accounts here: its scripts are in the user data.
     update: (next) => {
+      cloud.update(next);
       const wanted = collectAzureHosts(next, undefined, machines);
       for (const host of wanted) coming.set(host.machine, host);
+      for (const { machine } of wanted) if (machine.group !== undefined) models.set(machine.group.name, machine);
       return wanted.map(({ machine }) => machine);
     },
+    endUpdate: cloud.endUpdate,
     launch: (machine) => {
       const host = coming.get(machine);
       if (host === undefined) throw new Error(`no update asks for ${machine.id}`);
@@ -176,7 +179,7 @@ export function simulateAzure(program: RecordedProgram, events: ScheduledEvents 
       );
       return nodeTemplate(tags, "cluster-autoscaler-enabled");
     }),
-    secretNames: secretNames(machines, [...cloud.secrets.keys()]),
+    secretNames: () => [...cloud.secrets.keys()],
     // The extension connects to the port from inside of its machine (Azure/applicationhealth-extension-linux v2.0.29:
     // main/health.go).
     inService: async (machine, listens) => {
@@ -190,8 +193,9 @@ function cloudOf(
   program: RecordedProgram,
   hosts: ReadonlyMap<string, AzureHost>,
   tokens: TokenIssuer,
+  models: ReadonlyMap<string, SimulatedMachine>,
   announce: (host: AzureHost) => void,
-): AzureCloud {
+): AzureCloud & Pick<CloudSimulation, "endUpdate"> & { readonly update: (next: RecordedProgram) => void } {
   const deleting = new Set<string>();
   const made = new Map<AzureHost, Date>();
   const madeAt = (host: AzureHost): Date => {
@@ -202,11 +206,26 @@ function cloudOf(
   for (const host of hosts.values()) madeAt(host);
   const roles = new Map<string, readonly HeldRole[]>();
   const rolesFor = (principalId: string): readonly HeldRole[] => {
-    const known = roles.get(principalId) ?? rolesOf(program, principalId);
+    const known = roles.get(principalId) ?? programs.flatMap((each) => rolesOf(each, principalId));
     roles.set(principalId, known);
     return known;
   };
+  const secrets = new Map<string, StoredValue>();
+  let programs: readonly RecordedProgram[] = [];
+  const update = (next: RecordedProgram): void => {
+    programs = [...programs, next];
+    roles.clear();
+    for (const [url, { value }] of collectVaultSecrets(next))
+      if (!secrets.has(url)) secrets.set(url, { value, version: 1 });
+  };
+  update(program);
   return {
+    update,
+    // Only then an update deletes the roles that it has replaced.
+    endUpdate: () => {
+      programs = programs.slice(-1);
+      roles.clear();
+    },
     hostAt: (address) => hosts.get(address),
     hosts: () => hosts.values(),
     sets: new Map(),
@@ -216,13 +235,12 @@ function cloudOf(
       announce(host);
     },
     madeAt,
+    modelOf: ({ machine }) => models.get(machine.group?.name ?? "") ?? machine,
     faults: { hidden: new Set(), zone: undefined, throttled: 0 },
     tokens,
     authorize: (principalId, request) => rolesAllow(rolesFor(principalId), request),
     vaults: [...collectVaults(program), ...collectOtherVaults(program)],
-    secrets: new Map(
-      [...collectVaultSecrets(program)].map(([url, { value }]): [string, StoredValue] => [url, { value, version: 1 }]),
-    ),
+    secrets,
     accounts: collectAccounts(program),
     blobs: new Map(),
     calls: [],
@@ -270,19 +288,6 @@ function inCloudConfig(program: RecordedProgram, { resourceGroup, machine }: Azu
   return machine.group === undefined
     ? inGroup && config.disableAvailabilitySetNodes !== true
     : inGroup && config.vmType === "vmss";
-}
-
-/**
- * URLs of all secrets. The join secret is no resource: where it is published, the payload of the control plane says.
- */
-function secretNames(machines: readonly SimulatedMachine[], written: readonly string[]): readonly string[] {
-  const joins = machines
-    .filter(({ group }) => group === undefined)
-    .map(({ userData }) => {
-      const env = decodeUserData(userData).files.find(({ path }) => path === "/etc/fenestra/machine.env");
-      return parseEnvironmentFile(env?.content ?? "").JOIN_SECRET ?? "";
-    });
-  return [...new Set([...joins, ...written])];
 }
 
 /**

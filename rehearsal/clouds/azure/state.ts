@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { AzureRequest, SimulatedAccount, SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { CloudCall, CloudFaults } from "../cloud.ts";
 import type { EndpointAnswer } from "../server.ts";
 
@@ -24,6 +25,8 @@ export interface AzureCloud {
   readonly end: (host: AzureHost) => void;
   /** When a machine was made. */
   readonly madeAt: (host: AzureHost) => Date;
+  /** Newest model of a machine's set: whoever came from it has its user data. */
+  readonly modelOf: (host: AzureHost) => SimulatedMachine;
   readonly faults: CloudFaults;
   readonly tokens: TokenIssuer;
   /** Whether an identity's roles allow a call. */

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { fromJson } from "../../../components/model/json.ts";
 import type { SimulatedVault } from "../../../plan/fakes/azureAccess.ts";
 import type { AzureHost } from "../../../plan/fakes/azureMachines.ts";
+import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointRequest } from "../server.ts";
 import { type AzureCaller, type AzureCloud, azureError, type StoredValue } from "./state.ts";
 
@@ -46,6 +47,7 @@ export function keyVault(
   const [path = "", query = ""] = request.url.split("?");
   if (!versions.includes(new URLSearchParams(query).get("api-version") ?? ""))
     return azureError(400, "BadParameter", "api-version must be specified and known");
+  if (request.method === "GET" && path === "/secrets") return list(cloud, vault, by, new URLSearchParams(query));
   const name = /^\/secrets\/([0-9a-zA-Z-]{1,127})$/.exec(path)?.[1];
   if (name === undefined || (request.method !== "GET" && request.method !== "PUT"))
     return azureError(404, "NotFound", `no simulation of ${request.method} ${path}`);
@@ -55,6 +57,24 @@ export function keyVault(
     return azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
   const url = `https://${vault.host}/secrets/${name}`;
   return request.method === "GET" ? read(cloud, url, name) : write(cloud, url, request.body);
+}
+
+/** Get Secrets: what the vault has, without values, in pages whose address has the port too. */
+function list(cloud: AzureCloud, vault: SimulatedVault, by: AzureCaller, query: URLSearchParams): EndpointAnswer {
+  const action = "Microsoft.KeyVault/vaults/secrets/readMetadata/action";
+  if (!by.allowed({ action, plane: "data", resource: vault.id }))
+    return azureError(403, "Forbidden", `Caller is not authorized to perform action ${action}`, "ForbiddenByRbac");
+  const page = pageOf(cloud.secrets.keys(), `https://${vault.host}/secrets/`, query.get("$skiptoken"));
+  if (page === undefined) return azureError(400, "BadParameter", "the page is none of this list");
+  const next = `https://${vault.host}:443/secrets?api-version=7.4&$skiptoken=${encodeURIComponent(page.next)}`;
+  return {
+    status: 200,
+    headers: { "content-type": "application/json; charset=utf-8" },
+    body: JSON.stringify({
+      value: page.names.map((id) => ({ id, attributes: { enabled: true } })),
+      nextLink: page.next === "" ? null : next,
+    }),
+  };
 }
 
 function read(cloud: AzureCloud, url: string, name: string): EndpointAnswer {

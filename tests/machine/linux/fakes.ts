@@ -48,9 +48,8 @@ esac`,
 case "$*" in
   *" create --raw "*eviction*) cat >"$STORE/created"; [ ! -e "$STORE/refuse" ] || { cat "$STORE/refuse" >&2; exit 1; } ;;
   *" delete "*"--filename -"*) cat >"$STORE/deleted" ;;
-  *" create "*) cat >"$STORE/created" ;;
+  *" create "*) cat >"$STORE/created"; sed -n "s/.*join-pool: '\\(.*\\)'/\\1/p" "$STORE/created" >>"$STORE/tokens" ;;
   *" apply "*"--filename -"*) cat >"$STORE/applied" ;;
-  *"get secret bootstrap-token-"*) [ -e "$STORE/restored" ] || echo secret/token ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version"*) cat "$STORE/version" ;;
   *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
@@ -115,13 +114,23 @@ case $url in
   */oauth2/token*) echo '{"access_token":"BEARER","expires_in":"1"}' | answer ;;
   https://ssm.*)
     name=$(sed -n 's/.*"Name":"\\([^"]*\\)".*/\\1/p' "$body")
-    if grep -q '"WithDecryption"' "$body"; then
+    if grep -q '"Path"' "$body"; then python3 -I -c '
+import json, os, sys
+body, store = json.load(open(sys.argv[1])), sys.argv[2]
+names = sorted(each.replace("_", "/") for each in os.listdir(store) if not each.endswith(".body"))
+names = [each for each in names if each.startswith(body["Path"] + "/") and each > body.get("NextToken", "")]
+read = lambda name: open(store + "/" + name.replace("/", "_")).read()
+page = [{"Name": each, "Version": 1 if read(each) == "placeholder" else 2} for each in names[:2]]
+print(json.dumps({"Parameters": page, **({"NextToken": names[1]} if names[2:] else {})}))' "$body" "$STORE/secrets" | answer
+    elif grep -q '"WithDecryption"' "$body"; then
       if [ -e "$(file "$name")" ]; then
         { printf '{"Parameter":{"Name":"x","Value":"'; awk '{ gsub(/"/, "\\\\\\""); printf "%s\\\\n", $0 }' "$(file "$name")"; printf '"}}'; } | answer
       else status=400; echo '{"__type":"ParameterNotFound"}' | answer; fi
     else sed 's/.*"Value"://' "$body" >"$STORE/put"; cp "$body" "$(file "$name").body"
       python3 -I -c 'import json, sys; open(sys.argv[2], "w").write(json.load(open(sys.argv[1]))["Value"])' "$body" "$(file "$name")"
       echo '{}' | answer; fi ;;
+  */secrets\\?*) if [ -e "$STORE/vault" ]; then answer <"$STORE/vault"; else
+    printf '{"value":[{"id":"%s/join","attributes":{}}],"nextLink":null}' "\${url%%\\?*}" | answer; fi ;;
   */secrets/*)
     name=\${url#*/secrets/}; name=\${name%%\\?*}
     if [ "$method" = PUT ]; then sed 's/.*"value"://' "$body" >"$STORE/put"; echo '{}' | answer

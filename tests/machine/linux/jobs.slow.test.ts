@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
 import { newAuthority } from "../../../plan/fakes/certificates.ts";
-import { exampleLinuxWorker } from "../examples.ts";
+import { exampleSpec } from "../../support/stacks.ts";
+import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import {
+  ca,
   bootedControlPlane as controlPlane,
   describeOnMachine,
   identity,
-  joinSecret,
   machine,
   type Sandbox,
   secretPrefix,
@@ -45,18 +46,24 @@ describeOnMachine("jobs of Linux machines", () => {
     assert.equal(here.read("/run/nodes.prom"), "");
   });
 
-  describe("publishing the join secret", () => {
+  describe("publishing join secrets", () => {
     const publish = "/opt/fenestra/publish-join-secret.sh";
+    const published = (here: Sandbox, place = ""): unknown =>
+      JSON.parse(here.read(`/store/secrets/_fenestra_${spec.name}_join${place}.body`));
+    /** Pools for which tokens were made, in their order. */
+    const made = (here: Sandbox): readonly string[] => here.read("/store/tokens").split("\n").slice(0, -1);
 
-    it("makes a token of two hours and publishes it with the CA and the endpoint", () => {
+    it("makes for each pool a token of two hours in a group of its own, with the CA and the endpoint", () => {
       const here = controlPlane();
+      for (const pool of ["linux", "web-a"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
       const before = Date.now();
       here.runOrFail(publish);
-      const body: unknown = JSON.parse(here.read(`/store/secrets/_fenestra_${spec.name}_join.body`));
+      assert.deepEqual(made(here), ["", "linux", "web-a"]);
+      const body = published(here, "_web-a");
       assert.ok(typeof body === "object" && body !== null && "Value" in body);
       const { Value, ...rest } = body;
       assert.deepEqual(rest, {
-        Name: `${secretPrefix}/join`,
+        Name: `${secretPrefix}/join/web-a`,
         Type: "SecureString",
         Tier: "Standard",
         Overwrite: true,
@@ -74,39 +81,56 @@ describeOnMachine("jobs of Linux machines", () => {
       assert.match(created, new RegExp(`  name: bootstrap-token-${id}\n`));
       assert.match(created, new RegExp(`  token-secret: '${text}'\n`));
       assert.match(created, new RegExp(`  expiration: '${secret.expires}'\n`));
+      const own = "system:bootstrappers:fenestra:pool:web-a";
+      assert.ok(created.endsWith(`  auth-extra-groups: system:bootstrappers:fenestra:workers,${own}\n`), created);
+      // Whatever may be a pool's name is one (kubernetes, cluster-bootstrap/token/api/types.go).
+      assert.match(own, /^system:bootstrappers:[a-z0-9:-]{0,255}[a-z0-9]$/);
     });
 
-    it("leaves a secret alone that another machine has just published", () => {
+    it("leaves alone what another machine has just published, gives a new pool its own, and mends what a restore took", () => {
       const here = controlPlane();
-      here.secret(`${secretPrefix}/join`, joinSecret(7000));
-      const { calls } = here.runOrFail(publish);
-      const asks = calls.filter(
-        (call) => call.startsWith("kubectl") && !/ get secret bootstrap-token-abcdef | annotate node /.test(call),
-      );
-      assert.deepEqual(asks, []);
-      // A snapshot of etcd from before the token was put back.
-      here.write("/store/restored", "");
-      assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
-      here.secret(`${secretPrefix}/join`, joinSecret(5000));
-      assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
+      here.secret(`${secretPrefix}/join/linux`, "placeholder");
+      here.runOrFail(publish);
+      const kept = here.read("/store/tokens");
+      here.runOrFail(publish);
+      assert.equal(here.read("/store/tokens"), kept);
+      // One that was removed and added again has its token still, and a place that nobody has written.
+      for (const pool of ["linux", "new"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
+      here.runOrFail(publish);
+      assert.deepEqual(made(here), ["", "linux", "linux", "new"]);
+      here.write("/store/tokens", "linux\n");
+      here.runOrFail(publish);
+      assert.deepEqual(made(here), ["linux", "", "new"]);
     });
 
-    it("fails when it cannot publish, and takes the token back", () => {
+    it("fails where it cannot publish, takes that token back, and goes on with the other pools", () => {
       const here = controlPlane();
-      // The second request of each attempt writes: only it carries the secret.
-      here.write("/store/fail", "^curl.*PutParameter\n");
-      const { calls } = here.fails(1, /the join secret cannot be published/, publish);
+      for (const pool of ["linux", "web"]) here.secret(`${secretPrefix}/join/${pool}`, "placeholder");
+      here.write("/store/fail", "^curl.*PutParameter.*/join/linux\n");
+      const { calls } = here.fails(1, /the join secret .*\/join\/linux cannot be published/, publish);
       assert.equal(calls.filter((call) => / delete secret bootstrap-token-/.test(call)).length, 1);
+      assert.deepEqual(made(here), ["", "linux", "web"]);
+      assert.ok(published(here, "_web"));
     });
 
-    it("removes tokens whose time is over, and no others", () => {
-      const here = controlPlane();
-      const date = (seconds: number): string =>
-        Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
-      here.write("/store/tokens", `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\n`);
-      const { calls } = here.run(publish);
-      const deleted = calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, ""));
-      assert.deepEqual(deleted, ["secret bootstrap-token-aaaaaa --ignore-not-found"]);
+    it("finds the places of pools in a vault, and asks no other server for the rest of the list", () => {
+      const azure = exampleSpec("azure-prod");
+      const here = machine(exampleControlPlane(azure));
+      here.write("/var/lib/fenestra/identity.env", identity);
+      here.write("/etc/kubernetes/pki/ca.crt", ca.slice(ca.indexOf("-----BEGIN CERT")));
+      const folder = `https://${azure.name}-join-ab12cd.vault.azure.net/secrets`;
+      const list = (nextLink: string | null) => {
+        const names = ["credentials-01234567", "join", "join-web-a-01234567", "join-x"];
+        here.write(
+          "/store/vault",
+          JSON.stringify({ value: names.map((each) => ({ id: `${folder}/${each}` })), nextLink }),
+        );
+      };
+      list(null);
+      here.runOrFail(publish);
+      assert.deepEqual(made(here), ["", "web-a"]);
+      list("https://elsewhere.vault.azure.net/secrets?page=2");
+      here.fails(1, /the list of join secrets was answered with 000/, publish);
     });
   });
 

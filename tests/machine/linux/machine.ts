@@ -243,10 +243,11 @@ export function machine(payload: MachinePayload): Sandbox {
     made.secret(`${secretPrefix}/${name}`, ca);
   made.secret(`${secretPrefix}/encryption-key`, Buffer.alloc(32, 7).toString("base64"));
   made.secret(`${secretPrefix}/initialised`, "no");
+  made.secret(`${secretPrefix}/join`, "placeholder");
   made.write("/store/address", spec.controlPlane.members[0]?.address ?? "");
   made.write("/store/version", JSON.stringify({ gitVersion: `v${spec.kubernetes.version}` }));
   made.set({ METADATA_ATTEMPTS: 2, SERVICE_ATTEMPTS: 2, SECRET_ATTEMPTS: 2, READY_ATTEMPTS: 2, NODE_ATTEMPTS: 2 });
-  made.set({ VOLUME_ATTEMPTS: 2, PROMOTE_ATTEMPTS: 2, ADDON_ATTEMPTS: 2, PUBLISH_ATTEMPTS: 2, JOIN_ATTEMPTS: 3 });
+  made.set({ VOLUME_ATTEMPTS: 2, PROMOTE_ATTEMPTS: 2, ADDON_ATTEMPTS: 2, JOIN_ATTEMPTS: 3 });
   return made;
 }
 

@@ -11,7 +11,13 @@ import { decodeUserData } from "../../../plan/decode/userData.ts";
 import { issueServerCertificate, newAuthority } from "../../../plan/fakes/certificates.ts";
 import type { SimulatedMachine } from "../../../plan/fakes/machines.ts";
 import type { RecordedProgram } from "../../../plan/program/recorded.ts";
-import { artifactServer, listen, simulateCloud } from "../../../rehearsal/testkit/clouds.ts";
+import {
+  artifactServer,
+  type CloudSimulation,
+  joinSecretName,
+  listen,
+  simulateCloud,
+} from "../../../rehearsal/testkit/clouds.ts";
 import { runStack, specOf } from "../../support/mocks.ts";
 
 const artifactSchema = z.looseObject({
@@ -175,16 +181,26 @@ async function fakePrograms(folder: string) {
   };
 }
 
+function isWindows2022({ image, userData }: SimulatedMachine): boolean {
+  return /2022/.test(image) && userData.includes("powershell");
+}
+
+/** Name of the join secret that it reads. */
+function joinNameOf(cloud: CloudSimulation): string {
+  return joinSecretName(
+    cloud,
+    cloud.machines.find(isWindows2022) ?? assert.fail("no machine with Windows Server 2022"),
+  );
+}
+
 /** A pool's machine of a test stack, on this Windows, among the rehearsal's servers. */
 async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]>>) {
   const mirror = JSON.stringify({ artifacts: "https://mirror.boot.test/files" });
   const { program } = await runStack(stack, { mirror });
   const spec = specOf(stack, { mirror });
-  const [joinName = ""] = simulateCloud(program, spec).secretNames;
+  const joinName = joinNameOf(simulateCloud(program, spec));
   const value = JSON.stringify({ ...secret, expires: new Date(Date.now() + 86_400_000).toISOString() });
   const cloud = simulateCloud(withJoinSecret(program, joinName, value), spec);
-  const isWindows2022 = ({ image, userData }: SimulatedMachine) =>
-    /2022/.test(image) && userData.includes("powershell");
   const machine = cloud.machines.find(isWindows2022) ?? assert.fail("no machine with Windows Server 2022");
   const given = machine.userData.toString("utf8");
 
@@ -264,11 +280,9 @@ for (const stack of ["aws-dev", "azure-dev"]) {
     it("are programs' digests, the run's wrapper and pauses, and the join secret is there", async () => {
       const { program } = await runStack(stack);
       const first = simulateCloud(program, specOf(stack));
-      const [name = ""] = first.secretNames;
+      const name = joinNameOf(first);
       const cloud = simulateCloud(withJoinSecret(program, name, "published"), specOf(stack));
-      const machine = cloud.machines.find(
-        ({ image, userData }) => /2022/.test(image) && userData.includes("powershell"),
-      );
+      const machine = cloud.machines.find(isWindows2022);
       assert.ok(machine !== undefined);
       assert.equal(await cloud.readSecret(machine, name), "published");
       const given = machine.userData.toString("utf8");

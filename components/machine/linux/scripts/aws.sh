@@ -78,6 +78,12 @@ secret_put() {
   [[ $status == 200 ]]
 }
 
+# secrets_page <file for the response> <marker>: what there is below the cluster's path, values encrypted.
+secrets_page() {
+  printf '{"Path":"%s","Recursive":true%s}' "${JOIN_SECRET%/*}" "${2:+,\"NextToken\":\"$2\"}" >"$1.body"
+  parameter_store GetParametersByPath "$1.body" "$1"
+}
+
 # group_ready: reports to the Auto Scaling group that the machine is in service.
 group_ready() {
   if [[ -n ${SCALING_GROUP:-} ]]; then lifecycle_action CompleteLifecycleAction "$LAUNCH_HOOK" LifecycleActionResult=CONTINUE; fi

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Creates a bootstrap token that is valid for JOIN_TOKEN_TTL seconds and publishes it where workers read it with their identity. The token
-# appears on no command line and in no log.
+# Gives each pool a bootstrap token of its own, valid for JOIN_TOKEN_TTL seconds, where its machines alone read it. It appears on no command
+# line and in no log.
 # shellcheck source=lib.sh
 . /opt/fenestra/lib.sh
 
@@ -20,53 +20,61 @@ random() {
   printf '%s' "${text:0:$1}"
 }
 
-# known: whether the cluster still has the token that is published: after a restore of etcd, or when somebody deleted
-# it, it has not.
-known() {
-  local token
-  token=$(json_text token <"$work/current") && [[ $token =~ ^[a-z0-9]{6}\. ]] &&
-    [[ -n $(admin get secret "bootstrap-token-${token%%.*}" --ignore-not-found --output name) ]]
+# publish <place> <pool>: the token's groups tell the node controller for whose machines it is.
+publish() {
+  local id secret
+  id=$(random 6)
+  secret=$(random 16)
+  printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'type: bootstrap.kubernetes.io/token' 'metadata:' "  name: bootstrap-token-$id" \
+    '  namespace: kube-system' '  labels:' "    fenestra.dev/join-pool: '$2'" 'stringData:' "  token-id: '$id'" \
+    "  token-secret: '$secret'" "  expiration: '$expires'" "  usage-bootstrap-authentication: 'true'" \
+    "  auth-extra-groups: system:bootstrappers:fenestra:workers${2:+,system:bootstrappers:fenestra:pool:$2}" |
+    admin create --filename - >/dev/null
+  if ! printf '{"server":"https://%s:%s","caCertificate":%s,"caCertHash":"sha256:%s","token":"%s.%s","expires":"%s"}' \
+    "$API_HOST" "$API_PORT" "$ca" "$hash" "$id" "$secret" "$expires" | secret_put "$1"; then
+    admin delete secret "bootstrap-token-$id" --ignore-not-found >/dev/null || true
+    die "the join secret $1 cannot be published"
+  fi
+  log "published the join secret $1, good until $expires"
 }
 
-# This job runs on each control-plane machine, every hour.
+# This job runs on each control-plane machine.
 tell_failed || log "nobody was told which units have failed"
 
-# Another control-plane machine may have just published: then its secret stays valid for at least as long as workers
-# need.
 now=$(date +%s)
-if secret_get "$JOIN_SECRET" >"$work/current" && current=$(json_text expires <"$work/current") &&
-  (($(date -d "$current" +%s) > now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2)) && known; then
-  log "the published join secret is good until $current"
-  exit 0
-fi
-
-id=$(random 6)
-secret=$(random 16)
 expires=$(stamp "$((now + JOIN_TOKEN_TTL))")
-
-printf '%s\n' 'apiVersion: v1' 'kind: Secret' 'type: bootstrap.kubernetes.io/token' 'metadata:' "  name: bootstrap-token-$id" \
-  '  namespace: kube-system' '  labels:' "    fenestra.dev/join-token: '$ETCD_NAME'" 'stringData:' "  token-id: '$id'" \
-  "  token-secret: '$secret'" "  expiration: '$expires'" "  usage-bootstrap-authentication: 'true'" \
-  "  auth-extra-groups: system:bootstrappers:fenestra:workers" >"$work/token.yaml"
-create() { admin create --filename - <"$work/token.yaml" >/dev/null; }
-retry "$PUBLISH_ATTEMPTS" 1 create || die "the bootstrap token cannot be made"
-
 hash=$(openssl x509 -in /etc/kubernetes/pki/ca.crt -pubkey -noout | openssl pkey -pubin -outform DER | sha256sum | cut -d' ' -f1)
-{
-  printf '{"server":"https://%s:%s","caCertificate":' "$API_HOST" "$API_PORT"
-  json_quote </etc/kubernetes/pki/ca.crt
-  printf ',"caCertHash":"sha256:%s","token":"%s.%s","expires":"%s"}' "$hash" "$id" "$secret" "$expires"
-} >"$work/secret"
-publish() { secret_put "$JOIN_SECRET" <"$work/secret"; }
-if ! retry "$PUBLISH_ATTEMPTS" 1 publish; then
-  admin delete secret "bootstrap-token-$id" --ignore-not-found >/dev/null || true
-  die "the join secret cannot be published"
-fi
-log "published a join secret that is good until $expires"
-
-# Expired tokens. A token is kept until then: a worker may have read it just now.
-admin get secrets --selector fenestra.dev/join-token \
-  --output 'jsonpath={range .items[*]}{.metadata.name}{" "}{.data.expiration}{"\n"}{end}' |
-  while read -r name encoded; do
-    if (($(date -d "$(base64 --decode <<<"$encoded")" +%s) <= now)); then admin delete secret "$name" --ignore-not-found >/dev/null; fi
-  done
+ca=$(json_quote </etc/kubernetes/pki/ca.crt)
+# Pools whose token lasts as long as workers need: another machine may have just published it. After a restore of etcd,
+# or when somebody deleted it, the cluster has none.
+admin get secrets --selector fenestra.dev/join-pool --output "go-template={{range .items}}\
+{{if gt (base64decode .data.expiration) \"$(stamp "$((now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2))")\"}}\
+{{index .metadata.labels \"fenestra.dev/join-pool\"}}{{\"\\n\"}}{{end}}{{end}}" >"$work/known"
+failed=0
+next=
+while :; do
+  status=$(secrets_page "$work/page" "$next") || status=000
+  [[ $status == 200 ]] || die "the list of join secrets was answered with $status"
+  # Marker of the next page; then for each place whether it was never written, its name and its pool. Only that of the
+  # release before has none.
+  python3 -I - "$work/page" "$JOIN_SECRET" >"$work/places" <<'EOF'
+import json, re, sys
+page = json.loads(open(sys.argv[1]).read().replace(".net:443/", ".net/"))
+print(page.get("NextToken") or page.get("nextLink") or "")
+for each in page.get("Parameters") or page.get("value") or ():
+    name = each.get("Name") or each["id"]
+    pool = re.fullmatch(re.escape(sys.argv[2]) + "(?:/(.+)|-(.+)-.{8})?", name)
+    if pool:
+        print("new" if each.get("Version") == 1 else "old", name, pool[1] or pool[2] or "")
+EOF
+  {
+    read -r next
+    while read -r state place pool; do
+      if [[ $state == old ]] && grep -qx -- "$pool" "$work/known"; then continue; fi
+      # What fails for one pool stops no other.
+      publish "$place" "$pool" &
+      wait "$!" || failed=1
+    done
+  } <"$work/places"
+  [[ -n $next ]] || exit "$failed"
+done
