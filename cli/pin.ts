@@ -19,10 +19,12 @@ import {
   withNamed,
   withRelease,
 } from "./pin/lock.ts";
+import { readUpstream, withManifests } from "./pin/manifests.ts";
 import { isProgram, Publishers } from "./pin/publishers.ts";
 import { findProject, programFolder } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
+const upstreamPath = "components/model/upstream.lock.json";
 
 const section = z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())]));
 const sections = { components: section, others: section, images: section, networks: z.record(z.string(), section) };
@@ -36,7 +38,8 @@ const help = `Usage: fenestra pin [VERSION] [options]
 Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
 missing is recorded, also what versions.json names at another version. In a repository that has Fenestra as a submodule it is asked for
 Kubernetes releases alone, which go to ${moreArtifacts} beside the stack files; that file is read after Fenestra's own. With VERSION (${defaultRelease}) the programs of that Kubernetes
-release are added, for every role; the two newest releases of a minor stay. The lock file is written only when nothing differs and nothing failed.
+release are added, for every role; the two newest releases of a minor stay. Of an add-on at another version its project's manifests are read
+too, and what they say otherwise is printed (${upstreamPath}). The lock file is written only when nothing differs and nothing failed.
 
   --check         write nothing, and say which newer patch releases the publishers have of the minors in the lock file
   --patches       take these patch releases: into the lock file, into versions.json, and into each stack file whose version is
@@ -104,8 +107,17 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
     (project.own || !own.includes(artifact)) && (chosen(artifact) || !before.includes(artifact));
   const results = await pinLock(lock, publishers, values["accept-moved"], isAsked);
 
+  const upstream = path.join(root, upstreamPath);
+  const manifests = await withManifests(
+    project.own ? readUpstream(upstream) : {},
+    named(after).filter(({ name, version: own }) => only === undefined || `${name} ${own}`.includes(only)),
+    publishers,
+  );
+
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
-  const failed = [...of("different"), ...of("failed")].flatMap(({ message }) => message ?? []).concat(look.failed);
+  const failed = [...of("different"), ...of("failed")]
+    .flatMap(({ message }) => message ?? [])
+    .concat(look.failed, manifests.failed);
   for (const line of shortened(failed)) err(`✗ ${line}\n`);
   if (of("failed").length > 0 && of("failed").length + of("kept").length === results.length)
     err("No publisher could be reached. Run this where there is internet, or give a mirror by --via URL.\n");
@@ -122,13 +134,15 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   }
   if (look.skipped.length > 0)
     out(`not looked for, since there is no list of patch releases: ${look.skipped.join(", ")}\n`);
+  for (const line of manifests.changed) out(`manifest: ${line}\n`);
   if (failed.length > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;
   }
-  if (check) return look.newer.length === 0 ? exitCodes.fine : exitCodes.findings;
+  if (check) return look.newer.length + manifests.changed.length === 0 ? exitCodes.fine : exitCodes.findings;
   const kept = results.filter(({ artifact }) => project.own || !own.includes(artifact)).map(({ artifact }) => artifact);
   if (kept.length > 0 || existsSync(file)) writeFileSync(file, renderLock(kept));
+  if (manifests.changed.length > 0) writeFileSync(upstream, `${JSON.stringify(manifests.lock, null, 2)}\n`);
   for (const [name, text] of after) if (text !== files.get(name)) writeFileSync(name, text);
   return exitCodes.fine;
 }

@@ -91,7 +91,7 @@ export class Publishers {
       const from = checksumUrl(artifact);
       return from === undefined
         ? { digest: undefined, from: new URL(artifact.url).host }
-        : { digest: digestIn(await this.#text(from), artifact), from };
+        : { digest: digestIn(await this.text(from), artifact), from };
     }
     const { registry, repository, tag } = imageReference(artifact.url);
     const init = { method: "HEAD", headers: { accept: manifests } };
@@ -104,7 +104,7 @@ export class Publishers {
   async versions(artifact: Artifact): Promise<readonly string[] | undefined> {
     // kubernetes.io, "Download Kubernetes".
     if (isProgram(artifact))
-      return [(await this.#text(`https://dl.k8s.io/release/stable-${minorOf(artifact.version)}.txt`)).trim()];
+      return [(await this.text(`https://dl.k8s.io/release/stable-${minorOf(artifact.version)}.txt`)).trim()];
     if (isImage(artifact)) return this.#tags(artifact.url);
     const { host, pathname } = new URL(artifact.url);
     const [, folder = "", repository = ""] = pathname.split("/");
@@ -112,7 +112,7 @@ export class Publishers {
     const owner = host === "github.com" ? folder : host === "artifacts.k8s.io" ? "kubernetes" : undefined;
     if (owner === undefined) return undefined;
     // The last hundred (REST API, "List releases").
-    const text = await this.#text(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`);
+    const text = await this.text(`https://api.github.com/repos/${owner}/${repository}/releases?per_page=100`);
     return releaseSchema
       .parse(JSON.parse(text))
       .flatMap(({ tag_name, draft, prerelease }) => (draft || prerelease ? [] : [tag_name]));
@@ -136,8 +136,12 @@ export class Publishers {
     return tags;
   }
 
-  #text(url: string): Promise<string> {
-    const text = this.#texts.get(url) ?? this.#ask(url).then((response) => response.text());
+  /** The whole answer of an address. */
+  text(url: string): Promise<string> {
+    const whole = (error: unknown) => {
+      throw new Error(`${url}: ${reasonOf(error, this.#timeoutMs)}`);
+    };
+    const text = this.#texts.get(url) ?? this.#ask(url).then((response) => response.text().catch(whole));
     this.#texts.set(url, text);
     return text;
   }

@@ -102,16 +102,19 @@ export function httpsService(
   };
 }
 
-/** A container that has no right of its machine and writes nothing but its volumes. */
+/** A container that has no right of its machine, as whatever user its image has. */
+export const confined = {
+  allowPrivilegeEscalation: false,
+  capabilities: { drop: ["ALL"] },
+  seccompProfile: { type: "RuntimeDefault" },
+};
+
+/** The same, and it writes nothing but its volumes. */
+export const readOnly = { ...confined, readOnlyRootFilesystem: true };
+
+/** The same, as a user that is not root. */
 export function unprivileged(runAsUser: number) {
-  return {
-    allowPrivilegeEscalation: false,
-    readOnlyRootFilesystem: true,
-    runAsNonRoot: true,
-    runAsUser,
-    capabilities: { drop: ["ALL"] },
-    seccompProfile: { type: "RuntimeDefault" },
-  };
+  return { ...readOnly, runAsNonRoot: true, runAsUser };
 }
 
 /** A pod's spec; `container` is the only one, with the name of the workload, whose service account has it too. */
@@ -145,10 +148,15 @@ export function daemonSet(account: Account, pod: Pod): Manifest {
 }
 
 /**
- * One Deployment. It never surges: with host ports a second pod on a machine would stay Pending. Several pods are
- * spread over machines where that is possible.
+ * One Deployment. By default it does not surge: with host ports a second pod on a machine would stay Pending. Several
+ * pods are spread over machines where that is possible.
  */
-export function deployment(account: Account, replicas: number, pod: Pod): Manifest {
+export function deployment(
+  account: Account,
+  replicas: number,
+  pod: Pod,
+  rollingUpdate = { maxSurge: 0, maxUnavailable: 1 },
+): Manifest {
   const { name, namespace: home } = account;
   const spec = specOf(account, pod);
   const labels = systemLabels(name);
@@ -169,7 +177,7 @@ export function deployment(account: Account, replicas: number, pod: Pod): Manife
     spec: {
       replicas,
       selector: { matchLabels: labels },
-      strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } },
+      strategy: { type: "RollingUpdate", rollingUpdate },
       template: { metadata: { labels }, spec: replicas > 1 ? { ...spec, ...spread } : spec },
     },
   };

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import path from "node:path";
@@ -273,6 +274,64 @@ describe("fenestra pin", () => {
     const { code, lock } = await pin([container("o/r", null)]);
     assert.deepEqual([code, lock], [0, [{ ...container("o/r", a), source: "ghcr.io/o/r:1.0.0" }]]);
     assert.ok(asked.filter((line) => line.includes("manifests")).every((line) => line.startsWith("HEAD ")));
+  });
+
+  it("reads the manifests of an add-on at its tag, prints what another version says, and takes nothing half or other", async () => {
+    const [name, folder, path] = ["ghcr.io/o/r", "components/model/upstream.lock.json", "deploy/a.yaml"];
+    const repository = "/api.github.com/repos/o/p";
+    const manifest = (flag: string) =>
+      `kind: DaemonSet\nmetadata: { name: a }\nspec: { template: { spec: { containers: [{ name: c, args: ["${flag}"] }] } } }\n`;
+    type Answer = Parameters<typeof answers.set>[1];
+    const publish = (version: string, content: string, answer: Answer = text(content)) => {
+      const blob = createHash("sha1").update(`blob ${content.length}\0${content}`).digest("hex");
+      answers.set(`/ghcr.io/v2/o/r/manifests/${version}`, digest(a));
+      answers.set(`${repository}/commits/v${version}`, text(JSON.stringify({ sha: `of-${version}` })));
+      const tree = [path, "README.md"].map((each) => ({ path: each, type: "blob", sha: blob }));
+      answers.set(
+        `${repository}/git/trees/of-${version}?recursive=1`,
+        text(JSON.stringify({ truncated: false, tree })),
+      );
+      answers.set(`/raw.githubusercontent.com/o/p/of-${version}/${path}`, answer);
+    };
+    const upstream = () => JSON.parse(read(folder))[name];
+    write(folder, JSON.stringify({ [name]: { repository: "o/p", tag: "v{version}", paths: "deploy/.*" } }));
+    publish("1.0.0", manifest("--v=1"));
+    const first = await pin([container("o/r", a)]);
+    assert.deepEqual([first.code, first.err], [0, ""]);
+    const { version, commit, files, facts } = upstream().read;
+    assert.deepEqual([version, commit, Object.keys(files)], ["1.0.0", "of-1.0.0", [path]]);
+    assert.equal(facts.workloads.a.containers.c.flags.v, "1");
+    const before = read(folder);
+    const moved = [image(name, "1.1.0", a)];
+    const whole = manifest("--v=2");
+    const half = whole.slice(0, 60);
+    const refused: readonly (readonly [content: string, answer: Answer | undefined, why: RegExp])[] = [
+      [whole, (_, response) => void response.writeHead(404).end(), /a\.yaml: HTTP 404/],
+      [whole, text(half), /not the file of the tag/],
+      [
+        whole,
+        (_, response) =>
+          void response.writeHead(200, { "content-length": whole.length }).write(half, () => response.destroy()),
+        /a\.yaml: /,
+      ],
+      ["<html>\n", undefined, /expected object/],
+      ["a: [", undefined, /a\.yaml: Flow/],
+    ];
+    for (const [content, answer, why] of refused) {
+      publish("1.1.0", content, answer);
+      const { code, err } = await pin(moved);
+      assert.match(err, why);
+      assert.deepEqual([code, read(folder)], [1, before]);
+    }
+    publish("1.1.0", whole);
+    const printed = /^manifest: ghcr\.io\/o\/r 1\.1\.0\/workloads\/a\/containers\/c\/flags\/v: 1\|2$/m;
+    const checked = await pin(moved, "--check");
+    assert.match(checked.out, printed);
+    assert.deepEqual([checked.code, read(folder)], [1, before]);
+    const taken = await pin(moved);
+    assert.match(taken.out, printed);
+    assert.deepEqual([taken.code, upstream().read.commit], [0, "of-1.1.0"]);
+    write(folder, "{}");
   });
 
   it("refuses a tag that was moved, until it is told to take it", async () => {

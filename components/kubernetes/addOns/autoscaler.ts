@@ -5,7 +5,7 @@ import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import type { Container, Manifest, PolicyRule } from "../manifest.ts";
 import { type Account, clusterRights, namespaceRights, rule, serviceAccount } from "../rights.ts";
-import { deployment, onControlPlane, small } from "../workload.ts";
+import { deployment, onControlPlane, small, unprivileged } from "../workload.ts";
 import { cloudConfigSecret, cloudController } from "./cloudController.ts";
 import { networking } from "./networking.ts";
 
@@ -20,20 +20,12 @@ const rules: PolicyRule[] = [
   rule("", ["nodes"], [...read, "update"]),
   rule(
     "",
-    [
-      "namespaces",
-      "pods",
-      "services",
-      "replicationcontrollers",
-      "persistentvolumeclaims",
-      "persistentvolumes",
-      "configmaps",
-    ],
+    ["namespaces", "pods", "services", "replicationcontrollers", "persistentvolumeclaims", "persistentvolumes"],
     read,
   ),
   rule("batch", ["jobs", "cronjobs"], read),
   rule("apps", ["replicasets", "daemonsets", "statefulsets"], read),
-  rule("policy", ["poddisruptionbudgets"], read),
+  rule("policy", ["poddisruptionbudgets"], ["list", "watch"]),
   rule(
     "storage.k8s.io",
     ["storageclasses", "csinodes", "csidrivers", "csistoragecapacities", "volumeattachments"],
@@ -45,6 +37,8 @@ const rules: PolicyRule[] = [
 /** Flags that do not depend on the cloud. */
 const commonFlags = [
   "--v=2",
+  // Health and metrics; every address of the machine is the default.
+  "--address=127.0.0.1:8085",
   "--expander=least-waste",
   "--balance-similar-node-groups=true",
   // Off by default: where the least number was raised, an Azure scale set would stay below it (kubernetes/autoscaler:
@@ -142,7 +136,8 @@ function autoscalerManifests(
           ...[...groupLabels, spec.facts.zones.label].map((label) => `--balancing-ignore-label=${label}`),
         ],
         env,
-        livenessProbe: { httpGet: { path: "/health-check", port: 8085 }, initialDelaySeconds: 30 },
+        livenessProbe: { httpGet: { path: "/health-check", port: 8085, host: "127.0.0.1" }, initialDelaySeconds: 30 },
+        securityContext: unprivileged(65534),
         resources: small("100m", "300Mi", "1Gi"),
         ...(secret ? { volumeMounts: [{ name: "cloud-config", mountPath: "/etc/azure", readOnly: true }] } : {}),
       },

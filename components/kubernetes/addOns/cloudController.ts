@@ -2,7 +2,15 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { type ImageSource, image } from "../images.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
-import { type Account, clusterRights, readsAuthentication, rule, serviceAccount } from "../rights.ts";
+import {
+  type Account,
+  clusterRights,
+  leaseRules,
+  namespaceRights,
+  readsAuthentication,
+  rule,
+  serviceAccount,
+} from "../rights.ts";
 import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
 import { apiByFile, apiByName } from "./nodeAgents.ts";
 
@@ -15,11 +23,7 @@ const cloudControllerRules: PolicyRule[] = [
   rule("", ["nodes"], ["get", "list", "watch", "update", "patch", "delete"]),
   rule("", ["nodes/status"], ["patch"]),
   rule("", ["services", "services/status"], ["get", "list", "patch", "update", "watch"]),
-  rule("", ["serviceaccounts"], ["create", "get", "list", "watch", "update"]),
-  rule("", ["persistentvolumes"], ["get", "list", "update", "watch"]),
-  rule("", ["endpoints"], ["create", "get", "list", "watch", "update"]),
   rule("discovery.k8s.io", ["endpointslices"], ["get", "list", "watch"]),
-  rule("coordination.k8s.io", ["leases"], ["create", "get", "list", "watch", "update"]),
 ];
 
 interface CloudValues {
@@ -110,6 +114,7 @@ function cloudControllerManifests(
     ...(configuration === undefined ? [] : [cloudConfigManifest(configuration)]),
     serviceAccount(controller),
     ...clusterRights(controller, "system:cloud-controller-manager", cloudControllerRules),
+    ...namespaceRights(controller, controller.name, leaseRules),
     // Without it the program prints its usage and exits, while the rollout already counts as done.
     readsAuthentication(controller, "cloud-controller-manager:apiserver-authentication-reader"),
     azure ? azureController(spec, nodeEndpoint) : awsController(spec, nodeEndpoint),

@@ -14,6 +14,7 @@ import {
   linuxOnly,
   onControlPlane,
   onNodesThat,
+  readOnly,
   replicated,
   small,
 } from "../workload.ts";
@@ -65,6 +66,12 @@ export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts">): C
   };
 }
 
+/** How long a driver may take to answer, and how often it may fail before it is ended. */
+interface Patience {
+  readonly seconds: number;
+  readonly failures: number;
+}
+
 /** A CSI driver, as far as drivers differ. Everything else is made from it in one way, see `csiManifests`. */
 export interface CsiDriver {
   /** Name that StorageClasses refer to: `ebs.csi.aws.com`. */
@@ -81,20 +88,33 @@ export interface CsiDriver {
     readonly plugin: Container;
     /** Port of the liveness probe; on the machine's network, so each driver has another one. */
     readonly healthPort: number;
+    /** Default: ten seconds, five times. */
+    readonly patience?: Patience;
+    /** What its sidecars may do; they share the socket of the driver, which must be of their user. */
+    readonly sidecarContext?: Container["securityContext"];
+    /** More flags of the resizer. */
+    readonly resizerArgs?: readonly string[];
     /** Rights in its own namespace, beside the leases. */
     readonly rules?: PolicyRule[];
+    /** Rights in the cluster, beside those of its sidecars. */
+    readonly clusterRules?: readonly PolicyRule[];
   };
   readonly linux: {
     readonly plugin: Container;
     readonly hostNetwork: boolean;
-    /** Port of the liveness probe; with the host network it must be unique on the node. */
+    /** Ports of the liveness probes; with the host network they must be unique on the node. */
     readonly healthPort: number;
+    readonly registrarPort: number;
+    readonly dnsPolicy?: string;
   };
   readonly windows: {
     /** Makes the driver's container of the socket's address on a node. */
     readonly plugin: (endpoint: string) => Container;
     /** Whether it takes `--kubeconfig`; others look for their token below the container's folder by themselves. */
     readonly kubeconfig: boolean;
+    /** As on Linux; none where upstream's HostProcess pod has no probe. */
+    readonly healthPort?: number;
+    readonly registrarPort?: number;
   };
   /** Rights of the node plug-ins; none for a driver that does not use the API server. */
   readonly nodeRules: PolicyRule[];
@@ -104,41 +124,72 @@ export interface CsiDriver {
 const socketFolder = { name: "socket", mountPath: "/csi" };
 const address = "--csi-address=/csi/csi.sock";
 
-/**
- * The driver with a probe, and the container that answers it through the driver's socket. On the host network it
- * answers only the kubelet.
- */
-function watched(driver: Container, image: string, port: number, hostNetwork: boolean): Container[] {
-  const host = hostNetwork ? "127.0.0.1" : undefined;
+type HttpGet = NonNullable<Container["livenessProbe"]>["httpGet"];
+
+const localhost = "127.0.0.1";
+
+/** Where a container is asked; on the host network by the kubelet alone. */
+function health(port: number, hostNetwork: boolean): { readonly flag: string; readonly httpGet: HttpGet } {
+  const host = hostNetwork ? { host: localhost } : {};
+  return { flag: `--http-endpoint=${host.host ?? ""}:${port}`, httpGet: { path: "/healthz", port, ...host } };
+}
+
+/** The driver with its probes, and the container that answers them through the driver's socket. */
+function watched(
+  driver: Container,
+  sidecar: Container,
+  port: number,
+  hostNetwork: boolean,
+  { seconds, failures }: Patience = { seconds: 10, failures: 5 },
+): Container[] {
+  const { flag, httpGet } = health(port, hostNetwork);
   return [
     {
       ...driver,
       livenessProbe: {
-        httpGet: { path: "/healthz", port, ...(host === undefined ? {} : { host }) },
+        httpGet,
         initialDelaySeconds: 30,
-        timeoutSeconds: 10,
+        timeoutSeconds: seconds,
         periodSeconds: 30,
-        failureThreshold: 5,
+        failureThreshold: failures,
       },
+      readinessProbe: { httpGet, timeoutSeconds: seconds },
     },
-    {
-      name: "liveness-probe",
-      image,
-      args: [address, `--http-endpoint=${host ?? ""}:${port}`, "--probe-timeout=3s"],
-      volumeMounts: [socketFolder],
-      resources: small("10m", "20Mi", "128Mi"),
-    },
+    { ...sidecar, args: [...(sidecar.args ?? []), flag, `--probe-timeout=${seconds}s`] },
   ];
 }
 
+/** The container that answers for a driver on Linux. */
+const livenessProbe = (image: string, securityContext: Container["securityContext"]): Container => ({
+  name: "liveness-probe",
+  image,
+  args: [address],
+  securityContext,
+  volumeMounts: [socketFolder],
+  resources: small("10m", "20Mi", "128Mi"),
+});
+
+/** A registrar that is restarted once the kubelet has lost its registration. */
+function registrar(container: Omit<Container, "name">, port: number, hostNetwork: boolean): Container {
+  const { flag, httpGet } = health(port, hostNetwork);
+  return {
+    ...container,
+    name: "node-driver-registrar",
+    args: [...(container.args ?? []), flag],
+    livenessProbe: { httpGet, initialDelaySeconds: 30, timeoutSeconds: 15, periodSeconds: 90 },
+  };
+}
+
 /** The containers of a driver's controller: the driver itself and its sidecars, which share a socket. */
-function controllerContainers({ controller: { plugin, healthPort }, sidecars }: CsiDriver): Container[] {
+function controllerContainers({ controller, sidecars }: CsiDriver): Container[] {
+  const { plugin, healthPort, patience, sidecarContext: securityContext = readOnly, resizerArgs = [] } = controller;
   const sidecar = (name: string, image: string, args: string[]): Container => ({
     name,
     image,
     // The defaults of 5 requests a second and 10 workers would let a lost node's disks wait for each other (upstream's
     // manifests).
     args: [address, "--v=2", "--kube-api-qps=20", "--kube-api-burst=100", ...args],
+    securityContext,
     volumeMounts: [socketFolder],
     resources: small("10m", "40Mi", "500Mi"),
   });
@@ -147,7 +198,7 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
   const disks = sidecars.attacher === undefined ? [] : ["--feature-gates=Topology=true", "--default-fstype=ext4"];
   const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])] };
   return [
-    ...watched(driver, sidecars.livenessProbe, healthPort, true),
+    ...watched(driver, livenessProbe(sidecars.livenessProbe, securityContext), healthPort, true, patience),
     // Soon after a disk of a deleted claim is detached; the default waits up to five minutes.
     sidecar("csi-provisioner", sidecars.provisioner, [
       ...elected,
@@ -161,7 +212,14 @@ function controllerContainers({ controller: { plugin, healthPort }, sidecars }: 
       : [sidecar("csi-attacher", sidecars.attacher, [...elected, "--timeout=1200s", "--worker-threads=100"])]),
     ...(sidecars.resizer === undefined
       ? []
-      : [sidecar("csi-resizer", sidecars.resizer, [...elected, "--handle-volume-inuse-error=false"])]),
+      : [
+          sidecar("csi-resizer", sidecars.resizer, [
+            ...elected,
+            "--timeout=240s",
+            "--handle-volume-inuse-error=false",
+            ...resizerArgs,
+          ]),
+        ]),
     ...(sidecars.snapshotter === undefined
       ? []
       : [
@@ -182,6 +240,7 @@ function controllerPod(driver: CsiDriver, account: Account): PodSpec {
   return {
     ...onControlPlane,
     hostNetwork: true,
+    ...(driver.linux.dnsPolicy === undefined ? {} : { dnsPolicy: driver.linux.dnsPolicy }),
     priorityClassName: "system-cluster-critical",
     serviceAccountName: account.name,
     containers: controllerContainers(driver),
@@ -201,7 +260,7 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
   const folder = `/var/lib/kubelet/plugins/${name}`;
   const driver: Container = {
     ...linux.plugin,
-    securityContext: { privileged: true },
+    securityContext: { privileged: true, ...linux.plugin.securityContext },
     volumeMounts: [
       { name: "kubelet", mountPath: "/var/lib/kubelet", mountPropagation: "Bidirectional" },
       { name: "socket", mountPath: "/csi" },
@@ -215,15 +274,20 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
     priorityClassName: "system-node-critical",
     serviceAccountName: account.name,
     ...(linux.hostNetwork ? { hostNetwork: true } : {}),
+    ...(linux.dnsPolicy === undefined ? {} : { dnsPolicy: linux.dnsPolicy }),
     containers: [
-      ...watched(driver, sidecars.livenessProbe, linux.healthPort, linux.hostNetwork),
-      {
-        name: "node-driver-registrar",
-        image: sidecars.registrar.linux,
-        args: [address, `--kubelet-registration-path=${folder}/csi.sock`, "--v=2"],
-        volumeMounts: [socketFolder, { name: "registration", mountPath: "/registration" }],
-        resources: small("10m", "20Mi", "128Mi"),
-      },
+      ...watched(driver, livenessProbe(sidecars.livenessProbe, readOnly), linux.healthPort, linux.hostNetwork),
+      registrar(
+        {
+          image: sidecars.registrar.linux,
+          args: [address, `--kubelet-registration-path=${folder}/csi.sock`, "--v=2"],
+          securityContext: readOnly,
+          volumeMounts: [socketFolder, { name: "registration", mountPath: "/registration" }],
+          resources: small("10m", "20Mi", "128Mi"),
+        },
+        linux.registrarPort,
+        linux.hostNetwork,
+      ),
     ],
     volumes: [
       { name: "kubelet", hostPath: { path: "/var/lib/kubelet", type: "Directory" } },
@@ -238,7 +302,7 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
  * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits
  * until the node is initialised. An init container creates the socket's folder: a HostProcess program creates none, and
  * the kubelet skips a volume that no container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping
- * unused volume"). Upstream's manifests of this form have no liveness probe either.
+ * unused volume"). Of upstream's HostProcess pods only that of EBS has probes.
  *
  * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not
  * reach them
@@ -252,6 +316,24 @@ function windowsNodePod(
   const folder = `${windowsPaths.kubeletState}\\plugins\\${name}`;
   const endpoint = `unix://${folder}\\csi.sock`;
   const plugin = windows.plugin(endpoint);
+  const driver =
+    api === undefined
+      ? { ...plugin, env: [...(plugin.env ?? []), ...apiByName(nodeEndpoint)] }
+      : { ...plugin, args: [...(plugin.args ?? []), ...api.args], volumeMounts: api.volumeMounts };
+  const sidecar = (name: string, image: string, program: string, args: string[]): Container => ({
+    name,
+    image,
+    command: [program],
+    args: [`--csi-address=${endpoint}`, ...args],
+    resources: small("10m", "40Mi", "150Mi"),
+  });
+  const prober = sidecar("liveness-probe", sidecars.livenessProbe, "livenessprobe.exe", []);
+  const drivers = windows.healthPort === undefined ? [driver] : watched(driver, prober, windows.healthPort, true);
+  const register = sidecar("node-driver-registrar", sidecars.registrar.windows, "csi-node-driver-registrar.exe", [
+    `--kubelet-registration-path=${folder}\\csi.sock`,
+    `--plugin-registration-path=${windowsPaths.kubeletState}\\plugins_registry\\`,
+    "--v=2",
+  ]);
   return {
     ...hostProcessPod,
     affinity: onNodesThat(isInitialised),
@@ -266,45 +348,45 @@ function windowsNodePod(
       },
     ],
     containers: [
-      api === undefined
-        ? { ...plugin, env: [...(plugin.env ?? []), ...apiByName(nodeEndpoint)] }
-        : { ...plugin, args: [...(plugin.args ?? []), ...api.args], volumeMounts: api.volumeMounts },
-      {
-        name: "node-driver-registrar",
-        image: sidecars.registrar.windows,
-        command: ["csi-node-driver-registrar.exe"],
-        args: [
-          `--csi-address=${endpoint}`,
-          `--kubelet-registration-path=${folder}\\csi.sock`,
-          `--plugin-registration-path=${windowsPaths.kubeletState}\\plugins_registry\\`,
-          "--v=2",
-        ],
-        resources: small("10m", "40Mi", "150Mi"),
-      },
+      ...drivers,
+      windows.registrarPort === undefined ? register : registrar(register, windows.registrarPort, true),
     ],
   };
 }
 
-/** Rights of the sidecars of a controller: provisioner, attacher, resizer (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
-const controllerRules: PolicyRule[] = [
-  rule("", ["persistentvolumes"], ["get", "list", "watch", "create", "update", "patch", "delete"]),
-  rule("", ["persistentvolumeclaims"], ["get", "list", "watch", "update"]),
-  rule("", ["persistentvolumeclaims/status"], ["update", "patch"]),
-  rule("", ["pods", "nodes"], ["get", "list", "watch"]),
-  rule("", ["events"], ["get", "list", "watch", "create", "update", "patch"]),
-  rule("storage.k8s.io", ["storageclasses", "csinodes", "volumeattributesclasses"], ["get", "list", "watch"]),
-  rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch", "update", "patch"]),
+const read = ["get", "list", "watch"];
+const events = rule("", ["events"], ["list", "watch", "create", "update", "patch"]);
+
+/** Rights of each sidecar of a controller (kubernetes-csi/external-*: deploy/kubernetes/rbac.yaml). */
+const provisionerRules: PolicyRule[] = [
+  rule("", ["persistentvolumes"], [...read, "create", "patch", "delete"]),
+  rule("", ["persistentvolumeclaims"], [...read, "update"]),
+  rule("", ["nodes"], read),
+  rule("storage.k8s.io", ["storageclasses", "csinodes", "volumeattributesclasses"], read),
+  events,
+];
+const attacherRules: PolicyRule[] = [
+  rule("", ["persistentvolumes"], [...read, "patch"]),
+  rule("storage.k8s.io", ["csinodes"], read),
+  rule("storage.k8s.io", ["volumeattachments"], [...read, "patch"]),
   rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
+];
+const resizerRules: PolicyRule[] = [
+  rule("", ["persistentvolumes"], [...read, "patch"]),
+  rule("", ["persistentvolumeclaims", "pods"], read),
+  rule("", ["persistentvolumeclaims/status"], ["patch"]),
+  rule("storage.k8s.io", ["volumeattributesclasses"], read),
+  events,
 ];
 
 /**
- * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove their own taint
- * (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for a token on every worker that may patch every Node.
+ * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove
+ * their own taint (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for a token on every worker
+ * that may patch every Node. Attachments are listed by upstream's preStop hooks alone, which are left out.
  */
 export const diskNodeRules: PolicyRule[] = [
-  rule("", ["nodes"], ["get", "list", "watch"]),
-  rule("storage.k8s.io", ["csinodes"], ["get", "list", "watch"]),
-  rule("storage.k8s.io", ["volumeattachments"], ["get", "list", "watch"]),
+  rule("", ["nodes"], ["get"]),
+  rule("storage.k8s.io", ["csinodes"], ["get"]),
 ];
 
 export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
@@ -337,8 +419,11 @@ export function csiManifests(
     ...(snapshots ? [snapshotClass(driver.name)] : []),
     serviceAccount(controller),
     ...clusterRights(controller, `fenestra:${controller.name}`, [
-      ...controllerRules,
+      ...provisionerRules,
+      ...(driver.sidecars.attacher === undefined ? [] : attacherRules),
+      ...(driver.sidecars.resizer === undefined ? [] : resizerRules),
       ...(snapshots ? snapshotterRules : []),
+      ...(driver.controller.clusterRules ?? []),
     ]),
     ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),
     ...replicated(controller, controllerReplicas(spec), controllerPod(driver, controller)),

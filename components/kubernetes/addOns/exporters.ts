@@ -61,6 +61,9 @@ function linuxExporter(spec: ImageSource): Manifest {
           "--path.procfs=/host/proc",
           "--path.sysfs=/host/sys",
           "--path.rootfs=/host/root",
+          "--path.udev.data=/host/root/run/udev/data",
+          // Without it each volume of a pod is a series of its own.
+          "--collector.filesystem.mount-points-exclude=^/(dev|proc|run/credentials/.+|sys|var/lib/kubelet/.+)($|/)",
           // What the machine's own jobs measure, such as the age of etcd's last snapshot (etcd-snapshot.sh).
           "--collector.textfile.directory=/host/root/var/lib/fenestra/metrics",
           `--web.listen-address=:${ports.nodeExporter}`,
@@ -72,7 +75,9 @@ function linuxExporter(spec: ImageSource): Manifest {
           { name: "sys", mountPath: "/host/sys", readOnly: true },
           { name: "root", mountPath: "/host/root", readOnly: true, mountPropagation: "HostToContainer" },
         ],
-        resources: small("10m", "32Mi", "128Mi"),
+        livenessProbe: { httpGet: { path: "/", port: "metrics" } },
+        readinessProbe: { httpGet: { path: "/", port: "metrics" } },
+        resources: small("10m", "32Mi", "180Mi"),
       },
     ],
     volumes: [
@@ -115,6 +120,8 @@ function windowsExporter(spec: ImageSource): Manifest {
         image: exporter,
         args: [`--config.file=${mountedFile("/config.yml")}`],
         ports: [{ name: "metrics", containerPort: ports.windowsExporter }],
+        livenessProbe: { httpGet: { path: "/health", port: "metrics" }, timeoutSeconds: 10 },
+        readinessProbe: { httpGet: { path: "/health", port: "metrics" }, timeoutSeconds: 10 },
         volumeMounts: [{ name: "config", mountPath: "/config.yml", subPath: "config.yml" }],
         resources: small("50m", "128Mi", "512Mi"),
       },

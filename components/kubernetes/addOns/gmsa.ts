@@ -171,6 +171,9 @@ function webhook(spec: ImageSource): readonly Manifest[] {
         { name: "TLS_KEY", value: "/tls/tls.key" },
         { name: "TLS_CRT", value: "/tls/tls.crt" },
         { name: "HTTPS_PORT", value: "8443" },
+        // Its client's own limits of 5 and 10 would hold pods back that start together (charts/gmsa).
+        { name: "QPS", value: "30" },
+        { name: "BURST", value: "50" },
       ],
       ports: [{ name: "https", containerPort: 8443 }],
       readinessProbe: { httpGet: { path: "/health", port: "https", scheme: "HTTPS" } },

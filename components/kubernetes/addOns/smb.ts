@@ -12,6 +12,8 @@ const driverName = "smb.csi.k8s.io";
 const home = "kube-system";
 const nodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 
+const securityContext = { privileged: true, capabilities: { drop: ["ALL"] } };
+
 type Share = NonNullable<AddOns["smb"]>["shares"][number];
 
 /** Windows shares as volumes for pods on both systems (kubernetes-csi/csi-driver-smb). */
@@ -43,9 +45,9 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
     controller: {
       plugin: {
         ...plugin,
-        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--metrics-address=0.0.0.0:29644"],
+        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--metrics-address=127.0.0.1:29644"],
         // It mounts the share to make and remove the folder of a volume.
-        securityContext: { privileged: true },
+        securityContext,
       },
       healthPort: 29642,
       // Only the secrets that the stack names: the provisioner hands them to the driver.
@@ -54,16 +56,15 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
     linux: {
       plugin: {
         ...plugin,
-        args: [
-          "--v=5",
-          "--endpoint=unix:///csi/csi.sock",
-          "--nodeid=$(KUBE_NODE_NAME)",
-          "--metrics-address=0.0.0.0:29645",
-        ],
+        args: ["--v=5", "--endpoint=unix:///csi/csi.sock", "--nodeid=$(KUBE_NODE_NAME)"],
         env: [nodeEnvironment],
+        securityContext,
       },
       hostNetwork: true,
       healthPort: 29643,
+      registrarPort: 29647,
+      // A share may be behind a Service of the cluster.
+      dnsPolicy: "ClusterFirstWithHostNet",
     },
     windows: {
       // pkg/smb/smb.go, `inClusterConfig`.

@@ -2,8 +2,8 @@ import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { image } from "../images.ts";
 import { rule } from "../rights.ts";
-import { nodeName, small } from "../workload.ts";
-import { cloudController } from "./cloudController.ts";
+import { confined, nodeName, small, unprivileged } from "../workload.ts";
+import { cloudConfigSecret, cloudController } from "./cloudController.ts";
 import { type CsiDriver, csiManifests, diskClasses, diskDriver, diskNodeRules, diskSidecars } from "./csi.ts";
 import { networking } from "./networking.ts";
 import { volumeSnapshots } from "./volumeSnapshots.ts";
@@ -20,7 +20,11 @@ export const storage: AddOnEntry = {
 
 const driverName = "ebs.csi.aws.com";
 const logging = ["--logging-format=text", "--v=2"];
-const nodeEnvironment = { ...nodeName, name: "CSI_NODE_NAME" };
+const nodeEnvironment = [
+  { ...nodeName, name: "CSI_NODE_NAME" },
+  // It would list and watch Nodes for a taint that Fenestra's have not.
+  { name: "DISABLE_TAINT_WATCHER", value: "true" },
+];
 
 function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "region" | "tags">): CsiDriver {
   const plugin = {
@@ -46,11 +50,22 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
           `--extra-tags=${Object.entries(spec.tags)
             .map((tag) => tag.join("="))
             .join(",")}`,
+          // Without it many attachments at once are a call each, which EC2 throttles.
+          "--batching=true",
           ...logging,
         ],
-        env: [{ name: "AWS_REGION", value: spec.region }, nodeEnvironment],
+        env: [
+          { name: "AWS_REGION", value: spec.region },
+          { ...nodeName, name: "CSI_NODE_NAME" },
+        ],
+        securityContext: unprivileged(1000),
       },
       healthPort: 9808,
+      // Its probe calls EC2 (pkg/driver/identity.go; pkg/cloud/cloud.go), which may be slow, or its first credentials.
+      patience: { seconds: 60, failures: 10 },
+      sidecarContext: unprivileged(1000),
+      // Tags by the claim's name in a VolumeAttributesClass.
+      resizerArgs: ["--extra-modify-metadata"],
     },
     linux: {
       // It takes its facts from the Node: a pod cannot reach the metadata service. That source knows of no disk but the
@@ -65,10 +80,12 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
           "--reserved-volume-attachments=1",
           ...logging,
         ],
-        env: [nodeEnvironment],
+        env: nodeEnvironment,
+        securityContext: { readOnlyRootFilesystem: true },
       },
       hostNetwork: false,
       healthPort: 9808,
+      registrarPort: 9809,
     },
     windows: {
       // pkg/cloud/metadata/k8s.go.
@@ -78,8 +95,10 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
         image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", "windows"),
         command: ["aws-ebs-csi-driver.exe"],
         args: ["node", `--endpoint=${endpoint}`, "--windows-host-process=true", ...logging],
-        env: [nodeEnvironment],
+        env: nodeEnvironment,
       }),
+      healthPort: 9808,
+      registrarPort: 9809,
     },
     nodeRules: diskNodeRules,
     storageClasses: diskClasses(driverName, { type: "gp3", encrypted: "true" }),
@@ -110,7 +129,9 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
         args: [
           "--v=5",
           "--endpoint=unix:///csi/csi.sock",
-          "--metrics-address=0.0.0.0:29604",
+          "--metrics-address=127.0.0.1:29604",
+          // Without it a controller whose Secret cannot be read at its start ends in a nil pointer later.
+          "--allow-empty-cloud-config=false",
           // Stand-alone machines beside scale sets: as in the cloud controller's setting.
           "--disable-avset-nodes=false",
           "--vm-type=vmss",
@@ -118,11 +139,14 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
           // (kubernetes-sigs/azuredisk-csi-driver#3692).
           "--force-detach-backoff=false",
         ],
-        ports: [{ name: "metrics", containerPort: 29604 }],
+        // Root, as the sidecars: the socket between them is its own.
+        securityContext: confined,
         resources: small("10m", "40Mi", "512Mi"),
       },
       healthPort: 29602,
-      rules: [rule("", ["secrets"], ["get"])],
+      rules: [rule("", ["secrets"], ["get"], [cloudConfigSecret])],
+      // It notes on a volume that its disk is converted (pkg/azuredisk/migration_monitor.go).
+      clusterRules: [rule("", ["persistentvolumes"], ["update"])],
     },
     linux: {
       plugin: {
@@ -140,6 +164,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
       },
       hostNetwork: true,
       healthPort: 29603,
+      registrarPort: 29607,
     },
     windows: {
       kubeconfig: true,
@@ -154,7 +179,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
           "--allow-empty-cloud-config=true",
           nodeFromLabels,
           "--enable-windows-host-process=true",
-          "--metrics-address=0.0.0.0:29605",
+          "--metrics-address=127.0.0.1:29605",
         ],
         env: [azureNodeEnvironment],
         resources: small("10m", "40Mi", "1000Mi"),

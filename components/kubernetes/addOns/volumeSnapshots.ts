@@ -30,9 +30,14 @@ const text: Schema = { type: "string" };
 const object = (properties: Record<string, Schema>, required: string[] = []): Schema => ({
   type: "object",
   properties,
-  required,
+  ...(required.length === 0 ? {} : { required }),
 });
 const error = object({ message: text, time: { type: "string", format: "date-time" } });
+
+const checked = (schema: Schema, rule: string, message: string): Schema => ({
+  ...schema,
+  x_kubernetes_validations: [{ rule, message }],
+});
 
 /** Where a snapshot comes from: one of two, for good, or somebody could point it at the data of another. */
 const source = (one: string, other: string): Schema => ({
@@ -59,23 +64,35 @@ const definitions: readonly Manifest[] = [
   definition("VolumeSnapshotContent", "s", "Cluster", {
     required: ["spec"],
     properties: {
-      spec: object(
-        {
-          deletionPolicy: { type: "string", enum: ["Delete", "Retain"] },
-          driver: text,
-          source: source("snapshotHandle", "volumeHandle"),
-          sourceVolumeMode: text,
-          volumeSnapshotClassName: text,
-          volumeSnapshotRef: object(
-            Object.fromEntries(
-              ["apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"].map((key) => [
-                key,
-                text,
-              ]),
-            ),
-          ),
-        },
-        ["deletionPolicy", "driver", "source", "volumeSnapshotRef"],
+      // A volume of another mode than the snapshot's may be made by those alone who are allowed to.
+      spec: checked(
+        object(
+          {
+            deletionPolicy: { type: "string", enum: ["Delete", "Retain"] },
+            driver: text,
+            source: source("snapshotHandle", "volumeHandle"),
+            sourceVolumeMode: checked(text, "self == oldSelf", "sourceVolumeMode is immutable"),
+            volumeSnapshotClassName: text,
+            volumeSnapshotRef: {
+              ...checked(
+                object(
+                  Object.fromEntries(
+                    ["apiVersion", "fieldPath", "kind", "name", "namespace", "resourceVersion", "uid"].map((key) => [
+                      key,
+                      text,
+                    ]),
+                  ),
+                ),
+                "has(self.name) && has(self.__namespace__)",
+                "name and namespace must be set",
+              ),
+              x_kubernetes_map_type: "atomic",
+            },
+          },
+          ["deletionPolicy", "driver", "source", "volumeSnapshotRef"],
+        ),
+        "!has(oldSelf.sourceVolumeMode) || has(self.sourceVolumeMode)",
+        "sourceVolumeMode stays once it is set",
       ),
       status: object({
         creationTime: { type: "integer", format: "int64" },
@@ -91,7 +108,10 @@ const definitions: readonly Manifest[] = [
     required: ["spec"],
     properties: {
       spec: object(
-        { source: source("persistentVolumeClaimName", "volumeSnapshotContentName"), volumeSnapshotClassName: text },
+        {
+          source: source("persistentVolumeClaimName", "volumeSnapshotContentName"),
+          volumeSnapshotClassName: checked(text, "size(self) > 0", "volumeSnapshotClassName must not be empty"),
+        },
         ["source"],
       ),
       status: object({
@@ -122,13 +142,14 @@ const rules: PolicyRule[] = [
     ["volumesnapshotcontents", "volumesnapshots"],
     ["create", "get", "list", "watch", "update", "delete", "patch"],
   ),
-  rule(group, ["volumesnapshotcontents/status", "volumesnapshots/status"], ["update", "patch"]),
+  rule(group, ["volumesnapshotcontents/status"], ["patch"]),
+  rule(group, ["volumesnapshots/status"], ["update", "patch"]),
 ];
 
 /** Rights of a driver's controller, whose sidecars make snapshots and volumes of them. */
 export const snapshotterRules: PolicyRule[] = [
   rule(group, ["volumesnapshotclasses"], ["get", "list", "watch"]),
-  rule(group, ["volumesnapshots"], ["get", "list"]),
+  rule(group, ["volumesnapshots"], ["get", "list", "watch", "update"]),
   rule(group, ["volumesnapshotcontents"], ["get", "list", "watch", "update", "patch"]),
   rule(group, ["volumesnapshotcontents/status"], ["update", "patch"]),
 ];

@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { existsSync, readFileSync } from "node:fs";
+import { parseAllDocuments } from "yaml";
+import { z } from "zod";
+import type { NamedVersion } from "../../components/model/releases.ts";
+import { differences, type Facts, factsOf } from "./facts.ts";
+import type { Publishers } from "./publishers.ts";
+
+const factSchema: z.ZodType<Facts> = z.record(z.string(), z.union([z.string(), z.lazy(() => factSchema)]));
+const upstreamSchema = z.strictObject({
+  /** On GitHub. */
+  repository: z.string(),
+  /** With `{version}` for the image's. */
+  tag: z.string(),
+  /** Pattern of the manifests' paths in the repository. */
+  paths: z.string(),
+  /** What was read last: at which version of the image, commit, and the digests of git of the files. */
+  read: z
+    .strictObject({
+      version: z.string(),
+      commit: z.string(),
+      files: z.record(z.string(), z.string()),
+      facts: factSchema,
+    })
+    .optional(),
+});
+const lockSchema = z.record(z.string(), z.union([upstreamSchema, z.strictObject({ none: z.string() })]));
+
+/** `upstream.lock.json`: by image where its project has manifests and what they say, or why there are none. */
+export type UpstreamLock = z.infer<typeof lockSchema>;
+
+export function readUpstream(file: string): UpstreamLock {
+  return existsSync(file) ? lockSchema.parse(JSON.parse(readFileSync(file, "utf8"))) : {};
+}
+
+const commitSchema = z.object({ sha: z.string() });
+const treeSchema = z.object({
+  truncated: z.literal(false),
+  tree: z.array(z.object({ path: z.string(), type: z.string(), sha: z.string() })),
+});
+
+/** Reads the manifests of a version. Each file must be the very one of the commit's tree. */
+async function read(
+  { repository, tag, paths }: z.infer<typeof upstreamSchema>,
+  version: string,
+  publishers: Publishers,
+): Promise<NonNullable<z.infer<typeof upstreamSchema>["read"]>> {
+  // An image may have a suffix of its own: 1.36.5-1.
+  const name = tag.replace("{version}", version.replace(/-.*/, ""));
+  const api = `https://api.github.com/repos/${repository}`;
+  const json = async (url: string): Promise<unknown> => JSON.parse(await publishers.text(url));
+  const { sha: commit } = commitSchema.parse(await json(`${api}/commits/${name}`));
+  const { tree } = treeSchema.parse(await json(`${api}/git/trees/${commit}?recursive=1`));
+  const chosen = tree.filter(({ path, type }) => type === "blob" && new RegExp(`^(${paths})$`).test(path));
+  if (chosen.length === 0) throw new Error(`${repository} ${name} has no file ${paths}`);
+  const documents: unknown[] = [];
+  for (const { path, sha } of chosen) {
+    const url = `https://raw.githubusercontent.com/${repository}/${commit}/${path}`;
+    const content = await publishers.text(url);
+    const blob = createHash("sha1")
+      .update(`blob ${Buffer.byteLength(content)}\0${content}`)
+      .digest("hex");
+    if (blob !== sha) throw new Error(`${url}: not the file of the tag, but ${blob} in place of ${sha}`);
+    for (const document of parseAllDocuments(content)) {
+      if (document.errors.length > 0) throw new Error(`${url}: ${document.errors[0]?.message}`);
+      documents.push(...[document.toJS()].filter((each) => each !== null));
+    }
+  }
+  const files = Object.fromEntries(chosen.map(({ path, sha }) => [path, sha]));
+  return { version, commit, files, facts: factsOf(documents) };
+}
+
+/** The lock with the manifests of each version that it has not read yet, and what that changes, line by line. */
+export async function withManifests(
+  lock: UpstreamLock,
+  named: readonly NamedVersion[],
+  publishers: Publishers,
+): Promise<{ readonly lock: UpstreamLock; readonly changed: readonly string[]; readonly failed: readonly string[] }> {
+  const [changed, failed]: [string[], string[]] = [[], []];
+  const entries = Object.entries(lock).map(async ([image, own]): Promise<[string, UpstreamLock[string]]> => {
+    const version = named.find(({ name, os }) => name === image && os !== "windows")?.version;
+    if ("none" in own || version === undefined || own.read?.version === version) return [image, own];
+    try {
+      const now = await read(own, version, publishers);
+      const lines = own.read === undefined ? [": recorded"] : differences(own.read.facts, now.facts, "");
+      changed.push(...lines.map((line) => `${image} ${version}${line}`));
+      return [image, { ...own, read: now }];
+    } catch (error) {
+      failed.push(
+        `manifests of ${image} ${version}: ${error instanceof z.ZodError ? z.prettifyError(error) : error instanceof Error ? error.message : error}`,
+      );
+      return [image, own];
+    }
+  });
+  return { lock: Object.fromEntries(await Promise.all(entries)), changed, failed };
+}

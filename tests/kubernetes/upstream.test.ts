@@ -1,0 +1,136 @@
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { z } from "zod";
+import { at, differences, type Facts, factsOf } from "../../cli/pin/facts.ts";
+import { readUpstream } from "../../cli/pin/manifests.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { stackNames } from "../../components/config/stackFile.ts";
+import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { namedVersions, versions } from "../../components/model/releases.ts";
+import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { stackConfig, testStacks } from "../support/stacks.ts";
+import { combinations, manifestsOf } from "./switches.ts";
+
+const lock = readUpstream("components/model/upstream.lock.json");
+const rows = z.record(z.string(), z.array(z.string()));
+const table = z
+  .strictObject({ counterparts: z.record(z.string(), z.string()), differences: rows })
+  .parse(parse(readFileSync("docs/add-ons.yaml", "utf8")));
+
+function read(image: string): Facts | undefined {
+  const own = lock[image];
+  return own !== undefined && "read" in own ? own.read?.facts : undefined;
+}
+const everyObject: Facts = Object.assign({}, ...Object.keys(lock).map((image) => at(read(image), "objects")));
+
+/** A workload with its account's rights. Its containers are found by name, a single one by the workload's own. */
+function workload(facts: Facts | undefined, name: string, ownName: string): Facts | undefined {
+  const { account, containers, ...rest } = at(facts, "workloads", name);
+  if (containers === undefined) return undefined;
+  const [first, ...more] = Object.values(at(containers));
+  return {
+    ...rest,
+    right: at(facts, "accounts", String(account)),
+    ...(more.length > 0 ? at(containers) : { [ownName]: first }),
+  };
+}
+
+const tight = { allowPrivilegeEscalation: "false", readOnlyRootFilesystem: "true", runAsNonRoot: "true" };
+const mebibytes = (facts: Facts): number => {
+  const text = String(at(facts, "limits").memory);
+  return Number.parseFloat(text) * (text.endsWith("Gi") ? 1024 : 1);
+};
+
+/** In what a container has more rights, or less memory, than upstream's. */
+function weaker(ours: Facts, theirs: Facts): readonly string[] {
+  const [own, other] = [at(ours, "context"), at(theirs, "context")];
+  const words = (facts: Facts, key: string): readonly string[] =>
+    String(at(facts, "capabilities")[key] ?? "").match(/\w+/g) ?? [];
+  return [
+    ...Object.entries(tight).flatMap(([key, value]) => (other[key] === value && own[key] !== value ? [key] : [])),
+    ...(own.privileged === "true" && other.privileged !== "true" ? ["privileged"] : []),
+    ...words(other, "drop").filter((each) => !words(own, "drop").includes(each)),
+    ...words(own, "add").filter((each) => !words(other, "add").includes(each)),
+    ...(mebibytes(ours) < mebibytes(theirs) ? ["memory"] : []),
+  ];
+}
+
+/** What of these objects is not as upstream has it, and what is weaker. */
+function compared(manifests: readonly Manifest[]): {
+  readonly found: readonly string[];
+  readonly weak: readonly string[];
+} {
+  const [found, weak]: [string[], string[]] = [[], []];
+  const system = manifests.filter(({ metadata, kind }) => kind !== "Job" && metadata.namespace !== "fenestra-samples");
+  const ours = factsOf(JSON.parse(JSON.stringify(system)));
+  const upstreams = (name: string) => table.counterparts[name] ?? name;
+  for (const each of system) {
+    const [pod, { name }] = [podSpec(each), each.metadata];
+    if (pod === undefined) continue;
+    const images = pod.containers
+      .concat(pod.initContainers ?? [])
+      .map(({ image }) => String(image).replace(/[:@].*/, ""));
+    const upstream = images.map(read).find((facts) => facts !== undefined);
+    const own = workload(ours, name, name);
+    // Of one name on both clouds.
+    const their = workload(upstream, upstreams(name), name) ?? workload(upstream, name, name);
+    found.push(...differences(own, their, name));
+    for (const container of Object.keys(own ?? {}).filter((key) => "flags" in at(own, key))) {
+      const [facts, other] = [at(own, container), at(their, container)];
+      if (Object.keys(at(facts, "context")).length === 0) found.push(`${name}/${container}: no security context`);
+      // Windows has no such rights to give up.
+      if ("flags" in other && pod.os?.name !== "windows")
+        weak.push(...weaker(facts, other).map((what) => `${name}/${container}: ${what}`));
+    }
+  }
+  for (const [name, facts] of Object.entries(at(ours, "objects")))
+    found.push(...differences(facts, everyObject[upstreams(name)], name));
+  return { found, weak };
+}
+
+describe("add-ons", () => {
+  const specs = [
+    ...combinations.map(({ spec }) => spec),
+    ...stackNames(testStacks).map((name) => clusterSpec(loadConfig(stackConfig(name)))),
+  ];
+  const all = specs.map((spec) => compared(manifestsOf(spec)));
+  const found = [...new Set(all.flatMap((each) => each.found))].toSorted();
+  const patterns = Object.values(table.differences).flat();
+  const matches = (pattern: string, line: string) =>
+    new RegExp(
+      `^${pattern
+        .split("*")
+        .map((each) => each.replaceAll(/[\\^$.|?+()[\]{}]/g, "\\$&"))
+        .join(".*")}$`,
+      "s",
+    ).test(line);
+
+  it("have upstream's manifests read at their versions, of every image, or a reason", () => {
+    const images = [versions.images, ...Object.values(versions.networks)].flatMap((section) => Object.keys(section));
+    assert.deepEqual(Object.keys(lock).toSorted(), images.filter((name) => name.includes("/")).toSorted());
+    for (const [image, own] of Object.entries(lock))
+      if ("repository" in own) {
+        const named = namedVersions().find(({ name, os }) => name === image && os !== "windows");
+        assert.equal(own.read?.version, named?.version, image);
+      }
+  });
+
+  it("differ from them as docs/add-ons.yaml says, each difference with its reason", () => {
+    assert.deepEqual(
+      found.filter((line) => !patterns.some((pattern) => matches(pattern, line))),
+      [],
+    );
+  });
+
+  it("have no row there without a difference", () => {
+    assert.deepEqual(
+      patterns.filter((pattern) => !found.some((line) => matches(pattern, line))),
+      [],
+    );
+  });
+
+  it("have no container on Linux with more rights or less memory than upstream's", () => {
+    assert.deepEqual([...new Set(all.flatMap((each) => each.weak))], []);
+  });
+});
