@@ -216,6 +216,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     watch: {
       noticeSeconds,
       healthSeconds: 30,
+      roundSeconds: 600,
+      beatSeconds: 300,
       lostRounds: 2,
       sickRounds: 10,
       kubeletHealth: "http://127.0.0.1:10248/healthz",

@@ -6,6 +6,8 @@ function Get-Machine {
     param([string] $Path = "$PSScriptRoot/machine.json")
     $data = Read-Data $Path
     if ($null -eq $data) {
+        # Its reader has no log without it.
+        Write-Notice "$Path cannot be read" 'Error'
         throw "$Path cannot be read"
     }
     $data

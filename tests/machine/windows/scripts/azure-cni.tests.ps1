@@ -21,7 +21,9 @@ function Get-CimInstance {
     Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
     @{ ProcessId = $fakeAzure.hns }
 }
-function Restart-Computer {
+function Invoke-Program {
+    param([string] $Path, [string[]] $Arguments)
+    Assert-Equal @(@($Path) + $Arguments) @('shutdown.exe', '/r', '/f', '/t', '0')
     $fakeAzure.calls += 'restart'
     if ($fakeAzure.refuse) { throw 'a restart is not allowed now' }
 }
