@@ -114,12 +114,6 @@ Test 'a kube-proxy that does not run or has no network yet is no case; one that 
     foreach ($round in 1, 2) { Repair-Proxy $fakeMachine $memory }
     Assert-Equal $fakeNode.deeds @('end kube-proxy')
 }
-Test 'an answer that is no 200 is none' {
-    Reset-Node
-    Test-Health 'http://127.0.0.1:10248/healthz'
-    $fakeNode.status = 500
-    Assert-Throws { Test-Health 'http://127.0.0.1:10248/healthz' } 'answered with 500$'
-}
 Test 'a run that only pauses is not started' {
     Reset-Node
     $memory = @{}
