@@ -23,6 +23,8 @@ export interface NodeFacts {
   readonly cordoned: boolean;
   /** Services and duties of the machine that have failed, as it says itself; nothing of another form counts. */
   readonly failed: string | undefined;
+  /** How long the task that looks after the machine has been silent; `undefined` while it is not. */
+  readonly silent: string | undefined;
   /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
   /** `aws` or `azure` by the provider id; `undefined` for anything else. */
@@ -33,10 +35,27 @@ export interface NodeFacts {
 const simulatedAnnotation = "kwok.x-k8s.io/node";
 /** What the scripts of a machine write on their Node (lib.sh, joined.ps1). */
 const failedAnnotation = "fenestra.dev/failed";
+const beatAnnotation = "fenestra.dev/beat";
+/**
+ * Seconds for a beat (300), the limit of a round (600) and the pause before the next task (300), as worker.ts of
+ * Windows has them.
+ */
+const silentSeconds = 1200;
 /** Name of the rehearsal's container runtime (tools/runtime/main.go). */
 const rehearsalRuntime = "rehearsal://";
 /** Taint of every Windows node, by which plain pods stay away. */
 export const windowsTaint = "os=windows:NoSchedule";
+
+/**
+ * Compares the last beat of a machine's health task with the kubelet's own last word: both are by the machine's clock,
+ * and a kubelet that is silent too is not Ready. Linux has no such task.
+ */
+function silence(beat: string | undefined, kubelet: Date | undefined, windows: boolean): string | undefined {
+  if (beat === undefined || !/^\d{4}(-\d\d){2}T(\d\d:){2}\d\dZ$/.test(beat))
+    return windows ? "never reported; its log is C:\\var\\log\\fenestra\\health.log" : undefined;
+  const late = +new Date(kubelet ?? 0) - Date.parse(beat) > silentSeconds * 1000;
+  return late ? `been silent since ${beat}` : undefined;
+}
 
 /** Facts of a Node. */
 export function nodeFacts(node: V1Node): NodeFacts {
@@ -62,6 +81,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     controlPlane: controlPlaneKey in labels,
     cordoned: spec?.unschedulable === true,
     failed: /^[\w.@, -]{1,500}$/.exec(metadata?.annotations?.[failedAnnotation] ?? "")?.[0],
+    silent: silence(metadata?.annotations?.[beatAnnotation], ready?.lastHeartbeatTime, os === "windows"),
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
       status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
@@ -79,6 +99,7 @@ export function nodeProblems(node: NodeFacts): readonly string[] {
     ...(node.ready ? [] : [`it is not Ready: ${node.readyMessage}`]),
     ...node.pressure.map((type) => `it has ${type}`),
     ...(node.failed === undefined ? [] : [`failed on its machine: ${node.failed}`]),
+    ...(node.silent === undefined || node.simulated ? [] : [`its health task has ${node.silent}`]),
     ...label("kubernetes.io/os", node.os === "windows" ? "windows" : "linux"),
     ...(labels["kubernetes.io/arch"] === undefined ? ["label kubernetes.io/arch is missing"] : []),
     ...label(windowsBuildLabel, node.build),

@@ -28,6 +28,7 @@ const lists: readonly (readonly [key: string, words: string])[] = [
   ["sick", "not Ready for too long, to be replaced"],
   ["zombie", "without a Node although their kubelets run, to be replaced"],
   ["lost", "never joined, to be replaced"],
+  ["silent", "Ready, but nobody looks after them: their health tasks say nothing"],
   ["held", "stopped or in standby: start them, or have the cloud delete them"],
 ];
 

@@ -28,7 +28,10 @@ function node(
         ...(build === undefined ? {} : { "node.kubernetes.io/windows-build": build }),
         ...(controlPlane ? { "node-role.kubernetes.io/control-plane": "" } : {}),
       },
-      ...(simulated ? { annotations: { "kwok.x-k8s.io/node": "fake" } } : {}),
+      annotations: {
+        ...(simulated ? { "kwok.x-k8s.io/node": "fake" } : {}),
+        ...(build === undefined ? {} : { "fenestra.dev/beat": "2026-11-27T01:00:00Z" }),
+      },
     },
     spec: {
       providerID: `aws:///eu-central-1a/${name}`,
@@ -206,6 +209,18 @@ describe("state of nodes", () => {
   const windows = { build: "10.0.20348" };
   const cases: readonly (readonly [path: string, value: unknown, problem: string, os?: typeof windows])[] = [
     ["metadata annotations fenestra.dev/failed", "a.service", "failed on its machine: a.service"],
+    [
+      "metadata annotations",
+      {},
+      "its health task has never reported; its log is C:\\var\\log\\fenestra\\health.log",
+      windows,
+    ],
+    [
+      "status conditions 0 lastHeartbeatTime",
+      "2026-11-27T01:20:01Z",
+      "its health task has been silent since 2026-11-27T01:00:00Z",
+      windows,
+    ],
     [
       "status conditions 0",
       { type: "Ready", status: "False", message: "no network" },

@@ -31,6 +31,7 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   podCidr: undefined,
   controlPlane: false,
   cordoned: false,
+  silent: undefined,
   failed: undefined,
   simulated: false,
   cloud: "aws",

@@ -8,39 +8,43 @@ function Repair-PodNetwork {
     if (-not $Memory.calm) {
         $Memory.calm = New-Deadline 600
     }
-    $service = Get-CimInstance Win32_Service -Filter "Name='hns'"
-    $Memory.lost = 0
     # Before the entry of kube-proxy's pod has made the first network there is nothing to lose.
-    if (-not $service.ProcessId -or -not (Test-Path -LiteralPath $Machine.network.conflist)) {
+    if (-not (Test-Path -LiteralPath $Machine.network.conflist)) {
         return
     }
     $file = "$($Machine.paths.state)/network"
-    $mark = "$BootId $($service.ProcessId)"
-    $before = Read-Text $file
-    if ($before -eq $mark) {
+    $mark = "$BootId $(Get-ServiceProcess hns)"
+    if (-not $Memory.mark) {
+        $Memory.mark = Read-Text $file
+    }
+    if ($Memory.mark -eq $mark) {
         return
     }
-    if ($before.StartsWith("$BootId ")) {
-        # At most one restart in ten minutes and three a day, also where HNS does not last; one that was refused is
-        # asked for again. Then the node stays drained, and says so.
-        if ((Get-Left $Memory.calm) -gt 0) {
-            return
-        }
-        $Memory.calm = New-Deadline 600
-        $today = [DateTime]::UtcNow.ToString('yyyy-MM-dd')
-        $restarts = @(@((Read-Text "$file-restarts") -split "`n") -eq $today)
-        Write-Notice 'HNS has lost the endpoints of the pods; the machine is drained and restarts' 'Warning'
-        try {
-            Write-Text "$file-restarts" (($restarts + $today) -join "`n")
-            & "$PSScriptRoot/drain.ps1" -Seconds $Machine.drain.spotSeconds
-        }
-        finally {
-            if ($restarts.Count -ge 3) {
-                throw 'HNS has lost the endpoints of the pods again after three restarts of the machine today'
-            }
-            Restart-Computer -Force
-        }
+    if (-not $Memory.mark.StartsWith("$BootId ")) {
+        $Memory.mark = $mark
+        Write-Text $file $mark
         return
     }
-    Write-Text $file $mark
+    # At most one restart in ten minutes and three a day, also where HNS does not last; one that was refused is asked
+    # for again. Then the node stays drained, and says so.
+    if ((Get-Left $Memory.calm) -gt 0) {
+        return
+    }
+    $Memory.calm = New-Deadline 600
+    $today = ('{0:o}' -f [DateTime]::UtcNow).Substring(0, 10)
+    $restarts = @(@((Read-Text "$file-restarts") -split "`n") -eq $today)
+    # Before anything is done: restarts that nobody counts have no end.
+    Write-Text "$file-restarts" (($restarts + $today) -join "`n")
+    Write-Notice 'HNS has lost the endpoints of the pods; the machine is drained and restarts' 'Warning'
+    try {
+        & "$PSScriptRoot/drain.ps1" -Seconds $Machine.drain.spotSeconds
+    }
+    catch {
+        Write-Log "drain: $_"
+    }
+    if ($restarts.Count -ge 3) {
+        throw 'HNS has lost the endpoints of the pods again after three restarts of the machine today'
+    }
+    # Not by WMI, as Restart-Computer.
+    Invoke-Program 'shutdown.exe' @('/r', '/f', '/t', '0') -Seconds 30 | Out-Null
 }

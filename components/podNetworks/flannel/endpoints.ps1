@@ -6,50 +6,59 @@
 # staging/cse/windows/provisioningscripts/hnsremediator.ps1).
 function Get-NetworkMark {
     param([object] $Network, [string] $BootId)
-    $service = Get-CimInstance Win32_Service -Filter "Name='hns'"
-    "$BootId $($service.ProcessId) $($Network.ID)"
+    "$BootId $(Get-ServiceProcess hns) $($Network.ID)"
 }
 
-# Ids of the sandboxes with an address in the pod network. HostProcess pods have none (containerd,
-# internal/cri/server/sandbox_status.go), nor do those whose namespace is gone, which the kubelet replaces itself
-# (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
+# Ids of the sandboxes that run. One of them is flanneld's: none at all is no answer.
 function Get-Sandboxes {
     param([object] $Machine)
-    $crictl = '--runtime-endpoint', $Machine.kubeletEndpoint
-    foreach ($id in @(Invoke-Program $Machine.programs.crictl ($crictl + @('pods', '--state', 'Ready', '--quiet')))) {
-        try {
-            $address = Invoke-Program $Machine.programs.crictl ($crictl + @('inspectp', '--output', 'go-template', '--template', '{{.status.network.ip}}', $id))
-            if ("$address".Trim()) {
-                $id
-            }
+    $ids = @(Invoke-Crictl $Machine @('pods', '--state', 'Ready', '--quiet'))
+    if ($ids.Count -eq 0 -or @($ids -notmatch '^\w+$').Count -gt 0) {
+        throw "containerd's pods are '$ids'"
+    }
+    $ids
+}
+
+# Stops a sandbox with an address in the pod network. The kubelet recreates it with new endpoints and counts a restart
+# of its containers. HostProcess pods have none (containerd, internal/cri/server/sandbox_status.go), nor do those whose
+# namespace is gone, which the kubelet replaces itself (kubernetes/kubernetes, kuberuntime/util, PodSandboxChanged).
+function Stop-Sandbox {
+    param([object] $Machine, [string] $Id)
+    try {
+        $words = @(-split "$(Invoke-Crictl $Machine @('inspectp', '--output', 'go-template', '--template', '{{.status.id}} {{.status.network.ip}}', $Id))")
+    }
+    catch {
+        if ("$_" -match 'NotFound') {
+            return
         }
-        catch {
-            Write-Log "sandbox ${id}: $_"
-        }
+        throw
+    }
+    if ($words[0] -ne $Id) {
+        throw 'containerd does not say what it is'
+    }
+    if ($words.Count -gt 1) {
+        Invoke-Crictl $Machine @('stopp', $Id) | Out-Null
     }
 }
 
-# Stops sandboxes. The kubelet recreates them with new endpoints and counts a restart of their containers. Returns those
-# that did not stop.
-function Stop-Sandboxes {
-    param([object] $Machine, [string[]] $Ids)
-    foreach ($id in $Ids) {
-        try {
-            Invoke-Program $Machine.programs.crictl @('--runtime-endpoint', $Machine.kubeletEndpoint, 'stopp', $id) | Out-Null
-        }
-        catch {
-            Write-Log "sandbox $id does not stop: $_"
-            $id
+# One part of the repair. kube-proxy still caches load balancers that no longer exist, and leftovers would conflict with
+# new ones: they go before it does.
+function Repair-Part {
+    param([object] $Machine, [string] $Part, [string[]] $Left)
+    if ($Part -like 'policylists/*') {
+        if (@(Get-HnsList 'policylists' | ForEach-Object { "policylists/$($_.ID)" }) -contains $Part) {
+            Invoke-Hns DELETE "/$Part" | Out-Null
         }
     }
-}
-
-# kube-proxy still caches load balancers that no longer exist, and leftovers would conflict with new ones.
-function Reset-Proxy {
-    foreach ($item in @(Invoke-Hns GET '/policylists/' | Where-Object { $_.ID })) {
-        Invoke-Hns DELETE "/policylists/$($item.ID)" | Out-Null
+    elseif ($Part -ne 'kube-proxy') {
+        Stop-Sandbox $Machine $Part
     }
-    Get-Process -Name kube-proxy -ErrorAction SilentlyContinue | Stop-Process -Force
+    elseif (@($Left -like 'policylists/*').Count -gt 0) {
+        throw 'waits for its load balancers to go'
+    }
+    else {
+        Get-Process -Name kube-proxy -ErrorAction SilentlyContinue | Stop-Process -Force
+    }
 }
 
 # flanneld does not notice that its network is gone; once stopped, the kubelet restarts it and it recreates the network.
@@ -57,34 +66,55 @@ function Reset-Proxy {
 function Repair-PodNetwork {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     $network = Get-HnsNetworkNamed $Machine.network.name
+    $flanneld = @(Get-Process -Name flanneld -ErrorAction SilentlyContinue)
+    # A flanneld that has just started has not created it yet.
+    if (-not $network -and $flanneld.Count -eq 0) {
+        $Memory.flanneld = 0
+    }
+    elseif (Test-Sick $Memory 'flanneld' $Machine.watch.lostRounds { if (-not $network) { throw 'gone' } }) {
+        Write-Notice "HNS network $($Machine.network.name) is gone; restarting flanneld" 'Warning'
+        $flanneld | Stop-Process -Force
+    }
     if (-not $network) {
-        $flanneld = @(Get-Process -Name flanneld -ErrorAction SilentlyContinue)
-        # A flanneld that has just started has not created it yet.
-        $Memory.lost += 1
-        if ($flanneld.Count -eq 0) {
-            $Memory.lost = 0
-        }
-        if ($Memory.lost -ge $Machine.watch.lostRounds) {
-            Write-Notice "HNS network $($Machine.network.name) is gone; restarting flanneld" 'Warning'
-            $flanneld | Stop-Process -Force
-            $Memory.lost = 0
-        }
         return
     }
-    $Memory.lost = 0
-    $Memory.stale = @(Stop-Sandboxes $Machine @($Memory.stale | Where-Object { $_ }))
+    # The mark, and in lines below what is still to be done for it.
     $file = "$($Machine.paths.state)/network"
     $mark = Get-NetworkMark $network $BootId
-    $before = Read-Text $file
-    if ($before -eq $mark) {
-        return
+    if (-not $Memory.lines) {
+        $Memory.lines = @((Read-Text $file) -split "`n")
     }
-    # After a reboot there is nothing left to repair.
-    if ($before.StartsWith("$BootId ")) {
-        Write-Notice 'HNS has lost the endpoints of the pods; they are made again' 'Warning'
-        Reset-Proxy
-        $Memory.stale = @(Stop-Sandboxes $Machine @(Get-Sandboxes $Machine))
+    if ($Memory.lines[0] -ne $mark) {
+        $lines = @($mark)
+        # After a reboot there is nothing left to repair.
+        if ($Memory.lines[0].StartsWith("$BootId ")) {
+            $lines += @(Get-HnsList 'policylists' | ForEach-Object { "policylists/$($_.ID)" }) + 'kube-proxy' + @(Get-Sandboxes $Machine)
+        }
+        # Before anything is done: what cannot be written down would be done again in each round.
+        Write-Text $file ($lines -join "`n")
+        $Memory.lines = $lines
+        if ($lines.Count -gt 1) {
+            Write-Notice 'HNS has lost the endpoints of the pods; they are made again' 'Warning'
+        }
     }
-    # Last, so that an interrupted repair is repeated.
-    Write-Text $file $mark
+    $todo = @($Memory.lines | Select-Object -Skip 1)
+    foreach ($item in $todo) {
+        # What this round has no time for is left to the next.
+        if ((Get-Left $Memory.round) -lt $Machine.watch.roundSeconds / 3) {
+            break
+        }
+        try {
+            Repair-Part $Machine $item $Memory.lines
+            $Memory.lines = @($Memory.lines | Where-Object { $_ -ne $item })
+        }
+        catch {
+            Write-Log "${item}: $_"
+        }
+    }
+    if ($Memory.lines.Count -lt $todo.Count + 1) {
+        Write-Text $file ($Memory.lines -join "`n")
+    }
+    if ($Memory.lines.Count -gt 1) {
+        throw "$($Memory.lines.Count - 1) parts of the pod network are still to be made again"
+    }
 }

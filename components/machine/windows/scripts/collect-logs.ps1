@@ -140,9 +140,8 @@ Save-Answer 'features' { Get-WindowsFeature | Where-Object { $_.InstallState -eq
 Save-Answer 'memory' { Get-CimInstance Win32_OperatingSystem | Format-List -Property @('*Memory*', '*Page*') }
 Save-Answer 'dumps' { Get-ChildItem -LiteralPath $machine.paths.dumps | Format-Table -AutoSize -Property @('LastWriteTime', 'Length', 'Name') }
 Save-Answer 'events' { Get-WinEvent -MaxEvents 1000 -LogName @('Application', 'System') | ForEach-Object { '{0:o} {1} {2} {3}' -f $_.TimeCreated, $_.ProviderName, $_.Id, $_.Message } }
-$endpoint = '--runtime-endpoint', $machine.kubeletEndpoint
 foreach ($question in 'info', 'pods', 'ps --all') {
-    Save-Answer "crictl-$(($question -split ' ')[0])" { Invoke-Program $machine.programs.crictl ($endpoint + ($question -split ' ')) -Seconds 60 }
+    Save-Answer "crictl-$(($question -split ' ')[0])" { Invoke-Crictl $machine ($question -split ' ') }
 }
 Save-Answer 'containerd-config' { Invoke-Program $machine.services.containerd.program @('--config', $machine.paths.containerdConfig, 'config', 'dump') -Seconds 60 }
 foreach ($source in @($machine.paths.logs, $machine.paths.state, $machine.paths.machine, $machine.network.conflist, $machine.network.subnetFile) + $machine.cloudLogs) {

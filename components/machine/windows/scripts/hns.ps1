@@ -55,7 +55,18 @@ function Invoke-Hns {
     $answer.Output
 }
 
+# All of a kind, each with its id: half an answer is not that there is none.
+function Get-HnsList {
+    param([string] $Kind)
+    foreach ($item in @(Invoke-Hns GET "/$Kind/" | Where-Object { $_ })) {
+        if (-not $item.ID) {
+            throw "HNS GET /$Kind/: one has no id"
+        }
+        $item
+    }
+}
+
 function Get-HnsNetworkNamed {
     param([string] $Name)
-    @(Invoke-Hns GET '/networks/') | Where-Object { $_.Name -eq $Name } | Select-Object -First 1
+    @(Get-HnsList 'networks') | Where-Object { $_.Name -eq $Name } | Select-Object -First 1
 }

@@ -1,4 +1,5 @@
 # Joined: what the API says of this machine's node, and the port that tells it to the cloud.
+. "$PSScriptRoot/identity.ps1"
 
 # Whether the node is Ready, asked with the kubelet's own certificate. An API that cannot be reached is no error: the
 # kubelet may still wait for its certificate.
@@ -15,17 +16,39 @@ function Test-NodeReady {
     }
 }
 
-# Writes on this machine's own Node which duties have failed, where `fenestra verify` sees them; nothing where none has.
-function Send-Failed {
+# The name of this machine's node once there may be one, then kept; empty before. The file may be torn, or of the
+# machine that an image was made of.
+function Get-OwnNode {
     param([object] $Machine, [hashtable] $Memory)
-    $failed = @($Memory.Keys | Where-Object { $_ -like 'failed *' } | ForEach-Object { $_ -replace '^failed ', '' } | Sort-Object) -join ','
-    $name = (Read-Data $Machine.paths.node).name
-    if ($Memory.told -eq $failed -or -not $name) {
+    if (-not (Test-Path -LiteralPath $Machine.paths.kubeconfig) -or -not (Test-Path -LiteralPath $Machine.programs.kubectl)) {
+        return ''
+    }
+    if (-not $Memory.node) {
+        $CallsEnd = New-Deadline 10
+        try {
+            $Memory.node = Get-NodeName $Machine.cloud
+        }
+        catch {
+            return "$((Read-Data $Machine.paths.node).name)"
+        }
+    }
+    $Memory.node
+}
+
+# Writes on this machine's own Node which duties have failed, nothing where none has, and every few minutes that rounds
+# end: `fenestra verify` and the node controller compare that with the kubelet's own times.
+function Send-Beat {
+    param([object] $Machine, [hashtable] $Memory)
+    # Not what this itself could not write.
+    $failed = @($Memory.Keys | Where-Object { $_ -like 'failed *' -and $_ -ne 'failed report' } | ForEach-Object { $_ -replace '^failed ', '' } | Sort-Object) -join ','
+    $name = Get-OwnNode $Machine $Memory
+    if (-not $name -or ($Memory.told -eq $failed -and (Get-Left $Memory.beat) -gt 0)) {
         return
     }
-    $words = "fenestra.dev/failed=$failed" -replace '=$', '-'
-    Invoke-Program $Machine.programs.kubectl @('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'annotate', 'node', $name, '--overwrite', $words) -Seconds 15 | Out-Null
+    $words = @("fenestra.dev/failed=$failed" -replace '=$', '-') + "fenestra.dev/beat=$('{0:s}Z' -f [DateTime]::UtcNow)"
+    Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'annotate', 'node', $name, '--overwrite') + $words) -Seconds 15 | Out-Null
     $Memory.told = $failed
+    $Memory.beat = New-Deadline $Machine.watch.beatSeconds
 }
 
 # The health port, to this machine alone: open while its own node is Ready; the kubelet's is open whether it has joined
@@ -33,8 +56,9 @@ function Send-Failed {
 # round takes them off its queue.
 function Set-HealthPort {
     param([object] $Machine, [hashtable] $Memory)
-    $name = (Read-Data $Machine.paths.node).name
-    if ($name -and (Test-NodeReady $Machine $name)) {
+    $name = Get-OwnNode $Machine $Memory
+    $Memory.isReady = $name -and (Test-NodeReady $Machine $name)
+    if ($Memory.isReady) {
         $Memory.ready = [Diagnostics.Stopwatch]::StartNew()
         if (-not $Memory.port) {
             $port = New-Object Net.Sockets.TcpListener ([Net.IPAddress]::Loopback), $Machine.watch.healthPort

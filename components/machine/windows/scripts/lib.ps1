@@ -54,6 +54,14 @@ function Invoke-Program {
     $start.RedirectStandardOutput = $true
     $start.RedirectStandardError = $true
     try {
+        # .NET Framework begins standard input with a byte order mark where the code page is UTF-8's.
+        [Console]::InputEncoding = New-Object Text.UTF8Encoding $false
+    }
+    catch {
+        Write-Verbose "$_"
+    }
+    $deadline = New-Deadline $Seconds
+    try {
         $process = [Diagnostics.Process]::Start($start)
     }
     catch {
@@ -62,14 +70,20 @@ function Invoke-Program {
     try {
         $answer = $process.StandardOutput.ReadToEndAsync()
         $words = $process.StandardError.ReadToEndAsync()
+        $taken = $false
         try {
-            $process.StandardInput.Write($Text)
-            $process.StandardInput.Close()
+            $bytes = [Text.Encoding]::UTF8.GetBytes($Text)
+            # A program that reads nothing would hold a longer text for ever.
+            $taken = $process.StandardInput.BaseStream.WriteAsync($bytes, 0, $bytes.Length).Wait([int] (1000 * $Seconds))
+            if ($taken) {
+                $process.StandardInput.Close()
+            }
         }
         catch {
+            $taken = $true
             Write-Log "${Path}: $_"
         }
-        if (-not $process.WaitForExit([int] (1000 * $Seconds))) {
+        if (-not $taken -or -not $process.WaitForExit([int] (1000 * (Get-Left $deadline)))) {
             $process.Kill()
             throw "$Path has not ended within $([int] $Seconds) s"
         }
@@ -86,6 +100,25 @@ function Invoke-Program {
     }
     finally {
         $process.Dispose()
+    }
+}
+
+# crictl. Its own limit for a call is two seconds (kubernetes-sigs/cri-tools v1.36.0, cmd/crictl/main.go).
+function Invoke-Crictl {
+    param([object] $Machine, [string[]] $Arguments, [int] $Seconds = 60)
+    $common = '--runtime-endpoint', $Machine.kubeletEndpoint, '--timeout', "${Seconds}s"
+    Invoke-Program $Machine.programs.crictl ($common + $Arguments) -Seconds ($Seconds + 10)
+}
+
+# What a block asks of WMI in the session $wmi: without one its commands have no limit.
+function Invoke-Wmi {
+    param([scriptblock] $Question)
+    $wmi = New-CimSession -OperationTimeoutSec 30 -ErrorAction Stop
+    try {
+        & $Question
+    }
+    finally {
+        Remove-CimSession $wmi -ErrorAction SilentlyContinue
     }
 }
 
@@ -142,6 +175,12 @@ function Get-Node {
 function Expand-Text {
     param([string] $Text, [object] $Node)
     $Text.Replace('@NODE_NAME@', $Node.name).Replace('@PROVIDER_ID@', $Node.providerId).Replace('@NODE_IP@', $Node.address)
+}
+
+# Restarts Windows, not through WMI, which may hang. One that is under way or planned already is as good: 1115, 1190.
+function Restart-Machine {
+    param([int] $Seconds = 0)
+    Invoke-Program 'shutdown.exe' @('/r', '/f', '/t', "$Seconds", '/c', 'fenestra') -Accept @(0, 1115, 1190) -Seconds 60 | Out-Null
 }
 
 # Kills a process and all its descendants.

@@ -63,7 +63,12 @@ function Get-Termination {
     $mine = @($events | Where-Object { $_ -and $_.Resources -contains $own })
     foreach ($item in $mine) {
         if ($Machine.drain.events.leaves -contains $item.EventType) {
-            return @{ seconds = Get-EventSeconds $item.NotBefore $Machine.drain; finish = 'event'; hook = ''; id = $item.EventId }
+            # Preempt comes 30 seconds ahead (Azure documentation, scheduled events), whatever this clock says.
+            $most = $Machine.drain.seconds
+            if ($item.EventType -eq 'Preempt') {
+                $most = $Machine.drain.spotSeconds
+            }
+            return @{ seconds = Get-EventSeconds $item.NotBefore $Machine.drain $most; finish = 'event'; hook = ''; id = $item.EventId }
         }
     }
     $mine | Where-Object { $Machine.drain.events.returns -contains $_.EventType } | ForEach-Object {

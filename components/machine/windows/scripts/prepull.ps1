@@ -7,7 +7,7 @@ Start-Log $machine 'prepull'
 Start-Sleep -Seconds $machine.prePull.afterSeconds
 foreach ($image in $machine.prePull.images) {
     try {
-        Invoke-Program $machine.programs.crictl @('--runtime-endpoint', $machine.kubeletEndpoint, '--timeout', '30m', 'pull', $image) | Out-Null
+        Invoke-Crictl $machine @('pull', $image) 1800 | Out-Null
         Write-Log "pulled $image"
     }
     catch {

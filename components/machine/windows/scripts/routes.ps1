@@ -1,17 +1,24 @@
 # Host routes to the cloud's own services, which a virtual switch or an image from another subnet loses.
 
-# Whether an adapter keeps an address: HNS would take over one that is only tentative, or of 169.254.0.0/16
+# This boot's routes, all at once: to a question for one of them "there is none" is an error like any other.
+function Get-Routes {
+    Invoke-Wmi { Get-NetRoute -AddressFamily IPv4 -PolicyStore ActiveStore -CimSession $wmi -ErrorAction Stop }
+}
+
+# Adapters that keep an address: HNS would take over one that is only tentative, or of 169.254.0.0/16
 # (Azure/AgentBaker#8008).
-function Test-Address {
-    param([int] $Index)
-    @(Get-NetIPAddress -AddressFamily IPv4 -InterfaceIndex $Index -ErrorAction SilentlyContinue |
-        Where-Object { "$($_.AddressState)" -eq 'Preferred' -and $_.IPAddress -notlike '169.254.*' }).Count -gt 0
+function Get-Addressed {
+    Invoke-Wmi { Get-NetIPAddress -AddressFamily IPv4 -CimSession $wmi -ErrorAction Stop } |
+        Where-Object { "$($_.AddressState)" -eq 'Preferred' -and $_.IPAddress -notlike '169.254.*' } |
+        ForEach-Object { $_.InterfaceIndex }
 }
 
 # The machine's own default route; nothing while the adapter moves into a virtual switch or out of it.
 function Get-DefaultRoute {
-    Get-NetRoute -AddressFamily IPv4 -DestinationPrefix '0.0.0.0/0' -ErrorAction SilentlyContinue |
-        Where-Object { $_.NextHop -ne '0.0.0.0' -and (Test-Address $_.InterfaceIndex) } |
+    param([object[]] $Routes = @(Get-Routes))
+    $addressed = @(Get-Addressed)
+    $Routes |
+        Where-Object { $_.DestinationPrefix -eq '0.0.0.0/0' -and $_.NextHop -ne '0.0.0.0' -and $addressed -contains $_.InterfaceIndex } |
         Sort-Object { $_.RouteMetric + $_.InterfaceMetric } |
         Select-Object -First 1
 }
@@ -26,12 +33,13 @@ function Test-VirtualSwitch {
 # an adapter behind a virtual switch is new at each boot, and a persistent route would point to the old one.
 function Repair-Routes {
     param([string[]] $Prefixes)
-    $default = Get-DefaultRoute
+    $routes = @(Get-Routes)
+    $default = Get-DefaultRoute $routes
     if ($null -eq $default) {
         return
     }
     foreach ($prefix in $Prefixes) {
-        $found = @(Get-NetRoute -DestinationPrefix $prefix -PolicyStore ActiveStore -ErrorAction SilentlyContinue)
+        $found = @($routes | Where-Object { $_.DestinationPrefix -eq $prefix })
         $right = @($found | Where-Object { $_.InterfaceIndex -eq $default.InterfaceIndex -and $_.NextHop -eq $default.NextHop })
         if ($right.Count -gt 0 -and $found.Count -eq $right.Count) {
             continue
@@ -39,13 +47,13 @@ function Repair-Routes {
         try {
             # The right one first, so that there is never none.
             if ($right.Count -eq 0) {
-                New-NetRoute -ErrorAction Stop -DestinationPrefix $prefix -InterfaceIndex $default.InterfaceIndex -NextHop $default.NextHop -RouteMetric 1 -PolicyStore ActiveStore | Out-Null
+                Invoke-Wmi { New-NetRoute -CimSession $wmi -ErrorAction Stop -DestinationPrefix $prefix -InterfaceIndex $default.InterfaceIndex -NextHop $default.NextHop -RouteMetric 1 -PolicyStore ActiveStore } | Out-Null
             }
             foreach ($route in @($found | Where-Object { $right -notcontains $_ })) {
-                Remove-NetRoute -DestinationPrefix $prefix -InterfaceIndex $route.InterfaceIndex -NextHop $route.NextHop -PolicyStore ActiveStore -Confirm:$false -ErrorAction SilentlyContinue
+                Invoke-Wmi { Remove-NetRoute -CimSession $wmi -DestinationPrefix $prefix -InterfaceIndex $route.InterfaceIndex -NextHop $route.NextHop -PolicyStore ActiveStore -Confirm:$false -ErrorAction SilentlyContinue }
             }
             # A persistent route from the image is wrong at the next boot too.
-            Remove-NetRoute -DestinationPrefix $prefix -PolicyStore PersistentStore -Confirm:$false -ErrorAction SilentlyContinue
+            Invoke-Wmi { Remove-NetRoute -CimSession $wmi -DestinationPrefix $prefix -PolicyStore PersistentStore -Confirm:$false -ErrorAction SilentlyContinue }
             $prefix
         }
         catch {

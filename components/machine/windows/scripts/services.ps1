@@ -1,29 +1,51 @@
 # Services: stopped and started within a limit; containerd and kubelet are held while a stage works, and restored when
 # they fail.
 
+# Services whose field has a value, by WMI.
+function Get-ServiceRecord {
+    param([string] $Filter)
+    Invoke-Wmi { Get-CimInstance Win32_Service -Filter $Filter -CimSession $wmi -ErrorAction Stop }
+}
+
+# A service's process. WMI may name none, as between two starts: that is an error and no change.
+function Get-ServiceProcess {
+    param([string] $Name)
+    $id = (Get-ServiceRecord "Name='$Name'").ProcessId
+    if (-not $id) {
+        throw "WMI names no process of the service $Name"
+    }
+    $id
+}
+
 # Stops a service: asks, waits, then ends its process. `Stop-Service` has no limit while a service says that it is
 # stopping, and does not end one that ignores the request. A process that other services share stays.
 function Stop-Within {
     param([string] $Name, [int] $Seconds = 30)
     $service = Get-Service -Name $Name -ErrorAction SilentlyContinue
-    if (-not $service -or "$($service.Status)" -eq 'Stopped') {
-        return
-    }
-    $id = 0
-    try {
-        $id = (Get-CimInstance Win32_Service -Filter "Name='$Name'" -OperationTimeoutSec 30).ProcessId
-        $service.Stop()
-        $service.WaitForStatus('Stopped', [TimeSpan]::FromSeconds($Seconds))
-    }
-    catch {
-        Write-Log "service $Name does not stop: $($_.Exception.GetBaseException().Message)"
-        if ($id -and @(Get-CimInstance Win32_Service -Filter "ProcessId=$id" -OperationTimeoutSec 30).Count -eq 1) {
-            Stop-Process -Force -Id $id -ErrorAction SilentlyContinue
+    $runs = $service -and "$($service.Status)" -ne 'Stopped'
+    if ($runs) {
+        try {
+            $service.Stop()
+            $service.WaitForStatus('Stopped', [TimeSpan]::FromSeconds($Seconds))
+        }
+        catch {
+            Write-Log "service $Name does not stop: $($_.Exception.GetBaseException().Message)"
+            try {
+                $id = Get-ServiceProcess $Name
+                if ("$((Get-ServiceRecord "ProcessId=$id").Name)" -eq $Name) {
+                    Stop-Process -Force -Id $id -ErrorAction SilentlyContinue
+                }
+            }
+            catch {
+                Write-Log "$_"
+            }
         }
     }
-    # The kubelet is a child of its service: a hung one would keep the ports from the next.
-    Get-Process -Name $Name -ErrorAction SilentlyContinue | Stop-Process -Force -ErrorAction SilentlyContinue
-    $service.WaitForStatus('Stopped', [TimeSpan]::FromSeconds(10))
+    # The kubelet is a child of its service and may outlive it: it would keep the ports from the next.
+    Get-Process -Name $Name -ErrorAction SilentlyContinue | Stop-Process -Force
+    if ($runs) {
+        $service.WaitForStatus('Stopped', [TimeSpan]::FromSeconds(10))
+    }
 }
 
 # Starts a service and waits until it runs; `Start-Service` waits without a limit.
@@ -63,13 +85,26 @@ function Stop-NodeService {
 }
 
 # Starts a service, even a held one. On demand and not at boot: no container may start before this boot's network
-# exists.
+# exists. How Windows starts HNS is its own affair.
 function Start-NodeService {
     param([string] $Name)
-    Set-Service -Name $Name -StartupType Manual
+    if ($Name -ne 'hns') {
+        Set-Service -Name $Name -StartupType Manual
+    }
     Start-Within $Name
     if ($Name -eq 'containerd') {
         Set-Priority $Name
+    }
+}
+
+# Ends a service, and starts it, also where it has not ended in time.
+function Restart-NodeService {
+    param([string] $Name)
+    try {
+        Stop-Within $Name
+    }
+    finally {
+        Start-NodeService $Name
     }
 }
 
@@ -97,4 +132,51 @@ function Set-Recovery {
     param([string] $Name, [string[]] $Actions)
     Invoke-Program 'sc.exe' (@('failure', $Name) + $Actions) | Out-Null
     Invoke-Program 'sc.exe' @('failureflag', $Name, '1') | Out-Null
+}
+
+# A service that is stopped, or for some rounds neither stopped nor running. Recovery actions do not cover an orderly
+# stop.
+function Repair-Service {
+    param([object] $Machine, [hashtable] $Memory, [string] $Name)
+    $status = "$((Get-Service -Name $Name -ErrorAction SilentlyContinue).Status)"
+    if (-not $status) {
+        throw 'nobody says whether it runs'
+    }
+    $rounds = $Machine.watch.sickRounds
+    if ($status -eq 'Stopped') {
+        $rounds = 1
+    }
+    if (Test-Sick $Memory "service $Name" $rounds { if ($status -ne 'Running') { throw $status } }) {
+        Write-Notice "service $Name is $status; starting it" 'Warning'
+        # What it has left behind and nobody can end is no reason for a second one.
+        Stop-Within $Name
+        Start-NodeService $Name
+    }
+}
+
+# True when a check has failed for some rounds. The count then starts over, for twice as many rounds each time, up to
+# sixteen times as many, until the check succeeds again: a restart that does not help is not repeated for ever. A
+# program that answers 503 is at work and behind, as kube-proxy is while HNS is slow (kubernetes/kubernetes#110674): it
+# has six times as long, since a restart would take every load balancer away first.
+function Test-Sick {
+    param([hashtable] $Memory, [string] $Name, [int] $Rounds, [scriptblock] $Check)
+    try {
+        & $Check | Out-Null
+        $Memory[$Name] = 0
+        $Memory["deeds $Name"] = 0
+        return $false
+    }
+    catch {
+        # A program of ours that cannot even run says nothing of whom it was to ask.
+        if ("$_" -like 'program *') {
+            throw
+        }
+        $Memory[$Name] += $(if ("$_" -like '* answered with 503') { 1 / 6 } else { 1 })
+    }
+    if ($Memory[$Name] -lt $Rounds * [Math]::Pow(2, [Math]::Min(4, [int] $Memory["deeds $Name"]))) {
+        return $false
+    }
+    $Memory[$Name] = 0
+    $Memory["deeds $Name"] += 1
+    $true
 }

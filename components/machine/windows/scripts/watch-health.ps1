@@ -1,47 +1,14 @@
 # Watches the machine: routes and logs from the start, and once it is Ready services, kubelet, kube-proxy and the pod
-# network. Repairs what fails, and writes an event each time. Nothing here may wait without a limit: the scheduler
-# starts a second one only when this one is gone.
+# network. Repairs what fails, and writes an event each time. A round that hangs ends the process: the scheduler starts
+# the next one only when this one is gone.
 $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/services.ps1"
-. "$PSScriptRoot/web.ps1"
 . "$PSScriptRoot/hns.ps1"
 . "$PSScriptRoot/routes.ps1"
 . "$PSScriptRoot/endpoints.ps1"
 . "$PSScriptRoot/joined.ps1"
-
-# A stopped service. Its recovery actions do not cover an orderly stop.
-function Repair-Services {
-    foreach ($name in 'containerd', 'kubelet') {
-        $service = Get-Service -Name $name -ErrorAction SilentlyContinue
-        if ($service -and $service.Status -eq 'Stopped') {
-            Write-Notice "service $name is stopped; starting it" 'Warning'
-            Start-NodeService $name
-        }
-    }
-    # A service that the service manager restarted has normal priority.
-    Set-Priority containerd
-}
-
-# True when a check has failed for some rounds. The count then starts over. A program that answers 503 is at work and
-# behind, as kube-proxy is while HNS is slow (kubernetes/kubernetes#110674): it has six times as long, since a restart
-# would take every load balancer away first.
-function Test-Sick {
-    param([object] $Machine, [hashtable] $Memory, [string] $Name, [scriptblock] $Check)
-    try {
-        & $Check | Out-Null
-        $Memory[$Name] = 0
-    }
-    catch {
-        $Memory[$Name] += $(if ("$_" -like '* answered with 503') { 1 / 6 } else { 1 })
-    }
-    if ($Memory[$Name] -lt $Machine.watch.sickRounds) {
-        return $false
-    }
-    $Memory[$Name] = 0
-    $true
-}
 
 # A health address of a program on this machine; one that does not answer within the time is an error.
 function Test-Health {
@@ -55,14 +22,25 @@ function Test-Health {
 # A kubelet that runs but no longer responds.
 function Repair-Kubelet {
     param([object] $Machine, [hashtable] $Memory)
-    if (Test-Sick $Machine $Memory 'kubelet' { Test-Health $Machine.watch.kubeletHealth }) {
+    if (Test-Sick $Memory 'kubelet' $Machine.watch.sickRounds { Test-Health $Machine.watch.kubeletHealth }) {
         Write-Notice 'the kubelet does not answer; restarting it' 'Warning'
-        try {
-            Stop-Within kubelet
+        Restart-NodeService kubelet
+    }
+}
+
+# A containerd that runs but no longer responds: then the node is not Ready, whatever the kubelet's own address says.
+function Repair-Containerd {
+    param([object] $Machine, [hashtable] $Memory)
+    # One that the service manager restarted has normal priority.
+    Set-Priority containerd
+    $check = {
+        if (-not $Memory.isReady -and -not (Invoke-Crictl $Machine @('info') 10)) {
+            throw 'no answer'
         }
-        finally {
-            Start-NodeService kubelet
-        }
+    }
+    if (Test-Sick $Memory 'containerd' $Machine.watch.sickRounds $check) {
+        Write-Notice 'containerd does not answer; restarting it' 'Warning'
+        Restart-NodeService containerd
     }
 }
 
@@ -75,7 +53,7 @@ function Repair-Proxy {
     if ($running.Count -eq 0 -or -not (Get-HnsNetworkNamed $Machine.network.name)) {
         $Memory['kube-proxy'] = 0
     }
-    elseif (Test-Sick $Machine $Memory 'kube-proxy' { Test-Health $Machine.watch.proxyHealth }) {
+    elseif (Test-Sick $Memory 'kube-proxy' $Machine.watch.sickRounds { Test-Health $Machine.watch.proxyHealth }) {
         Write-Notice 'kube-proxy does not answer; restarting it' 'Warning'
         $running | Stop-Process -Force
     }
@@ -84,9 +62,11 @@ function Repair-Proxy {
 # HNS that hangs. What its restart costs the pods, the repair of the pod network makes again.
 function Repair-Hns {
     param([object] $Machine, [hashtable] $Memory)
-    if (Test-Sick $Machine $Memory 'hns' { Invoke-Hns GET '/networks/' '' 10 }) {
+    # Needs room on the disk, at the first call.
+    Initialize-Hns
+    if (Test-Sick $Memory 'hns' $Machine.watch.sickRounds { Invoke-Hns GET '/networks/' '' 10 }) {
         Write-Notice 'HNS does not answer; restarting it' 'Warning'
-        Restart-Hns
+        Restart-NodeService hns
     }
 }
 
@@ -94,12 +74,13 @@ function Repair-Hns {
 # just asked for a restart of Windows would count a second one.
 function Repair-Run {
     param([object] $Machine, [hashtable] $Memory)
-    if (Test-Sick $Machine $Memory 'run' { throw 'not settled' }) {
-        $task = Get-ScheduledTask -TaskName 'fenestra-run' -ErrorAction Stop
-        if ("$($task.State)" -ne 'Running') {
-            Write-Notice 'the bootstrap has ended before the node was Ready; starting it' 'Warning'
-            Start-ScheduledTask -TaskName 'fenestra-run' -ErrorAction Stop
-        }
+    $state = "$((Invoke-Wmi { Get-ScheduledTask -TaskName 'fenestra-run' -CimSession $wmi -ErrorAction Stop }).State)"
+    if ('Ready', 'Queued', 'Running' -notcontains $state) {
+        throw "the task fenestra-run is '$state'"
+    }
+    if (Test-Sick $Memory 'run' $Machine.watch.sickRounds { if ($state -eq 'Ready') { throw $state } }) {
+        Write-Notice 'the bootstrap has ended before the node was Ready; starting it' 'Warning'
+        Invoke-Wmi { Start-ScheduledTask -TaskName 'fenestra-run' -CimSession $wmi -ErrorAction Stop }
     }
 }
 
@@ -128,6 +109,7 @@ function Limit-Log {
 function Invoke-Duties {
     param([hashtable] $Memory, [System.Collections.Specialized.OrderedDictionary] $Duties)
     foreach ($duty in @($Duties.Keys)) {
+        $Memory.duty = $duty
         try {
             & $Duties[$duty] | Out-Null
             $Memory.Remove("failed $duty")
@@ -145,11 +127,14 @@ function Invoke-Duties {
 function Invoke-Repairs {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
     Invoke-Duties $Memory ([ordered] @{
-        services      = { Repair-Services }
-        kubelet       = { Repair-Kubelet $Machine $Memory }
-        'kube-proxy'  = { Repair-Proxy $Machine $Memory }
-        HNS           = { Repair-Hns $Machine $Memory }
-        'pod network' = { Repair-PodNetwork $Machine $BootId $Memory }
+        'service hns'        = { Repair-Service $Machine $Memory 'hns' }
+        'service containerd' = { Repair-Service $Machine $Memory 'containerd' }
+        containerd           = { Repair-Containerd $Machine $Memory }
+        'service kubelet'    = { Repair-Service $Machine $Memory 'kubelet' }
+        kubelet              = { Repair-Kubelet $Machine $Memory }
+        'kube-proxy'         = { Repair-Proxy $Machine $Memory }
+        HNS                  = { Repair-Hns $Machine $Memory }
+        'pod network'        = { Repair-PodNetwork $Machine $BootId $Memory }
     })
 }
 
@@ -167,13 +152,17 @@ function Test-Settled {
 
 function Invoke-Round {
     param([object] $Machine, [string] $BootId, [hashtable] $Memory)
+    $Memory.round = New-Deadline $Machine.watch.roundSeconds
     Invoke-Duties $Memory ([ordered] @{
         'health port' = { Set-HealthPort $Machine $Memory }
         # Always: stages and notices need them, and AWS's launch agent rewrites them at its start, in no fixed order
         # with flanneld.
         routes = {
             foreach ($prefix in @(Repair-Routes $Machine.network.routes)) {
-                Write-Notice "route to $prefix was lost and is back" 'Warning'
+                # In a first boot flanneld's own move of the adapter takes them away.
+                if (Test-Settled $Machine $BootId) {
+                    Write-Notice "route to $prefix was lost and is back" 'Warning'
+                }
             }
         }
         logs   = {
@@ -192,7 +181,29 @@ function Invoke-Round {
             Invoke-Duties $Memory ([ordered] @{ bootstrap = { Repair-Run $Machine $Memory } })
         }
     } | Out-Null
-    Invoke-Duties $Memory ([ordered] @{ report = { Send-Failed $Machine $Memory } })
+    Invoke-Duties $Memory ([ordered] @{ report = { Send-Beat $Machine $Memory } })
+}
+
+# Ends this process, and says so, when a round takes longer than it may: some calls have no limit. The first of two
+# threads tells, the second ends it where even that hangs.
+function Start-Guard {
+    param([object] $Machine, [hashtable] $Memory)
+    foreach ($wait in 0, 15) {
+        $guard = [PowerShell]::Create().AddScript({
+            param([string] $Files, [object] $Machine, [hashtable] $Memory, [int] $Wait)
+            . $Files
+            Start-Log $Machine 'health'
+            while ((Get-Left $Memory.round) -gt 0) {
+                Start-Sleep -Seconds 1
+            }
+            Start-Sleep -Seconds $Wait
+            if ($Wait -eq 0) {
+                Write-Notice "watch of $($Memory.duty) hangs; it ends, and is started again" 'Error'
+            }
+            Stop-Process -Force -Id $PID
+        })
+        $guard.AddArgument("$PSScriptRoot/files.ps1").AddArgument($Machine).AddArgument($Memory).AddArgument($wait).BeginInvoke() | Out-Null
+    }
 }
 
 if ($MyInvocation.InvocationName -eq '.') {
@@ -201,7 +212,8 @@ if ($MyInvocation.InvocationName -eq '.') {
 $machine = Get-Machine
 Start-Log $machine 'health'
 Initialize-Web
-$memory = @{ lost = 0 }
+$memory = @{ duty = 'the boot'; round = New-Deadline $machine.watch.roundSeconds; beat = New-Deadline 0 }
+Start-Guard $machine $memory
 $boot = Get-BootId
 while ($true) {
     try {

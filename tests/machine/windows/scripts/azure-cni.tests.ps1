@@ -21,9 +21,10 @@ function Get-CimInstance {
     Assert-Equal @($ClassName, $Filter) @('Win32_Service', "Name='hns'")
     @{ ProcessId = $fakeAzure.hns }
 }
-function Restart-Computer {
+function Invoke-Program {
+    param([string] $Path, [string[]] $Arguments)
+    Assert-Equal @(@($Path) + $Arguments) @('shutdown.exe', '/r', '/f', '/t', '0')
     $fakeAzure.calls += 'restart'
-    if ($fakeAzure.refuse) { throw 'a restart is not allowed now' }
 }
 Set-Content -Path "$scripts/drain.ps1" -Value '$fakeAzure.calls += "drain"; exit 0'
 function New-Case {
@@ -32,7 +33,7 @@ function New-Case {
     Set-Content -NoNewline -Path "$folder/template.conflist" -Value '{"name":"azure"}'
     Set-Content -Path "$folder/azure-vnet.json" -Value 'of the boot before'
     Clear-FakeHns
-    Set-Values $fakeAzure @{ calls = @(); hns = 100; refuse = $false }
+    Set-Values $fakeAzure @{ calls = @(); hns = 100 }
     ConvertTo-Data @{
         paths      = @{ state = "$folder/state" }
         drain      = @{ spotSeconds = 20 }
@@ -66,36 +67,16 @@ Test 'on a switch that stayed behind the network is made without a name' {
     Initialize-Network $machine
     Assert-Equal @($hns.networks | Where-Object { $_.Name -eq 'ext' }).Count 1
 }
-Test 'HNS that was restarted: drain and restart of Windows, at most once in ten minutes and three times a day, asked again when refused, none at the first look of a boot' {
+Test 'a machine is restarted for HNS three times a day at most: then it stays drained, and says so; a boot begins anew' {
     $machine = New-Case
     New-Folder (Split-Path -Parent $machine.network.conflist)
     Set-Content -Path $machine.network.conflist -Value 'here'
-    $memory = @{ lost = 0 }
-    Repair-PodNetwork $machine 'boot-1' $memory
+    Repair-PodNetwork $machine 'boot-1' @{}
     $fakeAzure.hns = 200
-    Repair-PodNetwork $machine 'boot-1' $memory
-    Assert-Equal $fakeAzure.calls @()
-    foreach ($refuse in $true, $false) {
-        $fakeAzure.refuse = $refuse
-        $fakeAzure.calls = @()
-        $memory.calm = New-Deadline 0
-        try {
-            Repair-PodNetwork $machine 'boot-1' $memory
-        }
-        catch {
-            Assert-Equal "$_" 'a restart is not allowed now'
-        }
-        Assert-Equal $fakeAzure.calls @('drain', 'restart')
-        Repair-PodNetwork $machine 'boot-1' $memory
-        Assert-Equal $fakeAzure.calls.Count 2
-    }
-    $fakeAzure.calls = @()
-    # The two above, and one more.
-    Set-Content -Path "$($machine.paths.state)/network-restarts" -Value "$(Read-Text "$($machine.paths.state)/network-restarts")`n$([DateTime]::UtcNow.ToString('yyyy-MM-dd'))"
-    Assert-Throws { Repair-PodNetwork $machine 'boot-1' @{ lost = 0; calm = (New-Deadline 0) } } 'after three restarts of the machine today$'
-    Assert-Equal $fakeAzure.calls @('drain')
-    $fakeAzure.calls = @()
-    Repair-PodNetwork $machine 'boot-2' @{ lost = 0; calm = (New-Deadline 0) }
-    Assert-Equal $fakeAzure.calls @()
+    foreach ($time in 1, 2, 3) { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } }
+    Assert-Throws { Repair-PodNetwork $machine 'boot-1' @{ calm = New-Deadline 0 } } 'after three restarts of the machine today$'
+    Assert-Equal $fakeAzure.calls @('drain', 'restart', 'drain', 'restart', 'drain', 'restart', 'drain')
+    Repair-PodNetwork $machine 'boot-2' @{ calm = New-Deadline 0 }
+    Assert-Equal $fakeAzure.calls.Count 7
 }
 Complete-Tests

@@ -235,6 +235,8 @@ foreach ($case in @(
     @{ kind = 'Redeploy'; minutes = 7200; resources = @('me') }
     @{ kind = 'Reboot'; minutes = 5; resources = @('other') }
     @{ kind = 'Terminate'; minutes = 5; resources = @('me'); finish = 'event' }
+    # By a clock that is behind.
+    @{ kind = 'Preempt'; minutes = 1440; resources = @('me'); finish = 'event' }
 )) {
     Test "Azure: $($case.kind) in $($case.minutes) minutes of $($case.resources)" {
         function Get-AzureMetadata {
@@ -245,6 +247,7 @@ foreach ($case in @(
         }
         $found = Get-Termination (ConvertTo-Data @{ cloud = @{ kind = 'azure' }; drain = $drain })
         Assert-Equal @($found.finish, $found.returns) @($case.finish, $case.returns)
+        if ($case.kind -eq 'Preempt') { Assert-Equal $found.seconds 20 }
     }
 }
 Test 'kubectl that hangs holds a drain up to its deadline, not longer' {

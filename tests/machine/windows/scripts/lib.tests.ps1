@@ -58,6 +58,11 @@ Test 'standard input reaches a program, and its lines come back' {
     $call = New-Program 'echo-input' '[Console]::In.ReadToEnd().ToUpperInvariant()'
     Assert-Equal @(Invoke-Program $call @() -Text "a`nb`n") @('A', 'B')
 }
+Test 'a program that does not read what it is given holds nobody up' {
+    $clock = New-Deadline 60
+    Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 -Text ('x' * 200000) } 'has not ended within 2 s$'
+    Assert-Equal ((Get-Left $clock) -gt 20) $true
+}
 Test 'a program that does not end in its time is ended, and one that leaves another behind holds nobody up' {
     $clock = New-Deadline 60
     Assert-Throws { Invoke-Program $shell (Get-Call 'Start-Sleep -Seconds 300') -Seconds 2 } 'has not ended within 2 s$'

@@ -1,20 +1,24 @@
 # Routes and HNS of a Windows machine in a few lines, for the tests of the network.
+. "$PSScriptRoot/hns-fake.ps1"
 
 # The table of this boot, what is kept for the next one, what was taken out, and the address of each adapter.
 $table = @{ routes = @(); kept = @(); removed = @(); address = @{ AddressState = 'Preferred'; IPAddress = '10.0.0.9' } }
+function New-CimSession { }
+function Remove-CimSession { }
 function Get-NetIPAddress {
-    param([string] $AddressFamily, [int] $InterfaceIndex)
-    $table.address
+    foreach ($index in @($table.routes | ForEach-Object { $_.InterfaceIndex } | Sort-Object -Unique)) {
+        New-Object PSObject -Property ($table.address + @{ InterfaceIndex = $index })
+    }
 }
 function New-Route {
     param([string] $Prefix, [int] $Index, [string] $NextHop, [string] $Alias = "nic$Index")
     New-Object PSObject -Property @{ DestinationPrefix = $Prefix; InterfaceIndex = $Index; NextHop = $NextHop; RouteMetric = 0; InterfaceMetric = 15; InterfaceAlias = $Alias }
 }
 function Get-NetRoute {
-    param([string] $AddressFamily, [string] $DestinationPrefix, [string] $PolicyStore = 'ActiveStore')
+    param([string] $AddressFamily, [string] $PolicyStore = 'ActiveStore')
     $from = $table.routes
     if ($PolicyStore -eq 'PersistentStore') { $from = $table.kept }
-    $from | Where-Object { $_.DestinationPrefix -eq $DestinationPrefix }
+    $from
 }
 # Without a store it writes to both, as Windows does.
 function New-NetRoute {
@@ -93,7 +97,7 @@ function Get-NetworkAnswer {
         return '{"Success":false,"Error":"An adapter was not found. ","ErrorCode":2151350278}'
     }
     $hns.made += 1
-    $hns.networks += @{ ID = "made-$($hns.made)"; Name = $wanted.Name; Type = $wanted.Type; Subnets = $wanted.Subnets }
+    $hns.networks += @{ ID = "made-$($hns.made)"; Name = $wanted.Name; Type = $wanted.Type; Subnets = $wanted.Subnets; ManagementIP = $table.address.IPAddress }
     if (-not $hns.switch) { Set-Switch $true }
     '{"Success":true}'
 }
@@ -108,20 +112,4 @@ function Invoke-Flanneld {
     }
     $body = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = (Get-DefaultRoute).InterfaceAlias; Subnets = @(@{ AddressPrefix = $Range }) }
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 5 -Compress) | Out-Null
-}
-
-# Stands for the library of HNS: a call is handed to a block of PowerShell, which gives the text that HNS would.
-if (-not ('Fenestra.Hns' -as [type])) {
-    Add-Type -TypeDefinition '
-namespace Fenestra
-{
-    public static class Hns
-    {
-        public static System.Func<string, string, string, string> Answer;
-        public static string Call(string method, string path, string request, int milliseconds)
-        {
-            return Answer(method, path, request);
-        }
-    }
-}'
 }

@@ -1,0 +1,133 @@
+# The health task over ten rounds with each call that it makes spoilt in each way: what was done, and what has failed?
+. "$PSScriptRoot/harness.ps1"
+. "$scripts/watch-health.ps1"
+. "$PSScriptRoot/node-fakes.ps1"
+. "$PSScriptRoot/round-fakes.ps1"
+# The port of a process that runs already.
+$fakePort = New-Object PSObject
+$fakePort | Add-Member -MemberType ScriptMethod -Name Pending -Value { $false }
+# What happens in the second round.
+$fakeScenes = [ordered] @{
+    well        = { @() }
+    trouble     = {
+        $fakeNode.route = $false
+        $fakeNode.services.hns.id = 777
+        $fakeNode.services.kubelet.status = 'Stopped'
+    }
+    'not Ready' = { $fakeNode.ready = $false }
+    hung        = { $fakeNode.status = 500 }
+    unsettled   = { Set-Values $fakeNode @{ settled = $false; task = 'Ready' } }
+}
+# Scene, deeds, failed duties, and the cells that end so: calls with the first letters of ways. Each other cell of a
+# scene is as the first of its lines. Trouble is cured once and whole, whatever is spoilt for five rounds; what has not
+# answered is restarted for that alone, and the second time later. What hangs without a limit ends its process instead.
+$fakeCells = @'
+well|||
+well||logs|Get-ChildItem te
+well||routes|Get-NetIPAddress t, Get-NetRoute t
+well||pod network,routes|New-CimSession t
+well||pod network|Get-CimInstance tne, Write-Text t
+well||service containerd,service hns,service kubelet|Get-Service tne
+well||kube-proxy,pod network|Get-Process t, HNS GET networks e
+well||HNS,kube-proxy,pod network|Initialize-Hns t
+well||report|kubectl annotate ht
+well|start hns, start hns, stop hns, stop hns|kube-proxy,pod network|HNS GET networks htn
+well|end kube-proxy||Send-Web kube-proxy htne
+well|end kubelet, end kubelet, start kubelet, start kubelet, stop kubelet, stop kubelet||Send-Web kubelet htne
+trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, route, start kubelet, stopp a, stopp b||
+trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, route, start hns, start kubelet, stop hns, stopp a, stopp b||HNS GET networks htn
+trouble|DELETE /policylists/p1, end kube-proxy, end kubelet, end kubelet, route, start kubelet, start kubelet, stop kubelet, stopp a, stopp b||Send-Web kubelet htne
+not Ready|||
+not Ready|start containerd, start containerd, stop containerd, stop containerd||crictl info htn
+hung|end kube-proxy, end kubelet, end kubelet, start kubelet, start kubelet, stop kubelet, stop kubelet||
+hung|||Stop h
+hung|end 300, end 307, end kube-proxy, end kubelet, end kubelet, start kubelet, start kubelet||Stop t
+unsettled|run fenestra-run||
+unsettled|||Get-ScheduledTask h, Start-ScheduledTask h
+unsettled||bootstrap|Get-ScheduledTask tne, Start-ScheduledTask t
+Azure CNI|drain, restart||
+Azure CNI|restart||drain t
+Azure CNI|drain, drain, restart||shutdown.exe /r ht
+'@
+
+# What was done and has failed in ten rounds. In trouble the call is well again in the seventh.
+function Get-Cell {
+    param([string] $Scene, [string] $Call, [string] $Way, [int] $Rounds = 10)
+    Reset-Node
+    Remove-Item -Path "$temp/state/*"
+    $kept = @{}
+    for ($round = 1; $round -le $Rounds -and $fakeNode.deeds -notcontains 'restart'; $round += 1) {
+        if ($fakeNode.over -or $round -eq 1) { $kept = @{ port = $fakePort; ready = [Diagnostics.Stopwatch]::StartNew() } }
+        if ($round -eq 1) { $kept.calm = New-Deadline 0 }
+        Set-Values $fakeNode @{ over = $false; call = $Call; way = $Way }
+        if ($round -eq 2) { & $fakeScenes[$Scene] }
+        if ($Scene -eq 'trouble' -and ($round -eq 1 -or $round -gt 6)) { $fakeNode.call = '' }
+        $began = $fakeNode.time
+        :alive while ($true) {
+            Invoke-Round $fakeMachine 'boot-1' $kept
+            break
+        }
+        if ($fakeNode.time - $began -gt 600) { Add-Deed 'too long' }
+        $fakeNode.time += 100
+    }
+    if ($fakeNode.over) { $kept = @{} }
+    $failed = @($kept.Keys | Where-Object { $_ -like 'failed *' } | ForEach-Object { $_ -replace '^failed ' } | Sort-Object) -join ','
+    "$(@($fakeNode.deeds -notlike 'set *' | Sort-Object) -join ', ')|$failed"
+}
+# The end of a cell by the table.
+function Get-Wanted {
+    param([string] $Scene, [string] $Call, [string] $Way)
+    $rows = @($fakeCells -split "`r?`n" | ForEach-Object { , @($_ -split '\|') } | Where-Object { $_[0] -eq $Scene })
+    foreach ($row in $rows) {
+        foreach ($cells in @($row[3] -split ', ' | Where-Object { $_ })) {
+            if ($cells -replace ' \w+$' -eq $Call -and ($cells -split ' ')[-1] -match "^\w*$("$Way"[0])") { return "$($row[1])|$($row[2])" }
+        }
+    }
+    "$($rows[0][1])|$($rows[0][2])"
+}
+$fakeSeen = @()
+foreach ($network in 'flannel', 'azureCni') {
+    Copy-Item -Force -LiteralPath "$source/podNetworks/$network/endpoints.ps1" -Destination $scripts
+    . "$scripts/endpoints.ps1"
+    $scenes = @($fakeScenes.Keys)
+    if ($network -eq 'azureCni') { $scenes = @('trouble') }
+    foreach ($scene in $scenes) {
+        Get-Cell $scene '' '' | Out-Null
+        $ways = $fakeNode.asked
+        $again = @()
+        if ($network -eq 'azureCni') { $again = 'Get-CimInstance', 'New-CimSession', 'Write-Text' }
+        elseif ('well', 'trouble' -contains $scene) { $again = @($fakeNode.asked.Keys) }
+        $calls = @($fakeNode.asked.Keys | Where-Object { $again -contains $_ -or $fakeSeen -notcontains $_ } | Sort-Object)
+        $fakeSeen += $calls
+        foreach ($call in $calls) {
+            Test "$network, ${scene}: $call" {
+                foreach ($way in $ways[$call]) {
+                    $name = $scene
+                    if ($network -eq 'flannel') { $is = Get-Cell $scene $call $way }
+                    if ($network -eq 'azureCni') {
+                        $name = 'Azure CNI'
+                        $is = Get-Cell $scene $call $way 20
+                        $is = ($is -replace '\|.*' -split ', ' -match '^(drain|restart)$' -join ', ') + '|'
+                    }
+                    Assert-Equal "${way}: $is" "${way}: $(Get-Wanted $name $call $way)"
+                }
+            }
+        }
+    }
+}
+Test 'each command that a round reaches is spoilt here, or none that answers from outside; the disk is Write-Text, and torn.tests.ps1' {
+    $pure = -split 'Add-Type ConvertFrom-Json ForEach-Object New-Object Out-Null Select-Object Sort-Object Split-Path Where-Object Write-Verbose Copy-Item Test-Path'
+    $found = @('Invoke-Round')
+    for ($next = 0; $next -lt $found.Count; $next += 1) {
+        $block = (Get-Command -CommandType Function -Name $found[$next] -ErrorAction SilentlyContinue).ScriptBlock
+        if (-not $block) { throw "$($found[$next]) has no fake" }
+        if ("$($block.File)" -like '*fake*.ps1') { continue }
+        foreach ($command in $block.Ast.FindAll({ param($ast) $ast.GetType().Name -eq 'CommandAst' }, $true)) {
+            $name = $command.GetCommandName()
+            if ($name -and $pure + $found -notcontains $name) { $found += $name }
+        }
+    }
+    $literals = foreach ($file in Get-Item "$PSScriptRoot/node-fakes.ps1", "$PSScriptRoot/round-fakes.ps1") { [Regex]::Matches((Read-Text $file.FullName), "Invoke-Call '([^']+)'") | ForEach-Object { $_.Groups[1].Value } }
+    Assert-Equal @($literals | Where-Object { $fakeSeen -notcontains $_ }) @()
+}
+Complete-Tests
