@@ -106,6 +106,7 @@ const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
     ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "download.ps1"],
   ],
   ["a service is asked", /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/, ["services.ps1"]],
+  ["crictl is called", /programs\.crictl/i, ["lib.ps1"]],
   ["kubectl has no limit", /programs\.kubectl @\((?![^\n]*--request-timeout)/, []],
 ];
 
