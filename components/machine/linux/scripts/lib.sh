@@ -88,9 +88,10 @@ node_ready() {
 # waits for its restart has too.
 tell_failed() {
   local failed
-  failed=$(systemctl show --property Id,Result 'fenestra-*.service' |
+  failed=$(timeout --foreground 10 systemctl show --property Id,Result 'fenestra-*.service' |
     awk -F= 'NF { of[$1] = $2; next } { end() } END { end() }
       function end() { if (of["Result"] !~ /^(success)?$/) print of["Id"]; of["Result"] = "" }' | paste --serial --delimiters=,) || return 1
+  if [[ -e $scratch/overdue ]]; then failed+=${failed:+,}fenestra-drain.service; fi
   if [[ $failed == "${told-unknown}" ]]; then return 0; fi
   KUBE_SECONDS=5 kube kubelet annotate node "$NODE_NAME" --overwrite "fenestra.dev/failed${failed:+=}${failed:--}" >/dev/null && told=$failed
 }
@@ -103,6 +104,9 @@ has_form() {
     shift 2
   done
 }
+
+# moment <time>: its seconds since 1970; date(1) alone takes "next year" too, and nothing for today.
+moment() { has_form "$1" '[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}(\.[0-9]+)?Z' && date -d "$1" +%s; }
 
 # own_script <name>: a script of the user, with a limit. Its output goes to a file: what it leaves running would hold a
 # pipe open for ever.
@@ -189,23 +193,6 @@ secret_answer() {
   log "error: reading $5 was answered with $1"
   return 1
 }
-
-# blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what
-# it has printed when a page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although
-# more follow (Amazon S3 API Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources").
-blob_pages() {
-  local status next='' page=$scratch/list
-  while
-    status=$(blob_page "$page" "${1//\//%2F}" "$next") || return 1
-    [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
-    xml_texts "$2" "$page"
-    next=$(xml_texts "$3" "$page" | python3 -I -c 'import sys, urllib.parse as u; print(u.quote(sys.stdin.read().strip(), ""))') || return 1
-    [[ -n $next ]]
-  do :; done
-}
-
-# xml_texts <element> <file>: the texts of those elements, a line each; of names and markers nothing is escaped.
-xml_texts() { { grep -o "<$1>[^<]*</$1>" "$2" || true; } | sed 's/<[^>]*>//g'; }
 
 # shellcheck source=/dev/null
 . /opt/fenestra/cloud.sh

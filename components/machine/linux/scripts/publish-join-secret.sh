@@ -48,7 +48,8 @@ ca=$(json_quote </etc/kubernetes/pki/ca.crt)
 # Pools whose token lasts as long as workers need: another machine may have just published it. After a restore of etcd,
 # or when somebody deleted it, the cluster has none.
 admin get secrets --selector fenestra.dev/join-pool --output "go-template={{range .items}}\
-{{if gt (base64decode .data.expiration) \"$(stamp "$((now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2))")\"}}\
+{{\$end := base64decode .data.expiration}}{{if and (gt \$end \"$(stamp "$((now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2))")\")\
+ (lt \$end \"$(stamp "$((now + 2 * JOIN_TOKEN_TTL))")\")}}\
 {{index .metadata.labels \"fenestra.dev/join-pool\"}}{{\"\\n\"}}{{end}}{{end}}" >"$work/known"
 failed=0
 next=
