@@ -46,14 +46,16 @@ export interface ScriptsObject extends ScriptsReference {
 }
 
 /**
- * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts and patches: other
+ * Whether a machine on AWS fetches this file from the bucket. Linux machines fetch only scripts, patches and bindings: other
  * files of the control plane contain outputs of other resources, and the set of objects must be known before those.
  */
 export function isFetched({ path }: PayloadFile): boolean {
   return (
     !firstFiles.has(path) &&
     !isTrustFile({ path }) &&
-    (/\.(sh|py)$/.test(path) || path.startsWith(patchesFolder) || !path.startsWith("/"))
+    (/\.(sh|py)$|^\/etc\/fenestra\/bindings\.yaml$/.test(path) ||
+      path.startsWith(patchesFolder) ||
+      !path.startsWith("/"))
   );
 }
 

@@ -30,7 +30,7 @@ import {
   withPodNetwork,
   withTrust,
 } from "./stages.ts";
-import { nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
+import { fetchedMode, nameServerPatch, staticPodPatches } from "./staticPodPatches.ts";
 import { type Job, jobUnit, scheduledJobs, timerUnit } from "./systemdUnits.ts";
 
 /**
@@ -75,7 +75,6 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
       ? [{ path: controlPlanePaths.serviceAccountKeys, content: args.tokens.publicKeys.join("") }]
       : []),
     ...encryptionFiles(spec, secretName(args.access), args.access.secrets.encryptionKey),
-    rootFile("/etc/fenestra/bindings.yaml"),
   ]);
   return {
     kind: "control-plane",
@@ -130,6 +129,7 @@ function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadF
     ...nodeControllerScripts(),
     ...staticPodPatches,
     nameServerPatch,
+    { ...rootFile("/etc/fenestra/bindings.yaml"), mode: fetchedMode },
     script("etcd.sh"),
     ...(snapshots ? [script("etcd-restore.sh")] : []),
     ...jobs.map(({ file }) => script(file)),

@@ -21,7 +21,7 @@ const livenessProbe = {
 } as const;
 
 /** Of all that a machine on AWS fetches (scripts/stages/scripts.sh). */
-const fetchedMode = "0755";
+export const fetchedMode = "0755";
 
 /**
  * The files of kubeadm's patches, one per static pod, named as it wants (kubernetes: cmd/kubeadm/app/util/patches,
