@@ -7,7 +7,7 @@ import { ConfigError } from "../../components/config/problem.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
-import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
+import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { changedAt } from "../support/arbitraryConfig.ts";
 import { memo } from "../support/memo.ts";
 import { configTexts, stackConfig, testStacks } from "../support/stacks.ts";

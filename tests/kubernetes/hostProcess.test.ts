@@ -13,7 +13,6 @@ const build2019 = "10.0.17763";
 /** Programs with an account that need not be given its files, and why; by workload and container. */
 const others: Readonly<Record<string, string>> = {
   "ebs-csi-node-windows/ebs-plugin": "looks below the container's folder by itself (pkg/cloud/metadata/k8s.go)",
-  "ebs-csi-node-windows/liveness-probe": "speaks to the driver's socket alone",
   "ebs-csi-node-windows/node-driver-registrar": "speaks to the kubelet's sockets alone",
   "ebs-csi-node-windows/liveness-probe": "asks the driver's socket alone",
   "ebs-csi-node-windows/folder": "makes a folder and ends",

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import type { Cloud } from "../../config/schema.ts";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
@@ -58,7 +59,7 @@ export function controlPlanePayload(args: ControlPlanePayloadArgs): MachinePaylo
   const env = { ...commonEnv(spec, args.access.cloud, units), ...controlPlaneEnv(args) };
   const files = withTemplates("linux", [
     ...withoutFirstKey(spec, linuxFiles({ spec, stages, env, requiresMount: controlPlanePaths.etcdMount })),
-    ...ownScripts(args.access.snapshots !== undefined, jobs),
+    ...ownScripts(spec.cloud, args.access.snapshots !== undefined, jobs),
     ...jobs.flatMap(({ name, does, file, first, interval, settings }) => [
       unitFile(jobService(name), jobUnit(does, `/opt/fenestra/${file}`, settings)),
       unitFile(`${name}.timer`, timerUnit(does, first, interval)),
@@ -119,14 +120,14 @@ export function controlPlaneScripts(
   const stages = withCredentials(spec, withEncryption(spec, controlPlaneStages));
   return {
     kind: "control-plane",
-    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(true, jobs)],
+    files: [...withoutFirstKey(spec, linuxScripts(spec.cloud, stages)), ...ownScripts(spec.cloud, true, jobs)],
     entry: linuxEntry,
   };
 }
 
-function ownScripts(snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
+function ownScripts(cloud: Cloud, snapshots: boolean, jobs: readonly Job[]): readonly PayloadFile[] {
   return [
-    ...nodeControllerScripts(),
+    ...nodeControllerScripts(cloud),
     ...staticPodPatches,
     nameServerPatch,
     { ...rootFile("/etc/fenestra/bindings.yaml"), mode: fetchedMode },

@@ -1,5 +1,7 @@
 import { readdirSync } from "node:fs";
 import { stringify } from "yaml";
+import type { Cloud } from "../../config/schema.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { AuditPolicy } from "../../config/flagSchema.ts";
 import type { IssuerConfig } from "../../config/schema.ts";
 import { systemNamespaces } from "../../model/addOns.ts";
@@ -88,9 +90,13 @@ export const nodeControllerUnit = "fenestra-node-controller.service";
 
 const programFolder = new URL("../../nodeController/program/", import.meta.url);
 
-/** Its modules, and what issues its certificate. All of it is fetched on AWS, as scripts are. */
-export function nodeControllerScripts(): readonly PayloadFile[] {
-  const modules = readdirSync(programFolder).filter((name) => name.endsWith(".py"));
+/** Its modules but those of other clouds, and what issues its certificate. All of it is fetched on AWS, as scripts are. */
+export function nodeControllerScripts(cloud: Cloud): readonly PayloadFile[] {
+  const foreign = Object.keys(cloudFacts).filter((other) => other !== cloud);
+  const modules = readdirSync(programFolder).filter((name) => {
+    const [, module] = /^(\w+)\.py$/.exec(name) ?? [];
+    return module !== undefined && !foreign.includes(module);
+  });
   return [
     script("node-controller-identity.sh"),
     ...modules

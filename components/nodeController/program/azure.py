@@ -234,7 +234,7 @@ def machine(item, pool, addresses, path):
         frozenset(addresses),
         path=path,
         # A machine of an older template may have the tags of its set all the same.
-        place=(item.get("tags") or {}).get("fenestra-join") == "pool" and properties.get("latestModelApplied") is not False,
+        place=(item.get("tags") or {}).get("fenestra:join") == "pool" and properties.get("latestModelApplied") is not False,
     )
 
 
