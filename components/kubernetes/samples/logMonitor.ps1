@@ -7,7 +7,7 @@ function Invoke-Curl {
     param(
         [string[]] $Arguments
     )
-    & curl.exe @Arguments
+    & curl.exe --max-time 600 @Arguments
     $LASTEXITCODE -eq 0
 }
 
@@ -17,7 +17,7 @@ function Get-ReleaseDigest {
         [string] $Path,
         [string] $Name
     )
-    $release = Get-Content -Raw -LiteralPath $Path | ConvertFrom-Json
+    $release = Get-Content -Raw -Encoding UTF8 -LiteralPath $Path | ConvertFrom-Json
     foreach ($asset in $release.assets) {
         if ($asset.name -eq $Name -and "$($asset.digest)" -match '^sha256:([0-9a-f]{64})$') {
             return $Matches[1]

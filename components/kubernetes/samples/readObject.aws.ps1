@@ -10,7 +10,7 @@ $question = @{
     RoleArn          = $env:AWS_ROLE_ARN
     WebIdentityToken = [IO.File]::ReadAllText($env:AWS_WEB_IDENTITY_TOKEN_FILE)
 }
-$answer = Invoke-RestMethod -UseBasicParsing -Method Post -Uri "https://sts.$env:AWS_REGION.amazonaws.com/" -Body $question
+$answer = Invoke-RestMethod -TimeoutSec 60 -UseBasicParsing -Method Post -Uri "https://sts.$env:AWS_REGION.amazonaws.com/" -Body $question
 $credentials = $answer.AssumeRoleWithWebIdentityResponse.AssumeRoleWithWebIdentityResult.Credentials
 $url = [Uri] $env:OBJECT_URL
 $headers = @{
@@ -22,4 +22,4 @@ $headers = @{
 $signed = Get-Authorization -Method GET -Path $url.AbsolutePath -Query '' -Headers $headers -Body '' -AccessKey $credentials.AccessKeyId -Secret $credentials.SecretAccessKey -Region $env:AWS_REGION -Service s3
 $headers.Remove('host')
 $headers['Authorization'] = $signed
-Invoke-RestMethod -UseBasicParsing -Uri $url -Headers $headers
+Invoke-RestMethod -TimeoutSec 60 -UseBasicParsing -Uri $url -Headers $headers

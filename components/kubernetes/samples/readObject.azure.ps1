@@ -10,6 +10,6 @@ $question = @{
     client_assertion      = [IO.File]::ReadAllText($env:AZURE_FEDERATED_TOKEN_FILE)
 }
 $uri = "$env:AZURE_AUTHORITY_HOST$env:AZURE_TENANT_ID/oauth2/v2.0/token"
-$token = (Invoke-RestMethod -UseBasicParsing -Method Post -Uri $uri -Body $question).access_token
+$token = (Invoke-RestMethod -TimeoutSec 60 -UseBasicParsing -Method Post -Uri $uri -Body $question).access_token
 $headers = @{ 'Authorization' = "Bearer $token"; 'x-ms-version' = '2021-12-02' }
-Invoke-RestMethod -UseBasicParsing -Uri $env:OBJECT_URL -Headers $headers
+Invoke-RestMethod -TimeoutSec 60 -UseBasicParsing -Uri $env:OBJECT_URL -Headers $headers

@@ -56,6 +56,8 @@ interface StageRecord<Name extends string> {
    * same time.
    */
   readonly services?: readonly WindowsServiceName[];
+  /** Stages that are done again when this one fails: what they have made may be torn, whatever their records say. */
+  readonly sendsBack?: readonly Name[];
   /** Data whose change repeats the stage. */
   readonly inputs: (source: StageSource) => unknown;
   /** Files in which it replaces placeholders: as long as one is left, the stage is not done. Default: none. */
@@ -118,6 +120,7 @@ const records = [
   {
     name: "containerd",
     needs: ["os", "artifacts"],
+    sendsBack: ["artifacts"],
     exitCode: 23,
     uses: ["services.ps1"],
     services: nodeServices,
@@ -174,6 +177,7 @@ const records = [
   {
     name: "services",
     needs: ["containerd", "proxy", "network", "join", "ccg"],
+    sendsBack: ["artifacts", "containerd", "proxy", "join"],
     scope: "boot",
     exitCode: 26,
     connects: true,
@@ -194,6 +198,8 @@ const records = [
   {
     name: "ready",
     needs: ["programs"],
+    // HNS and the kubelet hang before the first Ready too.
+    sendsBack: ["artifacts", "network", "join", "services", "programs"],
     exitCode: 27,
     limitSeconds: long,
     connects: true,
@@ -203,6 +209,7 @@ const records = [
   {
     name: "after",
     needs: ["ready"],
+    sendsBack: ["programs"],
     on: (_, pool) => hasUserStage(pool, "after"),
     exitCode: 31,
     limitSeconds: long,
@@ -247,13 +254,25 @@ export function hashedStages(
   script: (name: string) => string,
 ) {
   const hashes = new Map<WindowsStageName, string>();
-  return stages.map(({ name, needs, scope, exitCode, limitSeconds, uses = [], services = [], inputs, fills }) => {
+  return stages.map((stage) => {
+    const {
+      name,
+      needs,
+      scope,
+      exitCode,
+      limitSeconds,
+      uses = [],
+      services = [],
+      sendsBack = [],
+      inputs,
+      fills,
+    } = stage;
     const hash = fingerprint([
       [`stage-${name}.ps1`, ...uses].map(script),
       needs.map((need) => hashes.get(need)),
       inputs(source),
     ]);
     hashes.set(name, hash);
-    return { name, scope, exitCode, limitSeconds, hash, fills: fills?.(source.spec) ?? [], services };
+    return { name, scope, exitCode, limitSeconds, hash, fills: fills?.(source.spec) ?? [], services, sendsBack };
   });
 }

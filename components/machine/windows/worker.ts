@@ -194,7 +194,8 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
     stages,
     exitCodes: windowsExitCodes,
     reboots: windowsReboots,
-    retry: { pauseSeconds: pauseSeconds(10, 300), jitter: 0.2, foregroundAttempts: 3 },
+    // The lock is another's for longer than any stage may take: it hangs.
+    retry: { pauseSeconds: pauseSeconds(10, 300), jitter: 0.2, foregroundAttempts: 3, lockSeconds: 2100 },
     readySeconds: 900,
     paths: machinePaths,
     programs: {

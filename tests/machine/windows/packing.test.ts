@@ -76,7 +76,7 @@ describe("a packed Windows payload", () => {
     }
     // The same lock as the run's own.
     assert.match(fileOf(aws, "C:\\fenestra\\lib.ps1"), /"Global\\fenestra-\$Lock"/);
-    assert.match(fileOf(aws, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' -1 /);
+    assert.match(fileOf(aws, "C:\\fenestra\\run.ps1"), /Invoke-Alone 'run' \(1000/);
   });
 
   it("on AWS ends before anything is fetched, since EC2Launch starts the SSM agent only after it", () => {

@@ -1,10 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { loadConfig } from "../../../components/config/load.ts";
+import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
+import { clusterSpec } from "../../../components/spec/clusterSpec.ts";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
+import { configTexts, stackConfig } from "../../support/stacks.ts";
+import { exampleAccess, windowsPool } from "../examples.ts";
 
 const folder = fileURLToPath(new URL("scripts/", import.meta.url));
 const components = fileURLToPath(new URL("../../../components/", import.meta.url));
@@ -12,6 +17,29 @@ const components = fileURLToPath(new URL("../../../components/", import.meta.url
 /** Files with texts and secrets, which the culture of a machine may change. */
 const cultured = ["collect-logs", "identity", "join", "report", "sigv4"].map((name) => `${name}.tests.ps1`);
 const noCulture = "PowerShell knows no culture but the invariant one: ICU is missing (Debian: libicu72)";
+
+/**
+ * The files, by path, of a machine of a pool that has all that one may have. Its logins are no secrets: they never leave
+ * the test.
+ */
+function fullPayload(): Readonly<Record<string, string>> {
+  const login = { username: "u", password: "p" };
+  const host = "mirror.example.com:8443";
+  const wanted = {
+    httpProxy: "http://proxy.example.com:3128",
+    proxyCredentials: login,
+    registryCredentials: { [host]: login },
+    mirror: { artifacts: `https://${host}/files`, registries: { "registry.k8s.io": `https://${host}/v2/k8s` } },
+  };
+  const config = { ...stackConfig("aws-dev"), ...configTexts(wanted) };
+  const spec = clusterSpec(loadConfig(config, undefined, () => true));
+  const own = { timeZone: "UTC", annotations: { a: "b" }, beforeJoin: "exit 0", afterJoin: "exit 0" };
+  const pool = { ...windowsPool(spec), ...own };
+  const access = exampleAccess(spec, pool.name);
+  const cloud = { ...access.cloud, credentials: "logins" };
+  const { files } = windowsWorkerPayload({ spec, pool, access: { ...access, cloud } });
+  return Object.fromEntries(files.map(({ path, content }) => [path, content]));
+}
 
 /** Statements of all that tests must run, in percent. */
 const wantedCoverage = 80;
@@ -42,11 +70,13 @@ describe("the PowerShell scripts' own tests", function () {
   ];
   const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-coverage-"));
   const counted = path.join(scratch, "counted");
+  const payload = path.join(scratch, "payload.json");
   const runs = new Map<object, Promise<PwshRun>>();
   let cultures = false;
 
   before(async function () {
     if ("missing" in found) return skipIf(this, found.missing, needsPwsh());
+    writeFileSync(payload, JSON.stringify(fullPayload()));
     const folders = ["machine/windows/scripts", "podNetworks"].join(",");
     const script = `& '${folder}count.ps1' -Source '${components}' -Target '${counted}' -Folders ${folders}`;
     const { status, output } = await runPwsh(found.shell, ["-Command", script]);
@@ -60,7 +90,7 @@ describe("the PowerShell scripts' own tests", function () {
   function runOf(file: (typeof files)[number] | undefined): Promise<PwshRun> | undefined {
     if (file === undefined || "missing" in found) return undefined;
     const { name, culture } = file;
-    const env = { COVERAGE: counted, CULTURE: culture };
+    const env = { COVERAGE: counted, CULTURE: culture, PAYLOAD: payload };
     const run = runs.get(file) ?? runPwsh(found.shell, ["-File", `${folder}${name}`], env);
     runs.set(file, run);
     return run;

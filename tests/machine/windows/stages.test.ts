@@ -105,6 +105,13 @@ describe("the stages of a Windows node", () => {
     assert.ok(boot + stages.filter(({ scope }) => scope === "boot").length <= 9);
   });
 
+  it("send back only stages that are done before", () => {
+    const sending = windowsStages.filter(({ sendsBack }) => sendsBack !== undefined);
+    assert.ok(sending.length > 2);
+    for (const { name, sendsBack = [] } of sending)
+      for (const back of sendsBack) assert.ok(dependants(back, windowsStages).includes(name), `${name} ${back}`);
+  });
+
   it("have exit codes that are all different and survive as a process's own", () => {
     const codes = [...windowsStages.map(({ exitCode }) => exitCode), ...Object.values(windowsExitCodes)];
     assert.equal(new Set(codes).size, codes.length);

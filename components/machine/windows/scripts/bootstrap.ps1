@@ -16,8 +16,15 @@ if ($machine.foreground) {
     & "$PSScriptRoot/run.ps1" -FirstWave
     $code = $LASTEXITCODE
     if ($code -eq 3010) {
-        Invoke-Program 'shutdown.exe' @('/r', '/t', '10', '/c', 'fenestra: features installed') | Out-Null
-        exit 0
+        $code = 0
+        try {
+            Restart-Machine 10
+            exit 0
+        }
+        catch {
+            # The tasks ask for it again.
+            Write-Log "no restart: $_"
+        }
     }
 }
 # Also after a failure, which the extension reports: the run retries, and the cloud may terminate the machine meanwhile.

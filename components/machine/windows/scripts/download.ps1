@@ -37,11 +37,17 @@ function Invoke-Round {
     param([object[]] $Wanted, [int] $Source, [string[]] $CurlArguments)
     foreach ($item in $Wanted) {
         $urls = @($item.artifact.urls)
-        $url = $urls[$Source % $urls.Count]
-        $item.process = Start-Download $url $item.path $CurlArguments
+        $item.url = $urls[$Source % $urls.Count]
+        $item.process = Start-Download $item.url $item.path $CurlArguments
     }
     foreach ($item in $Wanted) {
         $item.process.WaitForExit()
+        if ($item.process.ExitCode -eq 33) {
+            # The server cannot go on where a transfer was cut.
+            Remove-Item -Force -LiteralPath $item.path -ErrorAction SilentlyContinue
+            $item.process = Start-Download $item.url $item.path $CurlArguments
+            $item.process.WaitForExit()
+        }
         $words = (Read-Text "$($item.path).err").Trim()
         Remove-Item -Force -LiteralPath "$($item.path).err" -ErrorAction SilentlyContinue
         $digest = Get-Digest $item.path $item.artifact.algorithm
@@ -64,10 +70,14 @@ function Install-Artifact {
     New-Folder $Artifact.folder
     if ($Artifact.unpack) {
         # Pods' shims outlive containerd, and a running program cannot be overwritten.
-        foreach ($entry in @(Invoke-Program 'tar.exe' @('-tzf', $Path) | Where-Object { $_ -like '*.exe' })) {
-            Stop-Program "$($Artifact.folder)/$entry"
+        $programs = @(Invoke-Program 'tar.exe' @('-tzf', $Path) | Where-Object { $_ -match '\.(exe|dll)$' } | ForEach-Object { "$($Artifact.folder)/$_" })
+        foreach ($program in $programs) {
+            Stop-Program $program
         }
         Invoke-Program 'tar.exe' @('-xzf', $Path, '-C', $Artifact.folder) | Out-Null
+        foreach ($program in $programs) {
+            Save-Written $program
+        }
         return
     }
     $destination = "$($Artifact.folder)/$($Artifact.name)"
@@ -75,6 +85,7 @@ function Install-Artifact {
         return
     }
     Stop-Program $destination
+    Save-Written $Path
     Move-File $Path $destination
 }
 
@@ -107,7 +118,7 @@ function Install-Artifacts {
     New-Folder $Machine.paths.downloads
     $artifacts = @($Machine.artifacts | Where-Object { $_.stage -eq $Stage })
     $items = @(foreach ($artifact in $artifacts) {
-        @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl; process = $null }
+        @{ artifact = $artifact; path = "$($Machine.paths.downloads)/$($artifact.file)"; expected = Get-ExpectedDigest $artifact $curl; process = $null; url = '' }
     })
     $wanted = @($items | Where-Object { -not (Test-Fetched $_) })
     $sources = 1

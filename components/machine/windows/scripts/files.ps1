@@ -13,12 +13,18 @@ function Get-Machine {
     $data
 }
 
-# Text of a file; empty, or with -Needed an error, when it is missing, a folder, or in use, and when a power failure
-# left NULs in place of its text.
+# Text of a file, also of one that another program has open; empty, or with -Needed an error, when it is missing or a
+# folder, and when a power failure left NULs in place of its text.
 function Read-Text {
     param([string] $Path, [switch] $Needed)
     try {
-        $text = [IO.File]::ReadAllText($Path)
+        $file = [IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete')
+        try {
+            $text = (New-Object IO.StreamReader $file).ReadToEnd()
+        }
+        finally {
+            $file.Close()
+        }
         if ($text -and -not $text.Contains([string] [char] 0)) {
             return $text
         }
@@ -100,29 +106,45 @@ function Start-Log {
 }
 
 # Writes an event, which outlives the log files, and on AWS a line to the serial console, which the cloud shows without
-# access to the machine.
+# access to the machine; neither fails for the other. An event takes 31,839 characters.
 function Write-Notice {
     param([string] $Message, [string] $Kind = 'Information')
     Write-Log $Message
+    $Message = $Message.Substring(0, [Math]::Min(30000, $Message.Length))
     try {
-        if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
-            [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
-        }
-        Write-EventLog -LogName Application -Source fenestra -EventId 1 -EntryType $Kind -Message $Message
-        if ($ConsolePort) {
-            $port = New-Object IO.Ports.SerialPort $ConsolePort, 115200
-            try {
-                $port.WriteTimeout = 2000
-                $port.Open()
-                $port.WriteLine("fenestra: $Message")
-            }
-            finally {
-                $port.Dispose()
-            }
-        }
+        Write-Event $Message $Kind
     }
     catch {
-        Write-Log "notice not delivered everywhere: $_"
+        Write-Log "no event: $_"
+    }
+    if ($ConsolePort) {
+        try {
+            Write-Console $Message
+        }
+        catch {
+            Write-Log "not on the console: $_"
+        }
+    }
+}
+
+function Write-Event {
+    param([string] $Message, [string] $Kind)
+    if (-not [Diagnostics.EventLog]::SourceExists('fenestra')) {
+        [Diagnostics.EventLog]::CreateEventSource('fenestra', 'Application')
+    }
+    Write-EventLog -LogName Application -Source fenestra -EventId 1 -EntryType $Kind -Message $Message
+}
+
+function Write-Console {
+    param([string] $Message)
+    $port = New-Object IO.Ports.SerialPort $ConsolePort, 115200
+    try {
+        $port.WriteTimeout = 2000
+        $port.Open()
+        $port.WriteLine("fenestra: $Message")
+    }
+    finally {
+        $port.Dispose()
     }
 }
 
@@ -148,6 +170,36 @@ function Write-Text {
         $file.Close()
     }
     Move-File "$Path.new" $Path
+}
+
+# Has a file that somebody else has written on the disk, not only in Windows' cache: before a record says that it is
+# there.
+function Save-Written {
+    param([string] $Path)
+    $file = [IO.File]::Open($Path, 'Open', 'ReadWrite', 'ReadWrite, Delete')
+    try {
+        $file.Flush($true)
+    }
+    finally {
+        $file.Close()
+    }
+}
+
+# Whether a program is there and not the NULs that a power failure leaves.
+function Test-Program {
+    param([string] $Path)
+    try {
+        $file = [IO.File]::Open($Path, 'Open', 'Read', 'ReadWrite, Delete')
+        try {
+            $file.ReadByte() -gt 0
+        }
+        finally {
+            $file.Close()
+        }
+    }
+    catch {
+        $false
+    }
 }
 
 # Puts a file in another's place in one step; `Move-Item -Force` deletes the old one first. Somebody may be reading

@@ -177,6 +177,12 @@ function Expand-Text {
     $Text.Replace('@NODE_NAME@', $Node.name).Replace('@PROVIDER_ID@', $Node.providerId).Replace('@NODE_IP@', $Node.address)
 }
 
+# Restarts Windows, not through WMI, which may hang. One that is under way or planned already is as good: 1115, 1190.
+function Restart-Machine {
+    param([int] $Seconds = 0)
+    Invoke-Program 'shutdown.exe' @('/r', '/f', '/t', "$Seconds", '/c', 'fenestra') -Accept @(0, 1115, 1190) -Seconds 60 | Out-Null
+}
+
 # Kills a process and all its descendants.
 function Stop-Tree {
     param([object] $Process)

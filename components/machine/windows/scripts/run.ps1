@@ -7,6 +7,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/report.ps1"
+. "$PSScriptRoot/joined.ps1"
 
 # Starts every stage of a wave that is not done in a separate process, waits for all, and returns the exit codes by
 # name. One that exceeds its time limit (a call of HNS, the servicing stack) is killed and counts as failed: the next
@@ -56,6 +57,8 @@ function Invoke-Waves {
         foreach ($name in @($wave)) {
             if (0, 3010 -notcontains $codes[$name]) {
                 Write-Notice "stage $name failed with exit code $($codes[$name])" 'Error'
+                # That it is recorded is no proof that what an earlier stage made is whole.
+                Clear-Stages $Machine ($Machine.stages | Where-Object { $_.name -eq $name }).sendsBack
                 return $codes[$name]
             }
         }
@@ -88,6 +91,23 @@ function Get-Pause {
     $base + (Get-Random -Minimum 0 -Maximum ([int] ($base * $Machine.retry.jitter) + 1))
 }
 
+# Writes records again that are torn while the node is Ready in this boot: their stages would stop the services and clear
+# the network under its pods.
+function Repair-Records {
+    param([object] $Machine, [string] $BootId)
+    $torn = @($Machine.stages | Where-Object { (Test-Path -LiteralPath "$($Machine.paths.state)/$($_.name).json") -and -not (Read-Data "$($Machine.paths.state)/$($_.name).json") })
+    # Only a stage of this boot has started the kubelet.
+    if ($torn.Count -eq 0 -or "$((Get-Service -Name kubelet -ErrorAction SilentlyContinue).Status)" -ne 'Running') {
+        return
+    }
+    if (Test-NodeReady $Machine "$((Read-Data $Machine.paths.node).name)") {
+        Write-Notice "records cannot be read, and the node is Ready: $($torn.name -join ', ')" 'Warning'
+        foreach ($stage in $torn) {
+            Set-StageDone $Machine $stage $BootId
+        }
+    }
+}
+
 # One attempt: access rights first, so that nothing is downloaded or written to a folder that others may change or read.
 function Invoke-Attempt {
     param([object] $Machine, [object[]] $Waves)
@@ -102,6 +122,7 @@ function Invoke-Attempt {
     }
     # The scheduler does not restart a task whose program exited by itself: an error here must not end the run.
     try {
+        Repair-Records $Machine (Get-BootId)
         $code = Invoke-Waves $Machine $Waves
         if ($code -eq 3010 -and -not (Add-Reboot $Machine)) {
             Write-Notice "a stage asks for a reboot after $($Machine.reboots.allowed) of them" 'Error'
@@ -126,7 +147,10 @@ function Invoke-Run {
     while ($true) {
         # The next boot's task must not overlap with the extension's run, nor may the health task start services that a
         # stage holds. What the user wants done on a Ready node, and the pauses, are nobody's business.
-        Invoke-Alone 'run' -1 { $outcome.code = Invoke-Attempt $Machine $waves } | Out-Null
+        if (-not (Invoke-Alone 'run' (1000 * $Machine.retry.lockSeconds) { $outcome.code = Invoke-Attempt $Machine $waves })) {
+            Write-Notice "the health task, or another run, has held the lock for $($Machine.retry.lockSeconds) s; going on without it" 'Warning'
+            $outcome.code = Invoke-Attempt $Machine $waves
+        }
         $code = $outcome.code
         if ($code -eq 0 -and -not $FirstWave -and @($Machine.stages | Where-Object { $_.name -eq 'after' }).Count -gt 0) {
             $code = Invoke-Attempt $Machine @(, @('after'))
@@ -145,6 +169,20 @@ function Invoke-Run {
     }
 }
 
+# Logins that a boot has kept because their store refused: asked for again until it answers.
+function Update-Logins {
+    param([object] $Machine)
+    $stage = $Machine.stages | Where-Object { $_.name -eq 'credentials' }
+    while ($stage -and (Read-Data "$($Machine.paths.state)/credentials.json").kept) {
+        Start-Sleep -Seconds @($Machine.retry.pauseSeconds)[-1]
+        Invoke-Alone 'run' 0 {
+            # As if of another boot.
+            Set-StageDone $Machine $stage ''
+            Invoke-Wave $Machine @('credentials')
+        } | Out-Null
+    }
+}
+
 # Dot-sourced by the tests, which define their own machine.
 if ($MyInvocation.InvocationName -eq '.') {
     return
@@ -158,10 +196,11 @@ Write-Log "run: ended with $code after $([int] $watch.Elapsed.TotalSeconds) s"
 if (-not $FirstWave) {
     if ($code -eq 3010) {
         Write-Notice 'restarting to finish the installation of features'
-        Restart-Computer -Force
+        Restart-Machine
     }
     else {
         & "$PSScriptRoot/prepull.ps1"
+        Update-Logins $machine
     }
 }
 exit $code

@@ -1,5 +1,6 @@
 # Credentials: reads the logins for what this machine fetches, with its identity, and makes the files that hold them, in
-# folders that only the system and administrators may read. At each boot: the logins may have changed.
+# folders that only the system and administrators may read. At each boot: the logins may have changed. A store that
+# refuses keeps no machine from coming back that has all files from the boot before; it is asked again later.
 param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 
@@ -7,13 +8,25 @@ Initialize-Web
 # The function reads any secret beside the join secret, by its name.
 $cloud = $Machine.cloud.PSObject.Copy()
 $cloud.joinSecret = $Machine.credentials.secret
-$logins = Get-JoinSecret $cloud
+$missing = '@LOGIN_[0-9A-Z]+@'
+$own = $Machine.stages | Where-Object { $_.name -eq 'credentials' }
+$torn = @($Machine.credentials.files | Where-Object { -not (Read-Text $_.path) -or (Read-Text $_.path) -cmatch $missing })
+try {
+    $logins = Get-JoinSecret $cloud
+}
+catch {
+    if ($torn.Count -gt 0 -or (Read-Data "$($Machine.paths.state)/credentials.json").hash -ne $own.hash) {
+        throw
+    }
+    Write-Notice "the logins of the last boot are kept: $_" 'Warning'
+    return 'kept'
+}
 foreach ($file in $Machine.credentials.files) {
     $text = Read-Text $file.template -Needed
     foreach ($login in $logins.PSObject.Properties) {
         $text = $text.Replace("@$($login.Name)@", $login.Value)
     }
-    if ($text -cmatch '@LOGIN_[0-9A-Z]+@') {
+    if ($text -cmatch $missing) {
         throw "$($Machine.credentials.secret) has no login for $($Matches[0]) in $($file.path)"
     }
     Write-Text $file.path $text

@@ -4,18 +4,19 @@ param([object] $Machine)
 . "$PSScriptRoot/identity.ps1"
 $paths = $Machine.paths
 
-# True while the kubelet's certificate is valid for at least ten more minutes.
+# True while the kubelet has all that it joins with, and its certificate is this node's, which an image may hold of
+# another, and valid for at least ten more minutes.
 function Test-Certificate {
-    $file = "$($paths.certificates)/kubelet-client-current.pem"
-    if (-not (Test-Path -LiteralPath $paths.kubeconfig) -or -not (Test-Path -LiteralPath $file)) {
+    $text = Read-Text "$($paths.certificates)/kubelet-client-current.pem"
+    if ((Read-Text $paths.kubeconfig) -notmatch 'server:' -or (Read-Text $paths.clusterCa) -notmatch '-----END CERTIFICATE-----') {
         return $false
     }
-    if ((Read-Text $file) -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
+    if ($text -notmatch '-----END [A-Z ]*PRIVATE KEY-----' -or $text -notmatch '(?s)-----BEGIN CERTIFICATE-----(.+?)-----END CERTIFICATE-----') {
         return $false
     }
     try {
         $certificate = New-Object Security.Cryptography.X509Certificates.X509Certificate2 (, [Convert]::FromBase64String($Matches[1]))
-        $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10)
+        $certificate.NotAfter -gt [DateTime]::Now.AddMinutes(10) -and $certificate.GetNameInfo('SimpleName', $false) -eq "system:node:$($node.name)"
     }
     catch {
         Write-Log "the kubelet's certificate cannot be read: $_"
@@ -70,9 +71,9 @@ if (-not $node.server) {
 Write-Text $paths.node ($node | ConvertTo-Json -Compress)
 foreach ($path in ($Machine.stages | Where-Object { $_.name -eq 'join' }).fills) {
     # Kept apart as it came: what is in its place may be torn later, and user data that is run again must not put it
-    # under a running kubelet.
+    # under a running kubelet. A template that is torn itself is taken from what was filled from it.
     $text = Read-Text $path
-    if (-not (Test-Path -LiteralPath "$path.template") -or $text -cmatch '@(NODE_NAME|PROVIDER_ID|NODE_IP)@') {
+    if ($text -and (-not (Read-Text "$path.template") -or $text -cmatch '@(NODE_NAME|PROVIDER_ID|NODE_IP)@')) {
         Write-Text "$path.template" $text
     }
     Write-Text $path (Expand-Text (Read-Text "$path.template" -Needed) $node)

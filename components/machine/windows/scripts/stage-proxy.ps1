@@ -12,7 +12,7 @@ try {
     $acl = New-Object Security.AccessControl.RegistrySecurity
     $acl.SetSecurityDescriptorSddlForm('D:P(A;CI;KA;;;SY)(A;CI;KA;;;BA)', [Security.AccessControl.AccessControlSections]::Access)
     $key.SetAccessControl($acl)
-    $lines = [string[]] [IO.File]::ReadAllLines($Machine.credentials.environment)
+    $lines = [string[]] @((Read-Text $Machine.credentials.environment -Needed) -split "`r?`n" | Where-Object { $_ })
     $key.SetValue('Environment', $lines, [Microsoft.Win32.RegistryValueKind]::MultiString)
 }
 finally {

@@ -25,12 +25,13 @@ function Invoke-Stage {
             Write-Log "stage $($Stage.name): needs a reboot after $($watch.Elapsed.TotalSeconds) s"
             return 3010
         }
-        Set-StageDone $Machine $Stage $BootId
+        Set-StageDone $Machine $Stage $BootId -Kept:($result -contains 'kept')
         Write-Log "stage $($Stage.name): done in $($watch.Elapsed.TotalSeconds) s"
         return 0
     }
     catch {
-        Write-Log "stage $($Stage.name): failed after $($watch.Elapsed.TotalSeconds) s: $_"
+        # Of a service that does not start, the outer error hides Windows' own reason.
+        Write-Log "stage $($Stage.name): failed after $($watch.Elapsed.TotalSeconds) s: $_ ($($_.Exception.GetBaseException().Message))"
         Write-Log $_.ScriptStackTrace
         return $Stage.exitCode
     }

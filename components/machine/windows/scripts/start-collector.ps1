@@ -25,7 +25,7 @@ Resolve-MountedFiles $machine.logs.files
 Write-PodKubeconfig $machine $machine.logs.kubeconfig
 $env:KUBECONFIG = $machine.logs.kubeconfig
 # Unlike the programs of the network, with no more priority than a workload.
-$process = Start-Process -FilePath $machine.logs.program -ArgumentList '--config', $env:COLLECTOR_CONFIG -PassThru -NoNewWindow
+$process = Start-Process -FilePath $machine.logs.program -ArgumentList '--config', (Format-Argument $env:COLLECTOR_CONFIG) -PassThru -NoNewWindow
 $process.Handle | Out-Null
 try {
     $process.WaitForExit()

@@ -32,6 +32,12 @@ function Test-StageDone {
     if ($Stage.scope -eq 'boot' -and $done.boot -ne $BootId) {
         return $false
     }
+    # Not the digests: those are compared when a stage is sent back.
+    foreach ($artifact in @($Machine.artifacts | Where-Object { $_.stage -eq $Stage.name -and -not $_.unpack })) {
+        if (-not (Test-Program "$($artifact.folder)/$($artifact.name)")) {
+            return $false
+        }
+    }
     foreach ($path in $Stage.fills) {
         $template = Read-Text "$path.template"
         if (-not $template -or (Read-Text $path) -cne (Expand-Text $template (Read-Data $Machine.paths.node))) {
@@ -41,12 +47,23 @@ function Test-StageDone {
     $true
 }
 
-# With `-Reboot` it is done from the next boot on.
+# Forgets that stages are done.
+function Clear-Stages {
+    param([object] $Machine, [string[]] $Names)
+    foreach ($name in $Names) {
+        Remove-Item -Force -LiteralPath "$($Machine.paths.state)/$name.json" -ErrorAction SilentlyContinue
+    }
+}
+
+# With `-Reboot` it is done from the next boot on; with `-Kept` it is to be tried again once the node is Ready.
 function Set-StageDone {
-    param([object] $Machine, [object] $Stage, [string] $BootId, [switch] $Reboot)
+    param([object] $Machine, [object] $Stage, [string] $BootId, [switch] $Reboot, [switch] $Kept)
     $state = @{ hash = $Stage.hash; boot = $BootId; finished = [DateTime]::UtcNow.ToString('o') }
     if ($Reboot) {
         $state.reboot = $BootId
+    }
+    if ($Kept) {
+        $state.kept = $true
     }
     Write-Text "$($Machine.paths.state)/$($Stage.name).json" ($state | ConvertTo-Json -Compress)
 }

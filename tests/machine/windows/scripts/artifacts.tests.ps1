@@ -30,7 +30,8 @@ function Start-Process {
     $words = "$($ArgumentList[-4])".Trim('"')
     Set-Content -Path $words -Value 'curl: (22) The requested URL returned error: 404'
     $fakeDone.kept = Test-Path -LiteralPath $path
-    if ($fakeDone.cut) {
+    if ($fakeDone.noRange -and $fakeDone.kept) { $code = 33 }
+    elseif ($fakeDone.cut) {
         $fakeDone.cut = $false
         Set-Content -NoNewline -Path $path -Value 'ri'
         $code = 18
@@ -48,6 +49,8 @@ function Invoke-Program {
     if ($Path -eq 'tar.exe' -and $Arguments[0] -eq '-tzf') { return 'bin/', 'bin/shim.exe', 'LICENSE' }
     if ($Path -eq 'tar.exe') {
         $fakeDone.ended += 'unpack'
+        New-Folder "$($Arguments[3])/bin"
+        Set-Content -Path "$($Arguments[3])/bin/shim.exe" -Value 'MZ'
         $fakeDone.unpacked += $Arguments[1]
         return
     }
@@ -68,7 +71,7 @@ function New-Case {
     param([hashtable] $Answers = @{})
     $fakeWeb.Clear()
     Set-Values $fakeWeb $Answers
-    Set-Values $fakeDone @{ fetched = @(); unpacked = @(); ended = @(); told = @() }
+    Set-Values $fakeDone @{ fetched = @(); unpacked = @(); ended = @(); told = @(); noRange = $false }
     $folder = "$temp/$([Guid]::NewGuid())"
     $artifacts = foreach ($name in 'a.exe', 'b') {
         @{
@@ -100,6 +103,14 @@ Test 'a transfer that was cut goes on where it was' {
     $fakeDone.cut = $true
     & "$scripts/stage-artifacts.ps1" -Machine $machine
     Assert-Equal @($fakeDone.kept, (Get-Content -Raw "$($machine.folder)/bin/a.exe")) @($true, 'right')
+}
+Test 'a server that cannot go on where a transfer was cut sends the file anew, at once' {
+    $machine = New-Case @{ 'https://mirror/a.exe' = 'right' }
+    $machine.artifacts = @($machine.artifacts[0])
+    $machine.artifacts[0].urls = @('https://mirror/a.exe')
+    $fakeDone.cut = $fakeDone.noRange = $true
+    & "$scripts/stage-artifacts.ps1" -Machine $machine
+    Assert-Equal @((Get-Content -Raw "$($machine.folder)/bin/a.exe"), $fakeDone.fetched.Count) @('right', 3)
 }
 Test 'the mirror is down: the publisher is asked' {
     $machine = New-Case @{ 'https://publisher/a.exe' = 'right'; 'https://publisher/b' = 'right' }

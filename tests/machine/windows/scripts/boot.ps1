@@ -24,7 +24,7 @@ function Install-WindowsFeature {
 # The task's script: the real one with the fakes in front of it.
 $wrapper = @'
 $env:PSModulePath = "C:\fenestra-boot\modules;$env:PSModulePath"
-function Restart-Computer { Set-Content C:\fenestra-boot\restart 'asked' }
+$env:PATH = "C:\fenestra-boot\bin;$env:PATH"
 & C:\fenestra\run.ps1
 exit $LASTEXITCODE
 '@

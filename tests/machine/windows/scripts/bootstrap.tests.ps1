@@ -5,7 +5,7 @@ Set-Content -Path "$temp/lib.ps1" -Value @(
     'function Get-Machine { $fake.machine }'
     'function Start-Log { }'
     'function Write-Log { }'
-    'function Invoke-Program { param([string] $Path) $fake.calls += $Path }'
+    'function Restart-Machine { param([int] $Seconds) $fake.calls += "restart in $Seconds"; if ($fake.refused) { throw $fake.refused } }'
 )
 Set-Content -Path "$temp/task.ps1" -Value 'function Register-StartTask { param([string] $Name, [string] $Command, [int] $Minutes) $fake.calls += "task $Name $Command $Minutes" }'
 Set-Content -Path "$temp/run.ps1" -Value @(
@@ -25,11 +25,13 @@ foreach ($case in @(
     @{ title = 'AWS: the tasks do it all'; foreground = $false; code = 0; ends = 0; calls = $registered + $started }
     @{ title = 'a first wave without a reboot: the tasks go on'; foreground = $true; code = 0; ends = 0; calls = $registered + 'first wave True' + $started }
     @{ title = 'a first wave that failed is told, and all tasks go on, that for notices too'; foreground = $true; code = 22; ends = 22; calls = $registered + 'first wave True' + $started }
-    @{ title = 'a first wave that wants a reboot: the tasks start with Windows'; foreground = $true; code = 3010; ends = 0; calls = $registered + 'first wave True' + 'shutdown.exe' }
+    @{ title = 'a first wave that wants a reboot: the tasks start with Windows'; foreground = $true; code = 3010; ends = 0; calls = $registered + 'first wave True' + 'restart in 10' }
+    @{ title = 'a restart that is refused is no failure of the extension, and the tasks go on'; foreground = $true; code = 3010; refused = 'access is denied'; ends = 0; calls = $registered + 'first wave True' + 'restart in 10' + $started }
 )) {
     Test $case.title {
         $fake.calls = @()
         $fake.code = $case.code
+        $fake.refused = $case.refused
         $fake.machine = ConvertTo-Data @{ pool = 'w'; kubernetes = '1.36.4'; foreground = $case.foreground; tasks = @(@{ name = 'run'; script = 'run.ps1'; minutes = 0 }, @{ name = 'health'; script = 'health.ps1'; minutes = 5 }) }
         & "$temp/bootstrap.ps1"
         Assert-Equal $LASTEXITCODE $case.ends

@@ -88,12 +88,13 @@ Test 'a certificate that cannot be read is replaced' {
 }
 # A certificate that is good for a day, made by .NET, which 5.1 has from 4.7.2 on.
 function Set-Certificate {
-    param([object] $Machine)
+    param([object] $Machine, [string] $Name = 'i-0123456789abcdef0')
     $key = [Security.Cryptography.RSA]::Create(2048)
-    $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest 'CN=node', $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
+    $request = New-Object Security.Cryptography.X509Certificates.CertificateRequest "O=system:nodes, CN=system:node:$Name", $key, ([Security.Cryptography.HashAlgorithmName]::SHA256), ([Security.Cryptography.RSASignaturePadding]::Pkcs1)
     $made = $request.CreateSelfSigned([DateTimeOffset]::UtcNow.AddMinutes(-5), [DateTimeOffset]::UtcNow.AddDays(1))
     $text = [Convert]::ToBase64String($made.RawData)
-    Set-Content -Path "$($Machine.paths.certificates)/kubelet-client-current.pem" -Value "-----BEGIN CERTIFICATE-----`n$text`n-----END CERTIFICATE-----"
+    Set-Content -Path "$($Machine.paths.certificates)/kubelet-client-current.pem" -Value "-----BEGIN CERTIFICATE-----`n$text`n-----END CERTIFICATE-----`n-----END PRIVATE KEY-----"
+    Set-Content -Path $Machine.paths.clusterCa -Value '-----END CERTIFICATE-----'
     Set-Content -Path $Machine.paths.kubeconfig -Value "clusters:`n- cluster:`n    server: https://kubeconfig:6443"
 }
 foreach ($torn in @(
@@ -109,11 +110,28 @@ foreach ($torn in @(
         if ($torn.ContainsKey('text')) { [IO.File]::WriteAllText($machine.paths.node, $torn.text) }
         if ($torn.folder) {
             New-Folder $machine.paths.node
-            Set-Content -Path $machine.paths.kubeconfig -Value 'torn'
+            Set-Content -Path $machine.paths.kubeconfig -Value 'server: torn'
         }
         & "$scripts/stage-join.ps1" -Machine $machine
         Assert-Equal @((Get-Node $machine).server, $asked.secret) @($torn.server, $torn.asks)
         Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
     }
+}
+foreach ($torn in 'kubeconfig', 'clusterCa', 'name') {
+    Test "a node whose certificate is another's, or that lacks what it joins with, joins anew: $torn" {
+        $machine = New-Case
+        Set-Certificate $machine $(if ($torn -eq 'name') { 'i-0fff' } else { 'i-0123456789abcdef0' })
+        if ($torn -ne 'name') { [IO.File]::WriteAllText($machine.paths.$torn, "`0`0") }
+        & "$scripts/stage-join.ps1" -Machine $machine
+        Assert-Equal @($asked.secret, (Test-Path $machine.paths.bootstrapKubeconfig)) @(1, $true)
+    }
+}
+Test 'a template that is torn is taken from the file that was filled from it' {
+    $machine = New-Case
+    & "$scripts/stage-join.ps1" -Machine $machine
+    $whole = Read-Text "$($machine.folder)/kubelet.yaml"
+    [IO.File]::WriteAllText("$($machine.folder)/kubelet.yaml.template", "`0`0")
+    & "$scripts/stage-join.ps1" -Machine $machine
+    Assert-Equal @((Read-Text "$($machine.folder)/kubelet.yaml"), (Read-Text "$($machine.folder)/kubelet.yaml.template")) @($whole, $whole)
 }
 Complete-Tests

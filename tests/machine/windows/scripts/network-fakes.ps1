@@ -97,7 +97,7 @@ function Get-NetworkAnswer {
         return '{"Success":false,"Error":"An adapter was not found. ","ErrorCode":2151350278}'
     }
     $hns.made += 1
-    $hns.networks += @{ ID = "made-$($hns.made)"; Name = $wanted.Name; Type = $wanted.Type; Subnets = $wanted.Subnets }
+    $hns.networks += @{ ID = "made-$($hns.made)"; Name = $wanted.Name; Type = $wanted.Type; Subnets = $wanted.Subnets; ManagementIP = $table.address.IPAddress }
     if (-not $hns.switch) { Set-Switch $true }
     '{"Success":true}'
 }

@@ -14,8 +14,13 @@ function Invoke-Program {
     $answer
 }
 . "$PSScriptRoot/web-fake.ps1"
+Add-Content -Path "$scripts/hns.ps1" -Value 'function Invoke-Hns { if ($fakeCloud.dead -eq "HNS") { throw "no answer" } }'
 $fakeWeb.answer = {
     param($Call, $Headers, $Body)
+    if ($Call -like '*healthz') {
+        if ($fakeCloud.dead -eq 'kubelet') { throw 'connection refused' }
+        return 'ok'
+    }
     if ($Call -ne 'POST https://autoscaling.eu-central-1.amazonaws.com/') { return Get-AwsAnswer $Call $Headers }
     $fakeCloud.hooks += $Body
     if ($fakeCloud.refusal) { Send-Refusal 400 $fakeCloud.refusal }
@@ -24,17 +29,17 @@ function New-Case {
     param([string[]] $Answers, [string] $Refusal = '')
     $folder = "$temp/$([Guid]::NewGuid())"
     New-Folder "$folder/state"
-    Set-Content -Path "$folder/state/join.json" -Value '{}'
     Set-Content -Path "$folder/bootstrap.conf" -Value 'token'
     Set-Content -Path "$folder/node.json" -Value '{"name":"i-0123"}'
     $fakeNotices.told = @()
-    Set-Values $fakeCloud @{ answers = @($Answers); asked = 0; hooks = @(); refusal = $Refusal }
+    Set-Values $fakeCloud @{ answers = @($Answers); asked = 0; hooks = @(); refusal = $Refusal; dead = '' }
     ConvertTo-Data @{
         readySeconds = 30
+        watch        = @{ sickRounds = 0; healthSeconds = 5; kubeletHealth = 'http://127.0.0.1:10248/healthz' }
         cloud        = @{ kind = 'aws'; region = 'eu-central-1'; domain = 'amazonaws.com' }
         lifecycle    = @{ group = 'demo-win'; launchHook = 'join'; terminateHook = 'drain' }
         programs     = @{ kubectl = 'kubectl.exe' }
-        paths        = @{ state = "$folder/state"; node = "$folder/node.json"; kubeconfig = "$folder/kubelet.conf"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
+        paths        = @{ state = "$folder/state"; node = "$folder/node.json"; certificates = $folder; kubeconfig = "$folder/kubelet.conf"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
     }
 }
 $ready = 'MemoryPressure=False;Ready=True;'
@@ -43,7 +48,6 @@ Test 'a Ready node forgets the token and completes the launch hook' {
     $machine = New-Case @($ready)
     & "$scripts/stage-ready.ps1" -Machine $machine
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $false
-    Assert-Equal (Test-Path "$($machine.paths.state)/join.json") $true
     Assert-Equal $fakeNotices.told @('node i-0123 is Ready')
     Assert-Equal $fakeCloud.hooks @('Action=CompleteLifecycleAction&Version=2011-01-01&AutoScalingGroupName=demo-win&LifecycleHookName=join&InstanceId=i-0123456789abcdef0&LifecycleActionResult=CONTINUE')
 }
@@ -53,13 +57,21 @@ Test 'an API that cannot be reached and a node that is not Ready yet are waited 
     Assert-Equal $fakeCloud.asked 4
     Assert-Equal $fakeCloud.hooks.Count 1
 }
-Test 'a node that does not become Ready joins anew in the next attempt, since its token may have run out, and the hook waits' {
+Test 'a node that does not become Ready is waited for until the limit, and the hook waits' {
     $machine = New-Case @('Ready=False;')
     $machine.readySeconds = 1
     Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'waited 1 s in vain for node i-0123 to be Ready'
     Assert-Equal (Test-Path $machine.paths.bootstrapKubeconfig) $true
-    Assert-Equal (Test-Path "$($machine.paths.state)/join.json") $false
     Assert-Equal $fakeCloud.hooks @()
+}
+foreach ($dead in 'HNS', 'kubelet') {
+    Test "$dead that hangs before the node was Ready ends the stage, long before its limit" {
+        $machine = New-Case @('Ready=False;')
+        $fakeCloud.dead = $dead
+        Set-Content -Path "$($machine.paths.certificates)/kubelet-client-current.pem" -Value 'pem'
+        Assert-Throws { & "$scripts/stage-ready.ps1" -Machine $machine } 'for 0 s there was no answer'
+        Assert-Equal $fakeCloud.asked 1
+    }
 }
 Test 'a refusal fails the stage, and a repeat tells the group again' {
     $machine = New-Case @($ready) '<Code>AccessDenied</Code>'

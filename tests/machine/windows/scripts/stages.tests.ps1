@@ -72,6 +72,10 @@ function Start-Sleep {
     $fake.slept += $Seconds
 }
 
+function Get-BootId { $fake.boot }
+# No kubelet runs.
+function Get-Service { }
+
 # In place of the lock between processes.
 $fakeLock = @{ held = $false }
 function Invoke-Alone {
