@@ -77,9 +77,10 @@ function Start-Process {
         $list = @($ArgumentList)
         [IO.File]::WriteAllText("$($list[-2])".Trim('"'), "MZ $([IO.Path]::GetFileName("$($list[-1])".Trim('"')))")
     }
-    elseif ($words -match 'stage\.ps1" -Name (\S+)') {
-        $fakePc.ran += $Matches[1]
-        & "$scripts/stage.ps1" -Name $Matches[1] | Out-Null
+    elseif ($words -like '*\stage.ps1" -Name *') {
+        $fakeStage = $words.Split(' ')[-1]
+        $fakePc.ran += $fakeStage
+        & "$scripts/stage.ps1" -Name $fakeStage | Out-Null
         $code = $LASTEXITCODE
     }
     elseif ($FilePath -like '*flanneld.exe') {
