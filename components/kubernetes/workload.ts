@@ -1,5 +1,5 @@
 import type { ClusterSpec } from "../model/clusterSpec.ts";
-import type { Container, Manifest, PodSpec, Schema, Toleration, Volume } from "./manifest.ts";
+import type { Container, Manifest, PodSpec, Schema, Text, Toleration, Volume } from "./manifest.ts";
 import type { Account } from "./rights.ts";
 
 /** Labels of a system workload, by which its Service and its selector find the pods. */
@@ -84,7 +84,7 @@ export function namespace(name: string, level: "privileged" | "baseline" | "rest
 }
 
 /** Files or settings that a program reads. */
-export function configMap({ name, namespace: home }: Account, data: Record<string, string>): Manifest {
+export function configMap({ name, namespace: home }: Account, data: Record<string, Text>): Manifest {
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: home }, data };
 }
 

@@ -4,7 +4,7 @@ import { type ImageSource, image } from "../images.ts";
 import type { Manifest, PolicyRule, Text } from "../manifest.ts";
 import { type Account, clusterRights, readsAuthentication, rule, serviceAccount } from "../rights.ts";
 import { daemonSet, everyTaint, hostProcessPod, linuxOnly, nodeName, onControlPlane, small } from "../workload.ts";
-import { apiByName } from "./nodeAgents.ts";
+import { apiByFile, apiByName } from "./nodeAgents.ts";
 
 /**
  * What a cloud controller may do, on either cloud (kubernetes/kops: addons aws-cloud-controller and
@@ -195,20 +195,24 @@ function nodeManager(spec: ImageSource, os: "linux" | "windows", nodeEndpoint: T
     hostNetwork: true,
     priorityClassName: "system-node-critical",
   };
+  const api = linux ? undefined : apiByFile(account, nodeEndpoint);
   return [
     serviceAccount(account),
     ...clusterRights(account, `fenestra:${account.name}`, [
       rule("", ["nodes"], ["get", "list", "watch", "update", "patch"]),
       rule("", ["nodes/status"], ["patch"]),
     ]),
+    ...(api === undefined ? [] : [api.manifest]),
     daemonSet(account, {
       ...(linux ? onLinux : hostProcessPod),
+      ...api?.pod,
       container: {
         image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager", os),
         command: [linux ? "cloud-node-manager" : "cloud-node-manager.exe"],
-        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2"],
-        env: [nodeName, ...apiByName(nodeEndpoint)],
+        args: ["--node-name=$(NODE_NAME)", "--wait-routes=false", "--v=2", ...(api?.args ?? [])],
+        env: [nodeName, ...(linux ? apiByName(nodeEndpoint) : [])],
         resources: small("50m", "50Mi", "512Mi"),
+        ...(api === undefined ? {} : { volumeMounts: api.volumeMounts }),
       },
     }),
   ];

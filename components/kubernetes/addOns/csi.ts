@@ -17,7 +17,7 @@ import {
   replicated,
   small,
 } from "../workload.ts";
-import { apiByName } from "./nodeAgents.ts";
+import { type ApiByFile, apiByFile, apiByName } from "./nodeAgents.ts";
 import { snapshotterRules } from "./volumeSnapshots.ts";
 
 /**
@@ -90,8 +90,12 @@ export interface CsiDriver {
     /** Port of the liveness probe; with the host network it must be unique on the node. */
     readonly healthPort: number;
   };
-  /** Makes the driver's container of the socket's address on a node. */
-  readonly windows: { readonly plugin: (endpoint: string) => Container };
+  readonly windows: {
+    /** Makes the driver's container of the socket's address on a node. */
+    readonly plugin: (endpoint: string) => Container;
+    /** Whether it takes `--kubeconfig`; others look for their token below the container's folder by themselves. */
+    readonly kubeconfig: boolean;
+  };
   /** Rights of the node plug-ins; none for a driver that does not use the API server. */
   readonly nodeRules: PolicyRule[];
   readonly storageClasses: readonly Manifest[];
@@ -239,7 +243,12 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
  * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not
  * reach them
  */
-function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: Account, nodeEndpoint: Text): PodSpec {
+function windowsNodePod(
+  { name, windows, sidecars }: CsiDriver,
+  account: Account,
+  nodeEndpoint: Text,
+  api: ApiByFile | undefined,
+): PodSpec {
   const folder = `${windowsPaths.kubeletState}\\plugins\\${name}`;
   const endpoint = `unix://${folder}\\csi.sock`;
   const plugin = windows.plugin(endpoint);
@@ -247,6 +256,7 @@ function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: Account
     ...hostProcessPod,
     affinity: onNodesThat(isInitialised),
     serviceAccountName: account.name,
+    ...api?.pod,
     initContainers: [
       {
         name: "folder",
@@ -256,7 +266,9 @@ function windowsNodePod({ name, windows, sidecars }: CsiDriver, account: Account
       },
     ],
     containers: [
-      { ...plugin, env: [...(plugin.env ?? []), ...apiByName(nodeEndpoint)] },
+      api === undefined
+        ? { ...plugin, env: [...(plugin.env ?? []), ...apiByName(nodeEndpoint)] }
+        : { ...plugin, args: [...(plugin.args ?? []), ...api.args], volumeMounts: api.volumeMounts },
       {
         name: "node-driver-registrar",
         image: sidecars.registrar.windows,
@@ -318,6 +330,7 @@ export function csiManifests(
   const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
   const snapshots = driver.sidecars.snapshotter !== undefined;
   const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
+  const api = driver.windows.kubeconfig ? apiByFile(windowsNode, nodeEndpoint) : undefined;
   return [
     { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver.name }, spec: driver.object },
     ...driver.storageClasses,
@@ -335,7 +348,8 @@ export function csiManifests(
       ? []
       : [
           ...nodeAccount(windowsNode, driver.nodeRules),
-          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint)),
+          ...(api === undefined ? [] : [api.manifest]),
+          daemonSet(windowsNode, windowsNodePod(driver, windowsNode, nodeEndpoint, api)),
         ]),
   ];
 }

@@ -17,6 +17,7 @@ import {
   unprivileged,
 } from "../workload.ts";
 import { monitoring } from "./monitoring.ts";
+import { mountedFile } from "./nodeAgents.ts";
 
 const linux: Account = { name: "node-exporter", namespace: monitoringNamespace };
 const windows: Account = { name: "windows-exporter", namespace: monitoringNamespace };
@@ -112,7 +113,7 @@ function windowsExporter(spec: ImageSource): Manifest {
       {
         name: windows.name,
         image: exporter,
-        args: ["--config.file=%CONTAINER_SANDBOX_MOUNT_POINT%/config.yml"],
+        args: [`--config.file=${mountedFile("/config.yml")}`],
         ports: [{ name: "metrics", containerPort: ports.windowsExporter }],
         volumeMounts: [{ name: "config", mountPath: "/config.yml", subPath: "config.yml" }],
         resources: small("50m", "128Mi", "512Mi"),

@@ -1,9 +1,9 @@
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { ports } from "../../model/ports.ts";
 import { type ImageSource, image } from "../images.ts";
-import type { Container, Manifest, Text, Volume } from "../manifest.ts";
+import type { Container, Manifest, PodSpec, Text, Volume } from "../manifest.ts";
 import type { Account } from "../rights.ts";
-import { daemonSet, hostProcessPod, nodeName } from "../workload.ts";
+import { configMap, daemonSet, hostProcessPod, nodeName } from "../workload.ts";
 
 /**
  * Makes a client's in-cluster configuration use the API's host name instead of the Service address, which exists only
@@ -23,15 +23,63 @@ const tokenFolder = windowsPaths.serviceAccountToken.slice(0, windowsPaths.servi
  * The token that the kubelet renews, with the CA beside it. A kubelet's own certificate may read neither other Nodes
  * nor EndpointSlices.
  */
-const tokenVolume: Volume = {
-  name: "token",
-  projected: {
-    sources: [
-      { serviceAccountToken: { path: "token", expirationSeconds: 3600 } },
-      { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
-    ],
-  },
-};
+const tokenSources: NonNullable<NonNullable<Volume["projected"]>["sources"]> = [
+  { serviceAccountToken: { path: "token", expirationSeconds: 3600 } },
+  { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+];
+
+/**
+ * Argument with the path of a mounted file for a program of a HostProcess container. containerd's shim puts the
+ * container's folder in place of the variable, below which mounts are on every release; Windows Server 2019 has them
+ * nowhere else (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers, `replaceWithMountPoint`,
+ * `fallbackMountSetup`).
+ *
+ * @param mounted path in the container, with or without `C:`
+ */
+export function mountedFile(mounted: string): string {
+  return `%CONTAINER_SANDBOX_MOUNT_POINT%${mounted.replace(/^C:/, "")}`;
+}
+
+/** What gives a program of a HostProcess pod its account by a kubeconfig. */
+export interface ApiByFile {
+  /** ConfigMap with the kubeconfig. */
+  readonly manifest: Manifest;
+  readonly pod: Pick<PodSpec, "automountServiceAccountToken"> & { readonly volumes: Volume[] };
+  readonly args: readonly string[];
+  readonly volumeMounts: NonNullable<Container["volumeMounts"]>;
+}
+
+/**
+ * A kubeconfig with the account's token, for a program that takes `--kubeconfig`. The path of the in-cluster
+ * configuration is fixed, and nothing is there on Windows Server 2019 (kubernetes/kubernetes#104562); paths in a
+ * kubeconfig are relative to its folder (kubernetes/client-go: tools/clientcmd/loader.go, `ResolveLocalPaths`).
+ */
+export function apiByFile(account: Account, nodeEndpoint: Text): ApiByFile {
+  const file = "kubeconfig";
+  const named = { name: `${account.name}-${file}`, namespace: account.namespace };
+  const content = (host: string): string =>
+    kubeconfigOf({ server: `https://${host}:${ports.api}`, "certificate-authority": "ca.crt" }, { tokenFile: "token" });
+  const text = typeof nodeEndpoint === "string" ? content(nodeEndpoint) : nodeEndpoint.apply(content);
+  const sources = [...tokenSources, { configMap: { name: named.name, items: [{ key: file, path: file }] } }];
+  return {
+    manifest: configMap(named, { [file]: text }),
+    pod: { automountServiceAccountToken: false, volumes: [{ name: "api", projected: { sources } }] },
+    args: [`--kubeconfig=${mountedFile(`${tokenFolder}\\${file}`)}`],
+    volumeMounts: [{ name: "api", mountPath: tokenFolder, readOnly: true }],
+  };
+}
+
+function kubeconfigOf(cluster: object, user: object): string {
+  const [name, current] = ["cluster", "pod"];
+  return JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": current,
+    clusters: [{ name, cluster }],
+    users: [{ name: current, user }],
+    contexts: [{ name: current, context: { cluster: name, user: current } }],
+  });
+}
 
 /** What an agent has besides the access to the API. */
 interface AgentParts {
@@ -84,6 +132,6 @@ export function windowsAgent(
         volumeMounts: [{ name: "token", mountPath: tokenFolder, readOnly: true }, ...(more.mounts ?? [])],
       },
     ],
-    volumes: [tokenVolume, ...(more.volumes ?? [])],
+    volumes: [{ name: "token", projected: { sources: tokenSources } }, ...(more.volumes ?? [])],
   });
 }

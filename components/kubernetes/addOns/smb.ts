@@ -66,6 +66,8 @@ function smbDriver(spec: ImageSource, shares: readonly Share[]): CsiDriver {
       healthPort: 29643,
     },
     windows: {
+      // pkg/smb/smb.go, `inClusterConfig`.
+      kubeconfig: false,
       plugin: (endpoint) => ({
         ...plugin,
         image: image(spec, "registry.k8s.io/sig-storage/smbplugin", "windows"),

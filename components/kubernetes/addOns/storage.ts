@@ -71,6 +71,8 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
       healthPort: 9808,
     },
     windows: {
+      // pkg/cloud/metadata/k8s.go.
+      kubeconfig: false,
       plugin: (endpoint) => ({
         ...plugin,
         image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", "windows"),
@@ -140,6 +142,7 @@ function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDr
       healthPort: 29603,
     },
     windows: {
+      kubeconfig: true,
       plugin: (endpoint) => ({
         ...plugin,
         image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi", "windows"),

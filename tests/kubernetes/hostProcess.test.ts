@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { type Container, type Manifest, type PodSpec, podSpec } from "../../components/kubernetes/manifest.ts";
+import { readWindowsScript, windowsScripts } from "../../components/machine/windows/worker.ts";
+import { buildLabel } from "../../components/model/pools.ts";
+import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
+import { combinations, manifestsOf } from "./switches.ts";
+
+/** Where the shim has mounts on every release; Windows Server 2019 has them nowhere else. */
+const variable = "%CONTAINER_SANDBOX_MOUNT_POINT%";
+const tokenFolder = "/var/run/secrets/kubernetes.io/serviceaccount";
+const build2019 = "10.0.17763";
+
+/** Programs with an account that need not be given its files, and why; by workload and container. */
+const others: Readonly<Record<string, string>> = {
+  "ebs-csi-node-windows/ebs-plugin": "looks below the container's folder by itself (pkg/cloud/metadata/k8s.go)",
+  "ebs-csi-node-windows/node-driver-registrar": "speaks to the kubelet's sockets alone",
+  "ebs-csi-node-windows/folder": "makes a folder and ends",
+};
+
+const withoutDrive = (path: unknown): string =>
+  String(path)
+    .replace(/^[A-Z]:/i, "")
+    .replaceAll("\\", "/");
+
+/** Whether a pod never comes to a node of Windows Server 2019. */
+function avoids2019(pod: PodSpec): boolean {
+  const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
+  return terms.some(({ matchExpressions = [] }) =>
+    matchExpressions.some(
+      ({ key, operator, values }) => key === buildLabel && operator === "NotIn" && values?.includes(build2019),
+    ),
+  );
+}
+
+const subjects = (all: readonly Manifest[]): ReadonlySet<string> =>
+  new Set(
+    all.flatMap((each) =>
+      each.kind === "RoleBinding" || each.kind === "ClusterRoleBinding"
+        ? (each.subjects ?? []).map(({ name }) => String(name))
+        : [],
+    ),
+  );
+
+/** Whether a container runs a script of ours, and that has a command, with each pod network that has the script. */
+function scriptHas({ command = [] }: Container, call: string): boolean {
+  const name = /^C:\\fenestra\\([\w-]+\.ps1)$/.exec(String(command.at(-1)))?.[1] ?? "";
+  const networks = Object.values(podNetworks).filter((network) => windowsScripts(network).includes(name));
+  const called = new RegExp(`^ *${call} `, "m");
+  return networks.length > 0 && networks.every((network) => called.test(readWindowsScript(name, network)));
+}
+
+/** What a container of a HostProcess pod does not find on Windows Server 2019. */
+function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonly string[] {
+  const { command = [], args = [], env = [] } = container;
+  const named = (mounted: string): boolean => {
+    if (mounted === tokenFolder && scriptHas(container, "Write-PodKubeconfig")) return true;
+    const values = env.map(({ value }) => withoutDrive(value));
+    if (scriptHas(container, "Resolve-MountedFiles")) return values.some((value) => value.startsWith(`${mounted}/`));
+    return [...command, ...args].some((text) => withoutDrive(text).includes(variable + mounted));
+  };
+  const mounts = (container.volumeMounts ?? []).map(({ mountPath }) => withoutDrive(mountPath));
+  const account = pod.automountServiceAccountToken !== false && hasRight;
+  return [...mounts, ...(account ? [tokenFolder] : [])].filter((mounted) => !named(mounted));
+}
+
+function unfoundIn(all: readonly Manifest[]): readonly string[] {
+  const accounts = subjects(all);
+  return all.flatMap((each) => {
+    const pod = podSpec(each);
+    if (pod?.securityContext?.windowsOptions?.hostProcess !== true || avoids2019(pod)) return [];
+    const hasRight = accounts.has(String(pod.serviceAccountName));
+    return [...(pod.initContainers ?? []), ...pod.containers].flatMap((container) =>
+      unfound(pod, container, hasRight).map((path) => `${each.metadata.name}/${container.name}: ${path}`),
+    );
+  });
+}
+
+/** The same without what need not find its account. */
+const wrong = (all: readonly Manifest[]): readonly string[] =>
+  unfoundIn(all).filter((line) => !(line.replace(`: ${tokenFolder}`, "") in others));
+
+describe("HostProcess containers on Windows Server 2019, where no mount is at its path", () => {
+  it("find their account and each of their mounts, or need none for a reason", () => {
+    for (const { title, spec } of combinations) assert.deepEqual(wrong(manifestsOf(spec)), [], title);
+    const found = new Set(combinations.flatMap(({ spec }) => unfoundIn(manifestsOf(spec))));
+    assert.deepEqual(
+      [...found].toSorted(),
+      Object.keys(others)
+        .map((name) => `${name}: ${tokenFolder}`)
+        .toSorted(),
+    );
+  });
+
+  it("are seen where they would look at the path itself", () => {
+    const spec = combinations.find(({ title }) => title === "azure-dev, everything on")?.spec;
+    assert.ok(spec);
+    const changed = manifestsOf(spec).map((each): Manifest => {
+      for (const container of podSpec(each)?.containers ?? [])
+        container.args = (container.args ?? []).map((text) => String(text).replace(variable, "C:"));
+      return each;
+    });
+    assert.deepEqual(wrong(changed).toSorted(), [
+      `cloud-node-manager-windows/cloud-node-manager-windows: ${tokenFolder}`,
+      `csi-azuredisk-node-windows/azuredisk: ${tokenFolder}`,
+      "windows-exporter/windows-exporter: /config.yml",
+    ]);
+  });
+});
