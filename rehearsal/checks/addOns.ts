@@ -9,6 +9,7 @@ import { auditEventOf, auditLogs, hostileAgent, inMachines } from "../cluster/in
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { programOf } from "../programs/addOns.ts";
+import { rightOf, unusedRights } from "./addOnRights.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**
@@ -89,7 +90,44 @@ export function addOnChecks(
         expect(refused.length === 0, refused.join("; "));
       },
     },
+    {
+      id: "add-ons: used rights",
+      title: "every account of an add-on whose program runs uses a right; those that it did not use are printed",
+      run: async (context) => await compareRights(cluster, context),
+    },
   ];
+}
+
+/** Compares what accounts may do with what the audit logs have of them. */
+async function compareRights(cluster: Cluster, context: CheckContext): Promise<void> {
+  const { api } = context;
+  const pods = (await api.core.listPodForAllNamespaces()).items.filter(({ spec }) =>
+    spec?.containers.some(({ image = "" }) => cluster.runs(image)),
+  );
+  const accounts = new Set(pods.map(({ metadata, spec }) => `${metadata?.namespace}:${spec?.serviceAccountName}`));
+  const idle: string[] = [];
+  for (const account of accounts) {
+    const username = `"username":"system:serviceaccount:${account}"`;
+    const lines = await inMachines(cluster, `grep --text --no-filename '${username}' ${auditLogs}`);
+    const used = new Set(
+      lines.map(auditEventOf).flatMap(({ verb, objectRef }) => {
+        if (objectRef?.resource === undefined) return [];
+        return [rightOf(verb, objectRef.apiGroup, objectRef.resource, objectRef.subresource)];
+      }),
+    );
+    const [namespace = "", name = ""] = account.split(":");
+    const { status } = await api.core.createNamespacedServiceAccountToken({
+      name,
+      namespace,
+      body: { spec: { audiences: [] } },
+    });
+    const { authorization } = api.withToken(status?.token ?? "");
+    const review = await authorization.createSelfSubjectRulesReview({ body: { spec: { namespace } } });
+    const left = unusedRights(review.status?.resourceRules ?? [], used);
+    if (used.size === 0 && left.length > 0) idle.push(account);
+    context.note(`${account} used ${[...used].toSorted().join(", ")}; not ${left.join(", ")}`);
+  }
+  expect(idle.length === 0, `no use of a right is in the audit logs: ${idle.join(", ")}`);
 }
 
 function hasCoreDns(release: string): boolean {

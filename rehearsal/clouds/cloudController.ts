@@ -167,15 +167,17 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
 /**
  * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of
  * claims, the gMSA webhook, new nodes and gone ones.
+ *
+ * @param initialises whether new nodes are left to it
  */
-export function startCloudController(api: Api, cloud: CloudSimulation, network: Network): void {
+export function startCloudController(api: Api, cloud: CloudSimulation, network: Network, initialises: boolean): void {
   const kind = cloud.machines[0]?.cloud;
   let answersForWebhook = false;
   const round = async (): Promise<void> => {
     if (!answersForWebhook) answersForWebhook = await answerForWebhook(api, network);
     if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
-    await initialiseNodes(api, cloud.machines.map(cloud.instance));
+    if (initialises) await initialiseNodes(api, cloud.machines.map(cloud.instance));
     await removeGoneNodes(api, cloud.machines.map(cloud.instance));
   };
   // A round that fails is followed by the next: the API may be away on purpose.

@@ -57,7 +57,12 @@ const auditEvent = z.looseObject({
   /** Nobody in the event of a request whose credentials were refused. */
   user: z.looseObject({ username: z.string().default("") }),
   objectRef: z
-    .looseObject({ apiGroup: z.string().optional(), resource: z.string().optional(), name: z.string().optional() })
+    .looseObject({
+      apiGroup: z.string().optional(),
+      resource: z.string().optional(),
+      subresource: z.string().optional(),
+      name: z.string().optional(),
+    })
     .optional(),
   responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
 });

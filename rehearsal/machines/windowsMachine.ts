@@ -12,7 +12,13 @@ import { programInCache } from "./images.ts";
 import { giveToKwok } from "./kwok.ts";
 import { refusal } from "./logs.ts";
 import { startKubeletExe, startLinuxKubelet, systemLabels } from "./windowsKubelet.ts";
-import { type JoinedPayload, joinPayload, type WindowsIdentity, windowsRelease } from "./windowsNode.ts";
+import {
+  type JoinedPayload,
+  joinPayload,
+  type WindowsIdentity,
+  type WindowsRelease,
+  windowsRelease,
+} from "./windowsNode.ts";
 
 /** What a Windows machine is made of. */
 export interface WindowsMachineOptions extends WindowsIdentity {
@@ -32,6 +38,8 @@ export interface WindowsMachineOptions extends WindowsIdentity {
   readonly api: Api;
   /** File for the kubelet's log. */
   readonly logFile: string;
+  /** Goes on with a machine whose kubelet has ended. Default: nothing does, and one without Wine is removed. */
+  readonly goOn?: ((machine: Machine, release: WindowsRelease) => void) | undefined;
 }
 
 /** A Windows machine under Wine after its kubelet has ended: other programs of its payload can be run on its drive. */
@@ -59,6 +67,7 @@ export async function startWindowsMachine(
   const { network, identity, wine } = options;
   const name = identity.nodeName;
   const machine = await network.addMachine({ name, address: options.interfaceAddress, gateway: options.gateway });
+  const release = windowsRelease(options.machine, options.pinnedImages);
   let joined: JoinedPayload;
   try {
     await createMachineRoot(machine, {
@@ -68,7 +77,6 @@ export async function startWindowsMachine(
       programs: { "container-runtime": options.containerRuntime, kubelet: options.kubelet, cache: defaultCache() },
     });
     joined = await joinPayload(payload, options);
-    const release = windowsRelease(options.machine, options.pinnedImages);
     const parts = { machine, joined, release, hardware: options.hardware, logFile: options.logFile };
     const { kubelet, runtime } = await (wine === undefined
       ? startLinuxKubelet(parts)
@@ -80,8 +88,9 @@ export async function startWindowsMachine(
     await machine.destroy();
     throw error;
   }
-  if (wine === undefined) await machine.destroy();
+  if (wine === undefined && options.goOn === undefined) await machine.destroy();
   await handOver(options);
+  options.goOn?.(machine, release);
   return wine === undefined ? undefined : underWine(machine, joined, wine, name);
 }
 

@@ -37,9 +37,12 @@ export interface AddOnProgram {
   readonly unmeasured?: string;
 }
 
+/** Name of the program that initialises nodes on Azure, one on each. */
+export const nodeManager = "cloud-node-manager";
+
 /**
  * Programs that `--real-add-ons` runs. Of what is missing, most has no module of the image's version that every module
- * proxy serves: cluster-autoscaler, the cloud controller of AWS, azuredisk, smbplugin, the gMSA webhook,
+ * proxy serves: cluster-autoscaler, the cloud controllers, azuredisk, smbplugin, the gMSA webhook,
  * node-driver-registrar, livenessprobe.
  */
 export const addOnPrograms: readonly AddOnProgram[] = [
@@ -86,6 +89,17 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     goPackage: "./cmd/csi-resizer",
     cloud: "aws",
     buildSeconds: 60,
+  },
+  {
+    name: nodeManager,
+    image: "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager",
+    path: "/usr/local/bin/cloud-node-manager",
+    user: 65532,
+    module: "sigs.k8s.io/cloud-provider-azure",
+    sum: "h1:Nmo/NdjJuYFH/NMHSFvCHjvWJwya9B2Z//f2ZIw2Hg8=",
+    goPackage: "./cmd/cloud-node-manager",
+    cloud: "azure",
+    buildSeconds: 150,
   },
   {
     name: "node-exporter",

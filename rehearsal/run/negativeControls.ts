@@ -222,6 +222,20 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
     ),
   },
+  "host-process-path": {
+    what: "Azure's node manager looks for its account on Windows at the path that it mounts",
+    fails: "nodes ready",
+    realAddOns: true,
+    ...inObject("DaemonSet", "cloud-node-manager-windows", (text) =>
+      text.replace("%CONTAINER_SANDBOX_MOUNT_POINT%", "C:"),
+    ),
+  },
+  "host-process-flag": {
+    what: "Azure's node manager on Windows is given a flag that it does not know",
+    fails: "nodes ready",
+    realAddOns: true,
+    ...inObject("DaemonSet", "cloud-node-manager-windows", (text) => text.replace("--wait-routes=", "--wait-route=")),
+  },
   "no-upstream-dns": {
     what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",
     fails: "add-ons: programs",

@@ -1,6 +1,8 @@
 import { describeControls } from "./controls.ts";
 
-const control = { only: "add-ons: programs", options: ["--real-add-ons"] };
+const options = ["--real-add-ons"];
+const control = { only: "add-ons: programs", options };
+const onAzure = { only: "nodes ready", stack: "azure-dev", options };
 
 describeControls("the rehearsal of add-ons by their own programs", {
   "a right that is missing": {
@@ -20,5 +22,20 @@ describeControls("the rehearsal of add-ons by their own programs", {
     ...control,
     faults: ["no-upstream-dns"],
     fails: { "add-ons: programs": /^coredns-\S+, coredns ended with exit code \d+: .*[Ll]oop/ },
+  },
+  "a path in a HostProcess container that Windows Server 2019 does not bind": {
+    ...onAzure,
+    faults: ["host-process-path"],
+    // Not those of 2022, which bind it.
+    fails: {
+      "nodes ready": /^win2019\d+, cloud-node-manager-windows ended with exit code 1: .*no such file.* \(and 1 more\)/,
+    },
+  },
+  "a flag that the node manager does not have": {
+    ...onAzure,
+    faults: ["host-process-flag"],
+    fails: {
+      "nodes ready": /^win\d+, cloud-node-manager-windows ended with exit code 1: .*unknown flag: --wait-route/,
+    },
   },
 });

@@ -41,7 +41,15 @@ export interface AzureMetadata {
 }
 
 const versions: Readonly<Record<string, readonly string[]>> = {
-  "/metadata/instance": ["2017-12-01", "2019-03-11", "2020-09-01", "2021-01-01", "2021-02-01", "2021-12-13"],
+  "/metadata/instance": [
+    "2017-12-01",
+    "2019-03-11",
+    "2020-09-01",
+    "2021-01-01",
+    "2021-02-01",
+    "2021-10-01",
+    "2021-12-13",
+  ],
   "/metadata/identity/oauth2/token": ["2018-02-01", "2019-08-01"],
   "/metadata/scheduledevents": ["2019-01-01", "2019-08-01", "2020-07-01"],
 };

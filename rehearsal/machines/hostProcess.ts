@@ -1,0 +1,145 @@
+import { randomBytes } from "node:crypto";
+import type { V1Container, V1Pod, V1Volume } from "@kubernetes/client-node";
+import type { Api } from "../api/client.ts";
+import { writeMachineFile } from "../host/machineFiles.ts";
+import type { Machine } from "../host/network.ts";
+import { type MachineProcess, runInMachine, startInMachine } from "../host/processes.ts";
+import { onLinux } from "./windowsKubelet.ts";
+
+/**
+ * Fake of what containerd's shim makes of a HostProcess container, for the Linux build of its program on a machine
+ * whose `C:\` is `/` (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers/jobcontainer.go, mounts.go). A mount is a
+ * link below the container's folder. On a release that binds files it is at its own path too, and the folder is the same
+ * for every container; Windows Server 2019 has no `bindfltapi.dll` and binds nothing. Of two containers on one machine
+ * with a mount at the same path the later one wins, where a silo has each its own.
+ */
+export interface HostProcess {
+  readonly argv: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Where each mount of the container is found, with its volume. */
+  readonly links: readonly { readonly at: string; readonly volume: string; readonly subPath: string }[];
+}
+
+const variable = "CONTAINER_SANDBOX_MOUNT_POINT";
+
+/**
+ * What the shim starts for a container.
+ * @param env variables of the container, in order
+ */
+export function hostProcess(
+  { command = [], args = [], volumeMounts = [] }: V1Container,
+  env: Readonly<Record<string, string>>,
+  { binds, id }: { readonly binds: boolean; readonly id: string },
+): HostProcess {
+  const folder = binds ? "/hpc" : `/hpc/${id}`;
+  // The kubelet's part (kubernetes: third_party/forked/golang/expansion), then `replaceWithMountPoint`.
+  const expanded = (text: string): string =>
+    text
+      .replaceAll(/\$\(([\w.-]+)\)/g, (found, name: string) => env[name] ?? found)
+      .replaceAll(`%${variable}%`, folder)
+      .replaceAll(`$env:${variable}`, folder);
+  const links = volumeMounts.flatMap(({ name: volume, mountPath, subPath = "" }) => {
+    const at = slashes(onLinux(mountPath.replace(/^\//, "C:/")));
+    return [folder + at, ...(binds ? [at] : [])].map((place) => ({ at: place, volume, subPath }));
+  });
+  return {
+    argv: [...command, ...args].map((text) => {
+      const filled = onLinux(expanded(text));
+      return filled === text ? text : slashes(filled);
+    }),
+    env: {
+      ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, expanded(value)])),
+      [variable]: folder,
+    },
+    links,
+  };
+}
+
+const slashes = (text: string): string => text.replaceAll("\\", "/");
+
+/** A container of a pod on a machine, and the program that takes its program's place. */
+export interface HostProcessOptions {
+  readonly machine: Machine;
+  readonly api: Api;
+  readonly pod: V1Pod;
+  readonly container: V1Container;
+  /** Path in the machine. */
+  readonly program: string;
+  readonly binds: boolean;
+  readonly logFile: string;
+}
+
+/** Starts a container with its variables and the files of its volumes, as the kubelet and the shim do. */
+export async function startHostProcess(options: HostProcessOptions): Promise<MachineProcess> {
+  const { machine, api, pod, container, program, binds, logFile } = options;
+  const id = randomBytes(8).toString("hex");
+  const env = await environment(api, pod, container);
+  const { argv, env: filled, links } = hostProcess(container, env, { binds, id });
+  const folder = (volume: string): string => `/var/lib/kubelet/pods/${pod.metadata?.uid}/volumes/${volume}`;
+  for (const volume of pod.spec?.volumes ?? [])
+    if (links.some((link) => link.volume === volume.name))
+      for (const [file, content] of Object.entries(await filesOf(api, pod, volume)))
+        await writeMachineFile(machine.pid, `${folder(volume.name)}/${file}`, content);
+  for (const { at, volume, subPath } of links) {
+    const target = [folder(volume), ...(subPath === "" ? [] : [subPath])].join("/");
+    const script = 'mkdir -p "$(dirname "$1")" && ln -sfn "$2" "$1"';
+    const { code, stderr } = await runInMachine(machine, ["bash", "-c", script, "bash", at, target]);
+    if (code !== 0) throw new Error(`${machine.name}: ${at} could not be linked: ${stderr}`);
+  }
+  return await startInMachine(machine, [program, ...argv.slice(1)], { logFile, env: filled });
+}
+
+/** Variables of a container, with those of the API's Service (kubernetes: pkg/kubelet/envvars). */
+async function environment(api: Api, pod: V1Pod, { env = [] }: V1Container): Promise<Readonly<Record<string, string>>> {
+  const { spec } = await api.core.readNamespacedService({ name: "kubernetes", namespace: "default" });
+  const fields: Readonly<Record<string, string | undefined>> = {
+    "spec.nodeName": pod.spec?.nodeName,
+    "metadata.name": pod.metadata?.name,
+    "metadata.namespace": pod.metadata?.namespace,
+    "status.hostIP": pod.status?.hostIP,
+  };
+  return {
+    KUBERNETES_SERVICE_HOST: spec?.clusterIP ?? "",
+    KUBERNETES_SERVICE_PORT: "443",
+    ...Object.fromEntries(
+      env.map(({ name, value, valueFrom }) => [name, value ?? fields[valueFrom?.fieldRef?.fieldPath ?? ""] ?? ""]),
+    ),
+  };
+}
+
+/** Files of a volume, by path in it. */
+async function filesOf(api: Api, pod: V1Pod, volume: V1Volume): Promise<Readonly<Record<string, string>>> {
+  const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
+  const configMap = async (map: string, items: readonly { key: string; path: string }[] | undefined) => {
+    const { data = {} } = await api.core.readNamespacedConfigMap({ name: map, namespace });
+    const wanted = items ?? Object.keys(data).map((key) => ({ key, path: key }));
+    return Object.fromEntries(wanted.map(({ key, path }) => [path, data[key] ?? ""]));
+  };
+  const token = async (expirationSeconds: number | undefined, audience: string | undefined) => {
+    const { status } = await api.core.createNamespacedServiceAccountToken({
+      name: pod.spec?.serviceAccountName ?? "default",
+      namespace,
+      body: {
+        spec: {
+          audiences: audience === undefined ? [] : [audience],
+          ...(expirationSeconds === undefined ? {} : { expirationSeconds }),
+          boundObjectRef: { apiVersion: "v1", kind: "Pod", name, uid },
+        },
+      },
+    });
+    return status?.token ?? "";
+  };
+  if (volume.configMap !== undefined) return await configMap(volume.configMap.name ?? "", volume.configMap.items);
+  if (volume.projected === undefined)
+    throw new Error(
+      `${name}: no volume but of ConfigMaps and tokens is made for a HostProcess container: ${volume.name}`,
+    );
+  const parts = await Promise.all(
+    (volume.projected.sources ?? []).map(async ({ configMap: map, serviceAccountToken: own, downwardAPI }) => {
+      if (map !== undefined) return await configMap(map.name ?? "", map.items);
+      if (own !== undefined) return { [own.path]: await token(own.expirationSeconds, own.audience) };
+      return Object.fromEntries((downwardAPI?.items ?? []).map(({ path }) => [path, namespace]));
+    }),
+  );
+  return Object.assign({}, ...parts);
+}
