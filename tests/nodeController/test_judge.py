@@ -5,7 +5,9 @@ from support import machine
 
 import rolls
 from judge import Memory, World, judge
+from api import Api
 from machines import Listing, Node, Pool, Settings
+from status import pools
 
 NOW = 2_000_000.0
 OLD = NOW - 86400
@@ -33,6 +35,23 @@ def verbs(actions):
 
 FLEET = [machine(number, made=OLD, zone="abc"[number % 3]) for number in range(1, 13)]
 WELL = [node(each) for each in FLEET]
+
+
+class Silence(unittest.TestCase):
+    def test_a_ready_node_whose_health_task_is_behind_its_kubelet_is_shown_and_nothing_is_done(self):
+        def item(name, beat):
+            ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-27T01:20:01Z"}
+            meta = {"name": name, "uid": name, "creationTimestamp": "2026-11-26T00:00:00Z", "annotations": {"fenestra.dev/beat": beat}}
+            return {"metadata": meta, "status": {"conditions": [ready]}}
+
+        api, fleet = Api("", ""), FLEET[:3]
+        beats = ("2026-11-27T01:00:00Z", "2026-11-27T01:10:00Z", "<script>")
+        api.pages = lambda path: [item(each.name, beat) for each, beat in zip(fleet, beats)]
+        nodes, memory = api.nodes(), Memory()
+        actions, conditions, _ = judge(world(fleet, nodes.values()), memory)
+        self.assertEqual(actions, [])
+        shown = pools(world(fleet, ()).listing, nodes, conditions, {}, {}, lambda *_: ())
+        self.assertEqual(shown[fleet[0].pool]["silent"], [f"{fleet[0].name} since 2026-11-27T01:00Z"])
 
 
 class Absence(unittest.TestCase):

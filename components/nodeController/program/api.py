@@ -16,6 +16,9 @@ CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 PAGE, LINE = 500, 4 * 1024 * 1024
 # What a list begins with, before its items.
 HEAD = re.compile(rb'\s*\{"kind":"\w+","apiVersion":"[\w./]+","metadata":(\{[^{}]*\}),"items":\[')
+# What a machine's health task writes every five minutes, and seconds after which one that has not is said to be silent:
+# a round may take ten minutes, and the next task starts after five. Nothing is replaced for it.
+BEAT, SILENT = "fenestra.dev/beat", 1200
 # Seconds: a list, a watch, its silences, between two watches, after one that failed, and until all is listed anew.
 LIST, WATCH, SILENCE, PAUSE, FAILED, ANEW = 60.0, 300.0, 90.0, 0.2, 2.0, 600.0
 # What answers are, by the last word of their path.
@@ -29,6 +32,11 @@ KINDS = {
     "persistentvolumeclaims": "PersistentVolumeClaim",
     "certificatesigningrequests": "CertificateSigningRequest",
 }
+
+
+def silent_since(meta, spoke):
+    beat = requests.seconds((meta.get("annotations") or {}).get(BEAT))
+    return beat if beat and requests.seconds(spoke) - beat > SILENT else 0.0
 
 
 class Api:
@@ -181,7 +189,8 @@ def node_of(item):
     is_ready = bool(ready) and ready[0].get("status") == "True"
     since = requests.seconds(ready[0].get("lastTransitionTime")) if ready else 0.0
     made = requests.seconds(meta.get("creationTimestamp"))
-    return Node(meta["name"], meta["uid"], made, is_ready, max(since, made))
+    silent = silent_since(meta, ready[0].get("lastHeartbeatTime") if ready else None)
+    return Node(meta["name"], meta["uid"], made, is_ready, max(since, made), silent)
 
 
 class Feed:

@@ -55,6 +55,7 @@ class Node(NamedTuple):
     made: float
     ready: bool
     since: float  # of the condition Ready, as the node says
+    silent: float = 0.0  # last beat of its health task, where that is too long before the kubelet's own last word
 
 
 class Settings(NamedTuple):

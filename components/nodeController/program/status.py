@@ -6,8 +6,8 @@
 #     duties         {requests, nodes, machines, volumes, page: why}: what has not been done whole for a minute
 #     halt           why no Node is removed, or nothing is replaced, in the whole cluster
 #     cloud          {problems: [...]}: why the list is not whole; then nothing is repaired that it does not show
-#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: "NAME since
-# TIME", SHOWN
+#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held, silent (Ready
+# without a beat of its health task): "NAME since TIME", SHOWN
 #                    at most; frozen: why nothing is repaired; roll: {state, since, why}
 #     requests       {waiting, denied, reasons, again, skipped}: undecided requests for certificates, those denied
 #                    since the leader started, why some wait; by pool whose token was used, first certificates of the last
@@ -69,6 +69,9 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
             names = sorted(told(machine, kind, nodes.get(machine.name)) for machine, what in own.items() if what == kind)
             if names:
                 entry[kind] = names[:SHOWN] + ([f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else [])
+        mute = [nodes[machine.name] for machine, what in own.items() if what == "" and nodes[machine.name].silent]
+        if mute:
+            entry["silent"] = sorted(f"{node.name} since {moment(node.silent)}" for node in mute)[:SHOWN]
         frozen = [why for (pool_name, _), why in sorted(reasons.items(), key=str) if pool_name == name]
         if frozen:
             entry["frozen"] = "; ".join(frozen)
