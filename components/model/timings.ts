@@ -24,6 +24,9 @@ export const healthSeconds = { patience: 300, every: 15 } as const;
 /** Seconds between polls of the cloud's termination notice. */
 export const noticeSeconds = 5;
 
+/** Seconds after which a drained machine that was to be taken away, and is still there, looks whether it still is. */
+export const takenAwaySeconds = 900;
+
 /**
  * Seconds between heartbeats of a draining node to the hook that waits for it: a third of the termination's delay, so
  * that one may be lost.

@@ -1,7 +1,7 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { LinuxPool } from "../../model/pools.ts";
 import { ports } from "../../model/ports.ts";
-import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
+import { healthSeconds, heartbeatSeconds, noticeSeconds, takenAwaySeconds } from "../../model/timings.ts";
 import type { PoolAccess } from "../cloudAccess.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { withTemplates } from "../loginFiles.ts";
@@ -83,6 +83,7 @@ function drainTimes({ facts: { timings } }: Pick<NodeSettings, "facts">, { spot 
     DRAIN_SECONDS: (spot ? timings.spotDrain : timings.drain).linux,
     DRAIN_HEARTBEAT: timings.heartbeats && !spot ? heartbeatSeconds : 0,
     NOTICE_PAUSE: noticeSeconds,
+    LEAVE_SECONDS: takenAwaySeconds,
   };
 }
 

@@ -66,6 +66,23 @@ describeOnMachine("a drain on Azure", () => {
     assert.deepEqual([cordons(run), run.left], [["linux000001"], ["AAAA-0", "CCCC-0"]]);
   });
 
+  for (const odd of ["", "{}", "null", "<html>busy</html>"])
+    it(`takes nothing back where the answer is ${odd || "empty"}`, () => {
+      const here = machine(exampleLinuxWorker(azure));
+      const cordoned = '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}';
+      for (const [name, content] of Object.entries({
+        events: odd,
+        "instance-name": "a_0",
+        node: cordoned,
+        cut: "^sleep ",
+      }))
+        here.write(`/store/${name}`, content);
+      here.write("/var/lib/fenestra/identity.env", "NODE_NAME=linux000000\n");
+      here.write("/etc/kubernetes/kubelet.conf", "");
+      here.run("/opt/fenestra/drain.sh");
+      assert.equal(here.read("/store/node"), cordoned);
+    });
+
   const both = { Resources: ["azure-dev-linux_0", "azure-dev-linux_1"] };
   // What is approved begins at once, for all machines that it is about.
   const cases: readonly (readonly [string, ScheduledEvent, readonly string[], readonly string[]])[] = [

@@ -49,7 +49,7 @@ describeOnMachine("renewal of certificates", () => {
     const { calls } = here.runOrFail(renew);
     const renewals = calls.filter((call) => call.startsWith("kubeadm"));
     assert.deepEqual(renewals, ["kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml"]);
-    assert.equal(calls.filter((call) => call === "crictl stop --timeout 30 id").length, 4);
+    assert.equal(new Set(calls.filter((call) => /^crictl stop --timeout 30 [0-9a-f]{64}$/.test(call))).size, 4);
     const all = ["health", "health", "health"];
     // All members are well before the first is taken away, and again before the API server is.
     const order = calls.filter((call) => /^(kubeadm|sleep|crictl stop|etcdctl.*get health)/.test(call));
@@ -114,6 +114,22 @@ describeOnMachine("renewal of certificates", () => {
     here.write(own, here.read("/etc/kubernetes/pki/ca.crt"));
     assert.deepEqual(here.run(renew).calls, []);
   });
+
+  for (const [idle, says, renewals] of [
+    ["crictl ps", /crictl lists no container of etcd/, 1],
+    ["crictl stop", /etcd does not start anew/, 1],
+    ["kubeadm", /kubeadm has left certificates that end no later/, 0],
+  ] as const)
+    it(`is not done, and is begun again, where ${idle} does nothing`, () => {
+      const here = running();
+      here.write("/store/idle", idle);
+      const { output } = here.fails(1, says, renew);
+      assert.doesNotMatch(output, /renewed the cert/);
+      assert.deepEqual([here.has("/store/renewals"), here.has("/store/started.etcd")], [renewals === 1, false]);
+      here.remove("/store/idle");
+      here.runOrFail(renew);
+      assert.equal(here.has("/store/started.kube-scheduler"), true);
+    });
 
   it("goes on where it was cut off, and takes no manifest away meanwhile", () => {
     const here = running();

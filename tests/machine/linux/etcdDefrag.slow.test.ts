@@ -63,13 +63,19 @@ describeOnMachine("defragmentation of etcd", () => {
     const of = (size: number) => ({
       Status: { header: { revision: 7 }, dbSize: size, dbSizeInUse: 5, dbSizeQuota: 100 },
     });
-    here.write("/store/status", JSON.stringify([of(10), of(95)]));
+    here.write("/store/status", JSON.stringify([of(10), of(95), of(10)]));
     here.write("/store/alarms", "memberID:1 alarm:NOSPACE\n");
     const { calls } = here.fails(
       1,
       /etcd has raised an alarm and may refuse to write: memberID:1 alarm:NOSPACE/,
       defrag,
     );
+    // Nor is one of three members, or none, all of them.
+    here.write("/store/status", JSON.stringify([of(10)]));
+    const alone = here.run(defrag).calls.filter((call) => call.includes("disarm"));
+    assert.deepEqual(alone, []);
+    here.write("/store/status", "{}");
+    here.fails(1, /etcd's status cannot be read: {}/, defrag);
     const steps = calls.flatMap((call) => /(compaction|defrag|disarm).*/.exec(call)?.[1] ?? []);
     assert.deepEqual(steps, ["compaction", "defrag"]);
   });

@@ -1,9 +1,27 @@
 import assert from "node:assert/strict";
 import { gunzipSync } from "node:zlib";
-import { diskFolder } from "../../../rehearsal/testkit/machines.ts";
+import { commandFolder, diskFolder } from "../../../rehearsal/testkit/machines.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane } from "../examples.ts";
 import { bootedControlPlane as controlPlane, describeOnMachine, machine, type Sandbox, spec } from "./machine.ts";
+import { realEtcd, withEtcd } from "./realEtcd.ts";
+
+/** A real etcd's snapshot is sent; none that has only so many bytes of it is. */
+const cutSnapshots = `cp ${commandFolder}/curl /store/curl
+${withEtcd}
+cp /store/curl ${commandFolder}/curl
+start
+soon etcd_at https://127.0.0.1:2379 get health
+/opt/fenestra/etcd-snapshot.sh
+mv /store/uploaded /store/whole
+rm ${commandFolder}/etcdctl
+for bytes in 0 7 512 12000; do
+  printf '#!/bin/bash\\n/store/artifacts/etcdctl "$@" && truncate --size %s "\${*: -1}"\\n' $bytes >${commandFolder}/etcdctl
+  chmod +x ${commandFolder}/etcdctl
+  if /opt/fenestra/etcd-snapshot.sh; then exit 9; fi
+done
+kill %1
+`;
 
 describeOnMachine("snapshots of etcd", () => {
   const snapshot = "/opt/fenestra/etcd-snapshot.sh";
@@ -21,7 +39,7 @@ describeOnMachine("snapshots of etcd", () => {
       /x-amz-content-sha256: [0-9a-f]{64} .*https:\/\/aws-prod-etcd-123456789012\.s3\.eu-central-1\.amazonaws\.com\/(aws-prod\/cp-0\/[0-9T:Z-]+\.db\.gz)$/.exec(
         put,
       ) ?? [];
-    assert.equal(uploaded(here), "snapshot\n");
+    assert.match(uploaded(here), /^snapshot\n/);
     assert.equal(calls.filter((call) => /snapshot save \/var\/lib\/fenestra\/snapshot\//.test(call)).length, 1);
     const bytes = here.readBytes("/store/uploaded").length;
     const told = /^ {2}cp-0: '(\S+) (\S+) (\d+)'$/m.exec(here.read("/store/applied")) ?? [];
@@ -36,6 +54,15 @@ describeOnMachine("snapshots of etcd", () => {
     assert.equal(here.has("/var/lib/fenestra/snapshot"), false);
     const deleted = calls.filter((call) => call.includes("DELETE"));
     assert.deepEqual(deleted, []);
+  });
+
+  it("of a real etcd are whole, or are not sent", async function () {
+    const here = controlPlane();
+    await realEtcd(this, here);
+    here.set({ ETCD_DATA: "/var/lib/etcd" });
+    const { output } = here.runOrFail("bash", "-c", cutSnapshots);
+    assert.equal(output.match(/no whole snapshot of its \d+ bytes; nothing is sent/g)?.length, 4, output);
+    assert.deepEqual([here.has("/store/whole"), here.has("/store/uploaded")], [true, false]);
   });
 
   it("before etcd's first start are a copy of the data of the machine before", () => {
@@ -128,10 +155,10 @@ describeOnMachine("restoring a snapshot", () => {
       "restart kubelet.service",
       "start kubelet.service",
     ]);
-    const stopped = calls.filter((made) => made.startsWith("crictl"));
+    const stopped = calls.flatMap((made) => /^crictl (?:ps .*|stop --timeout 30)/.exec(made)?.[0] ?? []);
     assert.deepEqual(stopped, [
       "crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name ^(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)$",
-      "crictl stop --timeout 30 id",
+      "crictl stop --timeout 30",
     ]);
   });
 

@@ -7,8 +7,10 @@ export const store = "/store";
  * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages;
  * those of its kernel and disk are the same as in the rehearsal; what systemctl would start is its matter
  * (`rehearsal/machines/systemd.ts`), here the call is only noted. A line of `$STORE/fail` is a regular expression of
- * calls that fail, one of `$STORE/hang` of calls that do not come back; one of `$STORE/cut` of a call at which the
- * whole run is killed. `$STORE/fail-at` and `$STORE/cut-at` hold the number of such a call.
+ * calls that fail, one of `$STORE/hang` of calls that do not come back, of `$STORE/idle` of those that succeed and do and say nothing; one of `$STORE/cut` of a call at which the
+ * whole run is killed. `$STORE/fail-at` and `$STORE/cut-at` hold the number of such a call, and `$STORE/wrong-at` that
+ * of one which succeeds with the words of `$STORE/wrong` in place of its answer; with `half` of its own, with `nothing`
+ * done or said, or (`hang`) fails after the limit that the real program was given.
  */
 const preamble = `#!/bin/bash
 STORE=${store}
@@ -24,19 +26,49 @@ if [ -s "$STORE/cut" ] && grep -qEf "$STORE/cut" <<<"$call"; then rm "$STORE/cut
 number=$(wc -l <"$STORE/calls")
 if [ "$(cat "$STORE/cut-at" 2>/dev/null)" = "$number" ]; then kill -KILL 0; fi
 if [ "$(cat "$STORE/fail-at" 2>/dev/null)" = "$number" ]; then exit 1; fi
+wrong=
+if [ "$(cat "$STORE/wrong-at" 2>/dev/null)" = "$number" ]; then wrong=$(cat "$STORE/wrong"); fi
+[ "$wrong" != nothing ] || exit 0
+if [ "$wrong" = hang ]; then
+  limit=$(grep -oE -- '(max-time|command-timeout) [0-9]+' <<<"$*" | tail -n 1)
+  limit=\${limit##* }
+  exec timeout "\${limit:-600}" /bin/sleep 600
+fi
+give() {
+  case $wrong in
+    '') cat ;;
+    half) all=$(cat); printf %s "\${all:0:\${#all}/2}" ;;
+    *) cat >/dev/null; printf %s "$wrong" ;;
+  esac
+}
 if [ -s "$STORE/hang" ] && grep -qEf "$STORE/hang" <<<"$call"; then exec /bin/sleep 600; fi
+if [ -s "$STORE/idle" ] && grep -qEf "$STORE/idle" <<<"$call"; then exit 0; fi
 if [ -s "$STORE/fail" ] && grep -qEf "$STORE/fail" <<<"$call"; then exit 1; fi
 `;
 
 const scripts: Readonly<Record<string, string>> = {
   systemctl: '[ "$1" != show ] || cat "$STORE/units" 2>/dev/null || true',
-  crictl: '[ "$1" != ps ] || echo id',
+  crictl: `
+id() { sha256sum <<<"$1 $(cat "$STORE/started.$1" 2>/dev/null)" | cut -d ' ' -f 1; }
+for name in $(if [ "$1" = ps ]; then tr -d '^()$' <<<"\${*: -1}" | tr '|' ' '; else echo etcd kube-{apiserver,controller-manager,scheduler}; fi); do
+  if [ "$1" = ps ]; then id "$name"; elif [[ $* == *$(id "$name")* ]]; then echo . >>"$STORE/started.$name"; fi
+done`,
   timedatectl: "",
   sleep: '[ ! -x "$STORE/on-sleep" ] || "$STORE/on-sleep"',
   df: 'if [ -e "$STORE/free" ]; then echo Avail; cat "$STORE/free"; else exec /bin/df "$@"; fi',
   mountpoint: 'exec /bin/mountpoint "$@"',
   kubeadm: `
 case "$*" in
+  *"certs renew all"*)
+    echo >>"$STORE/renewals"
+    openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=new -keyout /dev/null \\
+      -days "$(wc -l <"$STORE/renewals")00" -out "$STORE/new" 2>/dev/null
+    for name in apiserver{,-etcd-client,-kubelet-client} front-proxy-client etcd/{server,peer,healthcheck-client}; do
+      cp "$STORE/new" "/etc/kubernetes/pki/$name.crt"
+    done
+    for name in admin controller-manager scheduler; do
+      printf '    client-certificate-data: %s\\n' "$(base64 --wrap 0 <"$STORE/new")" >"/etc/kubernetes/$name.conf"
+    done ;;
   *"certs all"*)
     mkdir -p /etc/kubernetes/pki/etcd
     for name in apiserver etcd/server etcd/healthcheck-client; do touch /etc/kubernetes/pki/$name.{crt,key}; done ;;
@@ -53,14 +85,17 @@ case "$*" in
   *"get secret bootstrap-token-"*) [ -e "$STORE/restored" ] || echo secret/token ;;
   *"get secrets"*) [ ! -e "$STORE/tokens" ] || cat "$STORE/tokens" ;;
   *"get --raw /version"*) cat "$STORE/version" ;;
-  *"get pods"*) [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
+  *"get pods"*) printf 'kube-system\\tproxy\\tRunning\\tDaemonSet\\t\\n'; [ ! -e "$STORE/pods" ] || cat "$STORE/pods" ;;
   *"get node "*volumesInUse*) [ ! -e "$STORE/disks" ] || cat "$STORE/disks" ;;
+  *"get node "*.metadata.name*)
+    name=\${call#* node }; printf '%s|' "\${name%% *}" ;;&
   *"get node "*unschedulable*) if grep -q unschedulable..true "$STORE/node" 2>/dev/null; then echo -n true; fi ;;
   *"get node "*cordoned*) if grep -q cordoned...notice "$STORE/node" 2>/dev/null; then echo -n notice; fi ;;
   *"patch node "*"--patch "*) printf %s "\${*: -2:1}" >"$STORE/node" ;;
   *"get node "*jsonpath*) echo -n True ;;
 esac`,
   etcdutl: `
+if [ "$2" = status ]; then grep -q ^snapshot "$3" && echo '{"revision":7,"totalKey":1,"totalSize":9,"version":"3.6.0"}'; exit; fi
 [ ! -e "$STORE/nothing" ] || exit 0
 for ((i = 1; i < $#; i++)); do
   if [ "\${!i}" = --data-dir ]; then next=$((i + 1)); mkdir -p "\${!next}/member/wal"; echo restored >"\${!next}/member/wal/0.wal"; fi
@@ -72,7 +107,7 @@ case "$*" in
   *"member add"*)
     url=$(grep -o 'peer-urls=[^ ]*' <<<"$*"); echo "99, unstarted, , \${url#*=}, , true" >>"$STORE/members" ;;
   *"member promote"*) sed -i 's/true$/false/' "$STORE/members" ;;
-  *"snapshot save"*) echo snapshot >"\${*: -1}" ;;
+  *"snapshot save"*) printf 'snapshot\\n%032d' 0 | give >"\${*: -1}" ;;
   *"endpoint status"*) cat "$STORE/status" ;;
   *"get /registry/secrets/"*) [ ! -e "$STORE/etcd" ] || cat "$STORE/etcd" ;;
   *"alarm list"*) [ ! -e "$STORE/alarms" ] || cat "$STORE/alarms" ;;
@@ -93,9 +128,10 @@ while (($#)); do
   esac
   shift
 done
+missing() { echo 'curl: (22) The requested URL returned error: 404' >&2; exit 22; }
 answer() {
-  if [ "$status" != 200 ] && [ -z "$code" ]; then exit 22; fi
-  cat >"$output" || exit 23
+  if [ "$status" != 200 ] && [ -z "$code" ]; then missing; fi
+  give >"$output" || exit 23
   if [ -n "$code" ]; then printf %s "$status"; fi
 }
 file() { echo "$STORE/secrets/\${1//\\//_}"; }
@@ -105,8 +141,8 @@ case $url in
   */security-credentials/role) echo '{"AccessKeyId":"AKID","SecretAccessKey":"SECRETKEY","Token":"SESSIONTOKEN"}' | answer ;;
   */meta-data/instance-id) if [ -e "$STORE/page" ]; then answer <"$STORE/page"; else echo -n i-0123456789abcdef0 | answer; fi ;;
   */placement/availability-zone) echo -n eu-central-1a | answer ;;
-  */target-lifecycle-state) [ -e "$STORE/notice" ] || exit 22; cat "$STORE/notice" | answer ;;
-  */spot/instance-action) exit 22 ;;
+  */target-lifecycle-state) [ -e "$STORE/notice" ] || missing; cat "$STORE/notice" | answer ;;
+  */spot/instance-action) [ -e "$STORE/spot" ] || missing; cat "$STORE/spot" | answer ;;
   */maintenance/scheduled) { cat "$STORE/maintenance" 2>/dev/null || echo '[]'; } | answer ;;
   */local-ipv4) cat "$STORE/address" | answer ;;
   */metadata/instance/compute/name*) cat "$STORE/instance-name" | answer ;;
@@ -147,5 +183,8 @@ esac`,
 
 /** The scripts by name. */
 export const fakes: Readonly<Record<string, string>> = Object.fromEntries(
-  Object.entries({ ...kernelAndDisk, ...scripts }).map(([name, text]) => [name, `${preamble}${text}\n`]),
+  Object.entries({ ...kernelAndDisk, ...scripts }).map(([name, text]) => {
+    const given = name === "curl" ? 'main "$@"' : `main "$@" | give; exit "\${PIPESTATUS[0]}"`;
+    return [name, `${preamble}main() {\n:\n${text}\n}\nif [ -z "$wrong" ]; then main "$@"; else ${given}; fi\n`];
+  }),
 );

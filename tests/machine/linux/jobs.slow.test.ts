@@ -87,8 +87,11 @@ describeOnMachine("jobs of Linux machines", () => {
       // A snapshot of etcd from before the token was put back.
       here.write("/store/restored", "");
       assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
-      here.secret(`${secretPrefix}/join`, joinSecret(5000));
-      assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
+      here.remove("/store/restored");
+      for (const stale of [joinSecret(5000), joinSecret(7000).replace(/(?<="expires":")[^"]*/, "next year")]) {
+        here.secret(`${secretPrefix}/join`, stale);
+        assert.equal(here.run(publish).calls.filter((call) => / create /.test(call)).length, 1);
+      }
     });
 
     it("fails when it cannot publish, and takes the token back", () => {
@@ -103,7 +106,10 @@ describeOnMachine("jobs of Linux machines", () => {
       const here = controlPlane();
       const date = (seconds: number): string =>
         Buffer.from(new Date(Date.now() + seconds * 1000).toISOString()).toString("base64");
-      here.write("/store/tokens", `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\n`);
+      here.write(
+        "/store/tokens",
+        `bootstrap-token-aaaaaa ${date(-10)}\nbootstrap-token-bbbbbb ${date(3000)}\nbootstrap-token-cccccc \n`,
+      );
       const { calls } = here.run(publish);
       const deleted = calls.filter((call) => call.includes(" delete ")).map((call) => call.replace(/.*delete /, ""));
       assert.deepEqual(deleted, ["secret bootstrap-token-aaaaaa --ignore-not-found"]);
@@ -121,8 +127,10 @@ describeOnMachine("jobs of Linux machines", () => {
       here.set(set);
       for (const [name, content] of Object.entries({ notice: "Terminated", ...store }))
         here.write(`/store/${name}`, content);
+      here.set({ LEAVE_SECONDS: 987 });
+      here.write("/store/cut", "^sleep 987");
       here.writeScript("/store/on-sleep", `#!/bin/bash\ncd "\${0%/*}"; ${between}\n`);
-      return { here, ...here.runOrFail("/opt/fenestra/drain.sh") };
+      return { here, ...here.run("/opt/fenestra/drain.sh") };
     };
     const unreachable = "Unable to connect";
     const cases: readonly {
@@ -148,6 +156,13 @@ describeOnMachine("jobs of Linux machines", () => {
         title: "an API that hangs costs its time, and the cloud is told",
         seconds: 8,
         store: { pods: one, hang: "^kubectl" },
+        says: /nobody has said/,
+        evicts: 0,
+      },
+      {
+        title: "a list without a pod of the node's own is none",
+        seconds: 2,
+        store: { idle: "get pods" },
         says: /nobody has said/,
         evicts: 0,
       },
@@ -256,7 +271,7 @@ describeOnMachine("jobs of Linux machines", () => {
     const cases: readonly (readonly [
       string,
       readonly string[],
-      { readonly node?: string; readonly pods?: boolean },
+      { readonly node?: string; readonly pods?: boolean; readonly spot?: string },
       readonly string[],
       RegExp,
     ])[] = [
@@ -267,7 +282,17 @@ describeOnMachine("jobs of Linux machines", () => {
         [cordoned, free],
         /machine is back/,
       ],
+      ...[
+        "{}",
+        '{"code":"busy"}',
+        '{"action":"dance","time":"2026-01-01T00:00:00Z"}',
+        '{"action":"stop","time":"soon"}',
+      ].map((spot) => [`an interruption ${spot} is none`, ["[]"], { spot }, [], /cannot be read/] as const),
       ["in some days: nothing happens yet", [event(86_400), "[]"], {}, [], /^(?!.*pods)/s],
+      ...["{}", '{"code":"busy"}', "null", '""', "<html>busy</html>"].map(
+        (odd) =>
+          [`${odd} is no notice, nor the end of one`, [event(60), odd], {}, [cordoned], /cannot be read/] as const,
+      ),
       ["over: nothing happens", [event(60, "completed"), event(60, "canceled")], {}, [], /^(?!.*pods)/s],
       ["no answer takes nothing back", [event(60), "", "<html>busy</html>"], {}, [cordoned], /cannot be read/],
       [
@@ -280,7 +305,7 @@ describeOnMachine("jobs of Linux machines", () => {
       ["behind the restart that it was about pods may come", ["[]"], { node: cordoned }, [free], /machine is back/],
       ["a pod that cannot move stays", [event(2), event(0), "[]"], { pods: true }, [cordoned, free], /is left stays/],
     ];
-    for (const [title, looks, { node, pods = false }, patches, says] of cases)
+    for (const [title, looks, { node, pods = false, spot }, patches, says] of cases)
       it(title, () => {
         const here = worker();
         here.set({ DRAIN_SECONDS: 200, NOTICE_PAUSE: 77 });
@@ -288,6 +313,7 @@ describeOnMachine("jobs of Linux machines", () => {
         here.write("/store/maintenance", looks[0] ?? "");
         if (looks[0] === "") here.write("/store/fail", "maintenance");
         if (node !== undefined) here.write("/store/node", node);
+        if (spot !== undefined) here.write("/store/spot", spot);
         if (pods) {
           here.write("/store/pods", one);
           here.write("/store/refuse", budget);

@@ -8,7 +8,7 @@ import type { Sandbox } from "./machine.ts";
 /** Makes a machine's etcd a real one. */
 export async function realEtcd(test: Context, here: Sandbox): Promise<void> {
   const programs = await obtainOrSkip(test, (progress) => obtainPrograms({ progress }));
-  for (const name of ["etcd", "etcdctl"] as const) here.artifact(name, readFileSync(programs[name].path));
+  for (const name of ["etcd", "etcdctl", "etcdutl"] as const) here.artifact(name, readFileSync(programs[name].path));
 }
 
 /** Begins a script of {@link realEtcd} machines. `soon` waits for what needs a moment. */
@@ -16,7 +16,7 @@ export const withEtcd = `
 set -eu
 exec 2>&1
 chmod +x /store/artifacts/etcd*
-ln -sf /store/artifacts/etcdctl ${commandFolder}/etcdctl
+for name in etcdctl etcdutl; do ln -sf /store/artifacts/$name ${commandFolder}/$name; done
 rm ${commandFolder}/curl
 ip link set lo up
 mkdir -p /etc/kubernetes/pki/etcd

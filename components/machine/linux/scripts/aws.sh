@@ -96,25 +96,43 @@ lifecycle_action() {
   return 1
 }
 
+# named <path below meta-data/>: nothing where there is no such thing; fails when nobody says.
+named() {
+  local answer
+  if answer=$(imds "$1" 2>&1); then printf %s "$answer"; else [[ $answer == *' 404' ]]; fi
+}
+
 # notice: succeeds when this machine is about to leave for good (LEAVES) or to be interrupted, in NOTICE_SECONDS; fails
 # with 2 when nobody says. A recommendation to rebalance is the group's affair: it starts another machine first, and
 # then takes this one like any other (capacityRebalance).
 notice() {
-  local answer
+  local group spot events=[]
   LEAVES=1
   NOTICE_SECONDS=$DRAIN_SECONDS
-  answer=$(imds autoscaling/target-lifecycle-state 2>/dev/null) && [[ $answer == Terminated ]] && return 0
-  answer=$(imds spot/instance-action 2>/dev/null) && [[ $answer == '{'* ]] && return 0
-  LEAVES=
-  answer=$(imds events/maintenance/scheduled 2>&1) || [[ $answer == *' 404' ]] || return 2
-  if [[ $answer == '[]' || $answer == *' 404' ]]; then return 1; fi
-  NOTICE_SECONDS=$(python3 -I - "$answer" <<'EOF'
+  group=$(named autoscaling/target-lifecycle-state) || return 2
+  if [[ $group == Terminated ]]; then return 0; fi
+  spot=$(named spot/instance-action) || return 2
+  if [[ -z $spot ]]; then
+    LEAVES=
+    events=$(named events/maintenance/scheduled) || return 2
+    if [[ -z $events || $events == '[]' ]]; then return 1; fi
+  fi
+  NOTICE_SECONDS=$(python3 -I - "$events" "$spot" <<'EOF'
 import json, sys, time
+from datetime import datetime
 from email.utils import parsedate_to_datetime
 try:
-    starts = [parsedate_to_datetime(event["NotBefore"]).timestamp() for event in json.loads(sys.argv[1]) if event["State"] == "active"]
+    events = json.loads(sys.argv[1])
+    starts = [parsedate_to_datetime(event["NotBefore"]).timestamp() for event in events if event["State"] == "active"]
+    if not isinstance(events, list):
+        raise TypeError(events)
+    if sys.argv[2]:
+        spot = json.loads(sys.argv[2])
+        starts = [datetime.strptime(spot["time"], "%Y-%m-%dT%H:%M:%S%z").timestamp()]
+        if spot["action"] not in ("terminate", "stop", "hibernate"):
+            raise ValueError(spot)
 except (ValueError, LookupError, TypeError) as error:
-    sys.exit(f"the scheduled events cannot be read: {error!r}")
+    sys.exit(f"the notice cannot be read: {error!r}")
 print(int(min(starts, default=1e11) - time.time()))
 EOF
   ) || return 2

@@ -84,7 +84,7 @@ notice() {
   events=$(scheduled_events) || status=2
   events_seconds=10
   if ((status)); then return 2; fi
-  if [[ $events != *'"EventId"'* ]]; then return 1; fi
+  if [[ $events =~ ^\{[^{}]*\"Events\":\ *\[\ *\]\ *\}$ ]]; then return 1; fi
   name=$(imds 'instance/compute/name?api-version=2021-02-01&format=text') || return 2
   # One that has started has no time, and what this machine shares with others begins at its time.
   words=$(python3 -I - "$name" "$events" "$DRAIN_SECONDS" <<'EOF'

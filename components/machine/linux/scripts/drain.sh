@@ -13,10 +13,17 @@ within() {
 }
 node() { within kube kubelet "$@"; }
 
+# of_node <JSONPath>: that field of this machine's Node. An answer without its name is none.
+of_node() {
+  local answer
+  answer=$(node get node "$NODE_NAME" --output "jsonpath={.metadata.name}|$1") && [[ $answer == "$NODE_NAME|"* ]] || return 1
+  printf %s "${answer#*|}"
+}
+
 # cordon: with a mark, unless somebody else has cordoned the node: that stays.
 cordon() {
   local is
-  is=$(node get node "$NODE_NAME" --output 'jsonpath={.spec.unschedulable}') || return 1
+  is=$(of_node '{.spec.unschedulable}') || return 1
   [[ $is == true ]] || node patch node "$NODE_NAME" --type merge --patch \
     '{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},"spec":{"unschedulable":true}}' >/dev/null
 }
@@ -24,7 +31,7 @@ cordon() {
 # uncordon: where the mark is there.
 uncordon() {
   local mark
-  mark=$(node get node "$NODE_NAME" --output 'jsonpath={.metadata.annotations.fenestra\.dev/cordoned}') || return 1
+  mark=$(of_node '{.metadata.annotations.fenestra\.dev/cordoned}') || return 1
   if [[ -z $mark ]]; then return 0; fi
   node patch node "$NODE_NAME" --type merge --patch \
     '{"metadata":{"annotations":{"fenestra.dev/cordoned":null}},"spec":{"unschedulable":null}}' >/dev/null || return 1
@@ -32,11 +39,13 @@ uncordon() {
 }
 
 # Pods of this node that can move: namespace and name. A DaemonSet's come back at once, mirror pods belong to the
-# machine.
+# machine: without any the list is none, unless the Node is gone.
 movable() {
-  node get pods --all-namespaces --field-selector "spec.nodeName=$NODE_NAME" --output \
-    'jsonpath={range .items[*]}{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.status.phase}{"\t"}{.metadata.ownerReferences[0].kind}{"\t"}{.metadata.annotations.kubernetes\.io/config\.mirror}{"\n"}{end}' |
-    awk -F '\t' '$3 != "Succeeded" && $3 != "Failed" && $4 != "DaemonSet" && $5 == "" { print $1 "\t" $2 }'
+  local list
+  list=$(node get pods --all-namespaces --field-selector "spec.nodeName=$NODE_NAME" --output \
+    'jsonpath={range .items[*]}{.metadata.namespace}{"\t"}{.metadata.name}{"\t"}{.status.phase}{"\t"}{.metadata.ownerReferences[0].kind}{"\t"}{.metadata.annotations.kubernetes\.io/config\.mirror}{"\n"}{end}') || return 1
+  if [[ $list != *$'\tDaemonSet\t'* && $(node get node "$NODE_NAME" --output name 2>&1) != *NotFound* ]]; then return 1; fi
+  awk -F '\t' '$2 != "" && $3 != "Succeeded" && $3 != "Failed" && $4 != "DaemonSet" && $5 == "" { print $1 "\t" $2 }' <<<"$list"
 }
 
 # evict <namespace> <pod>: refused while a disruption budget does not allow it. Fails when the API has not answered.
@@ -133,13 +142,19 @@ while :; do
     if joined; then drain; fi
     if [[ -n $LEAVES ]]; then
       retry 10 1 drained || die "the group was not told that this machine may go"
-      # The unit must not start over for the same notice.
-      exec sleep infinity
+      sleep "$LEAVE_SECONDS"
+      # `tell_failed` writes it on the Node. A notice that stands begins anew; one that is gone gives the machine back.
+      log "warning: this machine was to be taken away, and is still here"
+      : >"$scratch/overdue" || true
+      continue
     fi
     drained || log "the cloud was not told that it may begin"
   elif ((status == 1)) && [[ -n $begun ]] && joined; then
     deadline=$((SECONDS + 10))
-    if uncordon; then begun=; fi
+    if uncordon; then
+      begun=
+      rm -f "$scratch/overdue"
+    fi
   fi
   sleep "$NOTICE_PAUSE"
 done

@@ -13,8 +13,7 @@ numbers() { grep -o "\"$1\":[0-9]*" <<<"$status" | cut -d: -f2; }
 alarms=$(local_etcd alarm list)
 [[ $alarms != *CORRUPT* ]] || die "members of etcd hold different data: $alarms"
 status=$(local_etcd endpoint status --write-out json)
-size=$(numbers dbSize)
-used=$(numbers dbSizeInUse)
+{ size=$(numbers dbSize) && used=$(numbers dbSizeInUse); } || die "etcd's status cannot be read: ${status:0:80}"
 full=0
 if [[ $alarms == *NOSPACE* ]]; then
   full=1
@@ -34,9 +33,10 @@ fi
 if ((full)); then
   status=$(local_etcd endpoint status --cluster --write-out json) || die "a member of etcd does not answer, so the alarm stays"
   alarms=$(local_etcd alarm list)
-  # The quota counts the file's size. Disarming ends all alarms, and a database that is nearly full would raise this one
+  # The alarm stays unless each member says its size. The quota counts the file's. Disarming ends all alarms, and a database that is nearly full would raise this one
   # again.
-  if [[ $alarms != *CORRUPT* ]] && paste <(numbers dbSize) <(numbers dbSizeQuota) | awk '!($2 > 0 && $1 < 0.9 * $2) { exit 1 }'; then
+  if [[ $alarms != *CORRUPT* ]] && paste <(numbers dbSize) <(numbers dbSizeQuota) |
+    awk -v members="$(wc -w <<<"$MEMBER_ADDRESSES")" '$1 > 0 && $1 < 0.9 * $2 { room++ } END { exit room != members }'; then
     local_etcd alarm disarm >/dev/null
     log "warning: etcd was full; it has room again and takes writes"
   fi

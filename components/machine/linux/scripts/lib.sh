@@ -88,9 +88,10 @@ node_ready() {
 # waits for its restart has too.
 tell_failed() {
   local failed
-  failed=$(systemctl show --property Id,Result 'fenestra-*.service' |
+  failed=$(timeout --foreground 10 systemctl show --property Id,Result 'fenestra-*.service' |
     awk -F= 'NF { of[$1] = $2; next } { end() } END { end() }
       function end() { if (of["Result"] !~ /^(success)?$/) print of["Id"]; of["Result"] = "" }' | paste --serial --delimiters=,) || return 1
+  if [[ -e $scratch/overdue ]]; then failed+=${failed:+,}fenestra-drain.service; fi
   if [[ $failed == "${told-unknown}" ]]; then return 0; fi
   KUBE_SECONDS=5 kube kubelet annotate node "$NODE_NAME" --overwrite "fenestra.dev/failed${failed:+=}${failed:--}" >/dev/null && told=$failed
 }
@@ -103,6 +104,9 @@ has_form() {
     shift 2
   done
 }
+
+# moment <time>: its seconds since 1970; date(1) alone takes "next year" too, and nothing for today.
+moment() { has_form "$1" '[0-9]{4}(-[0-9]{2}){2}T[0-9]{2}(:[0-9]{2}){2}(\.[0-9]+)?Z' && date -d "$1" +%s; }
 
 # own_script <name>: a script of the user, with a limit. Its output goes to a file: what it leaves running would hold a
 # pipe open for ever.

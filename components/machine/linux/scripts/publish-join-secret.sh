@@ -35,7 +35,7 @@ tell_failed || log "nobody was told which units have failed"
 # need.
 now=$(date +%s)
 if secret_get "$JOIN_SECRET" >"$work/current" && current=$(json_text expires <"$work/current") &&
-  (($(date -d "$current" +%s) > now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2)) && known; then
+  end=$(moment "$current") && ((end > now + JOIN_TOKEN_TTL - JOIN_INTERVAL / 2 && end < now + 2 * JOIN_TOKEN_TTL)) && known; then
   log "the published join secret is good until $current"
   exit 0
 fi
@@ -68,5 +68,5 @@ log "published a join secret that is good until $expires"
 admin get secrets --selector fenestra.dev/join-token \
   --output 'jsonpath={range .items[*]}{.metadata.name}{" "}{.data.expiration}{"\n"}{end}' |
   while read -r name encoded; do
-    if (($(date -d "$(base64 --decode <<<"$encoded")" +%s) <= now)); then admin delete secret "$name" --ignore-not-found >/dev/null; fi
+    if end=$(moment "$(base64 --decode <<<"$encoded")") && ((end <= now)); then admin delete secret "$name" --ignore-not-found >/dev/null; fi
   done

@@ -34,6 +34,28 @@ valid() {
   for name in apiserver etcd/server; do openssl x509 -in "$pki/$name.crt" -noout -checkend "$1" >/dev/null || return 1; done
 }
 
+# ends: of each certificate that kubeadm renews the second at which it ends; 0 of what cannot be read.
+ends() {
+  local file end
+  for file in "$pki"/{apiserver{,-etcd-client,-kubelet-client},front-proxy-client,etcd/{server,peer,healthcheck-client}}.crt \
+    /etc/kubernetes/{admin,controller-manager,scheduler}.conf; do
+    # No pipe: openssl stops reading behind the first one.
+    end=$(openssl x509 -noout -enddate 2>/dev/null \
+      < <({ awk '$1 == "client-certificate-data:" { print $2 }' "$file" | base64 --decode; cat "$file"; } 2>/dev/null)) || end=
+    if [[ -n $end ]]; then date -d "${end#*=}" +%s; else echo 0; fi
+  done
+}
+
+# containers <component> [--all]: ids of those that run, or of all. Fails when there are none, and on what is no id.
+containers() {
+  local ids
+  ids=$(timeout --foreground 30 crictl ps --quiet ${2:-} --label io.kubernetes.pod.namespace=kube-system --name "^$1\$") || return 1
+  has_form "${ids//$'\n'/}" '[0-9a-f]+' && printf '%s\n' "$ids"
+}
+
+# anew <component> <ids>: whether it runs in a container that is none of those.
+anew() { containers "$1" | grep -vxF "$2" >/dev/null; }
+
 # An interrupted run leaves this marker, which says how to go on.
 begun=$state/renewing
 how=$(cat "$begun" 2>/dev/null) || true
@@ -49,14 +71,17 @@ if [[ $how != careful && $how != urgent ]]; then
   { valid 0 && own_turn; } || [[ $how == urgent ]] || die "the certificates are not renewed now"
   printf '%s\n' "$how" | put 0600 "$begun"
 fi
+ended=$(ends)
 retry 3 5 kubeadm certs renew all --config /etc/kubernetes/kubeadm.yaml
+paste <(ends) - <<<"$ended" | awk '$1 <= $2 { exit 1 }' || die "kubeadm has left certificates that end no later; nothing is restarted"
 
 # In urgency the other members may have expired.
 back=members_well
 if [[ $how == urgent ]]; then back=member_up; fi
 # Static pods read their certificates when they start.
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
-  halt "$name" || die "$name does not start anew"
+  ids=$(containers "$name" --all) || die "crictl lists no container of $name"
+  { halt "$name" && poll "$READY_ATTEMPTS" anew "$name" "$ids"; } || die "$name does not start anew"
   if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" "$back" || die "etcd does not come back with its new certificate"; fi
 done
 # Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to

@@ -8,13 +8,14 @@ work=$(mktemp -d "$scratch/join.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 fresh() {
-  local expires
+  local expires end
   secret_get "$JOIN_SECRET" >"$work/secret" || return 1
   if ! expires=$(json_text expires <"$work/secret"); then
     log "no join secret has been published yet"
     return 1
   fi
-  if (($(date -d "$expires" +%s) <= $(date +%s) + JOIN_MARGIN)); then
+  end=$(moment "$expires") || return 1
+  if ((end <= $(date +%s) + JOIN_MARGIN)); then
     log "the join secret has expired at $expires; waiting for the next one"
     return 1
   fi
