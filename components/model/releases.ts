@@ -21,8 +21,9 @@ export interface MinorFacts {
    */
   readonly components: Readonly<typeof versions.components>;
   /**
-   * Image tags that this minor's kubeadm chooses itself (kubernetes/kubernetes:
-   * cmd/kubeadm/app/constants/constants.go).
+   * Image tags that kubeadm is told. CoreDNS's is the newest that its library can migrate from, kubeadm's own choice
+   * (coredns/corefile-migration; kubernetes: cmd/kubeadm/app/constants/constants.go). etcd's is that choice or a newer
+   * patch: before 3.6.9 a member that was paused may answer with old data (etcd-io/etcd#20418).
    */
   readonly kubeadm: { readonly etcd: string; readonly coredns: string };
   /** Whether the API server serves MutatingAdmissionPolicy as v1 (KEP-3962). */

@@ -39,6 +39,21 @@ export const joinTokenSeconds = 7200;
 /** Seconds between join secrets: half a token's lifetime, so that a missed run does no harm. */
 export const joinSecretSeconds = 3600;
 
+/**
+ * Limits around etcd, seconds, of which each must know the others (`tests/model/timings.test.ts`): what may take how
+ * long, and who ends it.
+ */
+export const etcdSeconds = {
+  /** Of a whole disk at the base rate of a small one: 8 GiB at 27 MB/s. The member answers nobody meanwhile. */
+  defragmentation: 300,
+  /** Each machine has a slot of this length, in turn by the clock. A renewal takes about two minutes. */
+  turn: 900,
+  /** Until the kubelet ends etcd: failures of its probe, at least a period apart; one that hangs takes longer. */
+  liveness: { period: 10, failures: 33 },
+  /** A job that waits for its machine's turn. */
+  job: 7200,
+} as const;
+
 /** Hours between the etcd snapshots that a control-plane machine uploads, at most. */
 export const snapshotHours = 4;
 

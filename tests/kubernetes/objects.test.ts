@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
+import { parse } from "yaml";
 import { volumes } from "../../components/kubernetes/addOns/volumes.ts";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
 import { samples } from "../../components/kubernetes/samples.ts";
+import { nameServerPatch } from "../../components/machine/linux/staticPodPatches.ts";
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
@@ -53,6 +55,36 @@ describe("networking objects", () => {
       [4, 8],
       [4, 26],
     ]);
+  });
+
+  it("want no more pods of CoreDNS than its nodes hold, whatever the pools, and no hard spread over nodes with taints", () => {
+    const windows = aws.pools.find(({ os }) => os === "windows");
+    const linux = aws.pools.find(({ os }) => os === "linux");
+    assert.ok(windows !== undefined && linux !== undefined);
+    const taints = [{ key: "gpu", value: "true", effect: "NoSchedule" as const }];
+    const tainted = { ...linux, scheduling: { ...linux.scheduling, taints } };
+    for (const free of [0, 1, 30])
+      for (const others of [0, 46, 900])
+        for (const closed of [windows, tainted]) {
+          const pools = [
+            { ...linux, count: free },
+            { ...closed, name: "other", count: others },
+          ].map((pool) => ({ ...pool, autoscale: undefined }));
+          const scale = manifest(manifestsOf(withPools(aws, pools)), "HorizontalPodAutoscaler", "coredns").spec ?? {};
+          const least = Number(scale.minReplicas);
+          const room = 4 * (aws.controlPlane.members.length + free);
+          assert.ok(
+            least >= 2 && least <= room && Number(scale.maxReplicas) <= room,
+            JSON.stringify([free, others, scale]),
+          );
+        }
+    const patches = [nameServerPatch.content, ...manifestsOf(aws).map((each) => JSON.stringify(podSpec(each) ?? {}))];
+    for (const text of patches) {
+      const spec = /^spec/.test(text) ? parse(text).spec.template.spec : JSON.parse(text);
+      for (const { whenUnsatisfiable, nodeTaintsPolicy } of spec.topologySpreadConstraints ?? [])
+        assert.ok(whenUnsatisfiable !== "DoNotSchedule" || nodeTaintsPolicy === "Honor", text);
+      assert.deepEqual(spec.affinity?.podAntiAffinity?.requiredDuringSchedulingIgnoredDuringExecution, undefined);
+    }
   });
 
   it("run flanneld and kube-proxy of the node's disk with a token that is renewed", () => {

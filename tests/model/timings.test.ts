@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { scheduledJobs } from "../../components/machine/linux/systemdUnits.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import {
+  etcdSeconds,
   heartbeatSeconds,
   joinSeconds,
   joinSecretSeconds,
@@ -9,6 +11,7 @@ import {
   provisionMinutes,
   snapshotDays,
   snapshotHours,
+  takenAwaySeconds,
 } from "../../components/model/timings.ts";
 
 describe("durations", () => {
@@ -29,6 +32,29 @@ describe("durations", () => {
       const minutes = cloudFacts.azure.timings.termination[os] / 60;
       assert.ok(Number.isInteger(minutes) && minutes >= 5 && minutes <= 15);
     }
+  });
+
+  it("know each other around etcd: what is waited for ends before who waits does", () => {
+    const { defragmentation, turn, liveness, job } = etcdSeconds;
+    const jobs = scheduledJobs(snapshotHours).map(
+      ({ file, settings }) => [file, settings?.limitSeconds ?? 900] as const,
+    );
+    const limits = Object.fromEntries(jobs);
+    // Five machines at most, whose slots come in turn.
+    const order: readonly (readonly [string, number, number])[] = [
+      ["a defragmentation, and the kubelet's patience with etcd", defragmentation, liveness.period * liveness.failures],
+      ["a defragmentation, and the turn of the next machine", defragmentation, turn],
+      [
+        "the last turn of five, and the job of defragmentation",
+        5 * turn + 2 * defragmentation,
+        limits["etcd-defrag.sh"] ?? 0,
+      ],
+      ["the last turn of five and a renewal, and its job", 5 * turn + 4 * 600, limits["renew-certificates.sh"] ?? 0],
+      ["a snapshot and one upload, and their job", 600 + 600, limits["etcd-snapshot.sh"] ?? 0],
+      ["a notice's drain on Azure, and the look whether the machine is still there", 270, takenAwaySeconds],
+    ];
+    for (const [what, inner, outer] of order) assert.ok(inner < outer, `${what}: ${inner} s, ${outer} s`);
+    assert.ok(job < 24 * 3600);
   });
 
   it("let a machine join before anybody gives it up", () => {

@@ -25,9 +25,15 @@ const nameServerBudget: Manifest = {
  * for eight. The least are there without metrics too.
  */
 function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlane" | "pools">): Manifest {
-  const nodes = (of: (pool: PoolSpec) => number) =>
-    pools.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
-  const least = Math.max(2, Math.ceil(nodes(({ count }) => count) / 16));
+  const nodes = (of: (pool: PoolSpec) => number, among = pools) =>
+    among.reduce((sum, pool) => sum + of(pool), controlPlane.members.length);
+  // Every node asks them, but only these may hold one; a small machine has the processor for four.
+  const open = pools.filter(
+    ({ os, scheduling: { taints } }) => os === "linux" && taints.every(({ effect }) => effect === "PreferNoSchedule"),
+  );
+  const room = (of: (pool: PoolSpec) => number) => Math.max(2, 4 * nodes(of, open));
+  const smallest = ({ count, autoscale }: PoolSpec) => autoscale?.min ?? count;
+  const least = Math.min(room(smallest), Math.max(2, Math.ceil(nodes(({ count }) => count) / 16)));
   return {
     apiVersion: "autoscaling/v2",
     kind: "HorizontalPodAutoscaler",
@@ -35,7 +41,13 @@ function nameServerScale({ controlPlane, pools }: Pick<ClusterSpec, "controlPlan
     spec: {
       scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "coredns" },
       minReplicas: least,
-      maxReplicas: Math.max(2 * least, Math.ceil(nodes((pool) => groupSize(pool).maxSize) / 8)),
+      maxReplicas: Math.max(
+        Math.min(2 * least, room(smallest)),
+        Math.min(
+          room((pool) => groupSize(pool).maxSize),
+          Math.ceil(nodes((pool) => groupSize(pool).maxSize) / 8),
+        ),
+      ),
       metrics: [
         { type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 80 } } },
       ],

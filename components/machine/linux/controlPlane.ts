@@ -3,7 +3,7 @@ import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
-import { joinSecretSeconds, joinTokenSeconds, snapshotHours } from "../../model/timings.ts";
+import { etcdSeconds, joinSecretSeconds, joinTokenSeconds, snapshotHours } from "../../model/timings.ts";
 import { type ApiEndpoint, byCloud, type ControlPlaneAccess } from "../cloudAccess.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
@@ -182,8 +182,8 @@ const certificateTimes = {
 
 /** Maintenance during which an etcd member is briefly away. */
 const etcdTimes = {
-  /** Each machine has a slot of this length, in turn by the clock. A renewal takes about two minutes. */
-  TURN_SECONDS: 900,
+  TURN_SECONDS: etcdSeconds.turn,
+  DEFRAG_SECONDS: etcdSeconds.defragmentation,
   /** A smaller database is not worth the interruption of a defragmentation. */
   DEFRAG_BYTES: 256 * 1024 ** 2,
 } as const;

@@ -1,5 +1,6 @@
 import { stringify } from "yaml";
 import type { Cloud } from "../../config/schema.ts";
+import { addressCount, cidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { Stage } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
@@ -75,10 +76,27 @@ export function linuxScripts(cloud: Cloud, stages: readonly Stage[]): readonly P
     script("bootstrap.sh", linuxEntry),
     script("lib.sh"),
     script("collect-logs.sh"),
+    script("pod-range.sh"),
     script(`${cloud}.sh`, "/opt/fenestra/cloud.sh"),
     ...stages.filter(({ name }) => sharedStages.has(name)).map(stageFile),
     ...(cloudFacts[cloud].machines.guardsMetadata ? [script("guard-metadata.sh")] : []),
   ];
+}
+
+/**
+ * Kernel settings with the size of the neighbour table. Its default of 1,024 entries is for a desktop, and a full one
+ * loses packets ("neighbor table overflow", Azure/aks-engine#2732). Neighbours are what the address plan has room for:
+ * other nodes and own pods where each node has a /24, and else every pod. AKS's numbers are the least.
+ */
+function kernelSettings({ kubernetes }: NodeSettings): PayloadFile {
+  const { prefix } = cidr(kubernetes.podCidr);
+  const neighbours = kubernetes.podNetwork.addressing.nodeRanges
+    ? 2 ** Math.max(0, 24 - prefix) + 256
+    : addressCount(prefix);
+  const most = Math.max(16_384, 2 * neighbours);
+  const file = rootFile("/etc/sysctl.d/90-fenestra.conf");
+  const lines = [most / 4, most / 2, most].map((limit, at) => `net.ipv4.neigh.default.gc_thresh${at + 1} = ${limit}\n`);
+  return { ...file, content: file.content + lines.join("") };
 }
 
 /** Files shared by control-plane machines and workers. */
@@ -90,7 +108,7 @@ export function linuxFiles(args: LinuxFilesArgs): readonly PayloadFile[] {
     { path: "/opt/fenestra/secret-patterns.txt", content: secretPatterns },
     ...downloadFiles(spec),
     rootFile("/etc/modules-load.d/fenestra.conf"),
-    rootFile("/etc/sysctl.d/90-fenestra.conf"),
+    kernelSettings(spec),
     rootFile("/etc/apt/apt.conf.d/99-fenestra"),
     rootFile(logindDelay),
     {

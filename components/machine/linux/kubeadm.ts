@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
+import { requireMinorFacts } from "../../model/releases.ts";
 import { keySetUrl, type ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
@@ -73,6 +74,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
 function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
   const { kubernetes, controlPlane } = spec;
   const { extraArgs } = controlPlane;
+  const chosen = requireMinorFacts(kubernetes.version).kubeadm;
   const scraped = spec.addons.exporters ? "0.0.0.0" : "127.0.0.1";
   const names = [
     endpoint.host,
@@ -95,8 +97,10 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       podSubnet: kubernetes.podCidr,
       serviceSubnet: kubernetes.serviceCidr,
     },
+    dns: { imageTag: chosen.coredns },
     etcd: {
       local: {
+        imageTag: chosen.etcd,
         dataDir: controlPlanePaths.etcdData,
         extraArgs: args({
           name: member.etcdName,

@@ -1,4 +1,5 @@
 import { stringify } from "yaml";
+import { etcdSeconds } from "../../model/timings.ts";
 import type { PayloadFile } from "../payload.ts";
 
 /** Folder of what kubeadm merges into its manifests. */
@@ -12,6 +13,12 @@ export const patchesFolder = "/etc/fenestra/patches";
  * the time is up.
  */
 const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 300 } as const;
+
+/** etcd answers nothing while it is defragmented; kubeadm's probe would end it after 120 s (kubernetes/kubeadm#2759). */
+const livenessProbe = {
+  periodSeconds: etcdSeconds.liveness.period,
+  failureThreshold: etcdSeconds.liveness.failures,
+} as const;
 
 /** Of all that a machine on AWS fetches (scripts/stages/scripts.sh). */
 const fetchedMode = "0755";
@@ -28,7 +35,7 @@ export const staticPodPatches: readonly PayloadFile[] = [
 ].map((name) => ({
   path: `${patchesFolder}/${name}+strategic.yaml`,
   mode: fetchedMode,
-  content: stringify({ spec: { containers: [{ name, startupProbe }] } }),
+  content: stringify({ spec: { containers: [{ name, startupProbe, ...(name === "etcd" ? { livenessProbe } : {}) }] } }),
 }));
 
 /**
@@ -46,7 +53,12 @@ export const nameServerPatch: PayloadFile = {
           topologySpreadConstraints: [
             { maxSkew: 1, topologyKey: "kubernetes.io/hostname", whenUnsatisfiable: "DoNotSchedule" },
             { maxSkew: 1, topologyKey: "topology.kubernetes.io/zone", whenUnsatisfiable: "ScheduleAnyway" },
-          ].map((constraint) => ({ ...constraint, labelSelector: { matchLabels: { "k8s-app": "kube-dns" } } })),
+            // A node with a taint would count as one that has room (kubernetes/kubernetes#106127).
+          ].map((constraint) => ({
+            ...constraint,
+            nodeTaintsPolicy: "Honor",
+            labelSelector: { matchLabels: { "k8s-app": "kube-dns" } },
+          })),
         },
       },
     },

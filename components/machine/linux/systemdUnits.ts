@@ -1,4 +1,4 @@
-import { joinSecretSeconds } from "../../model/timings.ts";
+import { etcdSeconds, joinSecretSeconds } from "../../model/timings.ts";
 
 type Sections = Readonly<Record<string, readonly string[]>>;
 
@@ -113,7 +113,7 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       first: 2 * hour,
       interval: 24 * hour,
       // Until it has run, a full etcd takes no writes.
-      settings: { retrySeconds: 600, limitSeconds: hour },
+      settings: { retrySeconds: 600, limitSeconds: etcdSeconds.job },
     },
     {
       name: "fenestra-certificates",
@@ -123,7 +123,7 @@ export function scheduledJobs(snapshotsEvery: number | undefined): readonly Job[
       first: 120,
       interval: 24 * hour,
       // One that was cut off has left a component waiting.
-      settings: { retrySeconds: 60, limitSeconds: hour },
+      settings: { retrySeconds: 60, limitSeconds: etcdSeconds.job },
     },
   ];
 }

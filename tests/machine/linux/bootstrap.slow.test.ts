@@ -6,8 +6,10 @@ import { matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import {
+  bootedControlPlane,
   ca,
   describeOnMachine,
+  disposeMachine,
   entry,
   identity,
   joiningWorker,
@@ -82,9 +84,61 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     assert.deepEqual(repeated, [
       "kubeadm init phase mark-control-plane",
       "kubeadm init phase kubelet-finalize all",
-      "kubeadm init phase addon coredns",
       "kubeadm init phase addon kube-proxy",
+      "kubeadm init phase addon coredns",
     ]);
+  });
+
+  it("gives the journal a size in a file behind Ubuntu's own, ends syslog and holds snaps", () => {
+    const here = bootedControlPlane();
+    const { code, output, calls } = here.stage("os");
+    assert.equal(code, 0, output);
+    const [file = ""] = here.list("/etc/systemd/journald.conf.d");
+    assert.ok(file > "syslog.conf", file);
+    assert.match(here.read(`/etc/systemd/journald.conf.d/${file}`), /^SystemMaxUse=1G\nForwardToSyslog=no$/m);
+    const image = calls.filter((call) => /journald|rsyslog|^snap/.test(call));
+    assert.deepEqual(image, [
+      "systemctl try-restart systemd-journald.service",
+      "systemctl cat rsyslog.service",
+      "systemctl disable --now syslog.socket rsyslog.service",
+      "snap refresh --hold",
+    ]);
+  });
+
+  it("updates kube-proxy, and gives CoreDNS the image that kubeadm knows, where it has another", () => {
+    const here = bootedControlPlane();
+    here.write("/store/own-dns", "");
+    const { code, output, calls } = here.stage("addons");
+    assert.equal(code, 0, output);
+    const steps = calls.flatMap((call) => /addon [a-z-]+|images list|set image.*/.exec(call)?.[0] ?? []);
+    const image = "set image deployment/coredns coredns=registry.k8s.io/coredns/coredns:v1.14.2";
+    assert.deepEqual(steps, [
+      "addon kube-proxy",
+      "addon coredns",
+      "addon coredns",
+      "images list",
+      image,
+      "addon coredns",
+    ]);
+    assert.match(output, /not supported[\s\S]*warning: kubeadm refuses the CoreDNS that is there/);
+  });
+
+  it("takes away a bridge and addresses of the range that a Node before had, and of no other", () => {
+    for (const [range, gone] of [
+      ["10.244.0.0/24", false],
+      ["10.244.7.0/24", true],
+    ] as const) {
+      const here = bootedControlPlane();
+      here.write("/store/range", range);
+      here.write("/store/bridge", "");
+      here.write("/var/lib/cni/networks/cbr0/10.244.0.5", "id");
+      const { code, output, calls } = here.stage("node");
+      assert.equal(code, 0, output);
+      assert.deepEqual([!here.has("/store/bridge"), !here.has("/var/lib/cni/networks")], [gone, gone], output);
+      const stopped = calls.filter((call) => call.startsWith("crictl stopp"));
+      assert.deepEqual(stopped, gone ? ["crictl stopp with-address"] : []);
+      disposeMachine();
+    }
   });
 
   it("begins anew on a disk that was another machine's", () => {

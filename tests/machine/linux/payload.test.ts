@@ -12,6 +12,7 @@ import {
 import type { MachinePayload } from "../../../components/machine/payload.ts";
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
 import { matchDelta, matchSnapshot } from "../../support/snapshot.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker, scriptsBucket } from "../examples.ts";
@@ -50,6 +51,19 @@ describe("payloads of Linux machines", () => {
     matchSnapshot(file("linux.control-plane.txt"), readable(controlPlane, shown));
     const common = shown.filter((name) => worker.files.some((each) => each.path === name));
     matchDelta(file("linux.worker.diff"), readable(controlPlane, common), readable(worker, common));
+  });
+
+  it("give the neighbour table room for the address plan", () => {
+    const limits = (network: "flannel" | "azure-cni", podCidr: string): readonly number[] => {
+      const spec = exampleSpec("azure-prod");
+      const kubernetes = { ...spec.kubernetes, podCidr, podNetwork: podNetworks[network] };
+      const { content = "" } =
+        exampleLinuxWorker({ ...spec, kubernetes }).files.find(({ path: file }) => file.includes("sysctl.d")) ?? {};
+      return [...content.matchAll(/gc_thresh(\d) = (\d+)/g)].map(([, , limit]) => Number(limit));
+    };
+    assert.deepEqual(limits("flannel", "10.244.0.0/16"), [4096, 8192, 16_384]);
+    assert.deepEqual(limits("flannel", "10.0.0.0/9"), [16_512, 33_024, 66_048]);
+    assert.deepEqual(limits("azure-cni", "10.30.0.0/16"), [32_768, 65_536, 131_072]);
   });
 
   for (const [kind, of] of kinds)

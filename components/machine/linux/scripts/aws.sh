@@ -122,10 +122,8 @@ import json, sys, time
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 try:
-    events = json.loads(sys.argv[1])
+    events = list.copy(json.loads(sys.argv[1]))
     starts = [parsedate_to_datetime(event["NotBefore"]).timestamp() for event in events if event["State"] == "active"]
-    if not isinstance(events, list):
-        raise TypeError(events)
     if sys.argv[2]:
         spot = json.loads(sys.argv[2])
         starts = [datetime.strptime(spot["time"], "%Y-%m-%dT%H:%M:%S%z").timestamp()]

@@ -22,12 +22,12 @@ if [[ $alarms == *NOSPACE* ]]; then
   local_etcd --command-timeout 300s compaction --physical "$(numbers revision)" >/dev/null 2>"$scratch/compaction" ||
     grep -q 'has been compacted' "$scratch/compaction" || die "old revisions cannot be removed: $(tail -n 1 "$scratch/compaction")"
   # The cluster stands still meanwhile, so a turn is no longer than a defragmentation may take.
-  TURN_SECONDS=300
+  TURN_SECONDS=$DEFRAG_SECONDS
 fi
 # The member does not respond meanwhile, so it runs only when enough space would be freed, or there is none.
 if ((full || (size > DEFRAG_BYTES && used * 2 < size))); then
   own_turn || die "etcd is not defragmented now"
-  local_etcd --command-timeout 300s defrag >/dev/null
+  local_etcd --command-timeout "${DEFRAG_SECONDS}s" defrag >/dev/null
   log "etcd's database had $size bytes, of which $used were in use"
 fi
 if ((full)); then

@@ -194,22 +194,5 @@ secret_answer() {
   return 1
 }
 
-# blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what
-# it has printed when a page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although
-# more follow (Amazon S3 API Reference, ListObjectsV2; Azure documentation, "Enumerating Blob Resources").
-blob_pages() {
-  local status next='' page=$scratch/list
-  while
-    status=$(blob_page "$page" "${1//\//%2F}" "$next") || return 1
-    [[ $status == 200 ]] || { log "error: listing $1 was answered with $status"; return 1; }
-    xml_texts "$2" "$page"
-    next=$(xml_texts "$3" "$page" | python3 -I -c 'import sys, urllib.parse as u; print(u.quote(sys.stdin.read().strip(), ""))') || return 1
-    [[ -n $next ]]
-  do :; done
-}
-
-# xml_texts <element> <file>: the texts of those elements, a line each; of names and markers nothing is escaped.
-xml_texts() { { grep -o "<$1>[^<]*</$1>" "$2" || true; } | sed 's/<[^>]*>//g'; }
-
 # shellcheck source=/dev/null
 . /opt/fenestra/cloud.sh

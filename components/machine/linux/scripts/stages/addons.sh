@@ -15,6 +15,16 @@ upgraded() {
   done
 }
 poll "$ADDON_ATTEMPTS" upgraded || die "an API server is older than $KUBERNETES_VERSION; the add-ons wait"
-for addon in coredns kube-proxy; do
-  retry 5 2 kubeadm init phase addon "$addon" --config /etc/kubernetes/kubeadm.yaml --kubeconfig /etc/kubernetes/admin.conf
-done
+addon() { kubeadm init phase addon "$1" --config /etc/kubernetes/kubeadm.yaml --kubeconfig /etc/kubernetes/admin.conf; }
+# kubeadm judges what is there of CoreDNS, and of kube-proxy nothing.
+retry 5 2 addon kube-proxy
+
+# known_image: kubeadm refuses a CoreDNS of a version that it does not know (kubernetes:
+# cmd/kubeadm/app/phases/addons/dns, isCoreDNSConfigMapMigrationRequired). The manual promises its own.
+known_image() {
+  local image
+  image=$(kubeadm config images list --config /etc/kubernetes/kubeadm.yaml | grep /coredns:) || return 1
+  log "warning: kubeadm refuses the CoreDNS that is there; it gets $image"
+  admin --namespace kube-system set image deployment/coredns "coredns=$image" >/dev/null
+}
+retry 2 2 addon coredns || { known_image && retry 5 2 addon coredns; } || die "CoreDNS stays as it is: docs/operations/debugging.md"

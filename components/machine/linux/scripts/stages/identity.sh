@@ -27,7 +27,7 @@ if [[ -n $before && ${before,,} != "${PROVIDER_ID,,}" ]]; then
   log "this disk was that of $before; what belongs to that machine is done again"
   # The image has started it as that machine's node.
   systemctl stop kubelet.service
-  rm -rf "${state:?}"/done/* /var/lib/kubelet/pki /etc/kubernetes/kubelet.conf /etc/kubernetes/bootstrap-kubelet.conf
+  rm -rf "${state:?}"/done/* /var/lib/kubelet/pki /etc/kubernetes/kubelet.conf /etc/kubernetes/bootstrap-kubelet.conf /var/lib/cni
 fi
 printf 'NODE_NAME=%s\nPROVIDER_ID=%s\nNODE_IP=%s\n' "$NODE_NAME" "$PROVIDER_ID" "$NODE_IP" | put 0644 "$state/identity.env"
 log "this is $NODE_NAME at $NODE_IP ($PROVIDER_ID)"

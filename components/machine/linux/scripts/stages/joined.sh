@@ -10,4 +10,5 @@ if ! poll "$NODE_ATTEMPTS" node_ready; then
   openssl x509 -in /var/lib/kubelet/pki/kubelet-client-current.pem -noout -checkend 0 >"$scratch/certificate" 2>&1 || rm -f "$state/done/join"
   die "the node $NODE_NAME is not Ready: ${answer##*$'\n'}"
 fi
+retry 5 2 /opt/fenestra/pod-range.sh kubelet || die "the pods of the Node before are still there"
 retry 10 1 group_ready || die "the group was not told that this machine is ready"

@@ -11,6 +11,15 @@ sysctl --quiet --load /etc/sysctl.d/90-fenestra.conf
 # logind may have started before cloud-init wrote its file, and the kubelet asks it once, at its start.
 systemctl try-reload-or-restart systemd-logind.service
 
+# What Ubuntu's image brings (docs/operations/machines.md). Its syslog has no size (AgentBaker#2376); the journal has all
+# of it. Of all drop-ins the last name wins, behind Ubuntu's syslog.conf (journald.conf(5)).
+journal=/etc/systemd/journald.conf.d/zz-fenestra.conf
+printf '[Journal]\nSystemMaxUse=1G\nForwardToSyslog=no\n' | put 0644 "$journal"
+systemctl try-restart systemd-journald.service
+if systemctl cat rsyslog.service >/dev/null 2>&1; then systemctl disable --now syslog.socket rsyslog.service; fi
+# snapd would exchange the SSM agent and others four times a day.
+if command -v snap >/dev/null; then timeout 60 snap refresh --hold >/dev/null || log "warning: snaps are not held"; fi
+
 swapoff --all
 if grep -Eq '^[^#].*[[:space:]]swap[[:space:]]' /etc/fstab 2>/dev/null; then
   text=$(sed -E 's/^([^#].*[[:space:]]swap[[:space:]].*)$/# \1/' /etc/fstab)

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# pod-range.sh <name of a kubeconfig>: a new Node may have another range of pods than the one before it. The bridge plug-in refuses that beside
+# the old address, which nobody takes away (flannel-io/flannel#1850).
+# shellcheck source=lib.sh
+. /opt/fenestra/lib.sh
+
+bridge=$(ip -4 -oneline address show dev cni0 2>/dev/null | awk '{ print $4 }') || true
+if [[ -z $bridge ]]; then exit 0; fi
+range=$(kube "$1" get node "$NODE_NAME" --output 'jsonpath={.spec.podCIDR}') && has_form "$range" '[0-9.]+/[0-9]+' || exit 1
+if python3 -I -c 'import ipaddress as i, sys; sys.exit(i.ip_interface(sys.argv[1]).network != i.ip_network(sys.argv[2]))' "$bridge" "$range"; then
+  exit 0
+fi
+log "pods had addresses beside $bridge; this machine's range is $range now"
+# Those of the machine's own network have no address.
+for pod in $(timeout 30 crictl pods --quiet); do
+  [[ -z $(timeout 30 crictl inspectp --output go-template --template '{{.status.network.ip}}' "$pod") ]] || timeout 60 crictl stopp "$pod" >/dev/null
+done
+ip link delete cni0 && rm -rf /var/lib/cni/networks
