@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { parse } from "yaml";
+import { requireMinorFacts } from "../../../components/model/releases.ts";
 import { obtainPrograms } from "../../../rehearsal/testkit/programs.ts";
 import { kubeadmProblems } from "../../../rehearsal/testkit/readers.ts";
 import { obtainOrSkip } from "../../support/skip.ts";
@@ -15,8 +16,18 @@ function configOf(cloud: "aws" | "azure", version: string, member = 0): string {
 describe("kubeadm configuration of each Kubernetes minor", () => {
   for (const version of exampleReleases)
     for (const cloud of ["aws", "azure"] as const) {
-      it(`${version} on ${cloud} differs in the version alone`, () =>
-        assert.equal(configOf(cloud, version), configOf(cloud, base).replaceAll(base, version)));
+      it(`${version} on ${cloud} differs in versions alone, and has no etcd that answers with old data`, () => {
+        const told = (of: string): readonly string[] => [of, ...Object.values(requireMinorFacts(of).kubeadm)];
+        const [, ...tags] = told(version);
+        const text = told(base).reduce(
+          (all, was, at) => all.replaceAll(was, told(version)[at] ?? ""),
+          configOf(cloud, base),
+        );
+        assert.equal(configOf(cloud, version), text);
+        for (const tag of tags) assert.match(text, new RegExp(`imageTag: ${tag}$`, "m"));
+        const [, minor = 0, patch = 0] = /imageTag: 3\.(\d+)\.(\d+)-/.exec(text)?.map(Number) ?? [];
+        assert.ok(minor > 6 || (minor === 6 && patch >= 11), `${minor}.${patch}`);
+      });
 
       it(`${version} on ${cloud} names no file that its static pod does not mount, and mounts none that the machine does not get`, () => {
         const payload = exampleControlPlane(specAt(cloud, version));

@@ -49,11 +49,12 @@ ends() {
 # containers <component> [--all]: ids of those that run, or of all. Fails when there are none, and on what is no id.
 containers() {
   local ids
-  ids=$(timeout --foreground 30 crictl ps --quiet ${2:-} --label io.kubernetes.pod.namespace=kube-system --name "^$1\$") || return 1
+  ids=$(timeout --foreground 30 crictl ps --quiet ${2:+"$2"} --label io.kubernetes.pod.namespace=kube-system --name "^$1\$") || return 1
   has_form "${ids//$'\n'/}" '[0-9a-f]+' && printf '%s\n' "$ids"
 }
 
 # anew <component> <ids>: whether it runs in a container that is none of those.
+# shellcheck disable=SC2317 # poll calls it
 anew() { containers "$1" | grep -vxF "$2" >/dev/null; }
 
 # An interrupted run leaves this marker, which says how to go on.
