@@ -32,19 +32,26 @@ const lists: readonly (readonly [key: string, words: string])[] = [
   ["held", "stopped or in standby: start them, or have the cloud delete them"],
 ];
 
-/** Seconds without news after which nobody leads: an unchanged page is written every 300. */
-const staleSeconds = 900;
+/** Seconds without news after which nobody leads: an unchanged page is written every 60. */
+const staleSeconds = 180;
 
-/** That no node controller is at work; empty while one is. Pure. */
-export function silence(page: string, now: number): readonly string[] {
-  const at = Number(field(fromJson(page), "at"));
+/** What a node controller owes and does not do; empty while one is at work and does all. Pure. */
+export function shortfalls(page: string, now: number): readonly string[] {
+  const status = fromJson(page);
+  const at = Number(field(status, "at"));
   if (!(at > 0))
     return [
       "the node controller has said nothing yet: systemctl status fenestra-node-controller on a control-plane machine",
     ];
-  return now - at > staleSeconds
-    ? [`nobody has looked since ${new Date(at * 1000).toISOString()}: no node controller runs`]
-    : [];
+  const duties = field(status, "duties");
+  return [
+    ...(now - at > staleSeconds
+      ? [`nobody has written since ${new Date(at * 1000).toISOString()}: no node controller leads, or it cannot write`]
+      : []),
+    ...Object.entries(typeof duties === "object" && duties !== null ? duties : {}).map(
+      ([duty, why]) => `the node controller does not get its ${duty} done: ${text(why)}`,
+    ),
+  ];
 }
 
 /**
@@ -61,7 +68,8 @@ export function pageLines(page: string, now: number, only?: string): readonly st
   const requests = field(status, "requests");
   const waiting = Number(field(requests, "waiting"));
   const lines = [
-    ...silence(page, now),
+    ...shortfalls(page, now),
+    ...[text(field(status, "halt"))].flatMap((why) => (why === "" ? [] : [`nothing is replaced or removed: ${why}`])),
     ...list(field(field(status, "cloud"), "problems")).map(
       (problem) => `the cloud's list is not whole: ${text(problem)}`,
     ),

@@ -85,9 +85,13 @@ describe("fenestra status", () => {
       at: seconds - 10,
       pools,
       cloud: { problems: ["page 2 is missing"] },
+      duties: { requests: "503" },
+      halt: "9 of 12",
       requests: { waiting: 2, reasons: ["too old"] },
     };
     assert.deepEqual(text(status).slice(2, -2), [
+      "the node controller does not get its requests done: 503",
+      "nothing is replaced or removed: 9 of 12",
       "the cloud's list is not whole: page 2 is missing",
       "dev-linux: 3 of 3 Ready",
       "dev-win: 1 of 4 Ready, 2 with an older template",
@@ -106,8 +110,8 @@ describe("fenestra status", () => {
   });
 
   it("says when nobody has looked for long", () => {
-    assert.deepEqual(text({ at: seconds - 901, pools: {} }).slice(2, -2), [
-      "nobody has looked since 2026-11-20T11:44:59.000Z: no node controller runs",
+    assert.deepEqual(text({ at: seconds - 181, pools: {} }).slice(2, -2), [
+      "nobody has written since 2026-11-20T11:56:59.000Z: no node controller leads, or it cannot write",
     ]);
   });
 });

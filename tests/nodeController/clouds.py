@@ -7,7 +7,6 @@
 import json
 import random
 import re
-import types
 import urllib.parse
 
 from support import machine, stamp
@@ -219,29 +218,29 @@ class Amazon:
         roll = self.fleet.refresh
         if roll is None:
             return 200, "<DescribeInstanceRefreshesResponse/>"
-        return 200, f"""<R><DescribeInstanceRefreshesResult><InstanceRefreshes><member><InstanceRefreshId>r</InstanceRefreshId>
+        return 200, f"""<DescribeInstanceRefreshesResponse><DescribeInstanceRefreshesResult><InstanceRefreshes><member><InstanceRefreshId>r</InstanceRefreshId>
           <Status>{roll["status"]}</Status><StartTime>{stamp(roll["since"])}</StartTime><StatusReason>{roll.get("reason", "")}</StatusReason>
-          </member></InstanceRefreshes></DescribeInstanceRefreshesResult></R>"""
+          </member></InstanceRefreshes></DescribeInstanceRefreshesResult></DescribeInstanceRefreshesResponse>"""
 
     def StartInstanceRefresh(self, form):
         if self.fleet.refresh is not None and self.fleet.refresh["status"] == "InProgress":
             return refused(400, "InstanceRefreshInProgress", "An Instance Refresh is already in progress")
         self.fleet.refresh = {"status": "InProgress", "since": self.fleet.clock.wall()}
-        return 200, "<R/>"
+        return 200, f"<{form['Action']}Response/>"
 
     def TerminateInstanceInAutoScalingGroup(self, form):
         one = self.fleet.machines.get(form["InstanceId"])
         if one is None or one.state in OVER:
             return refused(400, "ValidationError", "Instance Id not found - No managed instance found for instance ID")
         self.fleet.end(one.id)
-        return 200, "<R/>"
+        return 200, f"<{form['Action']}Response/>"
 
     def RecordLifecycleActionHeartbeat(self, form):
         one = self.fleet.machines.get(form["InstanceId"])
         if one is None or not one.waits or one.state in OVER:
             return refused(400, "ValidationError", "No active Lifecycle Action found with instance ID")
         self.fleet.beats[one.id] = self.fleet.clock.wall() + HOOK
-        return 200, "<R/>"
+        return 200, f"<{form['Action']}Response/>"
 
 
 ROOT = "/subscriptions/s/resourceGroups/g/providers"
@@ -288,6 +287,8 @@ class Microsoft:
         if match := re.fullmatch(f"{SET}/virtualMachines/(\\d+)", path):
             found = [self.item(one) for one in fleet.machines.values() if one.state != "gone" and one.path == match[1]]
             return (200, found[-1]) if found else (404, {"error": {"code": "NotFound"}})
+        if path == SET:
+            return 200, {"name": "c-linux"}
         if fleet.mode == "zone" and path.startswith(f"{SET}/"):
             return 500, {"error": {"code": "InternalServerError"}}
         control = f"{ROOT}/Microsoft.Compute/virtualMachines/c-cp-0"
@@ -341,11 +342,3 @@ def microsoft(web):
     cloud.bearer = lambda: "token"
     cloud.arm = web
     return cloud
-
-
-def cloud_of(fleet, changing):
-    # `changing` is told of each call that changes something, and of which machine.
-    if not fleet.reuse:
-        return amazon(Amazon(fleet, changing))
-    azure.time = types.SimpleNamespace(monotonic=fleet.clock.own, time=fleet.clock.wall)
-    return microsoft(Microsoft(fleet, changing))

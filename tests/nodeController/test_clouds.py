@@ -11,6 +11,7 @@ from clouds import ROOT, SET, card, described, groups, instance, member, vm
 
 import aws
 import azure
+from azure import machine
 from machines import Listing, Machine, Pool, Trouble
 from web import Web
 
@@ -136,6 +137,8 @@ class Kept(unittest.TestCase):
 
 
 class Answering:
+    sock = None
+
     def __init__(self, error):
         self.error = error
 
@@ -217,15 +220,23 @@ class Microsoft(unittest.TestCase):
 
     def test_proof_that_one_is_gone(self):
         for expected, answer in [
-            (True, (404, "{}")),
+            (True, (404, json.dumps({"error": {"code": "ResourceNotFound"}}))),
             (True, (200, json.dumps(vm("x", "linux00000b")))),
             (False, (200, json.dumps(vm("x", "Linux00000A")))),
+            (False, (200, json.dumps({"properties": {}}))),
         ]:
             cloud, answers = microsoft(lambda *_, answer=answer: answer)
             self.assertEqual(cloud.gone("linux00000a"), expected)
             self.assertIn(f"{SET}/virtualMachines/10?", answers.asked[0][1])
-        with self.assertRaises(Trouble):
-            microsoft(lambda *_: (500, ""))[0].gone("linux00000a")
+        for answer in [(500, ""), (404, "{}"), (404, ""), (200, "")]:
+            with self.assertRaises(Trouble):
+                microsoft(lambda *_, answer=answer: answer)[0].gone("linux00000a")
+
+    def test_a_machine_that_has_its_name(self):
+        one = machine(vm("x", "linux00000a"), "c-linux", (), f"{SET}/virtualMachines/10")
+        for made, expected in ((1000, True), (940, False), (0, False)):
+            cloud, _ = microsoft(lambda *_, made=made: (200, json.dumps(vm("x", "linux00000a", made=made))))
+            self.assertEqual(cloud.there(one), expected)
 
     def test_replacing(self):
         cloud, answers = microsoft(lambda *_: (202, ""))
@@ -239,19 +250,24 @@ class Microsoft(unittest.TestCase):
             microsoft(lambda *_: (409, "{}"))[0].replace(one, Pool("c-linux", 2, path=SET))
 
     def test_sizes_are_restored(self):
-        owed = {"c-linux": {"size": 2, "at": 1000}}
+        owed = {"c-linux": {"size": 4, "machines": 2, "at": 1000}}
 
-        def settle(wanted, leaving=False, wall=1060.0, status=200):
-            cloud, answers = microsoft(lambda *_: (status, "{}"))
+        def settle(wanted, *later, leaving=False, status=200):
+            cloud, answers = microsoft(lambda *_: (status, json.dumps({"error": {"code": "ResourceNotFound"}})))
             machines = (Machine("x", "x", "c-linux", "leaving", 0.0),) if leaving else ()
-            left = cloud.settle(Listing(machines, {"c-linux": Pool("c-linux", wanted, path=SET, etag='"7"')}), owed, wall)
-            return left, [(asked[0], asked[2].get("If-Match"), json.loads(asked[3])) for asked in answers.asked]
+            for at in (0.0, *later):
+                pools = {} if wanted is None else {"c-linux": Pool("c-linux", wanted, path=SET, etag='"7"')}
+                left, problems = cloud.settle(Listing(machines, pools, (), at), owed)
+            return left, [(asked[0], asked[2].get("If-Match"), json.loads(asked[3])) for asked in answers.asked if asked[3]], len(problems)
 
-        patch = ("PATCH", '"7"', {"sku": {"capacity": 2}})
-        self.assertEqual(settle(1), (owed, [patch]))
-        self.assertEqual(settle(1, leaving=True), (owed, []))
-        self.assertEqual(settle(2), (owed, []), "the list may be from before")
-        self.assertEqual(settle(2, wall=1301.0), ({}, []))
-        self.assertEqual(settle(1, wall=2801.0), ({}, []))
+        patch = ("PATCH", '"7"', {"sku": {"capacity": 4}})
+        self.assertEqual(settle(2), (owed, [patch], 0))
+        self.assertEqual(settle(2, leaving=True), (owed, [], 0))
+        self.assertEqual(settle(2, 9000.0), (owed, [patch] * 2, 0), "a debt has no end but its size")
+        for wanted in (4, 5, 1):
+            self.assertEqual(settle(wanted), (owed, [], 0), "the list may be from before")
+            self.assertEqual(settle(wanted, 301.0), ({}, [], 0), "restored, or somebody else's wish")
+        self.assertEqual(settle(None), (owed, [], 1), "lists may leave it out")
+        self.assertEqual(settle(None, status=404), ({}, [], 0))
         for status in (409, 412, 429):
-            self.assertEqual(settle(1, status=status), (owed, [patch]))
+            self.assertEqual(settle(2, status=status), (owed, [patch], 1))

@@ -79,10 +79,24 @@ class Absence(unittest.TestCase):
 
     def test_a_name_that_came_back(self):
         young = FLEET[0]._replace(id="vm-2", made=NOW - 60)
-        self.assertEqual(verbs(rounds([young, *FLEET[1:]], WELL, seconds=0, names_return=True)[0]), [("delete", young.name)])
-        self.assertEqual(rounds([young, *FLEET[1:]], WELL, seconds=0)[0], [], "an instance that was stopped and started is the same")
-        own = [node(young, made=NOW - 30), *WELL[1:]]
-        self.assertEqual(rounds([young, *FLEET[1:]], own, seconds=0, names_return=True)[0], [])
+        fleet, dead = [young, *FLEET[1:]], [node(FLEET[0], False), *WELL[1:]]
+        got = rounds(fleet, dead, names_return=True)
+        self.assertEqual([index for index, actions in enumerate(got) if actions][0], 4, "no sooner than a ghost")
+        self.assertEqual(verbs(got[4]), [("delete", young.name)])
+        memory = Memory()
+        for what, actions in {
+            "an instance that was stopped and started is the same": rounds(fleet, dead),
+            "its own": rounds(fleet, [node(young, False, made=NOW - 30), *WELL[1:]], names_return=True),
+            "Ready: its kubelet is not dead": rounds(fleet, WELL, names_return=True),
+            "its Lease is renewed": [
+                judge(world(fleet, dead, float(at), names_return=True, leases={young.name: at}), memory)[0] for at in range(0, 601, 30)
+            ],
+            "no time of the Node": rounds(fleet, [dead[0]._replace(made=0.0), *WELL[1:]], names_return=True),
+            "no time of the machine": rounds([young._replace(made=0.0), *FLEET[1:]], dead, names_return=True),
+            "all of them": rounds([each._replace(made=NOW - 60) for each in FLEET], [node(each, False) for each in FLEET], names_return=True),
+        }.items():
+            with self.subTest(what):
+                self.assertEqual([each for each in sum(actions, []) if each.verb == "delete"], [])
 
 
 class Repairs(unittest.TestCase):
@@ -145,6 +159,26 @@ class Repairs(unittest.TestCase):
         self.assertEqual(len(self.once(one_zone, sick(2), repairs=tuple({**each, "at": NOW - 3700} for each in before))), 2)
         same = ({"machine": FLEET[0].id, "pool": "c-linux", "what": "sick", "at": NOW},)
         self.assertEqual(self.once(one_zone, sick(1), repairs=same), [], "asked for already")
+
+    def test_pools_of_one_are_frozen_by_the_cluster(self):
+        fleet = [each._replace(pool=f"c-{each.name}") for each in FLEET]
+        for bad, expected in ((2, 2), (3, 0)):
+            self.assertEqual(len(self.once(fleet, [node(each, index >= bad, NOW - 1300) for index, each in enumerate(fleet)])), expected)
+        # So is a cluster in which many never joined, or where it is said so.
+        lost = [each._replace(made=NOW - 960) for each in FLEET]
+        self.assertEqual(self.once(lost, [node(each) for each in lost[6:]]), [])
+
+    def test_who_was_not_answered_is_not_lost(self):
+        late = machine(99, made=NOW - 960)
+        for answered, expected in ((-550.0, []), (-540.0, [("replace", late.name)])):
+            self.assertEqual(self.once([*FLEET, late], WELL, answered=answered), expected)
+        self.assertEqual(self.once([*FLEET, late._replace(made=0.0)], WELL), [], "nobody knows since when")
+
+    def test_one_that_is_still_there_is_asked_for_again_within_the_same_limit(self):
+        sick = [node(FLEET[0], False, NOW - 1300), *WELL[1:]]
+        for at, expected in ((NOW, []), (NOW - 300, [("replace", FLEET[0].name)])):
+            same = {"machine": FLEET[0].id, "pool": "c-linux", "what": "sick", "at": at}
+            self.assertEqual(self.once(FLEET, sick, repairs=(same, {**same, "machine": "x"})), expected)
 
     def test_machines_that_do_not_join_go_one_in_an_hour(self):
         late = [machine(number, made=NOW - 960 + number) for number in (90, 91)]

@@ -22,23 +22,31 @@ class Api:
     def data(self, name):
         return self.item if name == "fenestra-volumes" else None
 
+    def has(self, path, name):
+        return True
+
     def pages(self, path):
         yield from self.volumes if path.endswith("volumes") else [{"metadata": {"uid": "there"}}]
 
 
 class Volumes(unittest.TestCase):
     def test_waits_for_volumes_of_claims_that_are_gone(self):
-        self.assertIsNone(released(Api([volume("a", "there"), volume("b")]), NOW))
+        self.assertIsNone(released(Api([volume("a", "there"), volume("b")]), NOW, {}))
+
+    def test_waits_for_one_that_only_a_list_has_no_more(self):
+        holding = {}
+        self.assertIsNone(released(Api([volume("b")]), NOW, holding))
+        self.assertIsNone(released(Api([]), NOW, holding))
 
     def test_waits_for_no_other(self):
         others = [volume("a", "there"), volume("b", policy="Retain"), volume("c", None), volume("d", csi=None)]
-        meta = released(Api(others), NOW)["metadata"]
+        meta = released(Api(others), NOW, {})["metadata"]
         self.assertEqual((meta["finalizers"], meta["resourceVersion"]), (["a.b/c"], "7"))
 
     def test_waits_at_most_so_long(self):
-        self.assertIsNone(released(Api([volume("a")], NOW - LONGEST + 1), NOW))
-        self.assertIsNotNone(released(Api([volume("a")], NOW - LONGEST - 1), NOW))
+        self.assertIsNone(released(Api([volume("a")], NOW - LONGEST + 1), NOW, {}))
+        self.assertIsNotNone(released(Api([volume("a")], NOW - LONGEST - 1), NOW, {}))
 
     def test_leaves_it_alone_before_and_afterwards(self):
-        self.assertIsNone(released(Api([], None), NOW))
-        self.assertIsNone(released(Api([], finalizers=("a.b/c",)), NOW))
+        self.assertIsNone(released(Api([], None), NOW, {}))
+        self.assertIsNone(released(Api([], finalizers=("a.b/c",)), NOW, {}))

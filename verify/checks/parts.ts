@@ -5,7 +5,7 @@ import { podProblem } from "../../checks/cluster/workloads.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../../checks/facts.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field } from "../../components/gates/apiProbe.ts";
-import { machinesPage, silence } from "../../components/gates/machinesPage.ts";
+import { machinesPage, shortfalls } from "../../components/gates/machinesPage.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */
@@ -28,7 +28,7 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
 export const controlPlaneCheck: VerifyCheck = {
   id: "control-plane",
   title:
-    "etcd, API server, scheduler and controllers run on every control-plane machine, and a node controller is at work",
+    "etcd, API server, scheduler and controllers run on every control-plane machine, and a node controller does its duties",
   run: async ({ api, signal, note }) => {
     const nodes = (await api.core.listNode({ labelSelector: controlPlaneKey })).items.map(
       ({ metadata }) => metadata?.name ?? "",
@@ -48,7 +48,7 @@ export const controlPlaneCheck: VerifyCheck = {
         ]);
         const problems = [
           ...controlPlaneProblems(nodes, pods),
-          ...silence(page?.data?.status ?? "", Date.now() / 1000),
+          ...shortfalls(page?.data?.status ?? "", Date.now() / 1000),
         ];
         if (problems.length > 0) throw new NotYet(problems.join("; "));
       },

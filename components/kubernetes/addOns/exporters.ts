@@ -176,6 +176,7 @@ function rules(labels: Readonly<Record<string, string>>): Manifest {
 const sections = {
   api: ["the API is away", "updates.md#the-api-is-away"],
   certificates: ["certificates", "keys.md"],
+  duties: ["duties that fail", "debugging.md#a-node-controller-that-does-not-get-its-work-done"],
   disk: ["a disk is full", "#a-disk-is-full"],
   nodes: ["nodes that do not work", "debugging.md"],
   requests: ["no certificate", "debugging.md#a-worker-that-gets-no-certificate"],
@@ -208,7 +209,13 @@ const rows: readonly Row[] = [
   ["NodePressure", 'kube_node_status_condition{condition=~".*Pressure",status="true"} == 1', 5, "disk"],
   ["RequestDenied", "increase(fenestra_certificate_requests_denied_total[1h]) > 0", 0, "requests"],
   ["RequestUnanswered", "fenestra_certificate_requests_waiting > 0", 15, "requests"],
-  ["NodeControllerIdle", "max(fenestra_node_controller_leads) < 1", 15, "requests"],
+  ["NodeControllerIdle", "max(fenestra_node_controller_leads) < 1", 2, "duties"],
+  [
+    "NodeControllerLate",
+    "time() - max by (duty) (fenestra_node_controller_done_timestamp_seconds) > 120",
+    1,
+    "duties",
+  ],
   ["PodPending", 'kube_pod_status_phase{phase="Pending"} == 1', 15, "symptoms"],
   [
     "ClientCertificateEnds",

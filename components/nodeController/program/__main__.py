@@ -9,7 +9,6 @@ import time
 from api import Api, Feed
 from controller import Controller
 from lease import RENEW, Lease
-from machines import Trouble
 from status import Board
 
 # Seconds between turns, and of the life of this process: it ends before its certificate does, and systemd starts it
@@ -49,16 +48,9 @@ def writer(path):
 
 
 def renew(lease, ending):
-    # In a thread of its own: a list of the cloud may take long. Who hangs elsewhere is ended by systemd.
-    said = ""
+    # In a thread of its own: a list of the cloud may take long.
     while not ending.wait(RENEW):
-        try:
-            lease.leads()
-            said = ""
-        except Trouble as error:
-            if str(error) != said and error.status != 409:
-                log(f"the lease: {error}")
-            said = str(error)
+        lease.turn(log)
 
 
 def main():
@@ -76,19 +68,25 @@ def main():
     count = len(env["MEMBER_ADDRESSES"].split())
     never = frozenset(f"{env['CLUSTER']}-cp-{index}" for index in range(count))
     controller = Controller(api, Cloud(env, log), feed, lease, Board(api, clock, identity), clock, log, never, writer(sys.argv[2]))
-    feed.start()
-    threading.Thread(target=renew, args=(lease, ending), name="lease", daemon=True).start()
+    threads = [threading.Thread(target=feed.run, name="requests", daemon=True)]
+    threads.append(threading.Thread(target=renew, args=(lease, ending), name="lease", daemon=True))
+    for thread in threads:
+        thread.start()
     notify("READY=1")
-    began = clock.own()
-    while not ending.is_set() and clock.own() - began < LIFE:
+    began, dead = clock.own(), []
+    while not ending.is_set() and not dead and clock.own() - began < LIFE:
         controller.step()
         notify("WATCHDOG=1")
         feed.news.wait(TURN)
         feed.news.clear()
         # Requests come in bursts.
         ending.wait(0.2)
+        # Each thread ends itself by no error: who is not there cannot be trusted to come back.
+        dead = [thread.name for thread in threads if not thread.is_alive()]
     ending.set()
     lease.release()
+    if dead:
+        sys.exit(f"the thread for {dead[0]} is gone")
 
 
 main()

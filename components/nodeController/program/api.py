@@ -3,26 +3,41 @@ import http.client
 import json
 import ssl
 import threading
+import time
 import urllib.parse
 
 import requests
 from machines import Node, Trouble
-from web import TOO_LONG, Web, parse
+from web import TOO_LONG, Web, parse, within
 
 CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 # Items of a page, and where those are too large for one.
 PAGE, SMALL_PAGE, LINE = 500, 5, 4 * 1024 * 1024
+# Seconds: a list, a watch, its silences, between two watches, after one that failed, and until all is listed anew.
+LIST, WATCH, SILENCE, PAUSE, FAILED, ANEW = 60.0, 300.0, 90.0, 0.2, 2.0, 600.0
+# What answers are, by the last word of their path.
+KINDS = {
+    "nodes": "Node",
+    "pods": "Pod",
+    "leases": "Lease",
+    "events": "Event",
+    "configmaps": "ConfigMap",
+    "persistentvolumes": "PersistentVolume",
+    "persistentvolumeclaims": "PersistentVolumeClaim",
+    "certificatesigningrequests": "CertificateSigningRequest",
+}
 
 
 class Api:
-    def __init__(self, origin, folder, timeout=4.0):
+    def __init__(self, origin, folder, timeout=10.0):
         self.origin, self.folder, self.timeout = origin, folder, timeout
-        self.own = threading.local()
+        # What refuses changes of one that does not lead.
+        self.own, self.may = threading.local(), lambda: None
 
-    def web(self, timeout=None):
+    def web(self, timeout=None, silence=None):
         context = ssl.create_default_context(cafile=f"{self.folder}/ca.crt")
         context.load_cert_chain(f"{self.folder}/client.pem")
-        return Web(self.origin, context, timeout or self.timeout)
+        return Web(self.origin, context, timeout or self.timeout, silence)
 
     def call(self, method, path, body=None):
         if not hasattr(self.own, "web"):
@@ -30,32 +45,41 @@ class Api:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         status, _, data = self.own.web.ask(method, path, headers, None if body is None else json.dumps(body).encode())
         if status >= 300:
-            text = data[:300].decode("utf-8", "replace")
+            # What it refuses it says in its own form; who is on the way says nothing of objects.
             try:
-                text = json.loads(data).get("message", text)
-            except (ValueError, AttributeError):
-                pass
-            raise Trouble(f"{method} {path.split('?')[0]}: {status} {text}", status)
-        return parse(data, "the API server")
+                said = parse(data, "")
+            except Trouble:
+                said = {}
+            text = said.get("message", data[:200].decode("utf-8", "replace"))
+            code = status if said.get("kind") == "Status" else 0
+            raise Trouble(f"{method} {path.split('?')[0]}: {status} {text}", code)
+        found = parse(data, f"{method} {path.split('?')[0]}")
+        if method != "DELETE" and not fits(method, path.split("?")[0].split("/"), found):
+            raise Trouble(f"{method} {path.split('?')[0]} was answered with something else")
+        return found
 
     def get(self, path):
         return self.call("GET", path)
 
     def put(self, path, body):
+        self.may()
         return self.call("PUT", path, body)
 
     def post(self, path, body):
+        self.may()
         return self.call("POST", path, body)
 
     def delete(self, path, uid):
+        self.may()
         return self.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
     def pages(self, path):
         # The items of a list, page by page: memory holds one page. The last thing yielded is the list's version.
-        more, limit = "", PAGE
+        more, limit, end = "", PAGE, time.monotonic() + LIST
         while True:
             try:
-                page = self.get(f"{path}?limit={limit}{more}")
+                with within(end - time.monotonic()):
+                    page = self.get(f"{path}?limit={limit}{more}")
             except Trouble as error:
                 if error.status != TOO_LONG or limit == SMALL_PAGE:
                     raise
@@ -66,31 +90,33 @@ class Api:
             if not meta.get("continue"):
                 self.own.version = meta.get("resourceVersion", "")
                 return
-            more = "&continue=" + urllib.parse.quote(meta["continue"], "")
+            before, more = more, "&continue=" + urllib.parse.quote(meta["continue"], "")
+            if more == before:
+                raise Trouble(f"{path} answers with one page again and again")
 
     def nodes(self):
         found = {}
         for item in self.pages("/api/v1/nodes"):
-            meta = item["metadata"]
-            ready = [each for each in item.get("status", {}).get("conditions", ()) if each.get("type") == "Ready"][:1]
-            is_ready = bool(ready) and ready[0].get("status") == "True"
-            since = requests.seconds(ready[0].get("lastTransitionTime")) if ready else 0.0
-            made = requests.seconds(meta["creationTimestamp"])
-            found[meta["name"]] = Node(meta["name"], meta["uid"], made, is_ready, max(since, made))
+            found[item["metadata"]["name"]] = node_of(item)
         return found
+
+    def node(self, name):
+        # None where there is none.
+        try:
+            return node_of(self.get(f"/api/v1/nodes/{name}"))
+        except Trouble as error:
+            if error.status != 404:
+                raise
+            return None
 
     def leases(self):
         # When each kubelet renewed its lease.
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
         return {item["metadata"]["name"]: requests.seconds((item.get("spec") or {}).get("renewTime")) for item in self.pages(path)}
 
-    def has_node(self, name):
-        try:
-            return bool(self.get(f"/api/v1/nodes/{name}"))
-        except Trouble as error:
-            if error.status != 404:
-                raise
-            return False
+    def has(self, path, name):
+        # Where only lists are allowed.
+        return bool(self.get(f"{path}?fieldSelector=metadata.name%3D{name}")["items"])
 
     def pods_of(self, node):
         # Whether pods are bound to that name: whoever has its certificate reads what they may.
@@ -123,34 +149,64 @@ class Api:
             return None
 
 
+def fits(method, words, found):
+    # Whether an answer is what was asked for: of that kind, and of that name.
+    kind = KINDS.get(words[-1])
+    meta = found.get("metadata")
+    if method == "GET" and kind:
+        return found.get("kind") == f"{kind}List" and isinstance(found.get("items"), list) and isinstance(meta, dict)
+    name = "" if kind else words[-2] if words[-1] == "approval" else words[-1]
+    kind = kind or KINDS[words[-3] if words[-1] == "approval" else words[-2]]
+    return found.get("kind") == kind and isinstance(meta, dict) and name in ("", meta.get("name"))
+
+
+def node_of(item):
+    meta = item["metadata"]
+    ready = [each for each in (item.get("status") or {}).get("conditions") or () if each.get("type") == "Ready"][:1]
+    is_ready = bool(ready) and ready[0].get("status") == "True"
+    since = requests.seconds(ready[0].get("lastTransitionTime")) if ready else 0.0
+    made = requests.seconds(meta.get("creationTimestamp"))
+    return Node(meta["name"], meta["uid"], made, is_ready, max(since, made))
+
+
 class Feed:
     # The requests for kubelets' certificates, listed and watched in a thread of its own.
     def __init__(self, api, log):
         self.api, self.log = api, log
         self.lock, self.news = threading.Lock(), threading.Event()
-        self.requests, self.whole = {}, False
-
-    def start(self):
-        threading.Thread(target=self.run, name="requests", daemon=True).start()
+        self.requests, self.whole, self.problem = {}, False, "they were not listed yet"
+        self.heard, self.listed, self.said = 0.0, 0.0, ""
 
     def run(self):
-        pause = threading.Event()
+        pause, version = threading.Event(), ""
         while True:
-            try:
+            version = self.step(version)
+            pause.wait(PAUSE if version else FAILED)
+
+    def step(self, version):
+        # A list, or a watch from that version on; which one to go on from. While a watch fails, lists do.
+        try:
+            if version and time.monotonic() - self.listed < ANEW:
+                version, self.said = self.watch(version), ""
+            else:
                 version = self.list()
-                while version:
-                    version = self.watch(version)
-            except Exception as error:
-                self.whole = False
-                self.log(f"the requests for certificates cannot be read: {error}")
-                pause.wait(2)
+            self.problem = ""
+            return version
+        except Exception as error:
+            text = f"the requests for certificates cannot be read: {error}"
+            if text != self.said:
+                self.log(text)
+            self.said = text
+            if not version:
+                self.problem, self.whole = text, False
+            return ""
 
     def list(self):
-        found = {}
+        found, self.listed = {}, time.monotonic()
         for item in self.api.pages(CSRS):
             self.take(found, item)
         with self.lock:
-            self.requests, self.whole = found, True
+            self.requests, self.whole, self.heard = found, True, time.monotonic()
         self.news.set()
         return self.api.own.version
 
@@ -163,17 +219,17 @@ class Feed:
 
     def watch(self, version):
         # Lines of a stream that ends by itself; the version to go on from, "" to list again.
-        web = self.api.web(timeout=90.0)
+        web = self.api.web(WATCH, SILENCE)
         query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=240&resourceVersion={version}"
         try:
             answer = web.open("GET", f"{CSRS}?{query}", {"Accept": "application/json"})
             if answer.status != 200:
-                return ""
+                raise Trouble(f"a watch was answered with {answer.status}", answer.status)
             while True:
                 line = answer.readline(LINE)
                 if not line.endswith(b"\n"):
                     return version if not line else ""
-                event = parse(line, "the watch")
+                event, self.heard = parse(line, "the watch"), time.monotonic()
                 item = event.get("object", {})
                 if event.get("type") == "ERROR":
                     return ""

@@ -1,18 +1,18 @@
 # What AWS has of this cluster, and the few calls that change it. Auto Scaling says what belongs to the groups, EC2 what
 # the machines are.
-import datetime
 import hashlib
 import hmac
 import re
+import time
 import urllib.parse
 import xml.etree.ElementTree as xml
 
 import requests
 from machines import Listing, Machine, Pool, Trouble
-from web import Web, parse
+from web import Web, date_of, parse
 
 STATES = {"pending": "starting", "running": "running", "shutting-down": "leaving", "terminated": "gone"}
-INSTANCE = re.compile(r"i-[0-9a-f]{8,17}")
+INSTANCE = re.compile(r"i-([0-9a-f]{8}|[0-9a-f]{17})")
 VERSIONS = {"autoscaling": "2011-01-01", "ec2": "2016-11-15"}
 # Seconds between lists while requests wait.
 PAUSE = 5.0
@@ -42,6 +42,8 @@ class Aws:
         self.cluster, self.region = settings["CLUSTER"], settings["REGION"]
         self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
         self.log, self.keys, self.until = log, None, 0.0
+        # The cloud's time, and what refuses changes of one that does not lead.
+        self.date, self.may = 0.0, lambda: None
         self.imds = Web("http://169.254.169.254", timeout=4.0)
         self.webs = {name: Web(f"https://{name}.{self.region}.amazonaws.com") for name in VERSIONS}
 
@@ -51,7 +53,7 @@ class Aws:
         status, _, token = self.imds.ask("PUT", "/latest/api/token", {"X-aws-ec2-metadata-token-ttl-seconds": "300", "Content-Length": "0"})
         if status == 200:
             status, _, data = self.imds.ask("GET", f"/latest/meta-data/{path}", {"X-aws-ec2-metadata-token": token.decode()})
-        if status != 200:
+        if status != 200 or not data:
             raise Trouble(f"the metadata service answered {path} with {status}")
         return data.decode()
 
@@ -64,17 +66,19 @@ class Aws:
         return self.keys
 
     def call(self, service, action, **form):
-        moment = datetime.datetime.now(datetime.timezone.utc)
+        if not action.startswith("Describe"):
+            self.may()
+        now = time.time()
         body = urllib.parse.urlencode({"Action": action, "Version": VERSIONS[service], **form}).encode()
         headers = {
             "content-type": "application/x-www-form-urlencoded; charset=utf-8",
             "host": f"{service}.{self.region}.amazonaws.com",
-            "x-amz-date": moment.strftime("%Y%m%dT%H%M%SZ"),
+            "x-amz-date": time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now)),
         }
-        key, secret, token = self.credentials(moment.timestamp())
+        key, secret, token = self.credentials(now)
         headers["x-amz-security-token"] = token
         headers["Authorization"] = sign(headers, body, service, self.region, key, secret)
-        status, _, data = self.webs[service].ask("POST", "/", headers, body)
+        status, answered, data = self.webs[service].ask("POST", "/", headers, body)
         if status in (401, 403):
             self.keys = None
         if status != 200:
@@ -82,20 +86,28 @@ class Aws:
             text = " ".join(each[1].decode("utf-8", "replace") for each in (code, said) if each)
             raise Trouble(f"{action} was answered with {status} {text[:300]}", status)
         try:
-            return flat(xml.fromstring(data))[1] or {}
+            name, found = flat(xml.fromstring(data))
         except xml.ParseError:
-            raise Trouble(f"{action} did not answer with XML") from None
+            name, found = "", {}
+        if name != f"{action}Response":
+            raise Trouble(f"{action} did not answer with its XML")
+        self.date = date_of(answered, self.date)
+        return found if isinstance(found, dict) else {}
 
-    def all(self, service, action, token, **form):
+    def all(self, service, action, token, key, **form):
         more = {}
         while True:
             answer = self.call(service, action, **form, **more)
             answer = answer.get(f"{action}Result", answer) or {}
-            yield answer
+            if key not in answer:
+                raise Trouble(f"{action} answered without {key}")
+            yield items(answer[key])
             # EC2 writes names in lower case.
             following = answer.get(token[0].lower() + token[1:]) or answer.get(token)
             if not following:
                 return
+            if more == {token: following}:
+                raise Trouble(f"{action} answers with one page again and again")
             more = {token: following}
 
     # Reading
@@ -118,8 +130,8 @@ class Aws:
         # Groups of this cluster by name, and where each of their instances is: group, zone, state there, template.
         pools, places = {}, {}
         form = {"Filters.member.1.Name": f"tag:kubernetes.io/cluster/{self.cluster}", "Filters.member.1.Values.member.1": "owned"}
-        for page in self.all("autoscaling", "DescribeAutoScalingGroups", "NextToken", MaxRecords="100", **form):
-            for group in items(page.get("AutoScalingGroups")):
+        for page in self.all("autoscaling", "DescribeAutoScalingGroups", "NextToken", "AutoScalingGroups", MaxRecords="100", **form):
+            for group in page:
                 name = group["AutoScalingGroupName"]
                 if not name.startswith(f"{self.cluster}-"):
                     continue
@@ -141,8 +153,8 @@ class Aws:
 
     def instances(self, form):
         found = []
-        for page in self.all("ec2", "DescribeInstances", "NextToken", **form):
-            for reservation in items(page.get("reservationSet")):
+        for page in self.all("ec2", "DescribeInstances", "NextToken", "reservationSet", **form):
+            for reservation in page:
                 found += items(reservation.get("instancesSet"))
         return found
 
@@ -218,7 +230,11 @@ class Aws:
             if "InvalidInstanceID.NotFound" in str(error):
                 return True
             raise
-        return bool(found) and (found[0].get("instanceState") or {}).get("name") == "terminated"
+        return bool(found) and all((each.get("instanceState") or {}).get("name") == "terminated" for each in found)
+
+    def there(self, machine):
+        # No name comes back.
+        return False
 
     # Changing
 
@@ -250,9 +266,9 @@ class Aws:
             **preferences,
         )
 
-    def settle(self, listing, owed, wall):
+    def settle(self, listing, owed):
         # Nothing is owed to a group: it replaces what it loses by itself.
-        return {}
+        return {}, []
 
 
 def version_of(template):

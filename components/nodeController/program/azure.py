@@ -6,7 +6,7 @@ import urllib.parse
 
 import requests
 from machines import Listing, Machine, Pool, Trouble
-from web import Web, parse
+from web import Web, date_of, parse
 
 # The interfaces of a set are known to one old version only.
 COMPUTE, NETWORK, INTERFACES = "2024-07-01", "2024-05-01", "2018-10-01"
@@ -14,8 +14,8 @@ STATES = {"Creating": "starting", "Succeeded": "running", "Updating": "running",
 MANAGEMENT = "https://management.azure.com"
 # Seconds between lists while requests wait: each set allows twelve reads a minute.
 PAUSE = 15.0
-# Seconds after which the size of a set is taken for restored, and for nobody's business any more.
-SETTLED, OWED = 300, 1800
+# Seconds for which lists have to show the size of a set before it is taken for restored.
+SETTLED = 300
 
 
 def lower(text):
@@ -30,7 +30,9 @@ class Azure:
         self.cluster, self.client = settings["CLUSTER"], settings["CLIENT_ID"]
         self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
         self.group = f"/subscriptions/{settings['SUBSCRIPTION']}/resourceGroups/{settings['RESOURCE_GROUP']}/providers"
-        self.log, self.token, self.until, self.quiet = log, "", 0.0, 0.0
+        self.log, self.token, self.until, self.quiet, self.since = log, "", 0.0, 0.0, {}
+        # The cloud's time, and what refuses changes of one that does not lead.
+        self.date, self.may = 0.0, lambda: None
         self.imds = Web("http://169.254.169.254", timeout=4.0)
         self.arm = Web(MANAGEMENT)
 
@@ -44,14 +46,16 @@ class Azure:
             if status != 200:
                 raise Trouble(f"the metadata service gave no token: {status}")
             answer = parse(data, "the metadata service")
-            self.token = answer["access_token"]
-            self.until = min(float(answer.get("expires_on") or now + 600) - 300, now + 3600)
+            self.token, lasts = str(answer["access_token"]), str(answer.get("expires_on"))
+            self.until = min(float(lasts if lasts.isdigit() else now + 600) - 300, now + 3600)
         return self.token
 
     def call(self, method, path, body=None, headers=None):
         # 429 silences everything for as long as it says.
         if time.monotonic() < self.quiet:
             raise Trouble("the resource manager wants fewer questions", 429)
+        if method != "GET":
+            self.may()
         sent = {"Authorization": f"Bearer {self.bearer()}", "Content-Type": "application/json", **(headers or {})}
         data = None if body is None else json.dumps(body).encode()
         status, answered, data = self.arm.ask(method, path, sent, data)
@@ -62,15 +66,19 @@ class Azure:
             self.quiet = time.monotonic() + (min(float(after), 300.0) if after.isdigit() else 30.0)
         if status >= 300:
             raise Trouble(f"{method} {path.split('?')[0].rsplit('/providers/', 1)[-1]} was answered with {status} {error_of(data)}", status)
-        return parse(data, "the resource manager")
+        self.date = date_of(answered, self.date)
+        # What a change is answered with is not read.
+        return parse(data, "the resource manager") if method == "GET" else {}
 
     def all(self, path, version):
         path = f"{path}?api-version={version}"
         while path:
             page = self.call("GET", path)
-            yield from page.get("value", ())
+            if not isinstance(page.get("value"), list):
+                raise Trouble(f"{path.split('?')[0].rsplit('/providers/', 1)[-1]} is no list")
+            yield from page["value"]
             following = page.get("nextLink") or ""
-            if following and not following.startswith(MANAGEMENT + "/"):
+            if following and (not following.startswith(MANAGEMENT + "/") or following == MANAGEMENT + path):
                 raise Trouble("the next page of a list is elsewhere")
             path = following[len(MANAGEMENT) :]
 
@@ -133,10 +141,17 @@ class Azure:
         try:
             item = self.call("GET", f"{path}?api-version={COMPUTE}")
         except Trouble as error:
-            if error.status == 404:
+            # One of the resource manager, not of whoever is on the way there.
+            if error.status == 404 and re.search(r"was answered with 404 \w*NotFound", str(error)):
                 return True
             raise
-        return lower((item.get("properties", {}).get("osProfile") or {}).get("computerName")) != name
+        found = machine(item, "", (), "")
+        return found is not None and found.name != name
+
+    def there(self, one):
+        # Whether that very machine has its name, by itself and not by a list.
+        found = machine(self.call("GET", f"{one.path}?api-version={COMPUTE}"), "", (), "")
+        return found is not None and (found.id, found.name, found.made) == (one.id, one.name, one.made)
 
     # Changing
 
@@ -149,25 +164,41 @@ class Azure:
             if "InstanceIdsListInstanceIdNotActiveVM" not in str(error) and error.status != 404:
                 raise
 
-    def settle(self, listing, owed, wall):
+    def settle(self, listing, owed):
         # Restores sizes, each by one call that only goes through if nobody changed the set since it was read, and not
-        # while one of its machines goes: a later change ends an earlier one. What is still owed; a list may show a size
-        # from before the machine went.
-        left, leaving = {}, {each.pool for each in listing.machines if each.state == "leaving"}
+        # while one of its machines goes: a later change ends an earlier one. What is still owed, and what fails. A list
+        # may show a size from before the machine went, so it has to do so for a while; a size that comes of no repair
+        # is somebody else's wish.
+        left, problems, leaving = {}, [], {each.pool for each in listing.machines if each.state == "leaving"}
         for name, debt in owed.items():
-            pool = listing.pools.get(name)
-            if pool is None or wall - debt["at"] > OWED or (pool.wanted >= debt["size"] and wall - debt["at"] > SETTLED):
+            pool, key = listing.pools.get(name), (name, debt["at"])
+            since = self.since.setdefault(key, listing.at)
+            if pool is None and self.away(name):
                 continue
             left[name] = debt
-            if pool.wanted >= debt["size"] or name in leaving:
+            if pool is None:
+                problems.append(f"{name} is owed a size of {debt['size']}, and is not listed")
+                continue
+            if pool.wanted >= debt["size"] or pool.wanted < debt["size"] - debt["machines"]:
+                if listing.at - since > SETTLED:
+                    del left[name], self.since[key]
+                continue
+            if name in leaving:
                 continue
             headers = {"If-Match": pool.etag} if pool.etag else {}
             try:
                 self.call("PATCH", f"{pool.path}?api-version={COMPUTE}", {"sku": {"capacity": debt["size"]}}, headers)
             except Trouble as error:
-                if error.status not in (409, 412, 429):
-                    self.log(f"the size of {name} is not restored: {error}")
-        return left
+                problems.append(f"the size of {name} is not restored: {error}")
+        return left, problems
+
+    def away(self, name):
+        # Whether there is no such set any more.
+        try:
+            self.call("GET", f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}?api-version={COMPUTE}")
+        except Trouble as error:
+            return error.status == 404 and "ResourceNotFound" in str(error)
+        return False
 
     def hold(self, machine, pool):
         pass

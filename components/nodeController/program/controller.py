@@ -8,8 +8,11 @@ import requests
 import rolls
 import status
 import volumes
-from judge import HOUR, Memory, World, judge
-from machines import Trouble
+from brakes import ALL, HOUR
+from duties import Duties
+from judge import Memory, World, judge
+from machines import Settings, Trouble, short
+from web import end, within
 
 # Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked again and
 # again.
@@ -17,8 +20,17 @@ ROUND, WRITERS, YOUNG = 30.0, 4, 120.0
 HEARTBEAT = 240.0
 # Seconds between looks whether the drivers of volumes are to go.
 LOOK = 5.0
+# Seconds that each part of a turn may last, a list of the cloud in it, and the small looks and deeds of a round: all
+# together less than systemd's patience.
+REQUESTS, NODES, VOLUMES, LISTED, SMALL = 60, 200, 20, 120, 40
+# Seconds that a watch may be silent, and that this machine's clock may differ from the cloud's.
+SILENT, SKEW = 150, 120
 # Seconds that a kubelet's certificate may last, and how many of them are remembered at most: the page has 1 MiB.
 CERTIFICATE, ISSUED = 31 * 86400, 6000
+# Seconds until marks that are away count as taken back.
+UNMARKED = 600
+# Seconds that a roll is remembered of a group that is not listed.
+ROLLED = 2 * 86400
 # Reasons of waiting requests that the status shows.
 REASONS = 10
 NONE = (0.0, "")
@@ -29,42 +41,95 @@ class Controller:
         self.api, self.cloud, self.feed, self.lease, self.board = api, cloud, feed, lease, board
         self.clock, self.log, self.never, self.measure = clock, log, never, measure
         self.memory, self.listing, self.nodes = Memory(), None, {}
-        self.term, self.round_at, self.held = 0, None, {}
+        self.term, self.begun, self.round_at, self.held = 0, 0, None, {}
         self.given, self.denied, self.waiting, self.judged_by, self.rolls = {}, 0, {}, None, {}
-        self.problems, self.volumes_at = {}, None
+        self.volumes_at, self.holding, self.first, self.answered, self.shown = None, {}, {}, 0.0, {}
+        self.duties, self.found, self.problems = Duties(clock), {}, {}
+        self.name = board.identity.split("_")[0]
+        api.may = cloud.may = self.may
 
     def step(self):
         # One turn: the lease, certificates, and where it is time a round over nodes. Whatever fails is told, and the
         # next turn is another.
-        if self.lease.fresh() and (self.term == self.lease.term or self.tried("lead", self.begin)):
-            self.tried("certificates", self.certificates)
-            if self.round_at is None or self.clock.own() - self.round_at >= ROUND:
-                self.round_at = self.clock.own()
-                self.tried("nodes", self.round)
-            if self.volumes_at is None or self.clock.own() - self.volumes_at >= LOOK:
-                self.volumes_at = self.clock.own()
-                self.tried("volumes", self.volumes)
+        if self.lease.fresh():
+            if self.term == self.lease.term or self.tried("page", self.begin, VOLUMES):
+                self.do_duties()
+            else:
+                self.done("page")
+            self.tell()
+        waiting = sum(not each.decided for each in self.feed.all())
         if self.measure:
-            self.tried("metrics", lambda: self.measure(status.metrics(self.denied, len(self.waiting), self.lease.fresh())))
+            try:
+                self.measure(status.metrics(self.denied, waiting, self.lease.fresh(), self.duties))
+            except OSError as error:
+                self.log(f"metrics: {error}")
 
-    def tried(self, what, duty):
-        # Whether a duty was done. One that fails says so once, and stops no other.
-        problem = ""
+    def do_duties(self):
+        self.tried("requests", self.certificates, REQUESTS)
+        self.done("requests")
+        if "requests" in self.duties.failing():
+            self.answered = self.clock.own()
+        if self.round_at is None or self.clock.own() - self.round_at >= ROUND:
+            self.round_at = self.clock.own()
+            self.tried("machines", self.round, NODES)
+            self.done("machines", "nodes", "page")
+        if self.volumes_at is None or self.clock.own() - self.volumes_at >= LOOK:
+            self.volumes_at = self.clock.own()
+            self.tried("volumes", self.volumes, VOLUMES)
+            self.done("volumes")
+
+    def tried(self, duty, work, seconds=SMALL, part=False):
+        # What it gives, and None where it fails. That is told, and stops nothing else; of a part of a duty, the rest is
+        # done.
         try:
-            duty()
+            with within(seconds):
+                return work() or True
         except Exception as error:
             problem = str(error) if isinstance(error, Trouble) else f"{type(error).__name__}: {error}"
-            if self.problems.get(what) != problem:
-                self.log(f"{what}: {problem}")
-        self.problems[what] = problem
-        return not problem
+            self.fails(duty, problem, part)
+            return None
+
+    def fails(self, duty, problem, part=True):
+        if problem not in self.problems.get(duty, ()):
+            self.log(f"{duty}: {problem}")
+        self.found.setdefault(duty, []).append((problem, part))
+
+    def done(self, *duties):
+        for duty in duties:
+            found = self.found.pop(duty, [])
+            self.problems[duty] = [problem for problem, _ in found]
+            self.duties.record(duty, self.problems[duty], not all(part for _, part in found))
+
+    def tell(self):
+        for duty, why in self.duties.untold().items():
+            self.event(self.name, self.name, "DutyFails", f"the node controller: {duty}: {why}")
+        if self.lease.fresh() and self.duties.over():
+            self.log(f"this machine gives the lease up: {', '.join(sorted(self.duties.blind))}")
+            self.lease.release()
+
+    def event(self, *args):
+        try:
+            with within(SMALL):
+                status.event(self.api, self.clock, *args)
+        except Trouble as error:
+            self.fails("page", str(error))
 
     def begin(self):
         term = self.lease.term
+        if self.begun != term:
+            self.begun = term
+            self.duties.begin()
         self.board.load()
+        records = self.board.records
+        self.duties.begin(records.get("failing", {}))
         self.memory, self.listing, self.round_at, self.given, self.held = Memory(), None, None, {}, {}
+        self.memory.joined.update(records.get("joined", ()))
+        self.answered, self.holding = self.clock.own(), {}
         self.term = term
         self.log("this machine leads")
+        for problem in self.board.odd:
+            self.log(problem)
+            self.event(self.name, self.name, "RecordDropped", problem)
 
     def may(self):
         if not self.lease.fresh():
@@ -73,13 +138,17 @@ class Controller:
     def look(self, age):
         # The cloud's list, no older than that; what cannot be read leaves the last one, of which nothing is absent.
         if self.listing is None or self.clock.own() - self.listing.at > age:
-            self.listing = self.cloud.list(self.clock.own())
+            with within(LISTED):
+                listing = self.cloud.list(self.clock.own())
+            ahead = self.clock.wall() - self.cloud.date
+            if abs(ahead) > SKEW:
+                raise Trouble(f"this machine's clock is {ahead:.0f} s ahead of the cloud's")
+            self.listing = listing
         return self.listing
 
     def volumes(self):
-        item = volumes.released(self.api, self.clock.wall())
+        item = volumes.released(self.api, self.clock.wall(), self.holding)
         if item:
-            self.may()
             self.api.put(f"{status.FOLDER}/{volumes.HOLD}", item)
 
     # Certificates
@@ -91,8 +160,12 @@ class Controller:
                 issued[request.issued[0]] = request.issued[1], int(request.made)
             if request.given and self.given.get(request.given, NONE)[0] < request.made:
                 self.given[request.given] = request.made, request.name
-        pending = [each for each in pending if not each.decided]
-        if not pending or not self.feed.whole:
+        pending, own = [each for each in pending if not each.decided], self.clock.own()
+        # Stamps are of any API server's clock.
+        self.first = {each.uid: self.first.get(each.uid, own) for each in pending}
+        if not self.feed.whole or own - self.feed.heard > SILENT:
+            raise Trouble(self.feed.problem or "nothing is heard of the requests")
+        if not pending:
             self.waiting = {}
             return
         # A list that is older than a request says nothing of it. Hostile ones cost one list in a while, whatever their
@@ -107,7 +180,8 @@ class Controller:
         for request in sorted(pending, key=lambda each: (-each.made, each.name)):
             machine = machines.get(request.node)
             owner = issued.get(request.by, ("",))[0]
-            verdict, why = requests.decide(request, now, machine, self.other(request, machine), request.node in self.nodes, owner)
+            seen = min(now, request.made + own - self.first[request.uid])
+            verdict, why = requests.decide(request, seen, machine, self.other(request, machine), request.node in self.nodes, owner)
             if verdict == "wait":
                 self.waiting[request.name] = why
                 continue
@@ -128,7 +202,7 @@ class Controller:
     def write(self, todo):
         if not todo:
             return
-        work, troubles = queue.SimpleQueue(), []
+        work, troubles, left = queue.SimpleQueue(), [], end() - self.clock.own()
         for each in todo:
             work.put(each)
 
@@ -139,7 +213,8 @@ class Controller:
                 except queue.Empty:
                     return
                 try:
-                    self.answer(request, verdict, why, machine)
+                    with within(left):
+                        self.answer(request, verdict, why, machine)
                 except Exception as error:
                     troubles.append(error)
 
@@ -153,62 +228,85 @@ class Controller:
 
     def answer(self, request, verdict, why, machine):
         if verdict == "approve" and request.kind == "first":
-            left = "a node" if self.api.has_node(request.node) else ""
+            left = "a node" if self.api.node(request.node) else ""
             if not left and self.cloud.names_return and self.api.pods_of(request.node):
                 left = "pods of a node"
             if left:
                 self.given.pop(machine.id, None)
                 self.waiting[request.name] = f"there is {left} {request.node}"
                 return
-        self.may()
         reason = {"approve": "FenestraApproved", "deny": "FenestraDenied", "abandon": "FenestraAbandoned"}[verdict]
-        try:
-            self.api.decide(request, verdict == "approve", reason, why)
-        except Trouble as error:
-            # Decided or deleted by somebody else.
-            if error.status not in (404, 409):
-                raise
+        # What somebody else has decided or deleted, the watch says.
+        self.api.decide(request, verdict == "approve", reason, why)
         self.feed.forget(request)
-        if verdict != "abandon":
-            self.log(f"{reason} {request.name}: {why}")
+        self.log(f"{reason} {request.name}: {why}")
         if verdict == "deny":
             self.denied += 1
             node = self.nodes.get(request.node)
             of = (node.name, node.uid) if node else (request.name, request.uid)
             kind = ("v1", "Node") if node else ("certificates.k8s.io/v1", "CertificateSigningRequest")
-            status.event(self.api, self.clock, *of, "CertificateDenied", why, kind)
+            self.event(*of, "CertificateDenied", why, kind)
 
     # Nodes and machines
 
     def round(self):
-        listing = self.look(0.0)
-        self.nodes = nodes = self.api.nodes()
-        settings = status.settings_of(self.api.data(status.SETTINGS))
-        marks = (self.api.data(status.MARKS) or {}).get("data") or {}
-        wall, own = self.clock.wall(), self.clock.own()
-        if self.board.item is None:
-            self.board.load()
-        records = self.board.records
+        listing = self.tried("machines", partial(self.look, 0.0), LISTED)
+        nodes, leases = self.tried("nodes", self.nodes_there, SMALL), self.tried("nodes", self.api.leases, SMALL)
+        if self.board.item is None and not self.tried("page", self.board.load):
+            return
+        records, wall = self.board.records, self.clock.wall()
         records["repairs"] = [each for each in records.get("repairs", []) if wall - each["at"] < HOUR]
         issued = sorted(records.get("issued", {}).items(), key=lambda each: -each[1][1])[:ISSUED]
         records["issued"] = {certificate: each for certificate, each in issued if wall - each[1] < CERTIFICATE}
+        deeds, report = [], self.shown
+        if listing and nodes and leases:
+            deeds, report = self.look_after(listing, self.nodes, leases if leases is not True else {}, records, wall)
+        failing = self.duties.failing()
+        records["failing"] = {name: self.duties.at(name) for name in failing}
+        if failing:
+            report = {**report, "duties": failing}
+        if self.waiting or self.denied:
+            some = sorted(set(self.waiting.values()))[:REASONS]
+            report = {**report, "requests": {"waiting": len(self.waiting), "denied": self.denied, "reasons": some}}
+        self.may()
+        if not self.tried("page", partial(self.board.save, report)):
+            return
+        # What fails for one machine or pool stops none of the others.
+        with within(SMALL):
+            for deed in deeds:
+                self.tried("machines", deed, part=True)
+
+    def nodes_there(self):
+        self.nodes = self.api.nodes()
+
+    def look_after(self, listing, nodes, leases, records, wall):
+        # What is to be done, each a call, and what the page shows.
+        for problem in listing.problems:
+            self.fails("machines", problem)
         world = World(
             listing,
             nodes,
-            self.api.leases(),
-            settings or status.Settings(per_hour=0),
-            marks,
+            leases,
+            self.tried("machines", self.settings, part=True) or Settings(per_hour=0),
+            self.marks(records, wall),
             tuple(records["repairs"]),
             wall,
-            own,
+            self.clock.own(),
             self.never,
             self.cloud.names_return,
+            self.answered,
         )
         actions, conditions, reasons = judge(world, self.memory)
-        starts = self.decide_rolls(listing, conditions, records, wall)
-        actions = [each for each in actions if each.verb != "delete" or self.proven(each)]
-        self.may()
-        records["owed"] = self.cloud.settle(listing, records.get("owed", {}), wall)
+        there = {short(each.id) for each in listing.machines}
+        records["joined"] = sorted(self.memory.joined & there if not listing.problems else self.memory.joined)
+        with within(SMALL):
+            starts = self.decide_rolls(listing, conditions, records, wall)
+        with within(SMALL):
+            actions = [each for each in actions if self.tried("nodes", partial(self.confirm, each), part=True)]
+        with within(SMALL):
+            records["owed"], problems = self.cloud.settle(listing, records.get("owed", {}))
+        for problem in problems:
+            self.fails("machines", problem)
         if self.cloud.names_return:
             # One change of a set at a time.
             busy = {each.pool for each in listing.machines if each.state == "leaving"}
@@ -216,47 +314,77 @@ class Controller:
         for action in actions:
             if action.verb == "replace":
                 self.record(action, conditions, listing, records, wall)
-        self.may()
-        self.board.save(self.report(listing, nodes, conditions, reasons))
-        # What fails for one machine or pool stops none of the others.
-        troubles = []
-        for duty in [*(partial(self.act, each, listing) for each in actions), *(partial(self.start_roll, each) for each in starts)]:
-            self.may()
-            try:
-                duty()
-            except Trouble as error:
-                troubles.append(error)
-        if troubles:
-            raise troubles[0]
+        deeds = [*(partial(self.act, each, listing) for each in actions), *(partial(self.start_roll, each) for each in starts)]
+        self.shown = self.report(listing, nodes, conditions, reasons)
+        return deeds, self.shown
+
+    def settings(self):
+        found = status.settings_of(self.api.data(status.SETTINGS))
+        if found is None:
+            raise Trouble(f"the ConfigMap {status.SETTINGS} has no settings: nothing is repaired")
+        return found
+
+    def marks(self, records, wall):
+        # What people say outlives the silence of its ConfigMap: for a while, and told.
+        item = self.tried("machines", partial(self.api.data, status.MARKS), part=True)
+        if item is None:
+            return {"all": "keep"}
+        if item is not True:
+            records.pop("unmarked", None)
+            records["marks"] = item.get("data") or {}
+        elif records.get("marks"):
+            if wall - records.setdefault("unmarked", int(wall)) < UNMARKED:
+                self.fails("machines", f"the ConfigMap {status.MARKS} is gone: for {UNMARKED // 60} minutes nothing is replaced")
+                return {"all": "keep"}
+            records["marks"] = {}
+        return records.get("marks") or {}
 
     def decide_rolls(self, listing, conditions, records, wall):
         late = [machine for machine, (what, _) in conditions.items() if what == "lost"]
         starts, kept, self.rolls = [], records.get("rolls", {}), {}
-        records["rolls"] = {}
+        # Of pools that are not listed, too.
+        records["rolls"] = {name: record for name, record in kept.items() if wall - record["at"] < ROLLED}
         for name, pool in listing.pools.items():
-            pool = listing.pools[name] = self.cloud.roll(pool)
+            pool = self.tried("machines", partial(self.cloud.roll, pool), part=True)
+            if pool is None:
+                continue
+            listing.pools[name] = pool
             start, why, record = rolls.decide(pool, listing.machines, late, kept.get(name, {}), wall)
             if start and listing.problems:
                 start, record = False, kept.get(name, {})
             if why:
                 self.rolls[name] = why
+            records["rolls"].pop(name, None)
             if record:
                 records["rolls"][name] = record
             if start:
                 starts.append(pool)
         return starts
 
-    def proven(self, action):
-        # A machine that a list does not have is asked for by itself before its Node goes.
-        return action.machine is not None or self.cloud.gone(action.node)
+    def confirm(self, action):
+        # What a list shows is asked for by itself before a Node or a machine goes, of the cluster and of the cloud.
+        if action.verb == "hold":
+            return
+        node = self.api.node(action.node)
+        if action.verb == "replace":
+            known = self.nodes.get(action.node)
+            right = (node is None) == (known is None) and (node is None or not node.ready and node.uid == known.uid)
+        elif action.machine is None or action.machine.state == "gone":
+            right = node is not None and node.uid == action.uid and self.cloud.gone(action.node)
+        else:
+            right = node is not None and node.uid == action.uid and not node.ready and self.cloud.there(action.machine)
+        if not right:
+            raise Trouble(f"{action.node} is left alone: {action.why}, by lists alone")
 
     def record(self, action, conditions, listing, records, wall):
-        pool = listing.pools[action.pool]
-        what = conditions[action.machine][0]
-        records["repairs"].append({"machine": action.machine.id, "node": action.node, "pool": action.pool, "what": what, "at": int(wall)})
+        pool, id = listing.pools[action.pool], action.machine.id
+        what, at = conditions[action.machine][0], int(wall)
+        records["repairs"] = [each for each in records["repairs"] if each["machine"] != id]
+        records["repairs"].append({"machine": id, "node": action.node, "pool": action.pool, "what": what, "at": at})
         if self.cloud.names_return:
-            owed = records["owed"].get(action.pool, {"size": 0})
-            records["owed"][action.pool] = {"size": max(pool.wanted, owed["size"]), "at": int(wall)}
+            owed = records["owed"].get(action.pool, {"size": 0, "machines": 0})
+            machines = owed["machines"] + 1
+            records["owed"][action.pool] = {"size": max(pool.wanted, owed["size"]), "machines": machines, "at": at}
 
     def act(self, action, listing):
         pool = listing.pools.get(action.pool)
@@ -266,17 +394,12 @@ class Controller:
                 self.cloud.hold(action.machine, pool)
             return
         self.log(f"{action.verb} {action.node}: {action.why}")
+        reason = "MachineGone" if action.verb == "delete" else "MachineReplaced"
+        self.event(action.node, action.uid, reason, action.why)
         if action.verb == "delete":
-            status.event(self.api, self.clock, action.node, action.uid, "MachineGone", action.why)
-            try:
-                self.api.delete(f"/api/v1/nodes/{action.node}", action.uid)
-            except Trouble as error:
-                # Deleted by the cloud controller, or another Node by now.
-                if error.status not in (404, 409):
-                    raise
-            return
-        status.event(self.api, self.clock, action.node, action.uid, "MachineReplaced", action.why)
-        self.cloud.replace(action.machine, pool)
+            self.api.delete(f"/api/v1/nodes/{action.node}", action.uid)
+        else:
+            self.cloud.replace(action.machine, pool)
 
     def start_roll(self, pool):
         self.log(f"the roll of {pool.name} is started again: {self.rolls.get(pool.name, '')}")
@@ -286,7 +409,6 @@ class Controller:
         report = {"pools": status.pools(listing, nodes, conditions, reasons, self.rolls, rolls.older)}
         if listing.problems:
             report["cloud"] = {"problems": [each[:300] for each in listing.problems[:5]]}
-        if self.waiting or self.denied:
-            some = sorted(set(self.waiting.values()))[:REASONS]
-            report["requests"] = {"waiting": len(self.waiting), "denied": self.denied, "reasons": some}
+        if ALL in reasons:
+            report["halt"] = reasons[ALL]
         return report

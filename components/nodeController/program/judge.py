@@ -1,11 +1,10 @@
 # What is wrong with nodes and machines, and what is done about it. Pure but for its memory, which is the leader's own
 # and lost with it.
-import math
 from typing import NamedTuple
 
-from machines import OVER, PRESENT
+from brakes import AGAIN, ALL, HOUR, deletions, frozen
+from machines import OVER, PRESENT, short
 
-HOUR = 3600
 # Rule of absence: a Node is a ghost's when whole lists in a row have no machine of its name.
 ABSENT_ROUNDS, ABSENT_SECONDS, OLD_NODE = 3, 120, 600
 # A machine without a Node whose kubelet is alive; a Node that says NotReady, seen so by this leader itself; a Lease
@@ -31,8 +30,8 @@ class Memory:
     def __init__(self):
         self.since, self.rounds, self.now = {}, {}, set()
         self.had_machines = False
-        # Ids of machines whose Node this leader has seen: a deleted Node takes its Lease along, so one that lost it
-        # tells so by nothing else.
+        # Machines whose Node a leader has seen: a deleted Node takes its Lease along, so one that lost it tells so by
+        # nothing else.
         self.joined = set()
 
     def begin(self):
@@ -52,39 +51,46 @@ class Memory:
         self.since, self.rounds = {}, {}
 
 
-def share(part, whole):
-    # A tenth of three is one: a limit never keeps the first one from being looked after.
-    return max(1, math.floor(part * whole))
-
-
 def ghosts(world, memory):
-    # Nodes whose machine is gone. Absence counts only in a whole list that is not suddenly empty.
+    # Nodes whose machine is gone. Absence counts only in a whole list that is not suddenly empty. That a Node is older
+    # than the machine of its name counts while nobody renews its Lease: clocks of two services are no reason.
     listing, nodes = world.listing, world.nodes
     machines = listing.by_name()
     doubtful = bool(listing.problems) or (memory.had_machines and not listing.machines)
     memory.had_machines = bool(listing.machines) or (memory.had_machines and doubtful)
     found = []
+
+    def lasts(*key):
+        duration, rounds = memory.held(key, world.at)
+        return duration >= ABSENT_SECONDS and rounds >= ABSENT_ROUNDS
+
     for node in nodes.values():
         machine = machines.get(node.name)
-        if machine is None and not doubtful and node.name not in world.never and world.wall - node.made > OLD_NODE:
-            duration, rounds = memory.held(("absent", node.name, node.uid), world.at)
-            if duration >= ABSENT_SECONDS and rounds >= ABSENT_ROUNDS:
+        if machine is None and not doubtful and node.name not in world.never and node.made and world.wall - node.made > OLD_NODE:
+            if lasts("absent", node.name, node.uid):
                 found.append(Action("delete", node.name, None, "", "the cloud has no such machine any more", node.uid))
         elif machine is None and doubtful and ("absent", node.name, node.uid) in memory.since:
             # What was seen so far stays; it does not grow.
             memory.now.add(("absent", node.name, node.uid))
         elif machine is not None and machine.state == "gone":
             found.append(Action("delete", node.name, machine, machine.pool, f"machine {machine.id} was terminated", node.uid))
-        elif machine is not None and world.names_return and machine.pool and machine.state in PRESENT and node.made < machine.made - SKEW:
-            why = f"it is older than machine {machine.id}, which has its name now"
-            found.append(Action("delete", node.name, machine, machine.pool, why, node.uid))
+        elif machine is not None and world.names_return and older(node, machine):
+            if lasts("older", node.name, node.uid, world.leases.get(node.name)):
+                why = f"it is older than machine {machine.id}, which has its name now"
+                found.append(Action("delete", node.name, machine, machine.pool, why, node.uid))
     return found
+
+
+def older(node, machine):
+    # Times that cannot be read say nothing.
+    known = machine.pool and machine.state in PRESENT and node.made and machine.made
+    return known and not node.ready and node.made < machine.made - SKEW
 
 
 def condition(world, memory, machine):
     # What is wrong with a machine of a pool: "" for nothing, or joining, leaving, sick, zombie, lost; and why.
     node = world.nodes.get(machine.name)
-    age = world.wall - machine.made
+    age = world.wall - machine.made if machine.made else 0.0
     within = world.settings.join_within.get(machine.os, world.settings.join_within["linux"])
     if machine.state in OVER:
         return "leaving", ""
@@ -94,44 +100,23 @@ def condition(world, memory, machine):
         renewed = world.leases.get(machine.name)
         alive = renewed is not None and world.wall - renewed < FRESH_LEASE
         duration, _ = memory.held(("nodeless", machine.id), world.at)
-        if alive or machine.id in memory.joined:
+        if alive or short(machine.id) in memory.joined:
             late = duration > ZOMBIE_SECONDS and age > within
             why = "its kubelet runs, but it has no Node" if alive else "its Node was deleted, and it has made no other"
             return ("zombie", why) if late else ("joining", "")
-        if age > within and duration > 0:
+        # Whoever was not answered is not lost.
+        if min(age, world.at - world.answered) > within and duration > 0:
             return "lost", f"it has not joined in {int(within)} s"
         return "joining", ""
-    memory.joined.add(machine.id)
+    memory.joined.add(short(machine.id))
     if node.ready:
         return "", ""
     duration, _ = memory.held(("unready", machine.id, node.uid), world.at)
-    if world.wall - node.since > world.settings.not_ready_after and duration > SEEN_SECONDS:
+    if (world.wall - node.since if node.since else duration) > world.settings.not_ready_after and duration > SEEN_SECONDS:
         return "sick", f"its node has not been Ready for {int(world.settings.not_ready_after)} s"
     if machine.state == "failed" and duration > SEEN_SECONDS:
         return "sick", "the cloud calls it failed, and its node is not Ready"
     return "unready", ""
-
-
-def frozen(world, conditions):
-    # Zones and pools with so much trouble that its cause must be elsewhere: (pool, zone) and (pool, None), to the
-    # reason.
-    cells, reasons = {}, {}
-    for machine, (what, _) in conditions.items():
-        bad = what in ("sick", "unready", "zombie")
-        for key in ((machine.pool, machine.zone), (machine.pool, None)):
-            count = cells.setdefault(key, [0, 0])
-            count[0] += bad
-            count[1] += what not in ("leaving", "held", "joining", "lost")
-    limit = world.settings.max_unhealthy
-    for key, (bad, whole) in sorted(cells.items(), key=lambda each: each[0][1] is None):
-        pool, zone = key
-        if zone is None:
-            # Zones that are frozen already do not stop the others.
-            apart = [cells[other] for other in reasons if other[0] == pool]
-            bad, whole = bad - sum(each[0] for each in apart), whole - sum(each[1] for each in apart)
-        if bad > share(limit, whole):
-            reasons[key] = f"{bad} of {whole} machines are not well" + (f" in {zone}" if zone else "")
-    return reasons
 
 
 class World(NamedTuple):
@@ -145,6 +130,7 @@ class World(NamedTuple):
     at: float  # own clock, which nobody sets
     never: frozenset = frozenset()  # nodes that no list may end
     names_return: bool = False
+    answered: float = float("-inf")  # own clock since when every request for a certificate could be answered
 
 
 def kept(marks, name, wall):
@@ -156,40 +142,37 @@ def kept(marks, name, wall):
 def judge(world, memory):
     # Actions of this round, conditions by machine, frozen zones and pools.
     memory.begin()
-    actions = ghosts(world, memory)
-    most = share(0.1, len(world.nodes))
-    halt = ""
-    absent = [each for each in actions if each.machine is None]
-    if len(absent) > most and len(absent) * 2 > len(world.nodes):
-        halt = f"the cloud is said to have no machine of {len(absent)} of {len(world.nodes)} nodes; they are not removed"
-        actions = [each for each in actions if each.machine is not None]
-    actions = actions[:most]
+    actions, halt = deletions(ghosts(world, memory), len(world.nodes))
     conditions = {
         machine: condition(world, memory, machine)
         for machine in world.listing.by_name().values()
         if machine.pool
     }
     memory.end()
-    reasons = frozen(world, conditions)
+    reasons = frozen(world.settings.max_unhealthy, conditions)
     if halt:
-        reasons[("", None)] = halt
+        reasons[ALL] = halt
     recent = [each for each in world.repairs if world.wall - each["at"] < HOUR]
-    asked = {each["machine"] for each in recent}
+    asked = {each["machine"]: each["at"] for each in recent}
     lost = {each["pool"] for each in recent if each.get("what") == "lost"}
     left = world.settings.per_hour - len(recent)
     for machine, (what, why) in sorted(conditions.items(), key=lambda each: each[0].made):
         if machine.waits and what in ("joining", "lost", "zombie"):
             actions.append(Action("hold", machine.name, machine, machine.pool))
-        if what not in ("sick", "zombie", "lost") or machine.id in asked or kept(world.marks, machine.name, world.wall):
+        if what not in ("sick", "zombie", "lost") or kept(world.marks, machine.name, world.wall) or kept(world.marks, "all", world.wall):
             continue
-        if kept(world.marks, "all", world.wall) or left <= 0 or (machine.pool, machine.zone) in reasons or (machine.pool, None) in reasons:
+        if any(place in reasons for place in ((machine.pool, machine.zone), (machine.pool, None), ALL)):
             continue
-        if what == "lost" and machine.pool in lost:
+        # Who is asked for a second time has been counted.
+        again = machine.id in asked
+        if world.wall - asked[machine.id] < AGAIN if again else left <= 0:
+            continue
+        if what == "lost" and machine.pool in lost and not again:
             # One after the other: that none joins may be a fault of ours.
             continue
         node = world.nodes.get(machine.name)
         actions.append(Action("replace", machine.name, machine, machine.pool, why, node.uid if node else what))
-        left -= 1
+        left -= not again
         if what == "lost":
             lost.add(machine.pool)
     return actions, conditions, reasons

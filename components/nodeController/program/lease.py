@@ -4,8 +4,11 @@
 import time
 
 from machines import Trouble
+from web import within
 
 DURATION, RENEW, SAFE = 15, 2, 10
+# Seconds for a look and a write, and those in which one that gave the lease up leaves it to others.
+CALLS, AWAY = 8, 30
 PATH = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
 NAME = "fenestra-node-controller"
 
@@ -18,13 +21,27 @@ class Lease:
     def __init__(self, api, identity, clock):
         self.api, self.identity, self.clock = api, identity, clock
         self.seen, self.changed, self.renewed, self.term = None, 0.0, None, 0
+        self.away, self.said = 0.0, ""
 
     def fresh(self):
         # Whether this machine may still act.
         return self.renewed is not None and self.clock.own() - self.renewed < SAFE
 
+    def turn(self, log):
+        # Once every RENEW seconds; no answer ends the thread.
+        said = ""
+        try:
+            with within(CALLS):
+                self.leads()
+        except Exception as error:
+            if getattr(error, "status", 0) != 409:
+                said = f"the lease: {type(error).__name__} {error}"
+        if said and said != self.said:
+            log(said)
+        self.said = said
+
     def leads(self):
-        # Takes or renews the lease: once every RENEW seconds.
+        # Takes or renews the lease.
         now = self.clock.own()
         try:
             lease = self.api.get(f"{PATH}/{NAME}")
@@ -37,9 +54,8 @@ class Lease:
         if record != self.seen:
             self.seen, self.changed = record, now
         holder = spec.get("holderIdentity") or ""
-        # One of this machine that is not this one has ended: systemd runs one at a time.
-        ours = holder.split("_")[0] in ("", self.identity.split("_")[0])
-        if not ours and now - self.changed < DURATION:
+        # One of this machine that was killed had its reason: another machine may have it first.
+        if holder != self.identity and (now < self.away or holder and now - self.changed < DURATION):
             self.renewed = None
             return
         wall = stamp(self.clock.wall())
@@ -52,22 +68,23 @@ class Lease:
             "leaseTransitions": (spec.get("leaseTransitions") or 0) + (holder != self.identity),
         }
         if lease["metadata"].get("resourceVersion"):
-            self.api.put(f"{PATH}/{NAME}", lease)
+            self.api.call("PUT", f"{PATH}/{NAME}", lease)
         else:
-            self.api.post(PATH, lease)
+            self.api.call("POST", PATH, lease)
         # From before the call: the answer may have taken long. A new term begins without what the last one remembered.
         if not (holder == self.identity and self.fresh()):
             self.term += 1
         self.renewed = now
 
     def release(self):
+        # For others to take it at once; where that fails it ends by itself.
         if not self.fresh():
             return
-        self.renewed = None
+        self.renewed, self.away = None, self.clock.own() + AWAY
         try:
             lease = self.api.get(f"{PATH}/{NAME}")
             if lease["spec"].get("holderIdentity") == self.identity:
                 lease["spec"].update({"holderIdentity": "", "leaseDurationSeconds": 1})
-                self.api.put(f"{PATH}/{NAME}", lease)
-        except Trouble:
+                self.api.call("PUT", f"{PATH}/{NAME}", lease)
+        except (Trouble, KeyError):
             pass

@@ -1,4 +1,5 @@
 # What the cloud and the cluster say, as plain values. A list of the cloud proves presence, never absence.
+import hashlib
 from typing import NamedTuple
 
 # States of a machine. `held` is there, but somebody else's business (standby, detached); `leaving` and `gone` never
@@ -60,6 +61,11 @@ class Settings(NamedTuple):
     join_within: dict = {"linux": 900.0, "windows": 2400.0}
     max_unhealthy: float = 0.2
     per_hour: int = 2
+
+
+def short(id):
+    # What is remembered of a machine for long.
+    return hashlib.sha256(id.encode()).hexdigest()[:8]
 
 
 class Trouble(Exception):

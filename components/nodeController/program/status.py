@@ -3,6 +3,8 @@
 # ConfigMap kube-system/fenestra-machines, written by the leader alone:
 #   data.status   JSON, what there is:
 #     at, leader     seconds of the epoch of the last change of anything below, and who wrote it
+#     duties         {requests, nodes, machines, volumes, page: why}: what has not been done whole for a minute
+#     halt           why no Node is removed, or nothing is replaced, in the whole cluster
 #     cloud          {problems: [...]}: why the list is not whole; then nothing is repaired that it does not show
 #     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held: "NAME since
 # TIME", SHOWN
@@ -10,7 +12,7 @@
 #     requests       {waiting, denied, reasons}: undecided requests for certificates, those denied since the leader
 # started, why some wait
 #   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that
-# were started, and where
+# were started, duties that fail and since when, the last marks, which machines have had a Node, and where
 #     names come back, which machine each certificate of the last month was given to
 #
 # ConfigMap kube-system/fenestra-node-controller, written by the program of the stack: data.settings, JSON
@@ -19,15 +21,16 @@
 import json
 import time
 
+from duties import DUTIES
 from judge import SHOWN
 from lease import stamp
-from machines import Settings, Trouble
+from machines import Settings
 
 STATUS, SETTINGS, MARKS = "fenestra-machines", "fenestra-node-controller", "fenestra-marks"
 FOLDER = "/api/v1/namespaces/kube-system/configmaps"
 LISTS = ("joining", "leaving", "unready", "sick", "zombie", "lost", "held")
 # Seconds until an unchanged status is written again, so that its age says whether somebody leads.
-AGAIN = 300
+AGAIN = 60
 
 
 def settings_of(item):
@@ -65,7 +68,7 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
             names = sorted(told(machine, kind, nodes.get(machine.name)) for machine, what in own.items() if what == kind)
             if names:
                 entry[kind] = names[:SHOWN] + ([f"and {len(names) - SHOWN} more"] if len(names) > SHOWN else [])
-        frozen = [why for (pool_name, _), why in sorted(reasons.items(), key=str) if pool_name in (name, "")]
+        frozen = [why for (pool_name, _), why in sorted(reasons.items(), key=str) if pool_name == name]
         if frozen:
             entry["frozen"] = "; ".join(frozen)
         state, why = pool.roll.get("state", ""), rolls.get(name, "")
@@ -76,7 +79,7 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
     return found
 
 
-def metrics(denied, waiting, leads):
+def metrics(denied, waiting, leads, duties):
     # For node-exporter, in Prometheus' text format. Always as long, so that it can be written over the last one at
     # once.
     found = [
@@ -85,14 +88,37 @@ def metrics(denied, waiting, leads):
     ]
     found = [(f"fenestra_certificate_requests_{name}", *rest) for name, *rest in found]
     found.append(("fenestra_node_controller_leads", "gauge", "Whether this process leads.", int(leads)))
-    return "".join(f"# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value:>12}\n" for name, kind, help, value in found)
+    text = "".join(f"# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value:>12}\n" for name, kind, help, value in found)
+    name = "fenestra_node_controller_done_timestamp_seconds"
+    text += f"# HELP {name} When a duty was last done whole, where this process leads.\n# TYPE {name} gauge\n"
+    return text + "".join(f'{name}{{duty="{each}"}} {duties.at(each) if leads else 0:>12}\n' for each in DUTIES)
+
+
+# What each record is, so that no odd one stops a leader for good.
+FORMS = {
+    "repairs": lambda each: isinstance(each, list) and all(type(one["at"]) is int and one["machine"] + one["pool"] for one in each),
+    "owed": lambda each: all(one["size"] + one["at"] + one["machines"] > 0 for one in each.values()),
+    "rolls": lambda each: all(one["at"] + one["tries"] + len(one["version"]) > 0 for one in each.values()),
+    "issued": lambda each: all(len(machine) and at + 1 for machine, at in each.values()),
+    "failing": lambda each: all(at + 1 for at in each.values()),
+    "joined": lambda each: isinstance(each, list) and len("".join(each)) + 1,
+    "marks": lambda each: all(len(mark) + 1 for mark in each.values()),
+    "unmarked": lambda each: each + 1 > 0,
+}
+
+
+def sound(name, record):
+    try:
+        return bool(FORMS[name](record))
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return False
 
 
 class Board:
     # The leader's page. It is read once when this machine begins to lead, and written before what it says is done.
     def __init__(self, api, clock, identity):
         self.api, self.clock, self.identity = api, clock, identity
-        self.item, self.records, self.shown, self.written = None, {}, None, 0.0
+        self.item, self.records, self.odd, self.shown, self.written = None, {}, [], None, 0.0
 
     def load(self):
         self.item = self.api.data(STATUS) or {
@@ -101,9 +127,11 @@ class Board:
             "metadata": {"name": STATUS, "namespace": "kube-system"},
         }
         try:
-            self.records = json.loads((self.item.get("data") or {}).get("records", "{}"))
-        except ValueError:
-            self.records = {}
+            found = json.loads((self.item.get("data") or {}).get("records", "{}")).items()
+        except (ValueError, AttributeError):
+            found = [("all", None)]
+        self.records = {name: record for name, record in found if sound(name, record)}
+        self.odd = [f"the record of {name} on the page makes no sense and is dropped" for name, _ in found if name not in self.records]
         self.shown = None
 
     def save(self, status):
@@ -124,7 +152,7 @@ class Board:
 
 
 def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
-    # Tells of a Node, or of an object without one; nothing depends on it.
+    # Tells of a Node, or of an object without one.
     now = stamp(clock.wall())
     body = {
         "apiVersion": "events.k8s.io/v1",
@@ -139,7 +167,4 @@ def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
         "reportingInstance": "control-plane",
         "regarding": {"apiVersion": kind[0], "kind": kind[1], "name": name, "uid": uid},
     }
-    try:
-        api.post("/apis/events.k8s.io/v1/namespaces/default/events", body)
-    except Trouble:
-        pass
+    api.post("/apis/events.k8s.io/v1/namespaces/default/events", body)

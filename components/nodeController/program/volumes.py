@@ -19,14 +19,20 @@ def left(volumes, claims):
     ]
 
 
-def released(api, now):
-    # The object without its finalizer, when it may go; None otherwise.
+def released(api, now, holding):
+    # The object without its finalizer, when it may go; None otherwise. `holding` is what was seen to hold it: that a
+    # list has it no more is no proof.
     item = api.data(HOLD)
     meta = (item or {}).get("metadata", {})
     if not meta.get("deletionTimestamp") or FINALIZER not in meta.get("finalizers", ()):
         return None
     # Volumes first: a claim that is made in between is there then.
-    volumes = list(api.pages("/api/v1/persistentvolumes"))
-    if now - requests.seconds(meta["deletionTimestamp"]) < LONGEST and left(volumes, api.pages("/api/v1/persistentvolumeclaims")):
+    there = list(api.pages("/api/v1/persistentvolumes"))
+    holding.update(dict.fromkeys(left(there, api.pages("/api/v1/persistentvolumeclaims"))))
+    listed = {each["metadata"]["name"] for each in there}
+    for name in [each for each in holding if each not in listed and not api.has("/api/v1/persistentvolumes", each)]:
+        del holding[name]
+    begun = requests.seconds(meta["deletionTimestamp"])
+    if holding and (not begun or now - begun < LONGEST):
         return None
     return {**item, "metadata": {**meta, "finalizers": [each for each in meta["finalizers"] if each != FINALIZER]}}

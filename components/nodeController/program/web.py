@@ -1,8 +1,15 @@
-# HTTPS with keep-alive and a limit on everything, and without a proxy, as scripts ask the cloud.
+# HTTPS with keep-alive and without a proxy, as scripts ask the cloud. The one place for what an answer may be, and how
+# long anything may last.
+import contextlib
 import http.client
+import io
 import json
 import ssl
+import threading
+import time
 import urllib.parse
+from email.utils import mktime_tz, parsedate_tz
+from functools import partial
 
 from machines import Trouble
 
@@ -12,28 +19,79 @@ AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
 LIMIT, TOO_LONG = 16 * 1024 * 1024, 1
 # What a kept connection meets that the other side has closed meanwhile, which clouds do within seconds.
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
+thread = threading.local()
+
+
+def end():
+    return getattr(thread, "end", float("inf"))
+
+
+@contextlib.contextmanager
+def within(seconds):
+    # All calls that this thread makes meanwhile are over after so long, or when those around it are.
+    before = end()
+    thread.end = min(before, time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        thread.end = before
+
+
+class Stream(io.RawIOBase):
+    # What comes in until a time: a byte now and then does not begin the wait anew.
+    def __init__(self, web, sock, raw):
+        self.web, self.sock, self.raw = web, sock, raw
+
+    def readable(self):
+        return True
+
+    def readinto(self, into):
+        self.sock.settimeout(self.web.left())
+        return self.raw.readinto(into)
+
+    def close(self):
+        self.raw.close()
+        super().close()
+
+
+class Timed(http.client.HTTPResponse):
+    def __init__(self, web, sock, *args, **more):
+        super().__init__(sock, *args, **more)
+        self.fp = io.BufferedReader(Stream(web, sock, self.fp.detach()))
 
 
 class Web:
-    def __init__(self, origin, context=None, timeout=10.0):
+    # An answer is whole within `timeout` seconds; of a stream, `silence` may pass between two parts.
+    def __init__(self, origin, context=None, timeout=10.0, silence=None):
         parts = urllib.parse.urlsplit(origin)
         self.host, self.port, self.secure = parts.hostname, parts.port, parts.scheme == "https"
-        self.context, self.timeout, self.connection = context, timeout, None
+        self.context, self.timeout, self.silence, self.connection, self.until = context, timeout, silence or timeout, None, 0.0
+
+    def left(self):
+        left = min(self.until - time.monotonic(), self.silence)
+        if left <= 0:
+            raise TimeoutError("it took too long")
+        return left
 
     def connect(self):
         kind = http.client.HTTPSConnection if self.secure else http.client.HTTPConnection
-        options = {"timeout": self.timeout}
+        options = {"timeout": self.left()}
         if self.secure:
             options["context"] = self.context or ssl.create_default_context(cafile=AUTHORITIES)
-        return kind(self.host, self.port, **options)
+        made = kind(self.host, self.port, **options)
+        made.response_class = partial(Timed, self)
+        return made
 
     def open(self, method, path, headers=None, body=None):
         # A kept connection may have been closed by the other side: then once more, if nothing can have happened.
+        self.until = min(end(), time.monotonic() + self.timeout)
         for again in (True, False):
             kept = self.connection is not None
             try:
                 if not kept:
                     self.connection = self.connect()
+                elif getattr(self.connection, "sock", None):
+                    self.connection.sock.settimeout(self.left())
                 self.connection.request(method, path, body=body, headers=headers or {})
                 return self.connection.getresponse()
             except (OSError, http.client.HTTPException) as error:
@@ -62,7 +120,19 @@ class Web:
 
 
 def parse(data, what):
+    # An object: whatever else is said has no meaning.
     try:
-        return json.loads(data) if data else {}
-    except ValueError:
-        raise Trouble(f"{what} did not answer with JSON") from None
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise Trouble(f"{what} did not answer with an object")
+    return found
+
+
+def date_of(headers, before):
+    # Seconds of the epoch that a server says it is, or those that one said before.
+    try:
+        return float(mktime_tz(parsedate_tz(headers.get("Date", ""))))
+    except (TypeError, ValueError, OverflowError):
+        return before

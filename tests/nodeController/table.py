@@ -1,0 +1,184 @@
+# Every call that the controller makes, times every wrong answer, times what is going on when that begins: what was done
+# wrong, what was told, and whether all was as before 25 minutes after the fault. The calls are those that it makes when
+# nothing is wrong, so a new one has its rows by being made. Arguments: cloud, and which share of the cells. A line of
+# JSON for each cell; table.ts judges them.
+import json
+import re
+import sys
+import xml.etree.ElementTree as xml
+from collections import Counter
+from functools import partial
+
+import support  # noqa: F401
+from status import MARKS, STATUS
+from support import stamp
+from volumes import FINALIZER, HOLD
+from world import World, controller, settle
+
+TURN, LONG = 6, 1500
+TIME = re.compile(r"time$|timestamp$|timecreated$", re.I)
+
+
+def edited(change, _world, _call, data):
+    # A change of each list and of each text, in JSON and XML; what is neither stays.
+    text = data.decode()
+    if text.startswith("<"):
+        tree = xml.fromstring(text)
+        change_xml(change, tree)
+        return xml.tostring(tree)
+    try:
+        return "\n".join(json.dumps(change_json(change, json.loads(line))) for line in text.splitlines()).encode()
+    except ValueError:
+        return data
+
+
+def change_json(change, value, key=""):
+    if isinstance(value, dict):
+        return {name: change_json(change, each, name) for name, each in value.items()}
+    if isinstance(value, list):
+        kept = change(key, value) if key in ("items", "value") else value
+        return [change_json(change, each) for each in kept]
+    return change(key, value)
+
+
+def change_xml(change, element):
+    for each in element:
+        if len(each) and all(one.tag.endswith(("item", "member")) for one in each) and not each.tag.endswith("Set") or each.tag.endswith("reservationSet"):
+            kept = change("items", list(each))
+            for one in [one for one in each if one not in kept]:
+                each.remove(one)
+        if not len(each):
+            each.text = change(each.tag, each.text or "") or ""
+        change_xml(change, each)
+
+
+def half(key, value):
+    return value[: (len(value) + 1) // 2] if isinstance(value, list) else value
+
+
+def none(key, value):
+    return [] if isinstance(value, list) else value
+
+
+def timed(text, key, value):
+    return text if TIME.search(key) and not isinstance(value, list) else value
+
+
+def shifted(seconds):
+    def change(world, call, data):
+        return edited(partial(timed, stamp(world.clock.wall() + seconds)), world, call, data)
+
+    return change
+
+
+def fixed(data):
+    return lambda *_: data
+
+
+LOUD = {
+    "hang": "hang", "refused": "refused", **{str(code): code for code in (301, 400, 401, 403, 404, 409, 429, 500, 503)},
+    "html": fixed(b"<html>sorry</html>"), "nothing": fixed(b""), "object": fixed(b"{}"), "null": fixed(b"null"),
+    "list": fixed(b"[]"), "text": fixed(b'"x"'),
+}  # fmt: skip
+# What may be true: nothing tells it from a right answer.
+QUIET = {
+    "half": partial(edited, half), "none": partial(edited, none), "old": lambda world, call, data: world.old.get(call, data),
+    "untimed": partial(edited, partial(timed, None)), "recent": shifted(-60), "behind": shifted(-1000), "ahead": shifted(1000),
+}  # fmt: skip
+STARTS = {False: ("well", "joins", "leads", "kept", "rolls"), True: ("well", "joins", "leads", "kept", "owed")}
+
+
+def begin(start, reuse):
+    world = World(1, reuse)
+    ones = [controller(world, f"cp-{index}_1") for index in range(2)]
+    sick, over = sorted(world.nodes)[3:5]
+    settle(world, ones, 60)
+    if start == "well":
+        return world, ones
+    world.unready(sick)
+    if start == "kept":
+        world.kept.add(sick)
+        world.store(f"configmaps/{MARKS}", {"metadata": {"name": MARKS}, "data": {sick: "keep"}})
+    settle(world, ones, 318 if start == "owed" else 282)
+    if start == "leads":
+        world.controllers.remove(ones[0])
+        ones = [ones[1], controller(world, "cp-2_1")]
+    if start == "rolls":
+        world.update()
+    [gone] = world.truth(over)
+    world.end(gone.id)
+    world.launch()
+    well = next(one for one in world.present() if one.name in world.nodes and world.nodes[one.name].ready)
+    world.requests[world.ask("serving", well, dns=(well.name,), addresses=tuple(well.addresses))]["true"] = True
+    world.volumes = [{"metadata": {"name": f"pv-{number}"}, "spec": {"csi": {"driver": "x"}, "persistentVolumeReclaimPolicy": "Delete"}} for number in (1, 2)]
+    for number, each in enumerate(world.volumes):
+        each["spec"]["claimRef"] = {"uid": f"claim-{number}"}
+    hold = {"name": HOLD, "deletionTimestamp": stamp(world.clock.wall()), "finalizers": [FINALIZER]}
+    world.store(f"configmaps/{HOLD}", {"metadata": hold})
+    return world, ones
+
+
+def look(world, due, events):
+    # What is told, and what there is to tell of.
+    page = (world.objects.get(f"configmaps/{STATUS}", {}).get("data") or {}).get("status", "")
+    leads = sum(one.lease.fresh() for one in world.controllers)
+    told = any(reason == "DutyFails" for _, _, reason in world.events[events:])
+    told = {"event": told, "page": page, "metrics": [world.metrics.get(one.identity, "") for one in world.controllers]}
+    return {"due": due, "now": world.clock.wall(), "waiting": len(world.undecided()), "leads": leads, **told}
+
+
+def left(world):
+    # What is not as before.
+    there, nodes = {one.name for one in [*world.present(), world.member]}, world.nodes
+    yield from (f"{name} has no Node" for name in there - set(nodes))
+    yield from (f"{name} is a ghost" for name in set(nodes) - there)
+    yield from (f"{name} is not Ready" for name, node in nodes.items() if not node.ready and name not in world.kept)
+    yield from (f"{name} is gone" for name in world.kept - there)
+    yield from (f"{one['metadata']['name']} waits" for one in world.undecided())
+    if (len(world.present()), world.capacity) != (12, 12):
+        yield f"{len(world.present())} of {world.capacity} machines"
+    if world.volumes == [] and "finalizers" in world.objects.get(f"configmaps/{HOLD}", {}).get("metadata", {}) and world.objects[f"configmaps/{HOLD}"]["metadata"]["finalizers"]:
+        yield "the hold of the drivers is there"
+
+
+def cell(start, reuse, call="", fault=""):
+    world, ones = begin(start, reuse)
+    world.fault, since, events, looks, hits = (call, {**LOUD, **QUIET}.get(fault)), world.clock.at, len(world.events), [], 0
+    while (now := world.clock.at) - since < 2 * LONG:
+        if now - since > 90:
+            world.volumes = []
+        if now - since > LONG:
+            world.fault = ("", None)
+        elif call and now - since > 600 and not world.hits:
+            return None
+        # A call that was answered so, again and again, for three minutes.
+        recent = [at for at in world.hits if now - at <= 180]
+        again = fault in LOUD and len(recent) > 4 and recent[0] <= now - 170 and recent[-1] > now - 40
+        if again and (not looks or now - since > LONG - 60) and len(looks) < 2:
+            looks.append(look(world, True, events))
+        settle(world, ones, TURN)
+    looks.append(look(world, False, len(world.events)))
+    done = Counter(each[0] for each in world.done if each[0] != "log")
+    return {"cell": [start, call, fault], "hits": len(world.hits), "harm": world.harm, "left": list(left(world)), "looks": looks, "done": done}
+
+
+def calls(reuse):
+    found = {}
+    for start in STARTS[reuse]:
+        world, ones = begin(start, reuse)
+        for turn in range(LONG // TURN):
+            world.volumes = [] if turn > 15 else world.volumes
+            settle(world, ones, TURN)
+        for call in sorted(world.calls):
+            found.setdefault(call, []).append(start)
+    return found
+
+
+if __name__ == "__main__":
+    reuse, share, only = sys.argv[1] == "azure", int(sys.argv[2]), sys.argv[3:]
+    rows = [(call, fault, start) for call, starts in calls(reuse).items() for fault in {**LOUD, **QUIET} for start in starts]
+    print(json.dumps({"calls": sorted({call for call, _, _ in rows}), "cells": len(rows)}), flush=True)
+    for call, fault, start in [("", "", start) for start in STARTS[reuse]] + rows[int(only[0]) if only and only[0].isdigit() else 0 :: share]:
+        result = cell(start, reuse, call, fault)
+        if result:
+            print(json.dumps(result), flush=True)
