@@ -2,7 +2,10 @@
 # documents.
 import http.client
 import json
+import socket
 import ssl
+import threading
+import time
 import unittest
 import urllib.parse
 
@@ -134,6 +137,26 @@ class Kept(unittest.TestCase):
                     self.assertEqual(web.open("GET", "/"), expected)
                 else:
                     self.assertRaises(Trouble, web.open, "GET", "/")
+
+
+    def test_an_answer_that_drips_has_an_end(self):
+        for before in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"):
+            with socket.create_server(("127.0.0.1", 0)) as server:
+                threading.Thread(target=drip, args=(server, before), daemon=True).start()
+                web, began = Web(f"http://127.0.0.1:{server.getsockname()[1]}", timeout=0.5), time.monotonic()
+                self.assertRaises(Trouble, web.ask, "GET", "/")
+                self.assertLess(time.monotonic() - began, 8)
+
+
+def drip(server, before):
+    with server.accept()[0] as to:
+        to.sendall(before or b"H")
+        for _ in range(100):
+            time.sleep(0.1)
+            try:
+                to.sendall(b"T")
+            except OSError:
+                return
 
 
 class Answering:

@@ -226,6 +226,79 @@ class Whole(unittest.TestCase):
         settle(world, [lead], 3600, 30)
         self.assertEqual([each for each in world.done if each[0] == "roll"], rolls, "none without need")
 
+    def told(self, world):
+        return json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"]).get("duties", {})
+
+    def test_a_leader_that_sees_nothing_is_followed_and_where_all_are_blind_each_looks_longer(self):
+        world = World(12, True)
+        first, second = controller(world, "cp-0_1"), controller(world, "cp-1_1")
+        settle(world, [first, second], 30)
+        world.fault, world.faulty = ("management.azure.com", "hang"), first
+        one = world.launch()
+        world.capacity += 1
+        settle(world, [first, second], 360)
+        self.assertEqual((first.lease.fresh(), second.lease.fresh(), one.name in world.nodes), (False, True, True))
+        world.faulty, terms = None, first.lease.term + second.lease.term
+        settle(world, [first, second], 3600)
+        self.assertLess(first.lease.term + second.lease.term - terms, 7)
+        self.assertIn("machines", self.told(world))
+        self.assertIn("DutyFails", {reason for _, _, reason in world.events})
+        world.fault = ("", None)
+        settle(world, [first, second], 120)
+        self.assertEqual((self.told(world), world.harm), ({}, []))
+
+    def test_clocks(self):
+        # Of the API server that Nodes come to, and of the one that leads.
+        for reuse in (False, True):
+            for skew, ahead in ((-300, 0), (-4000, 0), (1000, 0), (0, 1000), (0, -1000)):
+                with self.subTest((reuse, skew, ahead)):
+                    world = World(13, reuse)
+                    world.skew = skew
+                    ones = [controller(world, "cp-0_1", ahead), controller(world, "cp-1_1")]
+                    settle(world, ones, 30)
+                    world.launch()
+                    world.capacity += 1
+                    settle(world, ones, 900)
+                    self.assertEqual((world.harm, len(world.nodes), world.undecided()), ([], 14, []))
+                    self.assertEqual([each for each in world.done if each[0] in ("FenestraDenied", "FenestraAbandoned", "delete")], [])
+
+    def test_one_that_was_stopped_before_its_deed_does_nothing(self):
+        world = World(14, False)
+        first, second = controller(world, "cp-0_1"), controller(world, "cp-1_1")
+        settle(world, [first, second], 30)
+        name = sorted(world.nodes)[0]
+        world.unready(name)
+
+        def stopped(world, call, data):
+            world.fault, world.harm = ("", None), []
+            world.nodes[name] = world.nodes[name]._replace(ready=True, since=world.clock.wall() - 999)
+            for _ in range(10):
+                world.clock.at += 6
+                turn(world, second)
+            return data
+
+        world.fault = ("POST /apis/events.k8s.io/v1/namespaces/default/events", stopped)
+        settle(world, [first, second], 600)
+        self.assertEqual((world.fault[0], second.lease.fresh(), world.repairs, world.harm), ("", True, [], []))
+
+    def test_a_group_whose_roll_is_not_told_stops_no_repair(self):
+        world = World(15, False)
+        lead, name = controller(world, "cp-0_1"), "i-00000000000000004"
+        settle(world, [lead], 30)
+        world.fault = ("DescribeInstanceRefreshes", 429)
+        world.unready(name)
+        settle(world, [lead], 600)
+        self.assertIn(("replace", name), world.done)
+        self.assertIn("DescribeInstanceRefreshes", self.told(world)["machines"])
+
+    def test_odd_records_are_dropped_and_told(self):
+        for odd in ("null", "[]", "x", '{"repairs": [{}], "owed": 1, "rolls": {"a": null}, "issued": [], "joined": 1, "marks": 2}'):
+            world = World(16, True)
+            world.store(f"configmaps/{STATUS}", {"metadata": {"name": STATUS}, "data": {"records": odd}})
+            settle(world, [controller(world, "cp-0_1")], 60)
+            self.assertEqual(self.told(world), {})
+            self.assertIn("RecordDropped", {reason for _, _, reason in world.events})
+
     def test_what_fails_for_one_machine_stops_none_of_the_others(self):
         world = World(10, False)
         lead, call = controller(world, "cp-0_1"), {}

@@ -170,7 +170,7 @@ class Repairs(unittest.TestCase):
 
     def test_who_was_not_answered_is_not_lost(self):
         late = machine(99, made=NOW - 960)
-        for answered, expected in ((-550.0, []), (-540.0, [("replace", late.name)])):
+        for answered, expected in ((-530.0, []), (-560.0, [("replace", late.name)])):
             self.assertEqual(self.once([*FLEET, late], WELL, answered=answered), expected)
         self.assertEqual(self.once([*FLEET, late._replace(made=0.0)], WELL), [], "nobody knows since when")
 

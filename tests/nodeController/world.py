@@ -79,9 +79,9 @@ class World(clouds.Fleet):
         self.nodes, self.leases, self.requests, self.objects, self.volumes = {}, {}, {}, {}, []
         self.version, self.firsts, self.repairs, self.done, self.asked, self.broken = 0, {}, [], [], {}, set()
         self.certificates, self.events, self.harm, self.kept = {}, [], [], set()
-        # Calls by name, and which of them is answered how; `skew` is how far clocks of API servers are ahead.
+        # Calls by name, and which of them is answered how; `skew` is how far an API server's clock is ahead.
         self.calls, self.fault, self.hits, self.skew = {}, ("", None), [], 0.0
-        self.lists, self.old = {}, {}
+        self.lists, self.old, self.faulty = {}, {}, None
         self.controllers, self.role, self.busy, self.metrics = [], "main", {}, {}
         for module in (web, api, aws, azure):
             module.time = types.SimpleNamespace(
@@ -116,7 +116,7 @@ class World(clouds.Fleet):
         self.version += 1
         if one.id in self.certificates:
             more["extra"] = {requests.CREDENTIAL: [requests.HASH + hashlib.sha256(self.certificates[one.id]).hexdigest()]}
-        made = item(kind, one.name, (self.clock.wall() if at is None else at) + self.skew, self.version, **more)
+        made = item(kind, one.name, self.clock.wall() if at is None else at, self.version, **more)
         made["asker"] = one.id
         self.requests[made["metadata"]["name"]] = made
         self.asked[kind, one.id] = self.clock.wall()
@@ -153,8 +153,8 @@ class World(clouds.Fleet):
     def exchange(self, one, host, timeout, method, path, body):
         call = call_of(host, method, path, body)
         self.calls[call] = self.calls.get(call, 0) + 1
-        hit = self.fault[1] if self.fault[0] == call else None
-        if hit:
+        hit = self.fault[1] if self.fault[0] in (call, host) and self.faulty in (None, one) else None
+        if hit and (one.lease.fresh() or "/leases/" in call):
             self.hits.append(self.clock.at)
         if hit == "hang":
             self.elapse(one, timeout)
@@ -289,7 +289,7 @@ class World(clouds.Fleet):
         self.version += 1
         self.done.append((condition["reason"], name))
         if condition["type"] == "Denied":
-            late = now + self.skew - requests.seconds(stored["metadata"]["creationTimestamp"]) > 900
+            late = now - requests.seconds(stored["metadata"]["creationTimestamp"]) > 900
             self.must(not stored.get("true") or late or not self.truth(node), f"{node} is denied")
             return 200, {**stored, "kind": KINDS["certificatesigningrequests"]}
         # A list may be behind by two minutes: then the machine ended just now.

@@ -210,12 +210,7 @@ const rows: readonly Row[] = [
   ["RequestDenied", "increase(fenestra_certificate_requests_denied_total[1h]) > 0", 0, "requests"],
   ["RequestUnanswered", "fenestra_certificate_requests_waiting > 0", 15, "requests"],
   ["NodeControllerIdle", "max(fenestra_node_controller_leads) < 1", 2, "duties"],
-  [
-    "NodeControllerLate",
-    "time() - max by (duty) (fenestra_node_controller_done_timestamp_seconds) > 120",
-    1,
-    "duties",
-  ],
+  ["NodeControllerLate", "time() - max by (duty) (fenestra_node_controller_done_timestamp_seconds) > 120", 1, "duties"],
   ["PodPending", 'kube_pod_status_phase{phase="Pending"} == 1', 15, "symptoms"],
   [
     "ClientCertificateEnds",

@@ -57,10 +57,11 @@ class Controller:
             else:
                 self.done("page")
             self.tell()
-        waiting = sum(not each.decided for each in self.feed.all())
         if self.measure:
+            leads = self.lease.fresh()
+            waiting = sum(not each.decided for each in self.feed.all()) if leads else 0
             try:
-                self.measure(status.metrics(self.denied, waiting, self.lease.fresh(), self.duties))
+                self.measure(status.metrics(self.denied, waiting, leads, self.duties))
             except OSError as error:
                 self.log(f"metrics: {error}")
 

@@ -2,7 +2,7 @@
 DUTIES = ("requests", "nodes", "machines", "volumes", "page")
 # Seconds without a whole success until the page, and an Event, say so; until a leader that does nothing at all of one
 # gives the lease up, and at most.
-SHOWN, TOLD, BLIND, LONGEST = 60, 120, 180, 3 * 3600
+SHOWN, TOLD, BLIND, LONGEST = 60, 90, 180, 3 * 3600
 
 
 class Duties:
@@ -13,8 +13,9 @@ class Duties:
     def begin(self, failing=None):
         # A new leader counts from now, but for what has failed already: names, to seconds of the epoch.
         own, wall = self.clock.own(), self.clock.wall()
-        self.whole, self.why, self.blind = own, {}, set()
+        self.whole, self.blind = own, set(DUTIES)
         if failing is not None:
+            self.why = {name: "it failed for the leader before" for name in DUTIES if name in failing}
             self.done = {name: own - max(0.0, wall - failing.get(name, wall)) for name in DUTIES}
 
     def record(self, name, problems, blind):

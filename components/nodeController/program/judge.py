@@ -108,6 +108,9 @@ def condition(world, memory, machine):
         if min(age, world.at - world.answered) > within and duration > 0:
             return "lost", f"it has not joined in {int(within)} s"
         return "joining", ""
+    if world.names_return and older(node, machine):
+        # Of the machine that had the name before.
+        return "unready", ""
     memory.joined.add(short(machine.id))
     if node.ready:
         return "", ""

@@ -1,0 +1,7 @@
+import { judgeTable } from "./table.ts";
+
+describe("every call of the node controller, answered wrongly in every way", function () {
+  this.timeout(3_600_000);
+  for (const cloud of ["aws", "azure"] as const)
+    it(`on ${cloud}: no harm, told, and as before afterwards`, () => judgeTable(cloud, 1));
+});

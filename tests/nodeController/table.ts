@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { text } from "node:stream/consumers";
+import { fileURLToPath } from "node:url";
+import { shortfalls } from "../../components/gates/machinesPage.ts";
+import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
+
+interface Look {
+  /** Whether a call has been answered wrongly for three minutes. */
+  readonly due: boolean;
+  readonly now: number;
+  readonly waiting: number;
+  readonly leads: number;
+  readonly event: boolean;
+  readonly page: string;
+  readonly metrics: readonly string[];
+}
+
+interface Cell {
+  readonly cell: readonly [start: string, call: string, fault: string];
+  readonly harm: readonly string[];
+  readonly left: readonly string[];
+  readonly looks: readonly Look[];
+}
+
+/** What Prometheus' rules would see, of those that speak of the node controller. */
+export function firing(metrics: readonly string[], now: number): readonly string[] {
+  const series = metrics.flatMap((whole) => [...whole.matchAll(/^(\w+)(\{.*\})? +(\S+)$/gm)]);
+  return alerts.flatMap(({ name, expression }) => {
+    const rule =
+      /^(time\(\) - )?(?:max(?: by \(duty\))? ?\()?(fenestra_(?:node_controller|certificate_requests_waiting)\w*)\)? ([<>]) (\d+)$/.exec(
+        expression,
+      );
+    if (rule === null) return [];
+    const [, age, of, sign, limit] = rule;
+    const most = new Map<string, number>();
+    for (const [, metric, labels = "", value] of series)
+      if (metric === of) most.set(labels, Math.max(most.get(labels) ?? 0, Number(value)));
+    const values = [...most.values()].map((value) => (age === undefined ? value : now - value));
+    return values.some((value) => (sign === "<" ? value < Number(limit) : value > Number(limit))) ? [name] : [];
+  });
+}
+
+/** What is wrong with a cell: done, left undone, or told otherwise than it is. */
+function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): readonly string[] {
+  const silent = looks.flatMap((look) => {
+    const told = shortfalls(look.page, look.now);
+    const names = firing(look.metrics, look.now);
+    const late = names.filter((name) => name.startsWith("FenestraNodeController"));
+    const sum = (metric: string): number =>
+      Math.max(...look.metrics.map((whole) => Number(new RegExp(`^${metric} +(\\S+)$`, "m").exec(whole)?.[1] ?? 0)));
+    const waiting = sum("fenestra_certificate_requests_waiting");
+    return [
+      ...(sum("fenestra_node_controller_leads") === look.leads
+        ? []
+        : [`${look.leads} lead, the metrics say otherwise`]),
+      ...(told.length > 0 || waiting === look.waiting ? [] : [`${look.waiting} wait, ${waiting} by the metrics`]),
+      // While a watch fails, lists go on; of whoever does not lead, and where Events fail, there is none.
+      ...(look.due && !call.startsWith("WATCH")
+        ? [
+            ...(told.length === 0 ? ["the page is green"] : []),
+            ...(late.length === 0 ? ["no alert"] : []),
+            ...(look.event || /leases\/|events$|^PUT .*fenestra-machines$/.test(call) ? [] : ["no Event"]),
+          ]
+        : []),
+      ...(look.due ? [] : [...told, ...names, ...(look.event ? ["an Event afterwards"] : [])]),
+    ];
+  });
+  return [...harm, ...left, ...silent].map((problem) => `${start} | ${call} | ${fault}: ${problem}`);
+}
+
+/** Runs a share of the cells of table.py, and judges them. */
+export async function judgeTable(cloud: "aws" | "azure", share: number): Promise<void> {
+  const script = fileURLToPath(new URL("table.py", import.meta.url));
+  const run = spawn("python3", ["-S", "-B", script, cloud, String(share)], { stdio: ["ignore", "pipe", "pipe"] });
+  const [output, errors] = await Promise.all([text(run.stdout), text(run.stderr)]);
+  assert.equal(errors, "");
+  const [head = "", ...rows] = output.trim().split("\n");
+  const { calls, cells }: { readonly calls: readonly string[]; readonly cells: number } = JSON.parse(head);
+  const results = rows.map((row): Cell => JSON.parse(row));
+  console.log(`      ${results.length} of ${cells} cells, ${calls.length} kinds of call`);
+  assert.ok(results.length > Math.min(10, cells / share / 4));
+  assert.deepEqual(results.flatMap(problemsOf), []);
+}
