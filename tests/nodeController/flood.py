@@ -4,6 +4,7 @@ import json
 import resource
 import ssl
 import sys
+import threading
 import time
 
 import support
@@ -26,12 +27,12 @@ class Tokened(Web):
 
 class OwnApi(Api):
     # The server has made its certificate itself a moment ago.
-    def web(self, timeout=None):
-        return Tokened(self.origin, ssl._create_unverified_context(), timeout or self.timeout)
+    def web(self, timeout=None, silence=None):
+        return Tokened(self.origin, ssl._create_unverified_context(), timeout or self.timeout, silence)
 
 
 class Cloud:
-    names_return, pause = False, 5.0
+    names_return, pause, date = False, 5.0, 0.0
 
     def __init__(self, count):
         made = time.time() - 60
@@ -43,8 +44,8 @@ class Cloud:
     def roll(self, pool):
         return pool
 
-    def settle(self, listing, owed, wall):
-        return {}
+    def settle(self, listing, owed):
+        return {}, []
 
 
 def log(text):
@@ -56,7 +57,7 @@ origin, token, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 clock, api = Clock(), OwnApi(origin, "", 10.0)
 lease, feed = Lease(api, "flood", clock), Feed(api, log)
 controller = Controller(api, Cloud(count), feed, lease, Board(api, clock, "flood"), clock, log)
-feed.start()
+threading.Thread(target=feed.run, daemon=True).start()
 print("ready", flush=True)
 end = time.monotonic() + 600
 while time.monotonic() < end and sum(each.given != "" for each in feed.all()) < count:

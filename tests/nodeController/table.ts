@@ -66,7 +66,11 @@ function problemsOf({ cell: [start, call, fault], harm, left, looks }: Cell): re
       ...(look.due ? [] : [...told, ...names, ...(look.event ? ["an Event afterwards"] : [])]),
     ];
   });
-  return [...harm, ...left, ...silent].map((problem) => `${start} | ${call} | ${fault}: ${problem}`);
+  // Lists without a version are quorum reads (Kubernetes, "API Concepts", resource versions): one that lacks requests
+  // cannot be told from a machine that never asked, and a machine an hour goes then.
+  const unseen = /certificatesigningrequests$/.test(call) && ["half", "none", "old"].includes(fault);
+  const harms = harm.filter((each) => !(unseen && each.endsWith("has no answer, and is ended")));
+  return [...harms, ...left, ...silent].map((problem) => `${start} | ${call} | ${fault}: ${problem}`);
 }
 
 /** Runs a share of the cells of table.py, and judges them. */

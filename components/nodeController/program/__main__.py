@@ -73,10 +73,11 @@ def main():
     for thread in threads:
         thread.start()
     notify("READY=1")
+    controller.beat = lambda: notify("WATCHDOG=1")
     began, dead = clock.own(), []
     while not ending.is_set() and not dead and clock.own() - began < LIFE:
         controller.step()
-        notify("WATCHDOG=1")
+        controller.beat()
         feed.news.wait(TURN)
         feed.news.clear()
         # Requests come in bursts.
