@@ -167,7 +167,12 @@ function otherValues({ anyOf = [], ...schema }: JsonSchema, value: unknown): rea
   const number = typeof value === "number" ? value : Number(schema.default ?? schema.minimum ?? 0);
   const byType: Readonly<Record<string, readonly unknown[]>> = {
     boolean: [true, false],
-    string: [...(schema.format === "uuid" ? [domain.guid] : []), ...(schema.examples ?? []), ...lastChanged(text), `${text}x`],
+    string: [
+      ...(schema.format === "uuid" ? [domain.guid] : []),
+      ...(schema.examples ?? []),
+      ...lastChanged(text),
+      `${text}x`,
+    ],
     integer: [number + 2, number + 1, number - 1, number + 10, number * 2, schema.minimum, schema.maximum],
     number: [number + 1, number - 1, number + 0.5, schema.minimum],
     array: [

@@ -8,7 +8,7 @@ import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { findingTable } from "../../plan/report/findings.ts";
 import { planOf } from "../support/planOf.ts";
-import { matchSnapshot } from "../support/snapshot.ts";
+import { differenceOf, matchSnapshot } from "../support/snapshot.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 import { readDocument, root } from "./documents.ts";
 import {
@@ -69,6 +69,13 @@ describe("generated parts of the documentation", () => {
     assert.equal(fillGenerated(document, { x: "new\n" }), "a\n<!-- generated: x -->\n\nnew\n\n<!-- end -->\nb\n");
     assert.throws(() => fillGenerated(document, {}), /nobody makes the generated part x/);
     assert.throws(() => fillGenerated(document, { x: "", y: "" }), /has no place for y/);
+  });
+
+  it("a difference is shown by its first lines", () => {
+    assert.equal(
+      differenceOf("x.md", "a\nb\nc\nd\n", "a\nB\nc\nD\n"),
+      "x.md differs at line 2 and in 1 more places; UPDATE_SNAPSHOTS=1 rewrites it\n-b\n+B",
+    );
   });
 
   it("the sums of the cost tables are right", () => {

@@ -1,10 +1,9 @@
 import { readdirSync } from "node:fs";
 import { stringify } from "yaml";
-import type { Cloud } from "../../config/schema.ts";
-import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { AuditPolicy } from "../../config/flagSchema.ts";
-import type { IssuerConfig } from "../../config/schema.ts";
+import type { Cloud, IssuerConfig } from "../../config/schema.ts";
 import { systemNamespaces } from "../../model/addOns.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import type { Stage } from "../../model/machineParts.ts";
 import { encryptionSecret, isFirstKeyAlone, type SecretsEncryption } from "../../model/secretsEncryption.ts";

@@ -62,7 +62,9 @@ describe("a packed Linux payload on AWS", () => {
       });
       const { entry, files }: { entry: string; files: Record<string, string> } = JSON.parse(content);
       assert.equal(entry, "/opt/fenestra/bootstrap.sh");
-      const others = Object.keys(files).filter((path) => !/\.(sh|py)$|^\/etc\/fenestra\/(patches\/|bindings\.yaml$)/.test(path));
+      const others = Object.keys(files).filter(
+        (path) => !/\.(sh|py)$|^\/etc\/fenestra\/(patches\/|bindings\.yaml$)/.test(path),
+      );
       assert.deepEqual(others, []);
     });
   }
