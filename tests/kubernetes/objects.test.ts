@@ -7,6 +7,8 @@ import { nameServerPatch } from "../../components/machine/linux/staticPodPatches
 import { windowsPaths } from "../../components/machine/windows/paths.ts";
 import { flannelPaths } from "../../components/podNetworks/flannel/network.ts";
 import { exampleWindowsWorker, fileOf } from "../machine/examples.ts";
+import { syntaxErrors } from "../support/powershell.ts";
+import { lacking, needs } from "../support/powershellRules.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { argsOf, combinations, manifest, manifestsOf, planOf, withoutWindows, withPools } from "./switches.ts";
 
@@ -218,5 +220,27 @@ describe("cloud objects", () => {
       assert.deepEqual(finalizers, held === undefined ? [] : ["fenestra.dev/volumes"]);
     }
     assert.ok(samples.after.includes(volumes) && volumes.cleansUp === true);
+  });
+});
+
+describe("PowerShell in objects", () => {
+  it("has the limits and encodings of the machines' scripts, in commands of pods and in files for them", async () => {
+    const embedded = combinations.flatMap(({ spec }) =>
+      manifestsOf(spec).flatMap((each) => {
+        const { containers = [], initContainers = [] } = podSpec(each) ?? {};
+        const commands = [...containers, ...initContainers].map(({ command = [], args = [] }) => [...command, ...args]);
+        const files = each.kind === "ConfigMap" ? Object.entries(each.data ?? {}) : [];
+        return [
+          ...commands.filter((words) => /^(?:powershell|pwsh)/.test(String(words[0])) && words.includes("-Command")),
+          ...files.filter(([name]) => name.endsWith(".ps1")),
+        ].map((words) => String(words.at(-1)));
+      }),
+    );
+    const scripts = [...new Set(embedded)];
+    assert.ok(scripts.length > 5 && scripts.some((script) => script.includes("diary.txt")));
+    for (const script of scripts) {
+      assert.deepEqual(await lacking(script, needs), []);
+      assert.deepEqual(await syntaxErrors(script), []);
+    }
   });
 });

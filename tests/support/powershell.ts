@@ -1,3 +1,4 @@
+import type { Node } from "web-tree-sitter";
 import { visitNodes } from "../../rehearsal/testkit/readers.ts";
 
 export { syntaxErrors } from "../../rehearsal/testkit/readers.ts";
@@ -23,11 +24,51 @@ export async function tokens(script: string): Promise<readonly string[]> {
   return found;
 }
 
-/** Texts of the functions that a PowerShell script defines. */
-export async function functionTexts(script: string): Promise<readonly string[]> {
-  const found: string[] = [];
+/** A call of a command, without those in its arguments. */
+interface Command {
+  readonly name: string;
+  /** Its parameters and options, in lower case. */
+  readonly parameters: readonly string[];
+  readonly text: string;
+}
+
+/** The nearest node around one that is of one of these types. */
+function around(node: Node, ...types: readonly string[]): Node | undefined {
+  for (let next = node.parent; next !== null; next = next.parent) if (types.includes(next.type)) return next;
+  return undefined;
+}
+
+function nameOf(command: Node): string {
+  return command.text.replace(/^[&.]\s*/, "").split(/\s/, 1)[0] ?? "";
+}
+
+/** Every command that a PowerShell script calls, also those in blocks and arguments. */
+export async function commands(script: string): Promise<readonly Command[]> {
+  const found = new Map<number, Command & { readonly parameters: string[] }>();
   await visitNodes(script, (node) => {
-    if (node.type === "function_statement") found.push(node.text);
+    if (node.type === "command") found.set(node.id, { name: nameOf(node), parameters: [], text: node.text });
+    // The grammar takes an option with two hyphens for a word.
+    if (node.type !== "command_parameter" && !(node.type === "generic_token" && node.text.startsWith("--"))) return;
+    const owner = around(node, "command");
+    if (owner !== undefined) found.get(owner.id)?.parameters.push(node.text.toLowerCase().replace(/:$/, ""));
   });
-  return found;
+  return [...found.values()];
+}
+
+/**
+ * Texts of the outermost functions and blocks of a PowerShell script. A block that is an argument of `direct` runs where
+ * it stands, and is none; those in it are.
+ */
+export async function fakeTexts(script: string, direct: RegExp): Promise<readonly string[]> {
+  const found: Node[] = [];
+  const texts: string[] = [];
+  await visitNodes(script, (node) => {
+    if (!/^(?:function_statement|script_block_expression)$/.test(node.type)) return;
+    const owner = around(node, "command", "script_block");
+    if (node.type !== "function_statement" && owner?.type === "command" && direct.test(nameOf(owner))) return;
+    if (found.some(({ startIndex, endIndex }) => startIndex < node.startIndex && node.endIndex <= endIndex)) return;
+    found.push(node);
+    texts.push(node.text);
+  });
+  return texts;
 }

@@ -69,7 +69,10 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     "New-Item -ItemType Directory -Force -Path (Split-Path -Parent $f.Name)|Out-Null",
     // What the stage `join` has filled in stays: it fills from here.
     "$n=$f.Name;if(Test-Path ($n+'.template')){$n+='.template'}",
-    "[IO.File]::WriteAllText($n,$f.Value)",
+    // Beside it first: a reader has the old file or the new one. What does not let its file be replaced may let it be written.
+    "try{[IO.File]::WriteAllText($n+'.new',$f.Value)",
+    "if(Test-Path $n){[IO.File]::Replace($n+'.new',$n,[NullString]::Value)}else{[IO.File]::Move($n+'.new',$n)}",
+    "}catch{[IO.File]::WriteAllText($n,$f.Value)}",
     "}",
     "if($l -and $h){$l.ReleaseMutex()}",
     // Before anything is fetched. containerd and curl.exe read this store.

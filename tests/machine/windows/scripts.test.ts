@@ -1,12 +1,18 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
+import { windowsPaths } from "../../../components/machine/windows/paths.ts";
+import { packWindowsAzure } from "../../../components/machine/windows/userData.ts";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import type { PodNetwork } from "../../../components/model/podNetwork.ts";
 import { podNetworks } from "../../../components/podNetworks/podNetworks.ts";
-import { commandNames, functionTexts, syntaxErrors, tokens } from "../../support/powershell.ts";
+import { commandNames, fakeTexts, syntaxErrors, tokens } from "../../support/powershell.ts";
+import { cures, lacking, limits, needs } from "../../support/powershellRules.ts";
+import { windowsExamples } from "../examples.ts";
 
 const shared = new URL("../../../components/machine/windows/scripts/", import.meta.url);
 const ps1 = (folder: URL): readonly string[] => readdirSync(folder).filter((name) => name.endsWith(".ps1"));
+const sampleFolder = new URL("../../../components/kubernetes/samples/", import.meta.url);
+const samples = ps1(sampleFolder).map((name) => ({ name, text: readFileSync(new URL(name, sampleFolder), "utf8") }));
 const testFolder = new URL("scripts/", import.meta.url);
 const tests = ps1(testFolder).map((name) => ({ name, text: readFileSync(new URL(name, testFolder), "utf8") }));
 
@@ -79,36 +85,13 @@ const ofWindows: ReadonlySet<string> = new Set(
  * file.
  */
 const ofTests: ReadonlySet<string> = new Set(
-  "Add-Content Get-Content Set-Content Start-Service chmod ln tar".split(" "),
+  "Add-Content Get-Content Set-Content Start-Service Write-Error chmod ln tar".split(" "),
 );
 
-/**
- * What only one place does, so that no call is without a limit, no file half written and no answer believed as it
- * comes: what it looks like in a script, and where it may stand.
- */
-const cures: readonly (readonly [string, RegExp, readonly string[]])[] = [
-  ["a file is read", /\[IO\.File\]::(?!Read)\w*Read\w*|\[IO\.File\]::ReadAllText/i, ["files.ps1"]],
-  ["a file is written", /\[IO\.File\]::(?:Create|Write|Move|Replace|Append)/i, ["files.ps1", "web.ps1"]],
-  [
-    "JSON is read",
-    /\bConvertFrom-Json\b/i,
-    ["files.ps1", "identity.ps1", "web.ps1", "notice.ps1", "hns.ps1", "report.ps1", "start-kube-proxy.ps1"],
-  ],
-  ["the web is asked", /\[Net\.(?:Http|Web)\w*\]::Create|Net\.WebClient/i, ["web.ps1"]],
-  [
-    "a program is run",
-    /& \$(?!PSScriptRoot|Body|Condition|Fresh|Check|Question|Duties|Command)\w|Diagnostics\.Process\b|ProcessStartInfo/i,
-    ["lib.ps1"],
-  ],
-  [
-    "a process is waited for",
-    /\.WaitForExit\(\)/,
-    ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "download.ps1"],
-  ],
-  ["a service is asked", /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/, ["services.ps1"]],
-  ["crictl is called", /programs\.crictl/i, ["lib.ps1"]],
-  ["kubectl has no limit", /programs\.kubectl @\((?![^\n]*--request-timeout)/, []],
-];
+/** What the samples call besides: they have none of the scripts' functions. */
+const ofSamples: ReadonlySet<string> = new Set(
+  "Get-Content Invoke-RestMethod Move-Item Write-Output curl.exe".split(" "),
+);
 
 function defined(text: string): readonly string[] {
   return [...text.matchAll(/^\s*function ([\w.-]+)/gim)].map(([, name = ""]) => name);
@@ -131,10 +114,12 @@ function included(network: PodNetwork): ReadonlySet<string> {
 
 /** Names of the variables that a script sets, in lower case. */
 function variablesSet(text: string): ReadonlySet<string> {
-  const set = /\$(\w+)(?:, \$\w+)?\s*[+-]?=(?!=)|foreach \(\$(\w+)|\[[\w.[\]]+\] \$(\w+)/gi;
+  const set = /\$(\w+)(?:, \$\w+)?\s*[+-]?=(?!=)|foreach \(\$(\w+)|\[[\w.[\]]+\] \$(\w+)|(?<=param\([^)]*)\$(\w+)/gi;
   const always = new Set(["_", "null", "true", "false", "args", "temp", "scripts"]);
   return new Set(
-    [...text.matchAll(set)].map(([, a, b, c]) => (a ?? b ?? c ?? "").toLowerCase()).filter((name) => !always.has(name)),
+    [...text.matchAll(set)]
+      .map(([, ...names]) => (names.find(Boolean) ?? "").toLowerCase())
+      .filter((name) => !always.has(name)),
   );
 }
 
@@ -176,21 +161,64 @@ describe("commands of the PowerShell scripts", () => {
       assert.deepEqual(unknown, []);
     });
 
-  for (const [what, pattern, places] of cures)
+  for (const [what, pattern, places, refused] of cures)
     it(`${what} in one place only: ${places.join(", ") || "none"}`, () => {
       const found = networks.flatMap((network) =>
         windowsScripts(network).filter((name) => pattern.test(readWindowsScript(name, network))),
       );
+      found.push(...samples.filter(({ text }) => pattern.test(text)).map(({ name }) => name));
       const unknown = [...new Set(found)].filter((name) => !places.includes(name));
       assert.deepEqual(unknown, []);
+      assert.match(refused, pattern);
     });
+
+  for (const { name, text } of samples)
+    it(`the sample ${name} calls only what Windows has and what stands in it or before it`, async () => {
+      const functions = new Set([text, readWindowsScript("sigv4.ps1", podNetworks.flannel)].flatMap(defined));
+      const unknown = (await commandNames(text)).filter(
+        (command) => !ofWindows.has(command) && !ofSamples.has(command) && !functions.has(command),
+      );
+      assert.deepEqual(unknown, []);
+      assert.deepEqual(await syntaxErrors(text), []);
+    });
+
+  it("what speaks to others or reads text has a limit and an encoding, and the loader has too", async () => {
+    const loaders = windowsExamples("azure").map(({ payload }) =>
+      Buffer.from(packWindowsAzure(payload), "base64").toString("utf8"),
+    );
+    assert.notEqual(loaders.length, 0);
+    for (const text of [...everyScript, ...samples.map((sample) => sample.text), ...loaders.slice(0, 1)])
+      assert.deepEqual(await lacking(text, needs), []);
+  });
+
+  it("logs are collected from their folder by a node that has lost its data too", () =>
+    assert.ok(readWindowsScript("collect-logs.ps1", podNetworks.flannel).includes(`'${windowsPaths.logs}'`)));
+
+  it("what watches a node or collects its logs calls WMI and programs with a limit", async () => {
+    for (const network of networks)
+      for (const name of ["watch-health.ps1", "watch-notices.ps1", "prepull.ps1", "collect-logs.ps1"])
+        for (const script of closure(name, network))
+          assert.deepEqual(await lacking(readWindowsScript(script, network), limits), [], `${name}: ${script}`);
+  });
+
+  for (const rule of [...needs, ...limits])
+    it(`a line that lacks ${rule.oneOf.join(" or ")} is noticed: ${rule.refused}`, async () => {
+      assert.equal((await lacking(rule.refused, [rule])).length, 1);
+      const [call = ""] = await lacking(rule.refused, [rule]);
+      assert.deepEqual(await lacking(`${call} ${rule.oneOf[0]} 60`, [rule]), []);
+    });
+
+  it("a block that reads a variable of a script is noticed, but none that runs where it stands", async () => {
+    const text = "$fake = { $duties }\nTest 'a' { $code; Set-Fake { $done } }\n";
+    assert.deepEqual(await fakeTexts(text, /^Test$/), ["{ $duties }", "{ $done }"]);
+  });
 
   // A function sees the variables of its caller: a script's local would hide the test's variable of that name from the
   // test's own fakes.
   for (const { name, text } of tests)
     it(`the fakes of ${name} read no variable by a name that a script sets`, async () => {
       const hidden: string[] = [];
-      for (const fake of await functionTexts(text)) {
+      for (const fake of await fakeTexts(text, /^(?:Test|Assert-Throws|(?:Where|ForEach|Sort)-Object)$/)) {
         const own = variablesSet(fake);
         const read = [...fake.matchAll(/\$(\w+)/g)].map(([, variable = ""]) => variable.toLowerCase());
         hidden.push(...read.filter((variable) => setByScripts.has(variable) && !own.has(variable)));

@@ -29,11 +29,11 @@ function Write-Masked {
     try {
         $key = $false
         while ($null -ne ($line = $Reader.ReadLine())) {
-            $key = $key -or $line -match '-----BEGIN [A-Z ]*PRIVATE KEY-----'
+            $key = $key -or $line -cmatch '-----BEGIN [A-Z ]*PRIVATE KEY-----'
             if (-not $key) {
                 $writer.WriteLine((Hide-Secret $line))
             }
-            $key = $key -and $line -notmatch '-----END [A-Z ]*PRIVATE KEY-----'
+            $key = $key -and $line -cnotmatch '-----END [A-Z ]*PRIVATE KEY-----'
         }
     }
     finally {
@@ -46,7 +46,7 @@ function Save-Answer {
     param([string] $Name, [scriptblock] $Command)
     try {
         # Before the output is wrapped into lines, which could split a secret.
-        $text = & $Command | ForEach-Object { if ($_ -is [string]) { Hide-Secret $_ } else { $_ } } | Out-String -Width 400
+        $text = & $Command 2>&1 | ForEach-Object { if ($_ -is [string] -or $_ -is [Management.Automation.ErrorRecord]) { Hide-Secret "$_" } else { $_ } } | Out-String -Width 400
     }
     catch {
         $text = "$_"
@@ -119,12 +119,19 @@ function Add-Omission {
 if ($MyInvocation.InvocationName -eq '.') {
     return
 }
-$machine = Get-Machine
+$omitted = New-Object Collections.Generic.List[string]
+try {
+    $machine = Get-Machine
+}
+catch {
+    "$_" | Add-Omission
+    # A node that has lost its data has its logs still.
+    $machine = @{ paths = @{ logs = 'C:\var\log\fenestra'; state = "$PSScriptRoot/state" } }
+}
 $patterns = @((Read-Text "$PSScriptRoot/secret-patterns.txt") -split "`r?`n" | Where-Object { $_ })
 if ($patterns.Count -eq 0) {
     throw 'there is no list of secrets'
 }
-$omitted = New-Object Collections.Generic.List[string]
 $folder = Join-Path ([IO.Path]::GetTempPath()) "fenestra-$([Guid]::NewGuid())"
 # The archive is as confidential as the node itself.
 Protect-Folder $folder
@@ -132,12 +139,12 @@ foreach ($kind in 'networks', 'endpoints', 'policylists') {
     Save-Answer "hns-$kind" { Invoke-Hns GET "/$kind/" | ConvertTo-Json -Depth 20 }
 }
 Save-Answer 'services' { Get-Service | Format-Table -AutoSize }
-Save-Answer 'tasks' { Get-ScheduledTask -TaskName 'fenestra*' | Get-ScheduledTaskInfo }
-Save-Answer 'routes' { Get-NetRoute -AddressFamily IPv4 | Format-Table -AutoSize }
-Save-Answer 'addresses' { Get-NetIPAddress -AddressFamily IPv4 }
-Save-Answer 'adapters' { Get-NetAdapter }
+Save-Answer 'tasks' { Invoke-Wmi { Get-ScheduledTask -TaskName 'fenestra*' -CimSession $wmi | Get-ScheduledTaskInfo -CimSession $wmi } }
+Save-Answer 'routes' { Invoke-Wmi { Get-NetRoute -AddressFamily IPv4 -CimSession $wmi } | Format-Table -AutoSize }
+Save-Answer 'addresses' { Invoke-Wmi { Get-NetIPAddress -AddressFamily IPv4 -CimSession $wmi } }
+Save-Answer 'adapters' { Invoke-Wmi { Get-NetAdapter -CimSession $wmi } }
 Save-Answer 'features' { Get-WindowsFeature | Where-Object { $_.InstallState -eq 'Installed' } }
-Save-Answer 'memory' { Get-CimInstance Win32_OperatingSystem | Format-List -Property @('*Memory*', '*Page*') }
+Save-Answer 'memory' { Invoke-Wmi { Get-CimInstance Win32_OperatingSystem -CimSession $wmi } | Format-List -Property @('*Memory*', '*Page*') }
 Save-Answer 'dumps' { Get-ChildItem -LiteralPath $machine.paths.dumps | Format-Table -AutoSize -Property @('LastWriteTime', 'Length', 'Name') }
 Save-Answer 'events' { Get-WinEvent -MaxEvents 1000 -LogName @('Application', 'System') | ForEach-Object { '{0:o} {1} {2} {3}' -f $_.TimeCreated, $_.ProviderName, $_.Id, $_.Message } }
 foreach ($question in 'info', 'pods', 'ps --all') {
@@ -145,12 +152,14 @@ foreach ($question in 'info', 'pods', 'ps --all') {
 }
 Save-Answer 'containerd-config' { Invoke-Program $machine.services.containerd.program @('--config', $machine.paths.containerdConfig, 'config', 'dump') -Seconds 60 }
 foreach ($source in @($machine.paths.logs, $machine.paths.state, $machine.paths.machine, $machine.network.conflist, $machine.network.subnetFile) + $machine.cloudLogs) {
-    Copy-Source $source
+    if ($source) {
+        Copy-Source $source
+    }
 }
 Save-Answer 'left-out' { $omitted }
 try {
     $ErrorActionPreference = 'Stop'
-    Invoke-Program 'tar.exe' @('-czf', "$Destination.new", '-C', $folder, '.') | Out-Null
+    Invoke-Program 'tar.exe' @('-czf', "$Destination.new", '-C', $folder, '.') -Seconds 600 | Out-Null
     Move-File "$Destination.new" $Destination
 }
 finally {

@@ -14,7 +14,7 @@ function Protect-Folder {
         if ($access -match 'D:PA?I?\(A;OICI;FA;;;(SY|BA)\)\(A;OICI;FA;;;(SY|BA)\)$' -and $Matches[1] -ne $Matches[2]) {
             return
         }
-        Invoke-Program 'icacls.exe' @($Path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F') | Out-Null
+        Invoke-Program 'icacls.exe' @($Path, '/inheritance:r', '/grant:r', '*S-1-5-18:(OI)(CI)F', '*S-1-5-32-544:(OI)(CI)F') -Seconds 60 | Out-Null
     }
     catch {
         throw "access rights of $Path not set: $_"

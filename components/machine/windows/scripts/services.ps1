@@ -130,8 +130,8 @@ function Set-Priority {
 # then the health task covers it.
 function Set-Recovery {
     param([string] $Name, [string[]] $Actions)
-    Invoke-Program 'sc.exe' (@('failure', $Name) + $Actions) | Out-Null
-    Invoke-Program 'sc.exe' @('failureflag', $Name, '1') | Out-Null
+    Invoke-Program 'sc.exe' (@('failure', $Name) + $Actions) -Seconds 60 | Out-Null
+    Invoke-Program 'sc.exe' @('failureflag', $Name, '1') -Seconds 60 | Out-Null
 }
 
 # A service that is stopped, or for some rounds neither stopped nor running. Recovery actions do not cover an orderly

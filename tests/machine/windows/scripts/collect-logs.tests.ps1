@@ -55,14 +55,21 @@ if (-not $onWindows) {
     New-Program 'icacls.exe' "`$args[0] | Add-Content -Path '$temp/rights'" | Out-Null
     & ln -s (Get-Command tar).Path "$temp/bin/tar.exe"
 }
+function New-CimSession { 'session' }
+function Remove-CimSession { }
 function Get-Service { 'kubelet Running' }
 function Get-ScheduledTask { 'fenestra-run' }
 function Get-ScheduledTaskInfo { 'last result 25' }
 function Get-NetRoute { '169.254.169.254/32' }
 function Get-NetIPAddress { '10.0.0.7' }
-function Get-NetAdapter { throw 'no adapter' }
+# As the commands of CIM: an error that is not thrown.
+function Get-NetAdapter { Write-Error 'no adapter' }
 function Get-WindowsFeature { New-Object PSObject -Property @{ Name = 'Containers'; InstallState = 'Installed' } }
-function Get-CimInstance { New-Object PSObject -Property @{ FreePhysicalMemory = 4711 } }
+function Get-CimInstance {
+    param([string] $ClassName, [string] $CimSession)
+    if ($CimSession -ne 'session') { throw 'no limit' }
+    New-Object PSObject -Property @{ FreePhysicalMemory = 4711 }
+}
 function Get-WinEvent {
     New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = "joined with $fakeToken" }
 }
@@ -82,7 +89,7 @@ Test 'it has a file for each question, also for one that fails' {
     Assert-Equal (Get-Content -Raw "$open/hns-policylists.txt").Trim() 'HNS does not answer'
     Assert-Equal (Get-Content -Raw "$open/adapters.txt").Trim() 'no adapter'
     Assert-Equal (Get-Content -Raw "$open/hns-networks.txt").Contains('flannel.4096 of /networks/') $true
-    Assert-Equal (Get-Content -Raw "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd pods'
+    Assert-Equal (Get-Content -Raw "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd --timeout 60s pods'
 }
 Test 'it has logs, stage state, machine data, the network''s files and the cloud''s logs' {
     $names = @($files | ForEach-Object { $_.Name })
@@ -117,5 +124,18 @@ Test 'what was put together is closed to others while it is there, and gone at t
     Assert-Equal (Test-Path -LiteralPath $packed) $true
     Assert-Equal @(Get-ChildItem -LiteralPath "$temp/tmp" | ForEach-Object { $_.Name }) @()
     if (-not $onWindows) { Assert-Equal @(Get-Content -LiteralPath "$temp/rights").Count 2 }
+}
+Test 'without the machine''s data there is an archive all the same' {
+    $lost = Join-Path $temp 'lost'
+    Copy-Item -Recurse -LiteralPath $case -Destination $lost
+    Set-Content -Path "$lost/scripts/machine.json" -Value ''
+    New-Item -ItemType Directory -Path "$lost/data", "$temp/without" | Out-Null
+    Write-Text "$lost/scripts/collect-logs.ps1" (Read-Text "$lost/scripts/collect-logs.ps1").Replace('C:\var\log\fenestra', "$lost/data")
+    Set-Content -Path "$lost/data/join.log" -Value 'stage join: start'
+    & "$lost/scripts/collect-logs.ps1" -Destination "$temp/without.tar.gz"
+    & tar -xzf "$temp/without.tar.gz" -C "$temp/without"
+    Assert-Equal @(Get-ChildItem -Recurse -File -Filter join.log -LiteralPath "$temp/without").Count 1
+    Assert-Equal (Get-Content -Raw "$temp/without/adapters.txt").Trim() 'no adapter'
+    Assert-Equal (Get-Content -Raw "$temp/without/left-out.txt").Contains('machine.json cannot be read') $true
 }
 Complete-Tests

@@ -94,31 +94,31 @@ Test 'a file is whole at each look, with a reader at work and over a folder of i
 }
 
 Test 'the lock is free again after the block, also after one that failed' {
-    $done = @{ count = 0 }
+    $ran = @{ count = 0 }
     $lock = "test-$([Guid]::NewGuid())"
-    Assert-Equal (Invoke-Alone $lock 0 { $done.count += 1 }) $true
+    Assert-Equal (Invoke-Alone $lock 0 { $ran.count += 1 }) $true
     Assert-Throws { Invoke-Alone $lock 0 { throw 'in the block' } } '^in the block$'
-    Assert-Equal (Invoke-Alone $lock 0 { $done.count += 1 }) $true
-    Assert-Equal $done.count 2
+    Assert-Equal (Invoke-Alone $lock 0 { $ran.count += 1 }) $true
+    Assert-Equal $ran.count 2
 }
 Test 'while another process holds the lock nothing is done, and false comes back' {
-    $done = @{ count = 0 }
+    $ran = @{ count = 0 }
     $lock = "test-$([Guid]::NewGuid())"
     $started = Join-Path $temp 'held'
     $hold = "`$m = New-Object Threading.Mutex `$true, 'Global\fenestra-$lock'; Set-Content -Path '$started' -Value 1; Start-Sleep -Seconds 60"
     $other = Start-Process -FilePath $shell -ArgumentList @('-NoProfile', '-NonInteractive', '-EncodedCommand', [Convert]::ToBase64String([Text.Encoding]::Unicode.GetBytes($hold))) -PassThru
     try {
         Wait-Until { Test-Path -LiteralPath $started } 60 'the other process' 1 | Out-Null
-        Assert-Equal (Invoke-Alone $lock 0 { $done.count += 1 }) $false
-        Assert-Equal $done.count 0
+        Assert-Equal (Invoke-Alone $lock 0 { $ran.count += 1 }) $false
+        Assert-Equal $ran.count 0
     }
     finally {
         $other.Kill()
         $other.WaitForExit()
     }
     # One that was cut off leaves the lock to the next.
-    Assert-Equal (Invoke-Alone $lock 10000 { $done.count += 1 }) $true
-    Assert-Equal $done.count 1
+    Assert-Equal (Invoke-Alone $lock 10000 { $ran.count += 1 }) $true
+    Assert-Equal $ran.count 1
 }
 Test 'a line is written while somebody reads the log, and a log that cannot be written stops nobody' {
     . "$scripts/files.ps1"

@@ -276,14 +276,14 @@ Test 'a later boot starts these processes' {
 Test 'a machine comes back with the logins it has while their store refuses, and asks for them again' {
     Restart-Fake
     $fakePc.refuses = $true
-    $before = $fakeWeb.answer
+    $answerBefore = $fakeWeb.answer
     $fakeWeb.answer = {
         param($Call, $Headers, $Body)
         if ($fakePc.pauses -gt 20) { $fakePc.refuses = $false }
-        & $before $Call $Headers $Body
+        & $answerBefore $Call $Headers $Body
     }
     Assert-Ready
-    $fakeWeb.answer = $before
+    $fakeWeb.answer = $answerBefore
     Assert-Equal ($fakePc.ran.Count - 5 -gt 1) $true
     Assert-Equal $fakePc.refuses $false
     Assert-Equal ($fakePc.events -like 'the logins of the last boot are kept*')[0].Contains('ParameterNotFound') $true

@@ -1,0 +1,138 @@
+import { commands } from "./powershell.ts";
+
+/** What a command must be given. */
+interface Need {
+  readonly command: RegExp;
+  /** One of these parameters, in full and in lower case. */
+  readonly oneOf: readonly string[];
+  /** A call that lacks it. */
+  readonly refused: string;
+}
+
+/** For every script, sample and command of a pod. 5.1 has no limit and the machine's code page where none is given. */
+export const needs: readonly Need[] = [
+  {
+    command: /^Invoke-(?:RestMethod|WebRequest)$/i,
+    oneOf: ["-timeoutsec"],
+    refused: "$a = (Invoke-RestMethod $uri).a",
+  },
+  {
+    command: /^(?:(?:Get|Set|Add)-Content|Out-File)$/i,
+    oneOf: ["-encoding"],
+    refused: "if ($a) { Get-Content -Raw $b }",
+  },
+  { command: /^curl(?:\.exe)?$/i, oneOf: ["--max-time"], refused: "& curl.exe --silent $url" },
+];
+
+/** Besides, for what watches a node or is called by a person: nothing ends it but its own limits. */
+export const limits: readonly Need[] = [
+  {
+    // Commands that are calls of WMI. The objects of a task are made without one.
+    command:
+      /-(?:Cim(?!Session)|Net[A-Z]|ScheduledTask(?!Action|Trigger|Principal|Settings))|^(?:New-CimSession|Restart-Computer)$/,
+    oneOf: ["-cimsession", "-operationtimeoutsec"],
+    refused: "Invoke-Wmi { Get-NetRoute -AddressFamily IPv4 }",
+  },
+  { command: /^Invoke-Program$/i, oneOf: ["-seconds"], refused: "Invoke-Program 'sc.exe' @('-Seconds') | Out-Null" },
+];
+
+/** Calls in a script that lack what they need, as they are written. */
+export async function lacking(script: string, rules: readonly Need[]): Promise<readonly string[]> {
+  const calls = await commands(script);
+  return calls
+    .filter(({ name, parameters }) =>
+      rules.some(({ command, oneOf }) => command.test(name) && !oneOf.some((each) => parameters.includes(each))),
+    )
+    .map(({ text }) => text);
+}
+
+/**
+ * What only one place does, so that no call is without a limit, no file half written and no answer believed as it
+ * comes: what it looks like in a script, where it may stand, and a line that is refused elsewhere.
+ */
+export const cures: readonly (readonly [string, RegExp, readonly string[], string])[] = [
+  [
+    "a file is read",
+    /\[IO\.File\]::\w*Read\w*/i,
+    ["files.ps1", "readObject.aws.ps1", "readObject.azure.ps1"],
+    "$text = [IO.File]::ReadAllLines($path)",
+  ],
+  [
+    "a file is written",
+    /\[IO\.File\]::(?:Create|Write|Move|Replace|Append)/i,
+    ["files.ps1", "web.ps1"],
+    "[IO.File]::WriteAllText($path, $text)",
+  ],
+  [
+    "JSON is read",
+    /\bConvertFrom-Json\b/i,
+    [
+      "files.ps1",
+      "identity.ps1",
+      "web.ps1",
+      "notice.ps1",
+      "hns.ps1",
+      "report.ps1",
+      "start-kube-proxy.ps1",
+      "logMonitor.ps1",
+    ],
+    "$data = $text | ConvertFrom-Json",
+  ],
+  [
+    "the web is asked",
+    /\[Net\.(?:Http|Web)\w*\]::Create|Net\.WebClient/i,
+    ["web.ps1"],
+    "$request = [Net.HttpWebRequest]::Create($uri)",
+  ],
+  [
+    "a program is run",
+    /& \$(?!PSScriptRoot|Body|Condition|Fresh|Check|Question|Duties|Command)\w|Diagnostics\.Process\b|ProcessStartInfo/i,
+    ["lib.ps1"],
+    "& $program --version",
+  ],
+  [
+    "a process is waited for",
+    /\.WaitForExit\(\)/,
+    ["start-flanneld.ps1", "start-kube-proxy.ps1", "start-collector.ps1", "download.ps1"],
+    "$process.WaitForExit()",
+  ],
+  [
+    "a service is asked",
+    /\.(?:Stop|Start|WaitForStatus)\((?!\))|\$service\.(?:Stop|Start)\(/,
+    ["services.ps1"],
+    "$service.Stop()",
+  ],
+  [
+    "crictl is called",
+    /programs\.crictl/i,
+    ["lib.ps1"],
+    "Invoke-Program $machine.programs.crictl @('pods') -Seconds 30",
+  ],
+  [
+    "kubectl has no limit",
+    /programs\.kubectl @\((?![^\n]*--request-timeout)/,
+    [],
+    "Invoke-Program $machine.programs.kubectl @('get', 'node') -Seconds 15",
+  ],
+  // Its encoder begins with a mark, and it waits for a reader.
+  ["standard input is given", /StandardInput/, ["lib.ps1"], "$process.StandardInput.Write($text)"],
+  [
+    "standard input is text",
+    /StandardInput(?!\.BaseStream|\.Close\(\)| = \$true)/,
+    [],
+    "$process.StandardInput.Write($text)",
+  ],
+  // In some cultures I is not the capital of i.
+  [
+    "an expression of .NET follows the machine's culture",
+    /\[(?:Text\.RegularExpressions\.)?Regex\]::(?!Escape\b)(?![^\n]*CultureInvariant)/i,
+    [],
+    "[Regex]::Replace($line, '(?i)key=.*', '')",
+  ],
+  [
+    "what is secret follows the machine's culture",
+    /secret-patterns(?=[\s\S]*\s-i?(?:not)?(?:match|like)\b)|\s-i?(?:not)?(?:match|like)\b(?=[\s\S]*secret-patterns)/i,
+    [],
+    "$key = $line -match 'PRIVATE KEY'; Read-Text 'secret-patterns.txt'",
+  ],
+];
