@@ -97,7 +97,8 @@ ${command}; code=$?; rm ${folder}/fill; cd ${folder} && for file in $(find . -ty
 
   it("costs a drain nothing: the pods move, and the group is told once", () => {
     const here = machines.worker();
-    here.set({ DRAIN_SECONDS: 5 });
+    here.set({ DRAIN_SECONDS: 5, LEAVE_SECONDS: 987 });
+    here.write("/store/cut", "^sleep 987\n");
     here.write("/var/lib/fenestra/identity.env", identity);
     here.write("/etc/kubernetes/kubelet.conf", "");
     here.write("/run/fenestra/x", "");

@@ -46,16 +46,13 @@ ends() {
   done
 }
 
-# containers <component> [--all]: ids of those that run, or of all. Fails when there are none, and on what is no id.
+# containers <component> [--all] [ids]: ids of those that run, or of all, but for these. Fails when there are none, and on
+# what is no id.
 containers() {
   local ids
   ids=$(timeout --foreground 30 crictl ps --quiet ${2:+"$2"} --label io.kubernetes.pod.namespace=kube-system --name "^$1\$") || return 1
-  has_form "${ids//$'\n'/}" '[0-9a-f]+' && printf '%s\n' "$ids"
+  has_form "${ids//$'\n'/}" '[0-9a-f]+' && grep -vxF "${3:-none}" <<<"$ids"
 }
-
-# anew <component> <ids>: whether it runs in a container that is none of those.
-# shellcheck disable=SC2317 # poll calls it
-anew() { containers "$1" | grep -vxF "$2" >/dev/null; }
 
 # An interrupted run leaves this marker, which says how to go on.
 begun=$state/renewing
@@ -82,7 +79,7 @@ if [[ $how == urgent ]]; then back=member_up; fi
 # Static pods read their certificates when they start.
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   ids=$(containers "$name" --all) || die "crictl lists no container of $name"
-  { halt "$name" && poll "$READY_ATTEMPTS" anew "$name" "$ids"; } || die "$name does not start anew"
+  { halt "$name" && poll "$READY_ATTEMPTS" containers "$name" "" "$ids" >/dev/null; } || die "$name does not start anew"
   if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" "$back" || die "etcd does not come back with its new certificate"; fi
 done
 # Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to
