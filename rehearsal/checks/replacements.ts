@@ -2,6 +2,7 @@ import type { V1Node } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, statusOf, waitingContainer } from "../../checks/cluster/api.ts";
+import { nodeControllerUnit } from "../../components/machine/linux/controlPlaneFiles.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
@@ -247,8 +248,13 @@ export function replacementChecks({
         };
         const asks = (count: number) =>
           waitFor(`${nodeName} to ask ${count} times`, limitsMs.machine, async () => (await own()).length >= count);
-        await asks(1);
-        await kill();
+        // So that the answer is never faster than the signal.
+        const controllers = (verb: "stop" | "start") =>
+          Promise.all(lab.indices.map((index) => lab.machine(index).systemd.systemctl([verb, nodeControllerUnit])));
+        await controllers("stop");
+        await asks(1)
+          .then(kill)
+          .finally(() => controllers("start"));
         const [first = ""] = await own();
         await waitFor("the first request to be answered", limitsMs.machine, () => answered(first));
         await asks(2);

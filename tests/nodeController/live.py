@@ -6,11 +6,13 @@ import subprocess
 import time
 
 import support  # noqa: F401
-from api import CSRS, Api
+from api import CSRS, KINDS, Api
 from machines import Listing, Pool, Trouble
 from web import Web
 
 FIRST = ["system:bootstrappers:fenestra:workers", "system:bootstrappers:fenestra:pool:linux"]
+# What only an administrator asks for.
+KINDS |= {"clusterroles": "ClusterRole", "clusterrolebindings": "ClusterRoleBinding", "serviceaccounts": "ServiceAccount"}
 
 
 class Clock:
@@ -95,6 +97,7 @@ def sent(web, kind, node, what):
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Impersonate-User": user}
     text = json.dumps(what, ensure_ascii=False).encode()
     parts = [("Impersonate-Group", each) for each in (FIRST if first else ["system:nodes"])]
+    web.until = time.monotonic() + web.timeout
     web.connection = web.connection or web.connect()
     web.connection.putrequest("POST", CSRS)
     for name, value in [*headers.items(), *parts, ("Authorization", f"Bearer {web.token}"), ("Content-Length", str(len(text)))]:

@@ -8,6 +8,7 @@ import threading
 import time
 import unittest
 import urllib.parse
+from unittest import mock
 
 import clouds
 from clouds import ROOT, SET, card, described, groups, instance, member, vm
@@ -139,6 +140,8 @@ class Kept(unittest.TestCase):
                     self.assertRaises(Trouble, web.open, "GET", "/")
 
 
+    # Stories of other files leave virtual time behind.
+    @mock.patch("web.time", time)
     def test_an_answer_that_drips_has_an_end(self):
         for before in (b"", b"HTTP/1.1 200 OK\r\nContent-Length: 999\r\n\r\n"):
             with socket.create_server(("127.0.0.1", 0)) as server:

@@ -134,6 +134,18 @@ class Whole(unittest.TestCase):
             world.ask("first", one)
             self.assertEqual(self.after(world, lead, 600), [])
 
+    def test_a_certificate_is_in_use_where_there_was_a_node(self):
+        world = World(1, False)
+        lead, one = controller(world, "cp-0_1"), world.launch()
+        self.after(world, lead, 20)
+        honest = world.ask("first", one)
+        self.assertEqual(self.after(world, lead, 5), [honest])
+        world.join(one)
+        self.after(world, lead, 40)
+        del world.nodes[one.name]
+        world.ask("first", one)
+        self.assertEqual(self.after(world, lead, 90), [])
+
     def test_a_thief_who_never_stops_gets_few_certificates_and_none_beside_a_node(self):
         world = World(1, False)
         lead, one = controller(world, "cp-0_1"), world.launch()

@@ -211,6 +211,9 @@ class World(clouds.Fleet):
         if method not in ("GET",) and "leases" not in words and words[-1] != "events":
             self.must(one.lease.fresh(), f"{method} {path} of one that does not lead")
         if words[-1] == "events":
+            # As apimachinery's NameIsDNSSubdomain of a prefix (pkg/api/validation/generic.go).
+            if not body["metadata"]["generateName"].rstrip("-")[-1:].isalnum():
+                return 422, {"kind": "Status", "message": "metadata.generateName: Invalid value"}
             self.events.append((body["regarding"]["kind"], body["regarding"]["name"], body["reason"]))
             return 201, {**body, "kind": "Event"}
         if words[-1] == "approval":

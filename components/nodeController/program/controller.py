@@ -191,7 +191,7 @@ class Controller:
         todo = []
         for (machine, kind), asked in right.items():
             before = [each for each in given.get((machine.id, kind), ()) if each.made >= machine.made]
-            used = machine.id in self.memory.joined or any(each.certificate in self.feed.used for each in before)
+            used = short(machine.id) in self.memory.joined or any(each.certificate in self.feed.used for each in before)
             chosen, reason = requests.turn([request for request, _ in asked], before, used, now)
             for request, why in asked:
                 if request is not chosen:

@@ -163,7 +163,8 @@ def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
     body = {
         "apiVersion": "events.k8s.io/v1",
         "kind": "Event",
-        "metadata": {"generateName": "fenestra-node-controller.", "namespace": "default"},
+        # No point at its end: the API server takes "-" alone there.
+        "metadata": {"generateName": "fenestra-node-controller-", "namespace": "default"},
         "eventTime": now,
         "type": "Warning",
         "reason": reason,
