@@ -2,7 +2,6 @@ import type { V1Node } from "@kubernetes/client-node";
 import { z } from "zod";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { checkPod, statusOf, waitingContainer } from "../../checks/cluster/api.ts";
-import { nodeControllerUnit } from "../../components/machine/linux/controlPlaneFiles.ts";
 import type { SimulatedGroup, SimulatedMachine } from "../../plan/fakes/machines.ts";
 import { type Api, apiFor, kubeconfig } from "../api/client.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
@@ -250,7 +249,11 @@ export function replacementChecks({
           waitFor(`${nodeName} to ask ${count} times`, limitsMs.machine, async () => (await own()).length >= count);
         // So that the answer is never faster than the signal.
         const controllers = (verb: "stop" | "start") =>
-          Promise.all(lab.indices.map((index) => lab.machine(index).systemd.systemctl([verb, nodeControllerUnit])));
+          Promise.all(
+            lab.indices.map((index) =>
+              lab.machine(index).systemd.systemctl([verb, "fenestra-node-controller.service"]),
+            ),
+          );
         await controllers("stop");
         await asks(1)
           .then(kill)
