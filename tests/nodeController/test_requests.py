@@ -267,6 +267,9 @@ class Deciding(unittest.TestCase):
             (None, ("renewal", (3, 4), (2,), 31)),
             (4, ("renewal", (3, 4), (2,), 32, True)),
             (3000, ("renewal", (3000,), (1, 2, 3, 4, 5, 6), 3000)),
+            (None, ("serving", (3, 4), (1, 2), 11)),
+            (4, ("serving", (3, 4), (1, 2), 12)),
+            (3, ("serving", (3,), (4,), 14)),
         ]:
             with self.subTest(case):
                 self.assertEqual(turn(*case), expected)

@@ -31,8 +31,8 @@ ABANDONED = 930
 NEW_MACHINE = 3600
 # Seconds after an answer until the next of that kind for that machine, twice as many after each: a kubelet that is
 # refused tries again after 2, 4, 8 and 16 (client-go: util/certificate/certificate_manager.go). First certificates of
-# one start of a machine at most, of which none was used.
-PAUSE, FIRSTS = 30, 5
+# one start of a machine at most, of which none was used. Of serving certificates the pause stays the same.
+PAUSE, FIRSTS, SERVING = 30, 5, 10
 
 
 class Request(NamedTuple):
@@ -173,8 +173,10 @@ def turn(asked, before, used, now):
         return None, f"{last.name} got the certificate of {last.node}, which is in use"
     if first and len(before) >= FIRSTS:
         return None, f"{len(before)} first certificates of {last.node} were given and none was used"
-    if now < last.at + PAUSE * 2 ** (len(before) - 1):
+    # A kubelet asks for a serving certificate whenever its addresses change, several times at its start: all are answered.
+    serving = asked[0].kind == "serving"
+    if now < last.at + (SERVING if serving else PAUSE * 2 ** (len(before) - 1)):
         return None, f"{last.name} of {last.node} was approved a moment ago"
-    if asked[-1].made < last.made:
+    if asked[-1].made < last.made and not serving:
         return None, f"{last.name}, which is newer, was approved"
     return asked[-1], f"{asked[-1].name} asked for the same machine later"
