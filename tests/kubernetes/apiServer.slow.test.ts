@@ -4,6 +4,7 @@ import { runtimeClassPolicyName } from "../../components/kubernetes/guardRails/r
 import { type Manifest, podSpec, withFieldManager } from "../../components/kubernetes/manifest.ts";
 import { applyLayer, type KubernetesObject } from "../../rehearsal/testkit/cluster.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
+import { policiesInForce } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { daemonSetTable, type PodCase, type PodHome, podHomes, podTable, tableNamespaces } from "./podTable.ts";
 import { olderServices, type ServicePart, serviceTable } from "./serviceTable.ts";
@@ -148,23 +149,7 @@ describe("in-cluster objects on a real API server", function () {
       const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
       const { code, stderr } = await apply(list(manifests.map(sent)), "--force-conflicts");
       assert.equal(code, 0, stderr);
-      // A policy is in force a moment after it was made: asked by a pod that each of the two kinds must change or
-      // refuse.
-      await until("the policies to be in force", async () => {
-        const probes = podTable.filter(({ title }) =>
-          ["an image of 2022", "HostProcess", "naming its node"].includes(title),
-        );
-        const answers = await Promise.all(probes.map((probe) => create(probe.namespace, probe.spec)));
-        return answers.every(({ taken, body }) => !taken || body.includes('"runtimeClassName":"windows-2022"'));
-      });
-      await until("the policy on Services to be in force", async () => {
-        const service = serviceIn("plain", "probe", { spec: { externalIPs: ["10.0.0.4"] } });
-        return !(await api.send("POST", tried("v1", "plain", "services"), service)).taken;
-      });
-      await until("the warnings to be in force", async () => {
-        const warned = podTable.find(({ title }) => title === "a Windows image without a place");
-        return warned !== undefined && (await create(warned.namespace, warned.spec)).warnings.length > 0;
-      });
+      await policiesInForce(api);
     });
 
     const objectIn = (home: PodHome, namespace: string, spec: PodCase["spec"], name = "probe"): string =>

@@ -2,11 +2,11 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { guardRailFindings } from "../../components/kubernetes/guardRails.ts";
 import { admissionConfiguration } from "../../components/machine/linux/controlPlaneFiles.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
+import { policiesInForce } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { corpus, type Shape } from "./corpus.ts";
 import { podHomes } from "./podTable.ts";
@@ -150,27 +150,15 @@ export class CorpusCluster {
     for (const kind of kinds) await this.#api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
     const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
     await this.apply(wanted.flatMap(({ manifests }) => manifests));
-    const sets = guardRailFindings(spec).length === 0;
-    const probes = corpus.filter(
-      ({ place, says }) => place === "refused" || place === "2022" || (says ?? "").startsWith("9100"),
-    );
-    await until("the guard rails to count", async () => {
-      const answers = await Promise.all(probes.map((shape) => this.#send(shape, "probe", "?dryRun=All", "Pod")));
-      return answers.every(({ taken, body, warnings }, index) => {
-        if (!taken) return probes[index]?.place === "refused";
-        return probes[index]?.place === "2022"
-          ? sets === body.includes('"runtimeClassName":"windows-2022"') && warnings.length > 0
-          : warnings.length > 0;
-      });
-    });
+    await policiesInForce(this.#api);
   }
 
-  #send(shape: Shape, name: string, query = "", kind = shape.kind) {
-    const home = podHomes[kind];
-    const object = home.object(shape.spec);
+  #send(shape: Shape, name: string) {
+    const { kind } = shape;
+    const object = podHomes[kind].object(shape.spec);
     const text = JSON.stringify(object).replaceAll('"app":"probe"', `"app":"${name}"`);
     const group = object.apiVersion === "v1" ? "api/v1" : `apis/${object.apiVersion}`;
-    const path = `/${group}/namespaces/${shape.namespace}/${kind.toLowerCase()}s${query}`;
+    const path = `/${group}/namespaces/${shape.namespace}/${kind.toLowerCase()}s`;
     const metadata = { name, labels: { app: name } };
     return this.#api.send("POST", path, JSON.stringify({ ...JSON.parse(text), metadata }));
   }

@@ -1,0 +1,59 @@
+import assert from "node:assert/strict";
+import { type ApiServer, until } from "./apiServer.ts";
+
+const group = { apiVersion: "admissionregistration.k8s.io/v1" };
+const sentinel = (kind: string, name: string, spec: object, binding: object) => [
+  {
+    ...group,
+    kind,
+    metadata: { name },
+    spec: {
+      failurePolicy: "Fail",
+      matchConstraints: {
+        resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE"], resources: ["configmaps"] }],
+      },
+      matchConditions: [{ name: "own", expression: `object.metadata.name == "${name}"` }],
+      ...spec,
+    },
+  },
+  { ...group, kind: `${kind}Binding`, metadata: { name }, spec: { policyName: name, ...binding } },
+];
+
+/**
+ * Waits until the API server enforces every policy that was made before, and none that was deleted. It computes all
+ * policies of a kind at once from two watches, each in order (k8s.io/apiserver: plugin/policy/generic/policy_source.go):
+ * so a policy of the test's own that is in force was preceded by the others in its watch, and what is computed after
+ * that, as a second one shows, has them all.
+ */
+export async function policiesInForce({ kubectl, send }: ApiServer): Promise<void> {
+  const mutates = (await kubectl(["get", "mutatingadmissionpolicies"])).code === 0;
+  const kinds = [
+    ["ValidatingAdmissionPolicy", { validations: [{ expression: "false" }] }, { validationActions: ["Deny"] }],
+    [
+      "MutatingAdmissionPolicy",
+      {
+        reinvocationPolicy: "Never",
+        mutations: [
+          {
+            patchType: "ApplyConfiguration",
+            applyConfiguration: { expression: 'Object{metadata: Object.metadata{labels: {"seen": "yes"}}}' },
+          },
+        ],
+      },
+      {},
+    ],
+  ] as const;
+  for (const [kind, spec, binding] of mutates ? kinds : kinds.slice(0, 1))
+    for (const round of ["first", "second"]) {
+      const name = `sentinel-${round}`;
+      const objects = JSON.stringify({ apiVersion: "v1", kind: "List", items: sentinel(kind, name, spec, binding) });
+      const made = await kubectl(["create", "-f", "-"], objects);
+      assert.equal(made.code, 0, made.stderr);
+      await until(`${kind} ${name} to be in force`, async () => {
+        const map = JSON.stringify({ apiVersion: "v1", kind: "ConfigMap", metadata: { name } });
+        const { taken, body } = await send("POST", "/api/v1/namespaces/default/configmaps?dryRun=All", map);
+        return !taken || body.includes('"seen":"yes"');
+      });
+      await kubectl(["delete", "-f", "-"], objects);
+    }
+}
