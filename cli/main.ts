@@ -1,9 +1,9 @@
 import path from "node:path";
 import { createInterface } from "node:readline/promises";
 import { paintFor } from "../checks/report.ts";
-import { ConfigError, didYouMean } from "../components/config/problem.ts";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
+import { ConfigError, didYouMean } from "../components/model/problem.ts";
 import project from "../package.json" with { type: "json" };
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { projectNotes, projectOrNone, requirePackages } from "./project.ts";

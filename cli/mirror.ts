@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
-import { clusterSpec } from "../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { makePlan } from "../plan/report/makePlan.ts";
 import { mirrorList, mirrorText } from "../plan/report/mirrorList.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal } from "./exit.ts";

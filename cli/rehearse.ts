@@ -1,7 +1,7 @@
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
-import { ConfigError } from "../components/config/problem.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
+import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";

@@ -1,9 +1,9 @@
 import { parseArgs } from "node:util";
-import { exampleProblems } from "../components/config/exampleValues.ts";
 import { loadConfig } from "../components/config/load.ts";
-import { ConfigError } from "../components/config/problem.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
-import { clusterSpec } from "../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { exampleProblems } from "../components/model/exampleValues.ts";
+import { ConfigError } from "../components/model/problem.ts";
 import { table } from "../plan/report/summary.ts";
 import { type Command, exitCodes } from "./exit.ts";
 import { findProject, stacksOf } from "./project.ts";

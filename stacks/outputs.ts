@@ -9,7 +9,7 @@ import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { discoveryDocument, keySet } from "../components/model/serviceAccountKeys.ts";
 import { signInKubeconfig } from "../components/pki/kubeconfig.ts";
 import type { Pki } from "../components/pki/pki.ts";
-import { podNetworkManifests } from "../components/podNetworks/podNetworks.ts";
+import { podNetworkManifests } from "../components/podNetworks/manifests.ts";
 
 interface PoolOutput {
   /** Name of the pool, which is also the value of its nodes' label `fenestra.dev/pool`. */

@@ -2,13 +2,12 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { withoutLogins } from "../components/config/encrypted.ts";
 import { loadConfig } from "../components/config/load.ts";
-import { ConfigError } from "../components/config/problem.ts";
 import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
-import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
-import { clusterSpec } from "../components/spec/clusterSpec.ts";
+import { ConfigError } from "../components/model/problem.ts";
 import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */

@@ -1,4 +1,4 @@
-import { ConfigError } from "../../components/config/problem.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { UserDataError } from "../../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, isEmpty, type NodeChange, type PlanDiff } from "../../plan/diff/compare.ts";

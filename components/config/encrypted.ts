@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
-import { configPrefix } from "./problem.ts";
+import { configPrefix } from "../model/problem.ts";
 import type { StackConfig } from "./schema.ts";
 
 /** What stands in a plan for a value that only Pulumi can decrypt (`secure:`), where no fake of the same form does. */

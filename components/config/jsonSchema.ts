@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { configPrefix } from "./problem.ts";
+import { configPrefix } from "../model/problem.ts";
 import { stackSchema } from "./schema.ts";
 
 const text = z.string().optional();

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
 import { fromJson } from "../model/json.ts";
+import { ConfigError, childPath, configPrefix, didYouMean, type Problem } from "../model/problem.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
-import { ConfigError, childPath, configPrefix, didYouMean, type Problem } from "./problem.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { addressRules } from "./rules/addresses.ts";
 import { credentialRules, plainPasswords } from "./rules/credentials.ts";

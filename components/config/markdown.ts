@@ -1,5 +1,5 @@
+import { configPrefix } from "../model/problem.ts";
 import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
-import { configPrefix } from "./problem.ts";
 
 /** One row of the reference: a setting with what is allowed. */
 interface Row {

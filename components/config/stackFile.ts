@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isMap, isNode, isScalar, isSeq, parseDocument, type Scalar } from "yaml";
+import { ConfigError, childPath, didYouMean, type Problem } from "../model/problem.ts";
 import { fakeOf, isEncrypted, withoutEncrypted } from "./encrypted.ts";
-import { ConfigError, childPath, didYouMean, type Problem } from "./problem.ts";
 
 /** Folder of the program's own stack files, which are the user's in a clone. */
 export const stacksFolder = new URL("../../stacks/", import.meta.url);

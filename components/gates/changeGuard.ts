@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
-import { exampleProblems } from "../config/exampleValues.ts";
-import { ConfigError, type Problem } from "../config/problem.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { exampleProblems } from "../model/exampleValues.ts";
+import { ConfigError, type Problem } from "../model/problem.ts";
 import {
   type ClusterState,
   changeProblems,

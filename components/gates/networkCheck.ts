@@ -1,6 +1,6 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import { ConfigError, type Problem } from "../config/problem.ts";
+import { ConfigError, type Problem } from "../model/problem.ts";
 import { resolvedValue } from "./waitFor.ts";
 
 /** Something that the stack file says, or that the cluster needs, about a network that exists already. */

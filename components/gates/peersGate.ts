@@ -1,7 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
-import { showProblem } from "../config/problem.ts";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
 import { fromJson } from "../model/json.ts";
+import { showProblem } from "../model/problem.ts";
 import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
 import {

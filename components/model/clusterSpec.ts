@@ -1,12 +1,27 @@
 import type { ExtraArgs } from "../config/flagSchema.ts";
 import type { IssuerConfig, StackConfig } from "../config/schema.ts";
-import type { AddOns } from "./addOns.ts";
-import type { AddressPlan, ControlPlaneMember } from "./addressPlan.ts";
+import { podNetworks } from "../podNetworks/podNetworks.ts";
+import { type AddOns, addOns } from "./addOns.ts";
+import {
+  type AddressPlan,
+  addressPlan,
+  type ControlPlaneMember,
+  controlPlaneMembers,
+  existingPlan,
+} from "./addressPlan.ts";
+import { type Artifact, readArtifactLock } from "./artifacts.ts";
+import { addressAt, cidr } from "./cidr.ts";
+import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
+import { credentialsOf } from "./credentials.ts";
 import type { MachineSize } from "./machineSizes.ts";
 import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
-import type { PoolSpec } from "./pools.ts";
-import type { SecretsEncryption } from "./secretsEncryption.ts";
+import { defaultPodNetwork, defaultPodsPerNode } from "./podAddressing.ts";
+import { machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
+import { registryAccess } from "./registryAccess.ts";
+import { minorOf, requireMinorFacts } from "./releases.ts";
+import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
+import { snapshotDays } from "./timings.ts";
 
 /** Client rate limits of the control plane's components, requests per second. */
 interface ClientLimits {
@@ -82,3 +97,82 @@ type WorkloadIdentitySpec = NonNullable<StackConfig["access"]["workloadIdentity"
   /** Whether there is an object for the sample: where samples are, and a bucket or container of the cluster's own. */
   readonly sample: boolean;
 };
+
+function workloadIdentity(config: StackConfig): ClusterSpec["workloadIdentity"] {
+  const { workloadIdentity: settings } = config.access;
+  if (settings === undefined) return undefined;
+  const { mutatingAdmissionPolicy: injected } = requireMinorFacts(config.kubernetes.version);
+  const samples = addOns(config).samples && config.pools.some(({ os }) => os !== "linux");
+  return { ...settings, sample: samples && injected && settings.issuer === undefined };
+}
+
+/** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
+export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
+  const { kubernetes, network, controlPlane } = config;
+  const facts = cloudFacts[config.cloud];
+  const podNetwork = podNetworks[network.pods ?? defaultPodNetwork];
+  const { azureCni, existing, dns } = network;
+  const plan =
+    existing === undefined
+      ? addressPlan(network.cidr, network.zones, podNetwork.addressing.controlPlane.prefix)
+      : existingPlan(network.cidr, network.zones, existing);
+  const size = machineSize(config.cloud, controlPlane.size ?? facts.sizes.default);
+  if (size === undefined) throw new RangeError("the control plane has a machine size of unknown capacity");
+  const pools = poolSpecs(config);
+  return {
+    cloud: config.cloud,
+    facts,
+    name: config.name,
+    region: config.region,
+    accountId: config.accountId ?? (existing === undefined ? undefined : facts.network.accountOf(existing.id)),
+    environment: config.environment,
+    kubernetes: {
+      version: kubernetes.version,
+      minor: minorOf(kubernetes.version),
+      clientLimits: clientLimits[kubernetes.sizeTier],
+      networkPolicies: network.policies ?? "none",
+      podCidr: podNetwork.addressing.nodeRanges ? kubernetes.podCidr : network.cidr,
+      podNetwork,
+      podsPerNode: podNetwork.addressing.nodeRanges ? undefined : (azureCni?.podsPerNode ?? defaultPodsPerNode),
+      serviceCidr: kubernetes.serviceCidr,
+      dnsAddress: addressAt(cidr(kubernetes.serviceCidr), 10),
+      clusterDomain: "cluster.local",
+    },
+    network: { ...plan, nat: network.nat, ...(dns === undefined ? {} : { dns }) },
+    controlPlane: {
+      ...controlPlane,
+      members: controlPlaneMembers(plan, controlPlane.replicas),
+      size,
+      backup: {
+        everyHours: controlPlane.backup.everyHours,
+        keepDays: controlPlane.backup.keepDays ?? snapshotDays[config.environment],
+      },
+      extraArgs: controlPlane.extraArgs ?? {},
+    },
+    pools,
+    windows: windowsBuilds(pools),
+    publicAccess: config.access.public?.allow,
+    privateAccess: config.access.private?.allow,
+    apiNames: config.access.names ?? [],
+    apiDns:
+      config.access.dns === undefined ? undefined : { name: config.access.dns.name, zone: config.access.dns.zone },
+    signIn: config.access.signIn,
+    kubeconfigGeneration: config.access.kubeconfigGeneration,
+    serviceAccountKeys: config.access.serviceAccountKeys,
+    secretsEncryption: config.secretsEncryption ?? { keys: [firstEncryptionKey] },
+    workloadIdentity: workloadIdentity(config),
+    addons: addOns(config),
+    repair: config.repair,
+    iam: config.iam,
+    mirror: config.mirror,
+    registryAccess: registryAccess(config),
+    httpProxy: config.httpProxy,
+    credentials: credentialsOf(config),
+    noProxy: config.noProxy ?? [],
+    certificateAuthorities: (config.certificateAuthorities ?? []).map((pem) => `${pem.trim().replaceAll("\r", "")}\n`),
+    encryptionAtHost: config.encryptionAtHost,
+    tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
+    acknowledge: config.acknowledge,
+    artifacts,
+  };
+}

@@ -1,4 +1,4 @@
-import { type Problem, refuse } from "../config/problem.ts";
+import { type Problem, refuse } from "./problem.ts";
 import { firstEncryptionKey } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";
 

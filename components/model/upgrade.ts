@@ -1,11 +1,11 @@
 import { z } from "zod";
-import { childPath, type Problem, refuse } from "../config/problem.ts";
 import type { Cloud } from "../config/schema.ts";
 import type { ExistingNetwork } from "./addressPlan.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
 import { defaultPodNetwork } from "./podAddressing.ts";
+import { childPath, type Problem, refuse } from "./problem.ts";
 import { compareVersions, minorOf } from "./releases.ts";
 import { isFirstKeyAlone } from "./secretsEncryption.ts";
 import { firstServiceAccountKey } from "./serviceAccountKeys.ts";

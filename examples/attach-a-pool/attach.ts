@@ -1,8 +1,8 @@
 import type * as pulumi from "@pulumi/pulumi";
+import type { AttachedPools } from "../../components/config/attachedPools.ts";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import type { PoolRoll } from "../../components/gates/poolGate.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import type { AttachedPools } from "../../components/spec/attach.ts";
 
 /** A pool as both clouds make it. */
 interface MadePool {

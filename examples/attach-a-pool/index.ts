@@ -1,10 +1,10 @@
 import * as pulumi from "@pulumi/pulumi";
 import { z } from "zod";
-import { ConfigError } from "../../components/config/problem.ts";
+import { type AttachedPools, attachedPools } from "../../components/config/attachedPools.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
 import { poolGate } from "../../components/gates/poolGate.ts";
-import { type AttachedPools, attachedPools } from "../../components/spec/attach.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import type { Attach } from "./attach.ts";
 
 const clouds: Readonly<Record<Cloud, () => Promise<Attach>>> = {

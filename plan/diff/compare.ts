@@ -1,6 +1,6 @@
 import { diffArrays } from "diff";
 import { z } from "zod";
-import type { Problem } from "../../components/config/problem.ts";
+import type { Problem } from "../../components/model/problem.ts";
 import { type ClusterState, plannedProblems, readState, stackGuardName } from "../../components/model/upgrade.ts";
 import { type BilledChange, billedChanges } from "../billed.ts";
 import type { Finding } from "../finding.ts";

@@ -1,4 +1,4 @@
-import { showProblem } from "../../components/config/problem.ts";
+import { showProblem } from "../../components/model/problem.ts";
 import { counted } from "../counted.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
 import { showChange } from "./leaves.ts";

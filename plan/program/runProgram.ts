@@ -1,6 +1,6 @@
 import { pathToFileURL } from "node:url";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
-import { ConfigError } from "../../components/config/problem.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { connected, type OutputMode, type RecordedHook, RecordingEngine, type SimulatedCloud } from "./engine.ts";
 import type { RecordedProgram } from "./recorded.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
-import { childPath } from "../../components/config/problem.ts";
+import { childPath } from "../../components/model/problem.ts";
 import { isPropertyList, isPropertyMap, type PropertyMap, type PropertyValue, Secret } from "../program/values.ts";
 
 /** A property of a type that a provider's SDK declares. */

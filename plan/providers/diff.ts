@@ -1,4 +1,4 @@
-import { childPath } from "../../components/config/problem.ts";
+import { childPath } from "../../components/model/problem.ts";
 import { valueAt } from "../diff/leaves.ts";
 import { readBack } from "../fakes/readBack.ts";
 import {

@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /**
  * The config with values of documentation replaced by others of their form that lead nowhere either: the program
- * refuses the former in front of an engine (`components/config/exampleValues.ts`), since they belong to no one. Here
+ * refuses the former in front of an engine (`components/model/exampleValues.ts`), since they belong to no one. Here
  * nothing uses them.
  */
 export function withoutExamples(config: Readonly<Record<string, string>>): Readonly<Record<string, string>> {

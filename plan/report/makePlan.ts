@@ -1,12 +1,11 @@
 import { createHash } from "node:crypto";
 import { encryptedKeys } from "../../components/config/encrypted.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { configPrefix, hidesValue } from "../../components/config/problem.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { fromJson } from "../../components/model/json.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
+import { configPrefix, hidesValue } from "../../components/model/problem.ts";
 import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import { awsObjects } from "../fakes/awsAccess.ts";

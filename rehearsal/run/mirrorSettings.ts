@@ -1,7 +1,7 @@
 import { loadConfig } from "../../components/config/load.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import { contains, parseCidr } from "../../components/model/cidr.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { type KeyAndCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { makePlan, type PlanRequest } from "../../plan/report/makePlan.ts";
 import { mirrorList } from "../../plan/report/mirrorList.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
-import { ConfigError } from "../../components/config/problem.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import fenestra from "../../index.ts";
 import { stackConfig } from "../support/stacks.ts";
 

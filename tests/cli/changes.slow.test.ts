@@ -7,7 +7,7 @@ import { changesComment, commentLimit, commentOfFile, failureComment, marker } f
 import { compareStacks } from "../../cli/changes/compare.ts";
 import { bareChange, changesJson, parseChanges, type StackChange, statuses } from "../../cli/changes/stackChange.ts";
 import { UsageError } from "../../cli/exit.ts";
-import { ConfigError } from "../../components/config/problem.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import type { Plan } from "../../plan/plan.ts";
 import { planJson } from "../../plan/report/files.ts";
 import { planOf } from "../support/planOf.ts";

@@ -4,8 +4,8 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
-import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile, stackNames } from "../../components/config/stackFile.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 

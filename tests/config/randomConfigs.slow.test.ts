@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { loadConfig } from "../../components/config/load.ts";
-import { ConfigError } from "../../components/config/problem.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import {
   arbitraryConfig,
   arbitraryValidConfig,

@@ -10,10 +10,10 @@ import {
   schemaAt,
 } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { ConfigError } from "../../components/config/problem.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { readStackFile, stackNames, stacksFolder } from "../../components/config/stackFile.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 

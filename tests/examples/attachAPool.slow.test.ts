@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
+import { attachedPools } from "../../components/config/attachedPools.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { ConfigError } from "../../components/config/problem.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
-import { attachedPools } from "../../components/spec/attach.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";

@@ -5,7 +5,7 @@ import { logsAccount } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { runtimeClass } from "../../components/model/pools.ts";
 import { accountKey } from "../../components/model/workloadIdentity.ts";
-import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
+import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { mapOf, type PropertyValue, Secret, secretsIn } from "../../plan/program/values.ts";
 import { memo } from "../support/memo.ts";

@@ -6,7 +6,7 @@ import { type AddOns, addOns } from "../../components/model/addOns.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
-import { podNetworkManifests } from "../../components/podNetworks/podNetworks.ts";
+import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 

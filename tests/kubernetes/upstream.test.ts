@@ -7,8 +7,8 @@ import { readUpstream } from "../../cli/pin/manifests.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { namedVersions, versions } from "../../components/model/releases.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { z } from "zod";
+import { attachedPools } from "../../components/config/attachedPools.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { credentialsDocument, proxyLogin, registryLogin } from "../../components/model/credentials.ts";
-import { attachedPools } from "../../components/spec/attach.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";

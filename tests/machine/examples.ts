@@ -6,11 +6,10 @@ import { linuxWorkerPayload } from "../../components/machine/linux/worker.ts";
 import type { MachinePayload, WorkerPayload } from "../../components/machine/payload.ts";
 import { windowsWorkerPayload } from "../../components/machine/windows/worker.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import type { LinuxPool, WindowsPool } from "../../components/model/pools.ts";
 import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
 const selectable = selectableVersions(readArtifactLock());

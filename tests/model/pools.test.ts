@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
 import { poolSchema, type StackConfig, stackSchema } from "../../components/config/schema.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { operatingSystem, operatingSystemNames, operatingSystems } from "../../components/model/operatingSystems.ts";
 import { machineSize, poolGroups, poolSpecs, runtimeClass, windowsTaint } from "../../components/model/pools.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 
 const zoneNames = ["eu-central-1a", "eu-central-1b", "eu-central-1c"];
 

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
-import { ConfigError } from "../../components/config/problem.ts";
 import { addressPlan, controlPlaneMembers } from "../../components/model/addressPlan.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import {
   type ClusterState,
   changeProblems,

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { changesComment } from "../../cli/changes/comment.ts";
 import { changed as changedStack } from "../../cli/changes/compare.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { ConfigError } from "../../components/config/problem.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { type BasePlan, readBasePlan } from "../../plan/diff/base.ts";
 import { diffPlans, type PlanDiff } from "../../plan/diff/compare.ts";
 import type { Change } from "../../plan/diff/operations.ts";

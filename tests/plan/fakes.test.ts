@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
-import { exampleProblems } from "../../components/config/exampleValues.ts";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { exampleProblems } from "../../components/model/exampleValues.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { CertificateMode } from "../../plan/fakes/provider.ts";
 import { fakeUnit } from "../../plan/fakes/tls.ts";

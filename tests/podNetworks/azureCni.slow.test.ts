@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { securityRules } from "../../components/azure/securityRules.ts";
 import { loadConfig } from "../../components/config/load.ts";
-import { ConfigError } from "../../components/config/problem.ts";
 import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
 import { linuxWorkerStages, withPodNetwork } from "../../components/machine/linux/stages.ts";
 import { kubeProxyProgram } from "../../components/machine/windows/services.ts";
 import { readWindowsScript } from "../../components/machine/windows/worker.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { azureCni, windowsConflist } from "../../components/podNetworks/azureCni/network.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { collectAzureHosts } from "../../plan/fakes/azureMachines.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
 import { mapOf } from "../../plan/program/values.ts";

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import fc from "fast-check";
-import { ConfigError } from "../../components/config/problem.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import { ConfigError } from "../../components/model/problem.ts";
 import { collectAwsMachines } from "../../plan/fakes/awsMachines.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { secretsInUserData } from "../../plan/program/leaks.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { loadConfig } from "../../components/config/load.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";

@@ -1,9 +1,8 @@
 import { fileURLToPath } from "node:url";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { ExistingResources } from "../../plan/fakes/existing.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";

@@ -1,5 +1,5 @@
 import { loadConfig } from "../../components/config/load.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
 import { planOfRun } from "../../plan/report/makePlan.ts";
 import { memo } from "./memo.ts";

@@ -1,8 +1,7 @@
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
 import { readStackFile } from "../../components/config/stackFile.ts";
-import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
-import { clusterSpec } from "../../components/spec/clusterSpec.ts";
+import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
 
 /** The examples: what users keep in `stacks/` changes no test's result. */
 export const testStacks = new URL("../../examples/stacks/", import.meta.url);

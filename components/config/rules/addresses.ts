@@ -2,7 +2,7 @@ import { largestNetwork } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, overlaps, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { poolGroups } from "../../model/pools.ts";
-import { type Problem, problem, refuse } from "../problem.ts";
+import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { StackConfig } from "../schema.ts";
 import { roomInSubnets } from "./existingNetwork.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";

@@ -1,6 +1,6 @@
 import { credentialsDocument } from "../../model/credentials.ts";
+import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import { encryptedText } from "../encrypted.ts";
-import { childPath, type Problem, problem, refuse } from "../problem.ts";
 import { key, type Rules, rule } from "./rule.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { childPath, type Problem, problem, refuse } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, StackConfig } from "../schema.ts";
 import { elsewhere, only, type Rules, rule } from "./rule.ts";
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { childPath, didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
 import { minorFacts, minorOf } from "../../model/releases.ts";
 import {
   type ControlPlaneProgram,
@@ -10,7 +11,6 @@ import {
   programFlags,
   reservedFlagReason,
 } from "../../model/reservedFlags.ts";
-import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
 import { key, poolRule, type Rules, rule } from "./rule.ts";
 
 /** What is wrong with one flag: nothing, or one sentence and what is allowed. */

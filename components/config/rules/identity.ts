@@ -1,7 +1,7 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
+import { type Problem, refuse } from "../../model/problem.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
-import { type Problem, refuse } from "../problem.ts";
 import { elsewhere, only, type Rules, repeated, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;

@@ -3,7 +3,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import type { MachineSize } from "../../model/machineSizes.ts";
 import { operatingSystem } from "../../model/operatingSystems.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
-import { type Problem, problem, refuse } from "../problem.ts";
+import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { only, poolRule, type Rules } from "./rule.ts";
 

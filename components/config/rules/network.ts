@@ -1,7 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { contains, parseCidr } from "../../model/cidr.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { childPath, type Problem, refuse } from "../problem.ts";
+import { childPath, type Problem, refuse } from "../../model/problem.ts";
 import { notANetwork } from "./addresses.ts";
 import { encryptCommand, registryHost } from "./credentials.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";

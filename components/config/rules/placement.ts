@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
-import { type Problem, problem, refuse } from "../problem.ts";
+import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { elsewhere, hasFields, only, poolRule, type Rules, rule } from "./rule.ts";
 

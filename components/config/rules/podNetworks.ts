@@ -8,7 +8,7 @@ import {
   type PodNetworkName,
   podAddressing,
 } from "../../model/podAddressing.ts";
-import { childPath, type Problem, problem, refuse } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import type { PoolConfig } from "../schema.ts";
 import { hasSettings, poolRule, type Rule, type Rules, rule, type Settings } from "./rule.ts";
 

@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
-import { childPath, type Problem, problem, refuse } from "../problem.ts";
+import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import { hasFields, hasSettings, only, poolRule, type Rules } from "./rule.ts";
 
 /**

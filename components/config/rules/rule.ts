@@ -1,7 +1,7 @@
 import { z } from "zod";
 import type { Artifact } from "../../model/artifacts.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import { type Problem, refuse } from "../problem.ts";
+import { type Problem, refuse } from "../../model/problem.ts";
 import { type Cloud, type PoolConfig, type StackConfig, stackSchema } from "../schema.ts";
 
 /** Fields of a part of the config by their path: `network.zones`. */

@@ -1,7 +1,7 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
+import { childPath, didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
 import { selectableVersions } from "../../model/releases.ts";
-import { childPath, didYouMean, type Problem, problem, refuse } from "../problem.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems, premiumDiskProblems } from "./machines.ts";
 import { elsewhere, key, only, type Rules, repeated, rule } from "./rule.ts";

@@ -1,4 +1,4 @@
-import { showProblem } from "../../../components/config/problem.ts";
+import { showProblem } from "../../../components/model/problem.ts";
 import type { BasePlan } from "../../diff/base.ts";
 import { isEmpty, type NodeChange, type PlanDiff } from "../../diff/compare.ts";
 import { showChange } from "../../diff/leaves.ts";

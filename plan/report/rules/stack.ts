@@ -1,8 +1,8 @@
-import { exampleProblems } from "../../../components/config/exampleValues.ts";
 import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import { cidr, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
+import { exampleProblems } from "../../../components/model/exampleValues.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";

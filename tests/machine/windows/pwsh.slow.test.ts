@@ -5,7 +5,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../../components/config/load.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
-import { clusterSpec } from "../../../components/spec/clusterSpec.ts";
+import { clusterSpec } from "../../../components/model/clusterSpec.ts";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
 import { configTexts, stackConfig } from "../../support/stacks.ts";

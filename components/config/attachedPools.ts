@@ -1,11 +1,11 @@
-import { loadConfig, validate } from "../config/load.ts";
-import { ConfigError, configPrefix, type Problem, refuse } from "../config/problem.ts";
-import type { PoolConfig, StackConfig } from "../config/schema.ts";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { clusterSpec } from "../model/clusterSpec.ts";
 import { fromJson } from "../model/json.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, poolGroups, poolSpecs } from "../model/pools.ts";
-import { clusterSpec } from "./clusterSpec.ts";
+import { ConfigError, configPrefix, type Problem, refuse } from "../model/problem.ts";
+import { loadConfig, validate } from "./load.ts";
+import type { PoolConfig, StackConfig } from "./schema.ts";
 
 export interface AttachedPools {
   readonly spec: NodeSettings;

@@ -1,5 +1,5 @@
-import { cidr, contains } from "../model/cidr.ts";
-import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { cidr, contains } from "./cidr.ts";
+import type { ClusterSpec } from "./clusterSpec.ts";
 import { childPath, type Problem } from "./problem.ts";
 
 /** Documentation networks, never assigned (RFC 5737). */
