@@ -116,6 +116,27 @@ export async function answersReady(kubeconfig: string): Promise<boolean> {
   });
 }
 
+/**
+ * Keeps so many watches open, as clients do: each begins anew when it ends.
+ * @returns what ends them
+ */
+export async function openWatches(kubeconfig: string, count: number): Promise<() => void> {
+  const config = new KubeConfig();
+  config.loadFromString(kubeconfig);
+  const options: RequestOptions = { agent: false };
+  await config.applyToHTTPSOptions(options);
+  const ended = new AbortController();
+  const url = `${config.getCurrentCluster()?.server}/api/v1/configmaps?watch=true`;
+  const watch = (): void => {
+    if (ended.signal.aborted) return;
+    get(url, { ...options, signal: ended.signal }, (response) => response.resume())
+      .on("error", () => undefined)
+      .on("close", () => setTimeout(watch, 500).unref());
+  };
+  for (let index = 0; index < count; index += 1) watch();
+  return () => ended.abort();
+}
+
 /** What a kubeconfig needs. */
 export interface KubeconfigParts {
   readonly server: string;

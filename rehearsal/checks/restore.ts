@@ -7,54 +7,83 @@ import { readBack, writes } from "./availability.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**
- * How the data of a control plane of several machines comes back. They come after the checks of availability, whose
- * objects and copies they use.
+ * How the data of a control plane comes back: of one machine by its snapshot. With several they come after the checks of
+ * availability, whose objects and copies they use.
  */
 export function restoreChecks(lab: ControlPlaneLab): readonly RehearsalCheck[] {
   return [
     {
       id: "restore: snapshot",
-      title: "a snapshot in the object store brings the objects back after all data is destroyed",
-      run: async (context) => {
-        await lab.untilBooted();
-        const good = await writes(context, "kept", 3);
-        expectEqual(good, 3, "writes before the snapshot");
-        // The nodes of machines that are gone may still be there.
-        const members = lab.indices.map((index) => context.cloud.identity(lab.member(index).machine).nodeName);
-        // Its machine is then one that joined after the snapshot.
-        await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
-        const began = Date.now();
-        await lab.script(0, "etcd-snapshot.sh");
-        const noted = await context.api.core.readNamespacedConfigMap({
-          namespace: "kube-system",
-          name: "fenestra-etcd-snapshots",
-        });
-        const [time = "", name = ""] = (noted.data?.["cp-0"] ?? "").split(" ");
-        // It is noted in whole seconds.
-        expect(Date.parse(time) > began - 1_000, `the last snapshot noted in the cluster is of ${time}`);
-        expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
-        await lab.onAll("etcd-restore.sh", "--stop");
-        // Nothing of the old data may be of use to anybody.
-        for (const index of lab.indices)
-          await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
-        // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same
-        // commands.
-        await lab.script(0, "etcd-restore.sh", name);
-        await lab.onAll("etcd-restore.sh", "--stop");
-        await lab.onAll("etcd-restore.sh", name);
-        await lab.untilHealthy();
-        await answersAgain(context);
-        expectEqual(
-          [await readBack(context, "kept"), await readBack(context, "late")],
-          [3, 0],
-          "objects from before and after the snapshot",
-        );
-        await waitFor(`the nodes ${members.join(", ")} of the control plane`, limitsMs.machine, async () => {
-          const marked = await controlPlaneNodes(context);
-          return members.every((name) => marked.includes(name));
-        });
-      },
+      slow: lab.size === 1,
+      title:
+        "a snapshot in the object store brings the objects back after all data is destroyed, with clients that watch",
+      run: (context) => lab.watched(() => restoreSnapshot(lab, context)),
     },
+    ...(lab.size === 1 ? [] : ofSeveral(lab)),
+  ];
+}
+
+async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Promise<void> {
+  const restore = "etcd-restore.sh";
+  await lab.untilBooted();
+  const good = await writes(context, "kept", 3);
+  expectEqual(good, 3, "writes before the snapshot");
+  // The nodes of machines that are gone may still be there.
+  const members = lab.indices.map((index) => context.cloud.identity(lab.member(index).machine).nodeName);
+  // Its machine is then one that joined after the snapshot.
+  if (lab.size > 1) await context.api.core.deleteNode({ name: members.at(-1) ?? "" });
+  const began = Date.now();
+  await lab.script(0, "etcd-snapshot.sh");
+  const noted = await context.api.core.readNamespacedConfigMap({
+    namespace: "kube-system",
+    name: "fenestra-etcd-snapshots",
+  });
+  const [time = "", name = ""] = (noted.data?.["cp-0"] ?? "").split(" ");
+  // It is noted in whole seconds.
+  expect(Date.parse(time) > began - 1_000, `the last snapshot noted in the cluster is of ${time}`);
+  expectEqual(await writes(context, "late", 2), 2, "writes after the snapshot");
+  for (const [words, code, says] of [
+    [[], 2, name],
+    [[name], 1, "run --stop"],
+    [["--newest"], 1, "run --stop"],
+  ] as const) {
+    const refused = await lab.machine(0).run([`/opt/fenestra/${restore}`, ...words], { timeoutMs: limitsMs.program });
+    expect(refused.code === code && refused.stderr.includes(says), `${words.join(" ")}: ${refused.stderr}`);
+  }
+  expectEqual(await readBack(context, "late"), 2, "objects after a call that was refused");
+  const stopping = performance.now();
+  await lab.onAll(restore, "--stop");
+  const stopped = performance.now();
+  // Nothing of the old data may be of use to anybody.
+  for (const index of lab.indices) await lab.machine(index).run(["bash", "-c", "rm -rf /var/lib/etcd-data/*/member"]);
+  if (lab.size > 1) {
+    // A likely mistake, after which the kubelet there never reaches its API: it can be corrected by the same commands.
+    await lab.script(0, restore, name);
+    await lab.onAll(restore, "--stop");
+  }
+  const restoring = performance.now();
+  await lab.onAll(restore, name);
+  const restored = performance.now();
+  await answersAgain(context);
+  const seconds = (from: number, to: number): string => `${Math.round((to - from) / 1000)} s`;
+  context.note(
+    `stopped in ${seconds(stopping, stopped)}, restored in ${seconds(restoring, restored)}, the API after ${seconds(restoring, performance.now())}`,
+  );
+  await lab.untilHealthy();
+  await answersAgain(context);
+  expectEqual(
+    [await readBack(context, "kept"), await readBack(context, "late")],
+    [3, 0],
+    "objects from before and after the snapshot",
+  );
+  await waitFor(`the nodes ${members.join(", ")} of the control plane`, limitsMs.machine, async () => {
+    const marked = await controlPlaneNodes(context);
+    return members.every((name) => marked.includes(name));
+  });
+}
+
+function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {
+  return [
     {
       id: "restore: renewed certificates",
       title: "the components of a machine's control plane start anew with the certificates that it renews",

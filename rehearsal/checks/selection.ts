@@ -111,7 +111,9 @@ function acceptanceChecks(parts: ListParts): readonly RehearsalCheck[] {
     ),
     // After those that only look, and before those that break the control plane.
     ...changing(parts),
-    ...(lab.size >= 3 ? availabilityChecks(lab, gates, restoreChecks(lab)) : []),
+    ...(lab.size >= 3
+      ? availabilityChecks(lab, gates, restoreChecks(lab))
+      : within(limitsMs.steps, restoreChecks(lab))),
   ];
 }
 

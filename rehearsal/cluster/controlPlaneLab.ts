@@ -1,6 +1,7 @@
+import { readFile } from "node:fs/promises";
 import { expectEqual } from "../../checks/check.ts";
 import { ports } from "../../checks/facts.ts";
-import { retryWhileUnavailable } from "../api/client.ts";
+import { openWatches, retryWhileUnavailable } from "../api/client.ts";
 import type { CommandResult } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
@@ -71,6 +72,12 @@ export class ControlPlaneLab {
   /** The same on all machines at once. */
   async onAll(name: string, ...args: readonly string[]): Promise<readonly CommandResult[]> {
     return await Promise.all(this.#members.map((_, index) => this.script(index, name, ...args)));
+  }
+
+  /** Runs something while clients watch through the load balancer. */
+  async watched<T>(run: () => Promise<T>): Promise<T> {
+    const end = await openWatches(await readFile(this.#cluster.kubeconfigFile, "utf8"), 50);
+    return await run().finally(end);
   }
 
   /** kubectl on a machine, as the administrator and with this machine's own API server. */

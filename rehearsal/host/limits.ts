@@ -13,7 +13,7 @@ export const limitsMs = {
   steps: 2_700_000,
   /** A machine on its way to its Node, to Ready, to a healthy member of etcd, or out of its group. */
   machine: 600_000,
-  /** A program that waits itself: etcd-restore.sh gives the kubelet 240 s to stop what runs. */
+  /** A program that waits itself: etcd-restore.sh gives the control plane 185 s to stop. */
   program: 300_000,
   /** What a control plane that is well does at once. One that has lost a machine may be away for half as long. */
   answer: 60_000,

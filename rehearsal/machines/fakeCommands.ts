@@ -40,7 +40,11 @@ export const kernelAndDisk: Readonly<Record<string, string>> = {
   ps) for each in /proc/[0-9]*; do
     { IFS= read -r -d '' program <"$each/cmdline"; } 2>/dev/null && [[ \${program##*/} =~ \${*: -1} ]] && echo "\${each##*/}"
   done; exit 0 ;;
-  stop) kill "\${@:4}"; for each in "\${@:4}"; do while [ -e "/proc/$each" ]; do sleep 0.1; done; done ;;
+  stop) for each in "\${@:4}"; do
+    kill "$each"
+    for ((left = 10 * $3; left > 0; left--)); do [ -e "/proc/$each" ] || break; sleep 0.1; done
+    while [ -e "/proc/$each" ]; do kill -KILL "$each"; sleep 0.1; done
+  done ;;
 esac`,
   ),
   modprobe: nothing("the kernel is shared"),

@@ -131,7 +131,7 @@ describeOnMachine("restoring a snapshot", () => {
       "<R><Key>aws-prod/cp-0/2026-01-02T.db.gz</Key><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key>" +
         "<Key>aws-prod/cp-2/2026-01-04T-before-start.db.gz</Key></R>",
     );
-    const { calls } = here.runOrFail(restore);
+    const { calls } = here.runOrFail(restore, "--newest");
     assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
     const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
     assert.match(
@@ -155,17 +155,72 @@ describeOnMachine("restoring a snapshot", () => {
       "restart kubelet.service",
       "start kubelet.service",
     ]);
-    const stopped = calls.flatMap((made) => /^crictl (?:ps .*|stop --timeout 30)/.exec(made)?.[0] ?? []);
+    // The clients of etcd are cut off at once; an API server would wait for them, and for etcd.
+    const stopped = calls.flatMap(
+      (made) =>
+        /^crictl (?:ps.*|stop --timeout \d+ [0-9a-f]+$)/.exec(made)?.[0].replace(/.*\^|[0-9a-f]{64}/g, "") ?? [],
+    );
     assert.deepEqual(stopped, [
-      "crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name ^(kube-apiserver|kube-controller-manager|kube-scheduler|etcd)$",
-      "crictl stop --timeout 30",
+      "(kube-apiserver|kube-controller-manager|kube-scheduler)$",
+      ...Array(3).fill("crictl stop --timeout 5 "),
+      "(etcd)$",
+      "crictl stop --timeout 30 ",
     ]);
+  });
+
+  it("changes nothing without a word, and where the API server answers", () => {
+    const here = running();
+    here.write("/store/live", "");
+    here.write("/store/list", "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>");
+    for (const [words, code, says] of [
+      [[], 2, /^usage: [\s\S]*The newest snapshot: aws-prod\/cp-1\/2026-01-03T\.db\.gz\n$/],
+      [["--newest"], 1, /answers: run --stop on every .* first, then restore aws-prod\/cp-1\/2026-01-03T\.db\.gz\n$/],
+      [["aws-prod/cp-1/2026-01-03T.db.gz"], 1, /answers: run --stop/],
+      [["--newest", "--dry-run"], 2, /^usage: /],
+      [["aws-prod/cp-1/2026-01-03T.db.gz", "--list"], 2, /^usage: /],
+    ] as const) {
+      const { calls } = here.fails(code, says, restore, ...words);
+      assert.deepEqual(
+        [calls.filter((call) => /^(systemctl|crictl|etcdutl)/.test(call)), here.read(log)],
+        [[], "old"],
+        words.join(" "),
+      );
+    }
+    here.write("/store/list", "<R></R>");
+    here.fails(2, /The newest snapshot: none\n$/, restore);
+    assert.match(here.run(restore, "--list").output, /there is no snapshot below aws-prod\/ in aws-prod-etcd-/);
+  });
+
+  it("is all that a person can call and that changes a machine", () => {
+    const here = running();
+    const texts = new Map(
+      ["/opt/fenestra", "/etc/systemd/system"].flatMap(here.files.bind(here)).map((file) => [file, here.read(file)]),
+    );
+    // Neither sourced nor run without a word by a unit or another script.
+    const called = [...texts.keys()].filter(
+      (file) =>
+        /^\/opt\/fenestra\/[a-z-]+\.sh$/.test(file) &&
+        ![...texts].some(
+          ([own, text]) =>
+            own !== file && new RegExp(`${file}(?! --resume)(?=[ "]|$)`, "m").test(text.replaceAll(`with ${file}`, "")),
+        ),
+    );
+    assert.deepEqual(called.sort(), ["/opt/fenestra/collect-logs.sh", restore]);
+    for (const file of called) {
+      const { calls } = here.run(file);
+      assert.deepEqual(
+        calls.filter((call) => /^(systemctl (?!list)|crictl (?!ps)|etcd|kube|mkfs|mount)/.test(call)),
+        [],
+        file,
+      );
+    }
+    assert.equal(here.read(log), "old");
   });
 
   it("lets --start take back --stop, and stops nothing for a word that it does not know or a name that is not there", () => {
     const here = running();
     const all = here.list("/etc/kubernetes/manifests");
-    for (const word of ["--help", "--stpo", "2026-01-03T", "other/cp-1/2026-01-03T.db.gz"]) {
+    for (const word of ["", "--help", "--stpo", "2026-01-03T", "other/cp-1/2026-01-03T.db.gz"]) {
       const { code, output } = here.run(restore, word);
       assert.deepEqual(
         [code, output.startsWith("usage: "), here.list("/etc/kubernetes/manifests")],
@@ -250,11 +305,11 @@ describeOnMachine("restoring a snapshot", () => {
       // A page may be empty and yet not the last (Blob service REST API, "List Blobs").
       here.write("/store/list", pages[cloud](first ?? "", marker));
       here.write("/store/list1a+b_c==", pages[cloud]("", "2"));
-      here.fails(1, new RegExp(`error: listing ${of.name}/ was answered with 400`), restore);
+      here.fails(1, new RegExp(`error: listing ${of.name}/ was answered with 400`), restore, "--newest");
       assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
       here.write("/store/list2", pages[cloud](others.join("")));
       assert.equal(here.run(restore, "--list").output, names.map((name) => `${name}\n`).join(""));
-      const { output } = here.runOrFail(restore);
+      const { output } = here.runOrFail(restore, "--newest");
       assert.match(output, new RegExp(`restored ${names[1]};`));
     });
 
@@ -291,7 +346,12 @@ describeOnMachine("restoring a snapshot", () => {
     const here = controlPlane();
     here.write("/etc/kubernetes/manifests/etcd.yaml", "etcd");
     here.write("/store/list", "<R><Key>aws-prod/cp-0/2026-01-04T-before-start.db.gz</Key></R>");
-    here.fails(1, /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/, restore);
+    here.fails(
+      1,
+      /there is no snapshot in aws-prod-etcd-123456789012; a copy from before a start/,
+      restore,
+      "--newest",
+    );
     assert.deepEqual(here.list("/etc/kubernetes/manifests"), ["etcd.yaml"]);
   });
 });

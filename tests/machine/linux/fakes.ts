@@ -191,7 +191,8 @@ print(json.dumps({"Parameters": page, **({"NextToken": names[1]} if names[2:] el
   *.db.gz) if [ "$method" = GET ]; then { if [ -e "$STORE/snapshot" ]; then cat "$STORE/snapshot"; else echo snapshot; fi; } | gzip | answer
     else [ -z "$body" ] || cp "$body" "$STORE/uploaded"; : | answer; fi ;;
   *:2381/livez) echo ok | answer ;;
-  */livez | *:2381/health) exit 7 ;;
+  */livez) [ -e "$STORE/live" ] || exit 7; echo ok | answer ;;
+  *:2381/health) exit 7 ;;
   */readyz) echo ok | answer ;;
   https://autoscaling.*) echo '<ok/>' | answer ;;
   https://*scripts*.s3.*/linux/*.json)

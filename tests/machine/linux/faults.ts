@@ -43,7 +43,7 @@ cd /store; case $(tail -n 1 calls) in *77) echo >>pauses ;& *987) rm -f spot not
   return here;
 }
 
-const script = (name: string) => (here: Sandbox) => here.run(`/opt/fenestra/${name}`);
+const script = (command: string) => (here: Sandbox) => here.run(...`/opt/fenestra/${command}`.split(" "));
 const running = (here: Sandbox): readonly string[] => here.list("/etc/kubernetes/manifests");
 const data = (here: Sandbox): string => here.read(`${diskFolder}/content/etcd/member/wal/0.wal`);
 const manifests = components.map((name) => `${name}.yaml`);
@@ -61,16 +61,16 @@ interface Job {
   readonly daemon?: boolean;
 }
 
-const job = (name: string, leaves: Job["leaves"], holds?: Job["holds"]): Job => ({
-  title: name,
+const job = (command: string, leaves: Job["leaves"], holds?: Job["holds"]): Job => ({
+  title: command,
   ready: controlPlane,
-  run: script(name),
+  run: script(command),
   leaves,
   ...(holds === undefined ? {} : { holds }),
 });
 
 const jobs: readonly Job[] = [
-  job("etcd-restore.sh", (here) => [running(here), data(here)]),
+  job("etcd-restore.sh --newest", (here) => [running(here), data(here)]),
   job(
     "renew-certificates.sh",
     (here) => [running(here), here.has("/var/lib/fenestra/renewing")],

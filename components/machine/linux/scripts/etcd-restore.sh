@@ -5,14 +5,16 @@
 # shellcheck source=etcd.sh
 . /opt/fenestra/etcd.sh
 
-usage="usage: etcd-restore.sh [NAME]  restores NAME, by default the newest snapshot that a running member took, on this machine
+usage="usage: etcd-restore.sh NAME | --newest  restores NAME, or the newest snapshot that a running member took, on this machine
        etcd-restore.sh --list  names of all snapshots and copies from before a start
        etcd-restore.sh --stop | --start  stops the control plane on this machine, or starts it with the data that is there
-Run --stop on every control-plane machine, then the restore with the same NAME on every one."
+Run --stop on every control-plane machine, then the restore with the same NAME on every one. What was written since is lost."
 manifests=/etc/kubernetes/manifests
 stopped=/etc/kubernetes/stopped
 work=$state/restore
-components=(kube-apiserver kube-controller-manager kube-scheduler etcd)
+# An API server goes only once its clients have left or their requests have failed, which takes a minute without etcd
+# (kubernetes: apiserver/pkg/server/genericapiserver.go). They are cut off, before etcd is: its data goes anyway.
+clients=(kube-apiserver kube-controller-manager kube-scheduler)
 
 # blob_pages <prefix> <element of a name> <element of a marker>: names of the blobs with that prefix; fails after what
 # it has printed when a page is missing. A page has at most 1,000 names on AWS and 5,000 on Azure, maybe none although
@@ -40,6 +42,9 @@ own_bootstrap() {
   systemctl start --no-block fenestra-bootstrap.service
 }
 
+# answers: whether this machine's API server is there, whatever it says.
+answers() { curl --silent --insecure --max-time 5 --output /dev/null "https://127.0.0.1:$API_PORT/livez"; }
+
 kubelet() { [[ ! -e $state/kubelet-started ]] || systemctl "$1" kubelet.service; }
 
 # stop: without the kubelet, which removes no pod while it has not reached its API since its start.
@@ -47,11 +52,11 @@ stop() {
   local name
   install -d -m 0755 "$stopped"
   kubelet stop
-  for name in "${components[@]}"; do
+  for name in "${clients[@]}" etcd; do
     if [[ -e $manifests/$name.yaml ]]; then mv -f "$manifests/$name.yaml" "$stopped/"; fi
   done
-  quiet() { ! local_api /livez >/dev/null 2>&1 && ! curl --silent --max-time 2 http://127.0.0.1:2381/health >/dev/null; }
-  { halt "${components[@]}" && poll 60 quiet; } || die "the control plane on this machine does not stop"
+  quiet() { ! answers && ! curl --silent --max-time 2 http://127.0.0.1:2381/health >/dev/null; }
+  { halt 5 "${clients[@]}" && halt 30 etcd && poll 60 quiet; } || die "the control plane on this machine does not stop"
 }
 
 # start: lets the kubelet have again what `stop` took.
@@ -62,11 +67,16 @@ start() {
   done
 }
 
+# newest: names end with the time, so that of all members is the last by that part. A copy from before a start has the
+# time of the copy: the database may be of a member that had been away for days.
+newest() { blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2; }
+
 was=
-snapshot=${1:-}
+snapshot=$*
 case $snapshot in
   --list)
-    blob_list "$CLUSTER/"
+    snapshot=$(blob_list "$CLUSTER/")
+    if [[ -n $snapshot ]]; then printf '%s\n' "$snapshot"; else log "there is no snapshot below $CLUSTER/ in $SNAPSHOT_TARGET"; fi
     exit 0
     ;;
   --stop)
@@ -90,23 +100,28 @@ case $snapshot in
     fi
     log "a restore was cut off; it goes on: $snapshot"
     ;;
-  '')
-    # Names end with the time, so the newest of all members is the last by that part. A copy from before a start has the
-    # time of the copy: the database may be of a member that had been away for days.
-    snapshot=$(blob_list "$CLUSTER/" | awk -F / '!/-before-start\.db\.gz$/ { print $NF, $0 }' | sort | tail -n 1 | cut -d' ' -f2)
+  --newest)
+    snapshot=$(newest)
     [[ -n $snapshot ]] || die "there is no snapshot in $SNAPSHOT_TARGET; a copy from before a start is only restored by its name, see --list"
     ;;
   "$CLUSTER"/*/*.db.gz) ;;
   *)
     printf '%s\n' "$usage" >&2
+    if [[ -z $snapshot ]]; then
+      snapshot=$(newest) || snapshot="not known"
+      printf 'The newest snapshot: %s\n' "${snapshot:-none}" >&2
+    fi
     exit 2
     ;;
 esac
+if [[ $1 != --resume ]] && answers; then
+  die "the API server of this machine answers: run --stop on every control-plane machine first, then restore $snapshot"
+fi
 
 umask 077
 exec 9>"$scratch/snapshots.lock"
 flock 9
-if [[ ${1:-} != --resume ]]; then
+if [[ $1 != --resume ]]; then
   own_bootstrap
   was=$(ls "$stopped" 2>/dev/null || true)
 fi

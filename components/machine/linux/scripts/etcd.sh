@@ -41,13 +41,15 @@ members_well() {
 # member_up: this machine's member has started, be it without a quorum; until the first one it serves no client.
 member_up() { curl --silent --fail --max-time 5 http://127.0.0.1:2381/livez >/dev/null; }
 
-# halt <component...>: ends the containers of those static pods; a kubelet that runs and has their manifests starts them
-# anew. Taking a manifest away would not do: a kubelet that has not reached its API since its start removes no pod
-# (kubernetes: pkg/kubelet/kubelet.go, deletePod).
+# halt <seconds> <component...>: ends the containers of those static pods, by force after so many seconds; a kubelet that
+# runs and has their manifests starts them anew. Taking a manifest away would not do: a kubelet that has not reached its
+# API since its start removes no pod (kubernetes: pkg/kubelet/kubelet.go, deletePod). A call for each, since crictl stops
+# one after the other (cri-tools: cmd/crictl/container.go, stopContainerCommand).
 halt() {
-  local IFS='|'
+  local seconds=$1 IFS='|'
+  shift
   timeout --foreground 30 crictl ps --quiet --label io.kubernetes.pod.namespace=kube-system --name "^($*)\$" |
-    xargs --no-run-if-empty timeout --foreground 150 crictl stop --timeout 30 >/dev/null
+    xargs --no-run-if-empty --max-args 1 --max-procs 0 timeout --foreground "$((seconds + 30))" crictl stop --timeout "$seconds" >/dev/null
 }
 
 # own_slot: waits for this machine's time slot, so that two members are never away at the same time.

@@ -79,7 +79,7 @@ if [[ $how == urgent ]]; then back=member_up; fi
 # Static pods read their certificates when they start.
 for name in etcd kube-apiserver kube-controller-manager kube-scheduler; do
   ids=$(containers "$name" --all) || die "crictl lists no container of $name"
-  { halt "$name" && poll "$READY_ATTEMPTS" containers "$name" "" "$ids" >/dev/null; } || die "$name does not start anew"
+  { halt 30 "$name" && poll "$READY_ATTEMPTS" containers "$name" "" "$ids" >/dev/null; } || die "$name does not start anew"
   if [[ $name == etcd ]]; then poll "$READY_ATTEMPTS" "$back" || die "etcd does not come back with its new certificate"; fi
 done
 # Before the API server is waited for: it may need a majority that has not been renewed yet, and nothing is left to
