@@ -27,6 +27,9 @@ export function kubeconfigClient(kubeconfig: string): ApiClient {
   const cluster = field(list(field(config, "clusters"))[0], "cluster");
   const user = field(list(field(config, "users"))[0], "user");
   const pem = (value: unknown): string => Buffer.from(text(value), "base64").toString("utf8");
+  // Without one, Node would trust the system's authorities.
+  if (pem(field(cluster, "certificate-authority-data")) === "")
+    throw new Error("the kubeconfig has no certificate-authority-data: nothing else is trusted");
   return {
     server: text(field(cluster, "server")),
     caCertificate: pem(field(cluster, "certificate-authority-data")),

@@ -8,6 +8,8 @@ export interface ApiClient {
   readonly caCertificate: string;
   /** Client certificate and key, PEM; without them the request is anonymous. */
   readonly client?: { readonly certificate: string; readonly key: string };
+  /** Longest time of one request, its whole answer included, in milliseconds. Default 10,000. */
+  readonly requestMs?: number;
 }
 
 export interface ApiAnswer {
@@ -15,40 +17,109 @@ export interface ApiAnswer {
   readonly body: string;
 }
 
-/** Longest time of one request, so that a dead load balancer target does not block the wait. */
-const requestMilliseconds = 10_000;
+/** Greatest answer that is read, in bytes: a page of 500 nodes has about 10 MB. */
+const mostBytes = 64 * 1024 * 1024;
+
+/** What time does not heal: another certificate, no or too few rights. A wait for it ends after a minute. */
+export class Refused extends Error {
+  override readonly name = "Refused";
+}
 
 /**
- * Asks the API for a path. Rejects when it cannot be reached or its certificate is not the cluster's.
+ * The one place that asks the API. Rejects when it cannot be reached, has no whole answer in time, or its certificate
+ * is not the cluster's.
  *
  * @param body object that is sent with a POST. Default: a GET.
  */
 export function askApi(api: ApiClient, path: string, body?: object): Promise<ApiAnswer> {
   return new Promise((resolve, reject) => {
+    const fail = (error: Error): void => {
+      clearTimeout(timer);
+      reject(isOfTls(error) ? new Refused(`${api.server}: ${error.message}`) : error);
+      asked.destroy();
+    };
+    const { requestMs = 10_000 } = api;
+    const timer = setTimeout(() => fail(new Error(`no whole answer within ${requestMs / 1000} seconds`)), requestMs);
     const asked = request(
       new URL(path, api.server),
       {
         ca: api.caCertificate,
-        timeout: requestMilliseconds,
         // One connection per request: a persistent one would stay with the same control-plane machine.
         agent: false,
         ...(body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" } }),
         ...(api.client === undefined ? {} : { cert: api.client.certificate, key: api.client.key }),
       },
       (answer) => {
-        let text = "";
-        answer.setEncoding("utf8");
-        answer.on("data", (part: string) => {
-          text += part;
+        const parts: Buffer[] = [];
+        let length = 0;
+        answer.on("data", (part: Buffer) => {
+          parts.push(part);
+          length += part.length;
+          if (length > mostBytes) fail(new Error(`an answer of more than ${mostBytes} bytes`));
         });
-        answer.on("error", reject);
-        answer.on("end", () => resolve({ status: answer.statusCode ?? 0, body: text }));
+        answer.on("error", fail);
+        answer.on("end", () => {
+          clearTimeout(timer);
+          resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8") });
+        });
       },
     );
-    asked.on("timeout", () => asked.destroy(new Error(`no answer within ${requestMilliseconds / 1000} seconds`)));
-    asked.on("error", reject);
+    asked.on("error", fail);
     asked.end(body === undefined ? undefined : JSON.stringify(body));
   });
+}
+
+/** Errors of OpenSSL's check of a certificate, and Node's own of its name. */
+function isOfTls(error: Error): boolean {
+  const code = "code" in error ? String(error.code) : "";
+  return /^(ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/.test(code);
+}
+
+/** What an answer with another status than wanted means. Throws Refused for what does not heal. */
+export function unanswered(status: number, to: string): string {
+  const said = `the API answers ${status}${to}`;
+  if (status === 401 || status === 403) throw new Refused(said);
+  return said;
+}
+
+/** The object of a kind and name at a path. Throws when the answer is anything else. */
+export async function readObject(api: ApiClient, path: string, kind: string): Promise<unknown> {
+  const { status, body } = await askApi(api, path);
+  const name = path.split("/").at(-1);
+  if (status !== 200) throw new Error(unanswered(status, ` to ${kind} ${name}`));
+  const found = fromJson(body);
+  if (field(found, "kind") !== kind || field(field(found, "metadata"), "name") !== name)
+    throw new Error(`the answer is no ${kind} ${name}`);
+  return found;
+}
+
+/**
+ * All nodes with a label, over all pages; those that are being deleted are left out. Throws when the API does not list
+ * them, lists something else, or names one twice.
+ *
+ * @param what for the error: `the control-plane nodes`
+ */
+export async function listNodes(api: ApiClient, label: string, what: string): Promise<readonly unknown[]> {
+  const nodes: unknown[] = [];
+  for (let next = ""; ; ) {
+    const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
+    const path = `/api/v1/nodes?labelSelector=${encodeURIComponent(label)}&limit=500${more}`;
+    const { status, body } = await askApi(api, path);
+    if (status !== 200) throw new Error(unanswered(status, ` to a list of ${what}`));
+    const answer = fromJson(body);
+    const items = field(answer, "items");
+    if (field(answer, "kind") !== "NodeList" || !Array.isArray(items))
+      throw new Error(`the API answers with no list of ${what}`);
+    nodes.push(...items);
+    const before = next;
+    next = text(field(field(answer, "metadata"), "continue"));
+    if (next === "") break;
+    if (next === before) throw new Error(`the list of ${what} has no end`);
+  }
+  const names = nodes.map((node) => text(field(field(node, "metadata"), "name")));
+  if (names.includes("") || new Set(names).size < names.length)
+    throw new Error(`the list of ${what} names a node twice or not at all`);
+  return nodes.filter((node) => field(field(node, "metadata"), "deletionTimestamp") === undefined);
 }
 
 /** Review of whether the client may do everything. */
@@ -64,10 +135,11 @@ const mayDoAll = {
  */
 export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   const { status, body } = await askApi(api, "/readyz");
-  if (status !== 200) return `/readyz answers ${status}: ${body.slice(0, 200)}`;
+  if (status === 401 || status === 403) throw new Refused(`/readyz answers ${status}: ${body.slice(0, 200)}`);
+  if (status !== 200 || body.trim() !== "ok") return `/readyz answers ${status}: ${body.slice(0, 200)}`;
   if (api.client === undefined) return undefined;
   const review = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
-  if (review.status !== 201) return `the API answers ${review.status} to a review of the administrator's rights`;
+  if (review.status !== 201) return unanswered(review.status, " to a review of the administrator's rights");
   const allowed = field(field(fromJson(review.body), "status"), "allowed");
   return allowed === true ? undefined : "the administrator has no rights yet";
 }
@@ -90,9 +162,7 @@ const memberComponents = ["etcd", "kube-apiserver"] as const;
 export async function memberProblem(api: ApiClient, member: MemberNode): Promise<string | undefined> {
   for (const component of memberComponents) {
     const pod = `${component}-${member.node}`;
-    const { status, body } = await askApi(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
-    if (status !== 200) return `pod ${pod}: the API answers ${status}`;
-    const found = fromJson(body);
+    const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`, "Pod");
     // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction,
     // Kubernetes 1.36).
     if (field(field(found, "spec"), "nodeName") !== member.node) return `pod ${pod} is not on its node`;
@@ -112,9 +182,8 @@ export interface ControlPlaneNode {
 
 /** The nodes of the control plane. Throws when the API does not list them. */
 export async function controlPlaneNodes(api: ApiClient): Promise<readonly ControlPlaneNode[]> {
-  const { status, body } = await askApi(api, "/api/v1/nodes?labelSelector=node-role.kubernetes.io%2Fcontrol-plane");
-  if (status !== 200) throw new Error(`the API answers ${status} to a list of the control-plane nodes`);
-  return list(field(fromJson(body), "items")).map((node) => {
+  const nodes = await listNodes(api, "node-role.kubernetes.io/control-plane", "the control-plane nodes");
+  return nodes.map((node) => {
     const addresses = list(field(field(node, "status"), "addresses"));
     const internal = addresses.find((address) => field(address, "type") === "InternalIP");
     return {
@@ -148,7 +217,9 @@ export async function addressProblem(
 
 /** What keeps a pod from counting as ready, or `undefined`. Reads the API's answer with distrust. Pure. */
 export function podProblem(pod: unknown, since?: string): string | undefined {
+  if (field(field(pod, "metadata"), "deletionTimestamp") !== undefined) return "is being deleted";
   const status = field(pod, "status");
+  if (field(status, "phase") === "Failed") return "has failed";
   const ready = list(field(status, "conditions")).find((condition) => field(condition, "type") === "Ready");
   if (field(ready, "status") !== "True") return "is not ready";
   if (since === undefined) return undefined;

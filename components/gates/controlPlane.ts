@@ -59,8 +59,8 @@ interface MemberGateArgs {
  */
 export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const hook = new pulumi.ResourceHook(name, async () => {
-    if (controlPlaneIsDown()) return;
     const api = await resolvedValue(args.api);
+    if (await controlPlaneIsDown(api, name)) return;
     const member = await resolvedValue(args.node);
     await waitFor(`control-plane machine ${member.node}`, () => memberProblem(api, member), args.patience);
   });

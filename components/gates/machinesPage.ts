@@ -7,18 +7,36 @@ import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
  */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
 
-/** The page as it is; empty before the controller's first round. */
+/** The page as it is; empty before the controller's first round. Throws when it cannot be read. */
 export async function readPage(api: ApiClient): Promise<string> {
   const { namespace, name } = machinesPage;
-  const { body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
-  return text(field(field(fromJson(body), "data"), "status"));
+  const { status, body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
+  if (status === 404 && field(fromJson(body), "kind") === "Status") return "";
+  const page = fromJson(body);
+  if (status !== 200 || field(field(page, "metadata"), "name") !== name)
+    throw new Error(`the API answers ${status} to the node controller's page, ConfigMap ${namespace}/${name}`);
+  return text(field(field(page, "data"), "status"));
 }
 
 /**
- * Machines that the cloud is to have in a group, whether they have joined or not; 0 where the page does not know it.
+ * Machines that the cloud is to have in a group, whether they have joined or not; 0 before the controller's first round
+ * and for a group that is new to it. Throws when the page is too old to be believed, or says something else.
+ *
+ * @param now seconds of the epoch
  */
-export function wantedOn(page: string, group: string): number {
-  return Number(field(field(field(fromJson(page), "pools"), group), "wanted")) || 0;
+export function wantedOn(page: string, group: string, now: number): number {
+  if (page === "") return 0;
+  const status = fromJson(page);
+  const at = Number(field(status, "at"));
+  if (!(Math.abs(now - at) <= staleSeconds))
+    throw new Error(`the node controller's page is not of now: ${shortfalls(page, now).join("; ")}`);
+  const pools = field(status, "pools");
+  if (typeof pools !== "object" || pools === null) throw new Error("the node controller's page names no pools");
+  const pool = field(pools, group);
+  const wanted = field(pool, "wanted");
+  if (pool !== undefined && !(typeof wanted === "number" && Number.isInteger(wanted) && wanted >= 0))
+    throw new Error(`the node controller's page has no number of machines for ${group}`);
+  return typeof wanted === "number" ? wanted : 0;
 }
 
 const lists: readonly (readonly [key: string, words: string])[] = [

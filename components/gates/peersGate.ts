@@ -1,6 +1,5 @@
 import * as pulumi from "@pulumi/pulumi";
 import type { ControlPlaneMember } from "../model/addressPlan.ts";
-import { fromJson } from "../model/json.ts";
 import { showProblem } from "../model/problem.ts";
 import { compareVersions } from "../model/releases.ts";
 import { reachedProblems } from "../model/upgrade.ts";
@@ -11,6 +10,7 @@ import {
   type ControlPlaneNode,
   controlPlaneNodes,
   field,
+  readObject,
   text,
 } from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
@@ -41,35 +41,44 @@ export interface PeersGateArgs {
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
   const { member, members, version } = args;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
-    if (controlPlaneIsDown()) return;
     // Machines that are going to be added are no members yet.
-    const present = field(oldInputs?.input, "replicas");
-    const others = members.filter(({ index }) => index !== member.index && index < Number(present));
+    const present = Number(field(oldInputs?.input, "replicas"));
+    if (!(Number.isInteger(present) && present >= 1))
+      throw new Error(`the state of ${name} cannot be read: it must hold how many machines the control plane had`);
+    const others = members.filter(({ index }) => index !== member.index && index < present);
     if (others.length === 0) return;
     const api = await resolvedValue(args.api);
+    if (await controlPlaneIsDown(api, name)) return;
     const lives = leaseRenewed(api);
-    let nodes: readonly ControlPlaneNode[] = [];
+    let nodes: readonly ControlPlaneNode[] | undefined;
     const problem = async (): Promise<string | undefined> => {
       nodes = await controlPlaneNodes(api);
-      const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, nodes, lives)));
+      const listed = nodes;
+      const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, listed, lives)));
       return problems.filter((each) => each !== undefined).join("; ") || undefined;
     };
     const what = `the control plane beside ${member.etcdName}`;
     await waitFor(what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
-      throw new Error(advice(member, messageOf(error)));
+      throw new Error(advice(member, messageOf(error), nodes !== undefined));
     });
-    refuseRelease(nodes, version);
+    const judged = (nodes ?? []).filter((node) => others.some(({ address }) => address === node.address));
+    refuseRelease(judged, version);
   });
   const input = { fingerprint: args.fingerprint, replicas: members.length };
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-function advice({ etcdName }: ControlPlaneMember, problem: string): string {
+function advice({ etcdName }: ControlPlaneMember, problem: string, reached: boolean): string {
+  if (!reached)
+    return [
+      `control-plane machine ${etcdName} is not replaced now, since the API cannot be reached from here: ${problem}.`,
+      "Nothing is known to be broken. Look at VPN, proxy, access.public.allow and this machine's clock, and update again.",
+      "If the control plane itself is away: docs/operations/updates.md, The API is away",
+    ].join(" ");
   return [
     `control-plane machine ${etcdName} is not replaced now, since etcd could lose its quorum: ${problem}.`,
     "Undo the change, bring the other machine back first (`pulumi refresh --exclude '**kubernetes:*/*:*::**'` and `pulumi up` if it is gone,",
-    "`pulumi up --replace <its URN>` if it is unhealthy), and then update again. If the control plane is away as a whole, or has never come up, say so once:",
-    `${downVariable}=down pulumi up`,
+    "`pulumi up --replace <its URN>` if it is unhealthy), and then update again.",
   ].join(" ");
 }
 
@@ -78,9 +87,12 @@ function advice({ etcdName }: ControlPlaneMember, problem: string): string {
  * a preview.
  */
 function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void {
-  const [oldest] = nodes.map(({ version }) => version).sort(compareVersions);
-  const problems = oldest === undefined ? [] : reachedProblems(oldest, wanted);
-  if (problems.length > 0) throw new Error(problems.map(showProblem).join("\n"));
+  const [oldest] = nodes
+    .filter(({ version }) => /^\d+\.\d+\.\d+/.test(version))
+    .toSorted((a, b) => compareVersions(a.version, b.version));
+  const problems = oldest === undefined ? [] : reachedProblems(oldest.version, wanted);
+  if (problems.length > 0)
+    throw new Error([`node ${oldest?.name} is what is compared:`, ...problems.map(showProblem)].join("\n"));
 }
 
 /**
@@ -93,17 +105,16 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
  * look at it
  */
 function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
-  const first = new Map<string, string>();
+  const newest = new Map<string, number>();
   return async (node) => {
-    const { status, body } = await askApi(
-      api,
-      `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`,
-    );
-    if (status !== 200) return `the lease of ${node}: the API answers ${status}`;
-    const renewed = text(field(field(fromJson(body), "spec"), "renewTime"));
-    const before = first.get(node) ?? renewed;
-    first.set(node, before);
-    return renewed === before ? `${node} has given no sign of life since ${renewed}` : undefined;
+    const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
+    const renewed = text(field(field(await readObject(api, path, "Lease"), "spec"), "renewTime"));
+    const at = Date.parse(renewed);
+    if (Number.isNaN(at)) return `the lease of ${node} has no time`;
+    // The newest of all looks: one of three API servers may be behind.
+    const before = newest.get(node);
+    newest.set(node, Math.max(at, before ?? at));
+    return before !== undefined && at > before ? undefined : `${node} has given no sign of life since ${renewed}`;
   };
 }
 
@@ -111,10 +122,18 @@ function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefi
 export const downVariable = "FENESTRA_CONTROL_PLANE";
 
 /**
- * Whether the deployer declares that the whole control plane is down, or has never come up. From outside that looks
- * like a missing route to it, so only a person can decide it. No machine then waits for another; the last gate still
- * waits for all of them.
+ * Whether the deployer declares that the whole control plane is down, or has never come up, and nothing speaks against
+ * it. From outside that looks like a missing route to it, so only a person can decide it. An API that is ready has a
+ * quorum to lose: then the word is not believed. No machine waits for another meanwhile; the last gate still waits for
+ * all of them.
  */
-export function controlPlaneIsDown(): boolean {
-  return process.env[downVariable] === "down";
+export async function controlPlaneIsDown(api: ApiClient, gate: string): Promise<boolean> {
+  if (process.env[downVariable] !== "down") return false;
+  const answer = await askApi(api, "/readyz").catch(() => undefined);
+  const isDown = answer?.status !== 200;
+  const said = isDown
+    ? "stands aside: its machine may go while others are away"
+    : "looks all the same, since the control plane answers: remove the variable";
+  void pulumi.log.warn(`${downVariable}=down is set: ${gate} ${said}`);
+  return isDown;
 }

@@ -28,7 +28,11 @@ export class GaveUp extends Error {
   override readonly name = "GaveUp";
 }
 
-const systemClock: Clock = {
+/** A pause that is longer by this was not the poll's own, in milliseconds. */
+const asleepMs = 2_000;
+
+/** The system's own time. */
+export const systemClock: Clock = {
   now: () => performance.now(),
   sleep: async (milliseconds, signal) => {
     await sleep(milliseconds, undefined, signal === undefined ? {} : { signal }).catch(() => undefined);
@@ -55,8 +59,11 @@ export async function poll<T>(attempt: (progress: () => void) => Promise<T>, opt
       if (isFinal?.(error) === true) throw error;
       reason = messageOf(error);
     }
-    if (clock.now() >= since + limitMs) break;
+    const before = clock.now();
+    if (before >= since + limitMs) break;
     await clock.sleep(intervalMs, signal);
+    // A laptop slept: what was seen before says nothing.
+    if (clock.now() - before > 2 * intervalMs + asleepMs) progress();
   }
   throw new GaveUp(reason);
 }

@@ -1,9 +1,9 @@
 import * as pulumi from "@pulumi/pulumi";
-import { fromJson } from "../model/json.ts";
 import { groupSize, type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
 import { joinSeconds } from "../model/timings.ts";
-import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
+import { type ApiClient, field, list, listNodes, text } from "./apiProbe.ts";
 import { pageLines, readPage, wantedOn } from "./machinesPage.ts";
+import { messageOf } from "./messageOf.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
 interface WantedNodes {
@@ -30,21 +30,21 @@ interface PoolNode {
 
 /** The nodes that claim to be of a pool, including those that are not Ready. Throws when the API does not list them. */
 async function poolNodes(api: ApiClient, pool: string): Promise<readonly PoolNode[]> {
-  const selector = encodeURIComponent(`${poolLabel}=${pool}`);
-  const { status, body } = await askApi(api, `/api/v1/nodes?labelSelector=${selector}`);
-  const items = field(fromJson(body), "items");
-  if (status !== 200 || !Array.isArray(items))
-    throw new Error(`the API answers ${status} to a list of the nodes of pool ${pool}`);
-  return items.map((node: unknown) => {
+  const nodes = await listNodes(api, `${poolLabel}=${pool}`, `the nodes of pool ${pool}`);
+  return nodes.map((node) => {
     const metadata = field(node, "metadata");
     const state = field(node, "status");
-    const ready = list(field(state, "conditions")).find((condition) => field(condition, "type") === "Ready");
+    const [ready, another] = list(field(state, "conditions")).filter((each) => field(each, "type") === "Ready");
+    const isReady = another === undefined && field(ready, "status") === "True";
+    const unreachable = list(field(field(node, "spec"), "taints")).some(
+      (taint) => field(taint, "key") === "node.kubernetes.io/unreachable",
+    );
     const reason = `${text(field(ready, "reason"))} ${text(field(ready, "message"))}`;
     return {
       name: shown(field(metadata, "name")),
       release: shown(field(field(state, "nodeInfo"), "kubeletVersion")).replace(/^v/, ""),
       payload: shown(field(field(metadata, "labels"), payloadLabel)),
-      sick: field(ready, "status") === "True" ? undefined : shown(reason.trim() || "it has not reported yet"),
+      sick: isReady && !unreachable ? undefined : shown(unreachable ? "unreachable" : reason.trim() || "no report yet"),
     };
   });
 }
@@ -150,7 +150,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           ...problems.slice(0, mostLines),
           ...(problems.length > mostLines ? [`and ${problems.length - mostLines} more`] : []),
           "The node controller says:",
-          ...pageLines(await readPage(api), Date.now() / 1000, roll.group).map((line) => `  ${line}`),
+          ...(await pageOf(api, roll.group)).map((line) => `  ${line}`),
           ...(old.length === 0 ? [] : [roll.oldHelp(old)]),
           ...(missing === 0 ? [] : [roll.joinHelp]),
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
@@ -161,6 +161,12 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
   });
   const input = { fingerprint: args.fingerprint, count };
   return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } });
+}
+
+/** What the page says of a group, or why it cannot be read: the pool's own reasons are told all the same. */
+async function pageOf(api: ApiClient, group: string): Promise<readonly string[]> {
+  const page = await readPage(api).catch(messageOf);
+  return page.startsWith("{") || page === "" ? pageLines(page, Date.now() / 1000, group) : [`nothing: ${page}`];
 }
 
 /** Problems that are shown; a pool may have a thousand machines. */
@@ -190,7 +196,8 @@ export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHoo
     let machines = 0;
     const count = async (): Promise<undefined> => {
       // Machines that the autoscaler has asked for a moment ago are no nodes yet.
-      machines = Math.max((await poolNodes(api, args.pool)).length, wantedOn(await readPage(api), args.group));
+      const wanted = wantedOn(await readPage(api), args.group, Date.now() / 1000);
+      machines = Math.max((await poolNodes(api, args.pool)).length, wanted);
     };
     await waitFor(`the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
     const problem = sizeProblem(args.pool, machines, field(field(newInputs, "sku"), "capacity"), urn);

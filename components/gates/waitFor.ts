@@ -1,5 +1,7 @@
 import * as pulumi from "@pulumi/pulumi";
-import { type Clock, GaveUp, poll } from "./poll.ts";
+import { Refused } from "./apiProbe.ts";
+import { messageOf } from "./messageOf.ts";
+import { type Clock, GaveUp, poll, systemClock } from "./poll.ts";
 
 /** How long to wait and how often to look. */
 export interface Patience {
@@ -12,30 +14,82 @@ export interface Patience {
   readonly limitSeconds?: number;
 }
 
+/** Seconds after which a wait for something that does not heal by itself ends. */
+const refusedSeconds = 60;
+
+/** Least time between two reasons that are told, in milliseconds. */
+const tellMs = 15_000;
+
+/** What a wait needs of the outside; a test gives its own. */
+interface WaitTools {
+  readonly clock?: Clock;
+  /** Tells people why it waits. Default: beside the resources of the running update, until the next one. */
+  readonly tell?: (reason: string) => void;
+}
+
 /**
- * Looks until the probe finds nothing wrong.
+ * Looks until the probe finds nothing wrong. Says why it waits when the reason changes, at most each 15 s. An interrupt
+ * ends it with the reason.
  *
  * @param what what is awaited, for the error: `the API of aws-dev`.
  * @param probe says what is still wrong, or `undefined` when all is well. A throw counts as wrong with its message. It
  * calls what it is given when it sees progress: the limit is then counted from there.
- * @throws Error with the last thing that was wrong, after the limit.
+ * @throws Error with the last thing that was wrong, after the limit; after a minute of nothing but Refused.
  */
 export async function waitFor(
   what: string,
   probe: (progress: () => void) => Promise<string | undefined>,
   { everySeconds = 2, limitSeconds = 1800 }: Patience = {},
-  clock?: Clock,
+  { clock = systemClock, tell = tellEphemerally }: WaitTools = {},
 ): Promise<void> {
-  await poll(
-    async (progress) => {
+  const started = clock.now();
+  const told = { reason: "", at: Number.NEGATIVE_INFINITY };
+  let refusedAt: number | undefined;
+  const { signal, release } = untilInterrupted();
+  const look = async (progress: () => void): Promise<void> => {
+    try {
       const wrong = await probe(progress);
       if (wrong !== undefined) throw new Error(wrong);
+    } catch (error) {
+      const reason = messageOf(error);
+      refusedAt = error instanceof Refused ? (refusedAt ?? clock.now()) : undefined;
+      if (reason !== told.reason && clock.now() >= told.at + tellMs) {
+        tell(`waiting for ${what}: ${reason}`);
+        Object.assign(told, { reason, at: clock.now() });
+      }
+      throw error;
+    }
+  };
+  const isFinal = (): boolean => refusedAt !== undefined && clock.now() >= refusedAt + refusedSeconds * 1000;
+  try {
+    await poll(look, { intervalMs: everySeconds * 1000, limitMs: limitSeconds * 1000, isFinal, clock, signal });
+  } catch (error) {
+    const reason = messageOf(error);
+    if (signal.aborted) throw new Error(`the wait for ${what} was interrupted; last answer: ${reason}`);
+    const seconds = error instanceof GaveUp ? limitSeconds : Math.round((clock.now() - started) / 1000);
+    throw new Error(`${what} is not ready after ${seconds} seconds; last answer: ${reason}`);
+  } finally {
+    release();
+  }
+}
+
+/** Ephemeral: it is shown live, also where nobody watches, and is not repeated at the end. */
+function tellEphemerally(reason: string): void {
+  void pulumi.log.info(reason, undefined, undefined, true);
+}
+
+/** The first interrupt ends a wait, so that the engine hears why; without this the process would just be gone. */
+function untilInterrupted(): { readonly signal: AbortSignal; readonly release: () => void } {
+  const controller = new AbortController();
+  const interrupt = (): void => controller.abort();
+  const signals: readonly NodeJS.Signals[] = ["SIGINT", "SIGTERM"];
+  for (const signal of signals) process.once(signal, interrupt);
+  return {
+    signal: controller.signal,
+    release: () => {
+      for (const signal of signals) process.off(signal, interrupt);
     },
-    { intervalMs: everySeconds * 1000, limitMs: limitSeconds * 1000, ...(clock === undefined ? {} : { clock }) },
-  ).catch((error: unknown) => {
-    const reason = error instanceof GaveUp ? error.message : String(error);
-    throw new Error(`${what} is not ready after ${limitSeconds} seconds; last answer: ${reason}`);
-  });
+  };
 }
 
 /**

@@ -20,6 +20,7 @@ const placed = (sent: string): Answer => {
   return {
     status: 201,
     body: JSON.stringify({
+      kind: "Pod",
       spec: spec.containers[0].image.endsWith(":ltsc2022") ? { ...spec, runtimeClassName: "windows-2022" } : spec,
     }),
   };
@@ -107,7 +108,7 @@ describe("the gate behind an admission policy", () => {
     await serving(
       (_, sent) => ({
         status: 201,
-        body: JSON.stringify({ spec: { ...JSON.parse(sent).spec, runtimeClassName: "windows-2022" } }),
+        body: JSON.stringify({ kind: "Pod", spec: { ...JSON.parse(sent).spec, runtimeClassName: "windows-2022" } }),
       }),
       async (api) =>
         assert.equal(

@@ -21,6 +21,7 @@ interface Node {
 
 const list = (nodes: readonly Node[]): string =>
   JSON.stringify({
+    kind: "NodeList",
     items: nodes.map(({ payload = wanted, kubelet = "v1.36.4", sick, name }, index) => ({
       metadata: { name: name ?? `node-${index}`, labels: { "fenestra.dev/payload": payload } },
       status: {
@@ -29,6 +30,11 @@ const list = (nodes: readonly Node[]): string =>
       },
     })),
   });
+
+const pageAnswer = (page: object): Answer => ({
+  status: 200,
+  body: JSON.stringify({ metadata: { name: "fenestra-machines" }, data: { status: JSON.stringify(page) } }),
+});
 
 describe("the gate behind a pool", () => {
   const aws = exampleSpec("aws-dev");
@@ -50,9 +56,7 @@ describe("the gate behind a pool", () => {
     const left = [...lists];
     const answer = (path: string): Answer => {
       if (path === "/api/v1/namespaces/kube-system/configmaps/fenestra-machines")
-        return page === undefined
-          ? { status: 404, body: "" }
-          : { status: 200, body: JSON.stringify({ data: { status: JSON.stringify(page) } }) };
+        return page === undefined ? { status: 404, body: '{"kind":"Status"}' } : pageAnswer(page);
       asked.push(path);
       const nodes = left.length > 1 ? left.shift() : left[0];
       return nodes === undefined ? { status: 500, body: "" } : { status: 200, body: list(nodes) };
@@ -69,7 +73,7 @@ describe("the gate behind a pool", () => {
 
   it("opens when as many nodes as wanted are Ready, made from the wanted payload, and none is older", async () => {
     const asked = await wait([[], [{}], [{}, { payload: older }, {}], [{}, {}]], { limitSeconds: 5 });
-    assert.deepEqual(asked, Array(4).fill("/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019"));
+    assert.deepEqual(asked, Array(4).fill("/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500"));
   });
 
   it("asks an autoscaled pool for its least number of nodes only, none included, and lets more of them be sick", async () => {
@@ -153,18 +157,15 @@ describe("the gate behind a pool", () => {
 });
 
 describe("the guard of an autoscaled scale set's size", () => {
-  const path = "/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019";
+  const path = "/api/v1/nodes?labelSelector=fenestra.dev%2Fpool%3Dwin2019&limit=500";
   const urn = "urn:pulumi:azure-prod::fenestra::azure-native:compute:VirtualMachineScaleSet::set";
 
   /** Outcome of an update that sends a size, while the pool has so many nodes. */
   const update = (capacity: unknown, nodes: number, status = 200, wanted = 0): Promise<void> =>
     serving(
       (asked) => {
-        if (asked === path) return { status, body: JSON.stringify({ items: Array(nodes).fill({}) }) };
-        return {
-          status: 200,
-          body: JSON.stringify({ data: { status: JSON.stringify({ pools: { "azure-prod-win2019": { wanted } } }) } }),
-        };
+        if (asked === path) return { status, body: list(Array(nodes).fill({})) };
+        return pageAnswer({ at: Date.now() / 1000, pools: { "azure-prod-win2019": { wanted } } });
       },
       async (api) => {
         const patience = { everySeconds: 0.001, limitSeconds: 0.01 };

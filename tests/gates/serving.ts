@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import { createServer } from "node:https";
 import { text } from "node:stream/consumers";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
@@ -11,6 +12,8 @@ const served = issueServerCertificate(authority, { commonName: "api", dnsNames: 
 export interface Answer {
   readonly status: number;
   readonly body: string;
+  /** Says it in another way. */
+  readonly say?: (response: ServerResponse, body: string) => void;
 }
 
 /** Serves answers by path and sent text, then calls the action with a client for them. */
@@ -19,8 +22,9 @@ export async function serving(
   action: (api: ApiClient) => Promise<void>,
 ): Promise<void> {
   const server = createServer({ cert: served.certificate, key: served.key }, async (request, response) => {
-    const { status, body } = answer(request.url ?? "", await text(request));
-    response.writeHead(status).end(body);
+    const { status, body, say } = answer(request.url ?? "", await text(request));
+    if (say === undefined) response.writeHead(status).end(body);
+    else say(response, body);
   });
   const port = await listening(server, "localhost");
   try {

@@ -1,0 +1,178 @@
+import assert from "node:assert/strict";
+import type { ServerResponse } from "node:http";
+import type { Resource } from "@pulumi/pulumi";
+import { poolRoll } from "../../components/aws/poolGroup.ts";
+import type { ApiClient } from "../../components/gates/apiProbe.ts";
+import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
+import { peersGate } from "../../components/gates/peersGate.ts";
+import { policyGate } from "../../components/gates/policyGate.ts";
+import { poolGate, sizeGuard } from "../../components/gates/poolGate.ts";
+import type { Patience } from "../../components/gates/waitFor.ts";
+import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
+import { withMocks } from "../support/mocks.ts";
+import { exampleSpec } from "../support/stacks.ts";
+import { type Answer, serving } from "./serving.ts";
+
+const { controlPlane, pools, kubernetes } = exampleSpec("aws-prod");
+const [first, second, third] = controlPlane.members;
+assert.ok(first !== undefined && second !== undefined && third !== undefined);
+const [pool] = pools;
+assert.ok(pool !== undefined);
+const spec = exampleSpec("aws-prod");
+const client = issueServerCertificate(newAuthority("clients"), { commonName: "admin", dnsNames: ["admin"] });
+const release = kubernetes.version;
+const fingerprint = "aaaaaaaaaaaaaaaa";
+const group = "set";
+
+let renewals = 0;
+const ready = { type: "Ready", status: "True" };
+const count = 30;
+
+/** A well cluster: the answer to each call. */
+function well(path: string, sent: string): Answer {
+  const say = (body: object, status = 200): Answer => ({ status, body: JSON.stringify(body) });
+  const name = path.split("/").at(-1) ?? "";
+  if (path === "/readyz") return { status: 200, body: "ok" };
+  if (path.includes("selfsubjectaccessreviews")) return say({ status: { allowed: true } }, 201);
+  if (path.includes("dryRun")) {
+    const { spec: given } = JSON.parse(sent);
+    return say({ kind: "Pod", spec: { ...given, runtimeClassName: "w" } }, 201);
+  }
+  if (path.includes("/leases/")) {
+    renewals += 1;
+    const renewTime = new Date(renewals * 1000).toISOString();
+    return say({ kind: "Lease", metadata: { name }, spec: { renewTime } });
+  }
+  if (path.includes("/pods/")) {
+    const nodeName = name.replace(/^(etcd|kube-apiserver)-/, "");
+    return say({ kind: "Pod", metadata: { name }, spec: { nodeName }, status: { conditions: [ready] } });
+  }
+  if (path.includes("/configmaps/")) {
+    const page = { at: Date.now() / 1000, pools: { [group]: { wanted: 0 } } };
+    return say({ kind: "ConfigMap", metadata: { name }, data: { status: JSON.stringify(page) } });
+  }
+  const node = (each: string, address: string) => ({
+    metadata: { name: each, labels: { "fenestra.dev/payload": fingerprint } },
+    status: {
+      addresses: [{ type: "InternalIP", address }],
+      nodeInfo: { kubeletVersion: `v${release}` },
+      conditions: [ready],
+    },
+  });
+  return path.includes("control-plane")
+    ? say({ kind: "NodeList", items: controlPlane.members.map(({ etcdName, address }) => node(etcdName, address)) })
+    : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });
+}
+
+/** The gates, as the program makes them; each hook is called `gate`. */
+const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Resource | object>> = {
+  api: (api, patience) =>
+    apiGate("gate", { machines: ["a"], members: [{ node: "cp-0" }], api: { ...api, client }, patience }, {}),
+  member: (api, patience) => memberGate("gate", { machine: "a", node: { node: "cp-0" }, api, patience }, {}),
+  peers: (api, patience) =>
+    peersGate(
+      "gate",
+      { fingerprint, member: first, members: controlPlane.members, version: release, api, patience },
+      {},
+    ),
+  pool: (api, patience) =>
+    poolGate("gate", { release, pool, fingerprint, roll: poolRoll(spec, pool), api, patience }, {}),
+  policy: (api, patience) =>
+    policyGate(
+      "gate",
+      {
+        proof: { policy: "p", objects: [], probes: [{ image: "x", runtimeClass: "w" }] },
+        api,
+        cluster: "c",
+        apiServers: 1,
+        patience,
+      },
+      {},
+    ),
+  size: (api, patience) => sizeGuard("gate", { pool: pool.name, group, api, patience }),
+};
+
+async function pass(gate: string, answer: (path: string, sent: string) => Answer, seconds: number): Promise<void> {
+  await serving(answer, async (api) => {
+    const make = gates[gate] ?? assert.fail(gate);
+    const patience = { everySeconds: 0.001, limitSeconds: seconds };
+    const { hooks } = await withMocks(() => void make({ ...api, requestMs: 3_000 * seconds }, patience));
+    const args = {
+      urn: "urn",
+      oldInputs: { input: { fingerprint: "b", replicas: 3 } },
+      newInputs: { sku: { capacity: count } },
+    };
+    await Reflect.apply(hooks.get("gate")?.callback ?? assert.fail("no hook"), undefined, [args]);
+  });
+}
+
+/** The kind of a call, by its path: names of objects are left out. */
+const kindOf = (path: string): string =>
+  path
+    .replace(/\?.*/, "")
+    .replace(/(etcd|kube-apiserver)-[^/]*$/, "$1")
+    .replace(/leases\/.*/, "leases") + (path.includes("control-plane") ? " of the control plane" : "");
+
+const other =
+  (status: number, body = '{"kind":"Status","message":"no"}') =>
+  (): Answer => ({ status, body });
+const saying =
+  (say: (response: ServerResponse, body: string) => void) =>
+  (was: Answer): Answer => ({ ...was, say });
+const changed =
+  (change: (body: string) => string) =>
+  (was: Answer): Answer => ({ ...was, body: change(was.body) });
+
+/** What a network between a laptop and a load balancer may make of an answer. */
+export const faults: Readonly<Record<string, (was: Answer) => Answer>> = {
+  ...Object.fromEntries([202, 204, 301, 400, 401, 403, 404, 429, 500, 503].map((code) => [code, other(code, "")])),
+  status: other(500),
+  "Status at 200": other(200),
+  empty: changed(() => ""),
+  HTML: changed(() => "<html>please log in</html>"),
+  "{}": changed(() => "{}"),
+  null: changed(() => "null"),
+  "[]": changed(() => "[]"),
+  half: changed((body) => body.slice(0, body.length / 2)),
+  "another kind": changed((body) => body.replace(/"kind":"\w+"/, '"kind":"Secret"').replace(/^ok$/, "no")),
+  closed: saying((response) => response.destroy()),
+  silent: saying(() => undefined),
+  "a byte a second": saying((response, body) => {
+    const timer = setInterval(() => response.write(body[0] ?? "x"), 50);
+    response.on("close", () => clearInterval(timer));
+  }),
+  "half, then silence": saying((response, body) => void response.write(body.slice(0, body.length / 2))),
+  "without an end": saying((response) => {
+    const timer = setInterval(() => response.write("x".repeat(100_000)), 1);
+    response.on("close", () => clearInterval(timer));
+  }),
+};
+
+/** Calls whose kind or name nothing in the answer says. */
+const unnamed = /selfsubjectaccessreviews|configmaps/;
+
+/** Gates to the calls that they make of a well cluster, found by passing them. */
+export async function callsOfGates(): Promise<readonly (readonly [gate: string, call: string])[]> {
+  const pairs: [string, string][] = [];
+  for (const gate of Object.keys(gates)) {
+    const asked = new Set<string>();
+    await pass(
+      gate,
+      (path, sent) => {
+        asked.add(kindOf(path));
+        return well(path, sent);
+      },
+      5,
+    );
+    pairs.push(...[...asked].map((call): [string, string] => [gate, call]));
+  }
+  return pairs;
+}
+
+/** Whether a gate stays shut while one of its calls is answered wrongly; it must also come to an end. */
+export async function staysShut(gate: string, call: string, fault: string): Promise<void> {
+  if (fault === "another kind" && unnamed.test(call)) return;
+  const wrong = faults[fault] ?? assert.fail(fault);
+  const shut = pass(gate, (path, sent) => (kindOf(path) === call ? wrong(well(path, sent)) : well(path, sent)), 0.05);
+  await assert.rejects(shut, /.+/, `${gate} opens on ${call} answered by ${fault}`);
+}
