@@ -7,7 +7,7 @@ import { controlPlaneKey } from "../checks/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
-import { snapshotPage } from "../verify/checks/parts.ts";
+import { snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 
@@ -61,10 +61,11 @@ export async function show(
 
 async function look(api: ClusterApi): Promise<Look> {
   try {
-    const [{ items: nodes }, page, snapshots] = await Promise.all([
+    const [{ items: nodes }, page, snapshots, marks] = await Promise.all([
       api.core.listNode(),
       ifFound(api.core.readNamespacedConfigMap(machinesPage)),
       ifFound(api.core.readNamespacedConfigMap(snapshotPage)),
+      ifFound(api.core.readNamespacedConfigMap(marksPage)),
     ]);
     const certificates = {
       "this kubeconfig": api.config.getCurrentUser()?.certData,
@@ -74,6 +75,8 @@ async function look(api: ClusterApi): Promise<Look> {
       controlPlane: nodes.filter(({ metadata }) => metadata?.labels?.[controlPlaneKey] !== undefined),
       page: page?.data?.status ?? "",
       snapshots: snapshots?.data ?? {},
+      marks: marks?.data ?? {},
+      names: nodes.map(({ metadata }) => metadata?.name ?? ""),
       certificates,
       serving: await Promise.all(
         nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? "")),
@@ -103,21 +106,53 @@ interface ServingEnd {
 export interface StatusFacts {
   readonly controlPlane: readonly V1Node[];
   readonly page: string;
+  /** Of the ConfigMap of snapshots, by the etcd member's name, which no Node has. */
   readonly snapshots: Readonly<Record<string, string>>;
+  /** What people have marked: a Node's name or `all`, to what is to be done with it. */
+  readonly marks: Readonly<Record<string, string>>;
+  /** Of all Nodes. */
+  readonly names: readonly string[];
   /** Whose certificate to PEM, base64. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
   /** Ends of kubelets' serving certificates. */
   readonly serving: readonly ServingEnd[];
 }
 
+/** Where people mark machines (components/nodeController/program/status.py). */
+const marksPage = { namespace: "kube-system", name: "fenestra-marks" } as const;
+
+/** What each mark does, by the form that the node controller reads (judge.py, `kept`). */
+function markLines(marks: StatusFacts["marks"], names: readonly string[], now: Date): readonly string[] {
+  return Object.entries(marks).map(([name, mark]) => {
+    const [word = "", ...rest] = mark.toLowerCase().trim().split(/\s+/);
+    const last = rest.at(-1) ?? "";
+    const seconds = /^\d+$/.test(last) ? Number(last) : undefined;
+    const end = seconds === undefined ? undefined : new Date(seconds * 1000);
+    const whom = name === "all" ? "all machines" : name;
+    const shown = `mark ${JSON.stringify(mark.slice(0, 60))} of ${whom}`;
+    if (word !== "keep") return `${shown} holds nothing: only "keep" and "keep until SECONDS" do`;
+    if (end !== undefined && end <= now) return `${shown} is over: it holds nothing any more`;
+    if (name !== "all" && !names.includes(name)) return `${shown} is for a machine that has not joined: there is no Node of that name`;
+    return `${name === "all" ? "nothing is replaced" : `${name} is not replaced`}: it is marked, ${end === undefined ? "until the mark is taken back" : `until ${Number.isNaN(end.getTime()) ? last : end.toISOString()}`}`;
+  });
+}
+
 /** The text of a status. Pure. */
-export function statusText({ controlPlane, page, snapshots, certificates, serving }: StatusFacts, now: Date): string {
+export function statusText(facts: StatusFacts, now: Date): string {
+  const { controlPlane, page, snapshots, marks, names, certificates, serving } = facts;
   const machines = controlPlane.map(({ metadata, status }) => {
     const name = metadata?.name ?? "";
     const ready =
       status?.conditions?.some((condition) => condition.type === "Ready" && condition.status === "True") === true;
-    return `${name}: ${status?.nodeInfo?.kubeletVersion ?? ""}, ${ready ? "Ready" : "not Ready"}, last snapshot ${snapshots[name] ?? "none"}`;
+    return `${name}: ${status?.nodeInfo?.kubeletVersion ?? ""}, ${ready ? "Ready" : "not Ready"}`;
   });
+  const created = controlPlane.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
+  const { problems, notDue } = snapshotFindings(snapshots, created, now);
+  const saved = [
+    ...Object.entries(snapshots).map(([member, said]) => `last snapshot of etcd member ${member}: ${said}`),
+    ...problems.map((problem) => `snapshots: ${problem}`),
+    ...(notDue > 0 ? [`snapshots: ${notDue} of ${created.length} machines are too young to have sent one`] : []),
+  ];
   const ends = Object.entries(certificates).flatMap(([whose, base64]) =>
     base64 === undefined
       ? []
@@ -134,6 +169,8 @@ export function statusText({ controlPlane, page, snapshots, certificates, servin
   const [first] = known.toSorted((a, b) => a.seconds - b.seconds);
   return [
     ...machines,
+    ...saved,
+    ...markLines(marks, names, now),
     ...pageLines(page, now.getTime() / 1000),
     ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
     ...ends,

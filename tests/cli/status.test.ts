@@ -9,13 +9,17 @@ const once = { watch: false, pauseMs: 0 };
 const { certificate } = newAuthority("kubernetes");
 
 describe("fenestra status", () => {
-  const text = (status: object | undefined): string[] =>
+  // Nodes of AWS are named by their instances, members of etcd by their places.
+  const names = ["i-0d0378e5c71cedc9e", "i-0a1b2c3d4e5f60718"];
+  const text = (status: object | undefined, marks: Readonly<Record<string, string>> = {}): string[] =>
     statusText(
       {
         controlPlane: ["True", "Unknown"].map((ready, index) => ({
-          metadata: { name: `cp-${index}` },
+          metadata: { name: names[index] ?? "", creationTimestamp: new Date("2026-11-19T12:00:00Z") },
           status: { conditions: [{ type: "Ready", status: ready }] },
         })),
+        names,
+        marks,
         page: status === undefined ? "" : JSON.stringify(status),
         snapshots: { "cp-0": "2026-11-20T08:00:00Z cp-0/x.db.gz 1000" },
         serving: [
@@ -30,16 +34,35 @@ describe("fenestra status", () => {
 
   it("shows the control plane with its snapshots, and when certificates end", () => {
     const lines = text(undefined);
-    assert.deepEqual(lines.slice(0, 2), [
-      "cp-0: , Ready, last snapshot 2026-11-20T08:00:00Z cp-0/x.db.gz 1000",
-      "cp-1: , not Ready, last snapshot none",
+    assert.deepEqual(lines.slice(0, 4), [
+      "i-0d0378e5c71cedc9e: , Ready",
+      "i-0a1b2c3d4e5f60718: , not Ready",
+      "last snapshot of etcd member cp-0: 2026-11-20T08:00:00Z cp-0/x.db.gz 1000",
+      "snapshots: 1 of 2 members have never sent one",
     ]);
-    assert.match(lines[2] ?? "", /^the node controller has said nothing yet/);
+    assert.match(lines[4] ?? "", /^the node controller has said nothing yet/);
     assert.equal(
-      lines[3],
+      lines[5],
       `certificate of the cluster: until ${new X509Certificate(certificate).validToDate.toISOString()}`,
     );
-    assert.equal(lines[4], "serving certificates of 2 of 3 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
+    assert.equal(lines[6], "serving certificates of 2 of 3 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
+  });
+
+  it("says what each mark holds, and which hold nothing", () => {
+    const marks = {
+      all: "keep",
+      [names[0] ?? ""]: `keep until ${seconds + 60}`,
+      [names[1] ?? ""]: `keep until ${seconds}`,
+      "i-3": "hold",
+      "i-4": "Keep",
+    };
+    assert.deepEqual(text(undefined, marks).slice(4, -3), [
+      "nothing is replaced: it is marked, until the mark is taken back",
+      "i-0d0378e5c71cedc9e is not replaced: it is marked, until 2026-11-20T12:01:00.000Z",
+      'mark "keep until 1795176000" of i-0a1b2c3d4e5f60718 is over: it holds nothing any more',
+      'mark "hold" of i-3 holds nothing: only "keep" and "keep until SECONDS" do',
+      'mark "Keep" of i-4 is for a machine that has not joined: there is no Node of that name',
+    ]);
   });
 
   it("goes on showing what has changed, also while the cluster does not answer, and without --watch shows once", async () => {
@@ -89,7 +112,7 @@ describe("fenestra status", () => {
       halt: "9 of 12",
       requests: { waiting: 2, reasons: ["too old"], again: { win: 1 }, skipped: 3 },
     };
-    assert.deepEqual(text(status).slice(2, -2), [
+    assert.deepEqual(text(status).slice(4, -2), [
       "the node controller does not get its requests done: 503",
       "3 requests for certificates are too long or too odd to read: somebody made them",
       "nothing is replaced or removed: 9 of 12",
@@ -112,7 +135,7 @@ describe("fenestra status", () => {
   });
 
   it("says when nobody has looked for long", () => {
-    assert.deepEqual(text({ at: seconds - 181, pools: {} }).slice(2, -2), [
+    assert.deepEqual(text({ at: seconds - 181, pools: {} }).slice(4, -2), [
       "nobody has written since 2026-11-20T11:56:59.000Z: no node controller leads, or it cannot write",
     ]);
   });

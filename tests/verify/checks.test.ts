@@ -307,7 +307,7 @@ describe("what is missing of a cluster", () => {
     ]);
   });
 
-  it("is each object of the stack that is not there, with its namespace or without, or has no pods", async () => {
+  it("is each object of the stack that is not there, emptied, changed by hand, or has no pods", async () => {
     const manifests = manifestsOf(exampleSpec("aws-dev"));
     const lists = manifests.flatMap(({ kind, metadata, ...rest }) =>
       kind === "ConfigMap" && metadata.name === "fenestra-objects" && "data" in rest
@@ -316,19 +316,37 @@ describe("what is missing of a cluster", () => {
     );
     const lines = lists.flatMap((text) => text.split("\n"));
     assert.equal(lines.length, manifests.length - 1);
-    const problems = await objectProblems(lines, async ({ apiVersion, kind, metadata: { name, namespace } }) => {
-      assert.ok(
-        manifests.some((each) => each.apiVersion === apiVersion && each.kind === kind && each.metadata.name === name),
-      );
-      if (kind === "ValidatingAdmissionPolicyBinding" && name === "fenestra-host-process-deny") return undefined;
-      return kind === "Deployment" && namespace === "kube-system" ? { spec: { replicas: 0 } } : {};
+    type Header = Parameters<Parameters<typeof objectProblems>[1]>[0];
+    const made = ({ apiVersion, kind, metadata: { name, namespace } }: Header) =>
+      manifests.find(
+        (each) =>
+          each.apiVersion === apiVersion &&
+          each.kind === kind &&
+          each.metadata.name === name &&
+          each.metadata.namespace === namespace,
+      ) ?? assert.fail(name);
+    assert.deepEqual(await objectProblems(lines, async (header) => made(header)), []);
+    const by = (manager: string, fields: object, subresource = "") => ({
+      metadata: { managedFields: [{ manager, time: "2026-11-20T12:00:00Z", fieldsV1: fields, subresource }] },
     });
-    assert.ok(
-      problems.includes(
-        "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-host-process-deny is missing",
-      ),
-    );
-    const isNamed = problems.some((problem) => /^apps\/v1 Deployment kube-system\/\S+ is scaled to 0$/.test(problem));
-    assert.ok(isNamed, problems.join());
+    const changes: Readonly<Record<string, object | undefined>> = {
+      "fenestra-host-process-deny": undefined,
+      "metrics-server": { spec: { replicas: 0 } },
+      "fenestra:administrators": { subjects: [] },
+      "fenestra-control-plane": by("kubectl-patch", { "f:metadata": {}, "f:spec": { "f:validations": {} } }),
+      "windows-2022": by("kubectl-label", { "f:metadata": {} }),
+      "ebs-csi-controller": by("kubectl-rollout", { "f:spec": {} }),
+    };
+    const problems = await objectProblems(lines, async (header) => {
+      const { name } = header.metadata;
+      if (name in changes && changes[name] === undefined) return undefined;
+      return header.kind.startsWith("Service") ? made(header) : { ...made(header), ...changes[name] };
+    });
+    assert.deepEqual(problems.toSorted(), [
+      "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy /fenestra-control-plane was changed: spec by kubectl-patch at 2026-11-20T12:00:00Z",
+      "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicyBinding /fenestra-host-process-deny is missing",
+      "apps/v1 Deployment kube-system/metrics-server is scaled to 0",
+      "rbac.authorization.k8s.io/v1 ClusterRoleBinding /fenestra:administrators has no subjects",
+    ]);
   });
 });

@@ -4,7 +4,7 @@ import { ifFound } from "../../checks/cluster/api.ts";
 import { podProblem } from "../../checks/cluster/workloads.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../../checks/facts.ts";
 import { NotYet, until } from "../../checks/poll.ts";
-import { field } from "../../components/gates/apiProbe.ts";
+import { field, list, text } from "../../components/gates/apiProbe.ts";
 import { machinesPage, shortfalls } from "../../components/gates/machinesPage.ts";
 import type { VerifyCheck } from "../check.ts";
 
@@ -58,7 +58,7 @@ export const controlPlaneCheck: VerifyCheck = {
 };
 
 /** Where the program lists what it has made (components/kubernetes/addOnList.ts). */
-const list = { namespace: "kube-system", name: "fenestra-objects" } as const;
+const listed = { namespace: "kube-system", name: "fenestra-objects" } as const;
 
 /** Made by kubeadm. */
 const ofKubeadm = [
@@ -73,7 +73,35 @@ interface ObjectHeader {
   readonly metadata: { readonly name: string; readonly namespace?: string };
 }
 
-/** Which of the listed objects are missing, or have no pods. */
+/** Lists of kinds that do nothing while they are empty, by path. */
+const wantedLists: Readonly<Record<string, readonly string[]>> = {
+  RoleBinding: ["subjects"],
+  ClusterRoleBinding: ["subjects"],
+  Role: ["rules"],
+  ClusterRole: ["rules"],
+  ValidatingAdmissionPolicy: ["spec.validations"],
+  MutatingAdmissionPolicy: ["spec.mutations"],
+  ValidatingAdmissionPolicyBinding: ["spec.validationActions"],
+};
+
+/**
+ * What people have changed in an object, by the managers of its fields that kubectl's commands write under
+ * (kubernetes: staging/src/k8s.io/kubectl/pkg/cmd, `DefaultFieldManager...`). Labels, annotations and status are
+ * theirs; a restart, another scale and an object that was put back are no change.
+ */
+function byHand(found: unknown): readonly string[] {
+  return list(field(field(found, "metadata"), "managedFields")).flatMap((entry) => {
+    const [manager, fields] = [text(field(entry, "manager")), field(entry, "fieldsV1")];
+    const restored = ["kubectl-rollout", "kubectl-create"].includes(manager);
+    if (!manager.startsWith("kubectl") || restored || text(field(entry, "subresource")) !== "") return [];
+    const kept = ["f:metadata", "f:status"];
+    const names = Object.keys(typeof fields === "object" && fields !== null ? fields : {});
+    const changed = names.filter((name) => !kept.includes(name)).map((name) => name.replace(/^f:/, ""));
+    return changed.length === 0 ? [] : [`${changed.join(", ")} by ${manager} at ${text(field(entry, "time"))}`];
+  });
+}
+
+/** Which of the listed objects are missing, emptied, changed by hand, or have no pods. */
 export async function objectProblems(
   lines: readonly string[],
   read: (header: ObjectHeader) => Promise<unknown>,
@@ -83,7 +111,12 @@ export async function objectProblems(
     const [, apiVersion = "", kind = "", namespace = "", name = ""] = /^(\S+) (\S+) (\S*)\/(\S+)$/.exec(line) ?? [];
     const found = await read({ apiVersion, kind, metadata: { name, ...(namespace === "" ? {} : { namespace }) } });
     if (found === undefined) problems.push(`${line} is missing`);
-    else if (field(field(found, "spec"), "replicas") === 0) problems.push(`${line} is scaled to 0`);
+    else {
+      if (field(field(found, "spec"), "replicas") === 0) problems.push(`${line} is scaled to 0`);
+      for (const path of field(found, "aggregationRule") === undefined ? (wantedLists[kind] ?? []) : [])
+        if (list(path.split(".").reduce(field, found)).length === 0) problems.push(`${line} has no ${path}`);
+      problems.push(...byHand(found).map((what) => `${line} was changed: ${what}`));
+    }
   }
   return problems;
 }
@@ -94,13 +127,16 @@ export async function objectProblems(
  */
 export const objectsCheck: VerifyCheck = {
   id: "objects",
-  title: "every object of the stack and of kubeadm is there, policies, bindings and agents included",
+  title: "every object of the stack and of kubeadm is there as it was made, policies, bindings and agents included",
   run: async ({ api, note }) => {
-    const listed = (await ifFound(api.core.readNamespacedConfigMap(list)))?.data?.objects;
+    const objects = (await ifFound(api.core.readNamespacedConfigMap(listed)))?.data?.objects;
     const lookAt = "docs/operations/incidents.md, Objects were changed by hand: pulumi up --refresh puts them back";
-    if (listed === undefined)
-      throw new CheckFailure(`there is no ConfigMap ${list.namespace}/${list.name}, which an update writes`, lookAt);
-    const lines = [...ofKubeadm, ...listed.split("\n")];
+    if (objects === undefined)
+      throw new CheckFailure(
+        `there is no ConfigMap ${listed.namespace}/${listed.name}, which an update writes`,
+        lookAt,
+      );
+    const lines = [...ofKubeadm, ...objects.split("\n")];
     const reader = KubernetesObjectApi.makeApiClient(api.config);
     const problems = await objectProblems(lines, (header) => ifFound(reader.read(header)));
     if (problems.length > 0) throw new CheckFailure(problems.join("; "), lookAt);
