@@ -19,9 +19,22 @@ const words: readonly (readonly [report: string, file: string, words: readonly s
   ["kubeadm#2759", "debugging", ["database space exceeded"]],
   ["amazon-ssm-agent#255", "machines", ["SSM agent", "held"]],
   ["AKS#2802", "machines", ["rsyslog", "1 GB at most"]],
+  ["Windows-Containers#591", "debugging", ["0xc0370106"]],
+  ["Windows-Containers#591", "updates", ["0xc0370106"]],
+  ["aws-ebs-csi-driver#2100", "debugging", ["Set-Disk -Number N -IsOffline $true", "busy"]],
+  ["aws-ebs-csi-driver#569", "backup", ["enlarge the claim afterwards"]],
+  ["csi-driver-smb#655", "debugging", ["Network access is denied", "system error 65"]],
+  ["csi-driver-smb#1219", "debugging", ["Disconnected"]],
+  ["K2s#345", "debugging", ["rm-*"]],
+  ["azure-docs#32161", "debugging", ["recovery partition"]],
+  ["kubernetes#137381", "debugging", ["1.35 with `azure-cni`"]],
+  ["Windows-Containers#405", "debugging", ["gMSA lose the trust"]],
+  ["Windows-Containers#633", "debugging", ["1001 (BugCheck)"]],
+  ["Windows-Containers#546", "../windows-applications", ["CTRL_SHUTDOWN_EVENT"]],
+  ["ctldl.windowsupdate.com", "debugging", ["SEC_E_UNTRUSTED_ROOT"]],
 ];
 
-describe("public reports on Linux nodes", () => {
+describe("public reports", () => {
   for (const [report, file, found] of words)
     it(`${report}: ${file}.md has the words of the error`, () => {
       const { text } = readDocument(`docs/operations/${file}.md`);

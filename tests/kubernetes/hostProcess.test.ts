@@ -18,6 +18,17 @@ const others: Readonly<Record<string, string>> = {
   "ebs-csi-node-windows/folder": "makes a folder and ends",
 };
 
+/** HostProcess containers with less than 512 MiB, and why no PowerShell of theirs is refused memory. */
+const withoutPowerShell: Readonly<Record<string, string>> = {
+  "csi-azuredisk-node-windows/folder": "makes a folder by cmd and ends",
+  "csi-azuredisk-node-windows/node-driver-registrar": "speaks to the kubelet's sockets alone",
+  "csi-smb-node-windows/folder": "as Azure's",
+  "csi-smb-node-windows/node-driver-registrar": "as Azure's",
+  "ebs-csi-node-windows/folder": "as Azure's",
+  "ebs-csi-node-windows/liveness-probe": "asks the driver's socket alone",
+  "ebs-csi-node-windows/node-driver-registrar": "as Azure's",
+};
+
 const withoutDrive = (path: unknown): string =>
   String(path)
     .replace(/^[A-Z]:/i, "")
@@ -90,6 +101,23 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
         .map((name) => `${name}: ${tokenFolder}`)
         .toSorted(),
     );
+  });
+
+  it("have the memory that a powershell.exe of their job needs, where they start any", () => {
+    const megabytes = (limit: unknown): number => {
+      const [, number = "NaN", unit] = /^(\d+)([GM])i$/.exec(String(limit)) ?? [];
+      return Number(number) * (unit === "G" ? 1024 : 1);
+    };
+    const small = combinations.flatMap(({ spec }) =>
+      manifestsOf(spec).flatMap((each) => {
+        const pod = podSpec(each);
+        if (pod?.securityContext?.windowsOptions?.hostProcess !== true) return [];
+        return [...(pod.initContainers ?? []), ...pod.containers]
+          .filter(({ resources }) => !(megabytes(resources?.limits?.memory) >= 512))
+          .map(({ name }) => `${each.metadata.name}/${name}`);
+      }),
+    );
+    assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted());
   });
 
   it("are seen where they would look at the path itself", () => {

@@ -111,7 +111,7 @@ function windowsExporter(spec: ImageSource): Manifest {
         name: "firewall",
         image: exporter,
         command: ["powershell.exe", "-NoProfile", "-NonInteractive", "-Command", openPort],
-        resources: small("10m", "64Mi", "256Mi"),
+        resources: small("10m", "64Mi", "512Mi"),
       },
     ],
     containers: [

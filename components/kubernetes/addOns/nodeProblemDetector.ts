@@ -147,7 +147,7 @@ function windowsDetector(spec: ImageSource, nodeEndpoint: Text): Manifest {
     ],
     env: [nodeName, ...apiByName(nodeEndpoint)],
     volumeMounts: [{ name: "config", mountPath: folder, readOnly: true }],
-    resources: small("50m", "80Mi", "256Mi"),
+    resources: small("50m", "80Mi", "512Mi"),
   };
   return daemonSet(windows, {
     ...hostProcessPod,

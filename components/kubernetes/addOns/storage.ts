@@ -95,6 +95,9 @@ function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "re
         image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver", "windows"),
         command: ["aws-ebs-csi-driver.exe"],
         args: ["node", `--endpoint=${endpoint}`, "--windows-host-process=true", ...logging],
+        // Each call is a powershell.exe of the same job: at the Linux plug-in's limit one was refused memory, and its
+        // volume never detached (kubernetes-sigs/aws-ebs-csi-driver#2100).
+        resources: small("10m", "40Mi", "600Mi"),
         env: nodeEnvironment,
       }),
       healthPort: 9808,

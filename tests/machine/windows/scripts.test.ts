@@ -72,10 +72,10 @@ const ofWindows: ReadonlySet<string> = new Set(
   `Add-Member Add-MpPreference Add-Type ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object
   Format-List Format-Table Get-Acl Get-ChildItem Get-CimInstance Get-Command Get-FileHash Get-Item Get-ItemProperty Get-NetAdapter Get-NetFirewallRule
   Get-NetIPAddress Get-NetRoute Get-Partition Get-PartitionSupportedSize Get-Process Get-Random Get-ScheduledTask Get-ScheduledTaskInfo
-  Get-Service Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Join-Path New-CimInstance New-CimSession Remove-CimSession
+  Get-Service Get-SmbGlobalMapping Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Join-Path New-CimInstance New-CimSession Remove-CimSession
   New-Item New-ItemProperty New-NetFirewallRule New-NetRoute New-Object New-ScheduledTaskAction New-ScheduledTaskPrincipal
   New-ScheduledTaskSettingsSet New-ScheduledTaskTrigger New-Service New-TimeSpan Out-Null Out-String Register-ScheduledTask Remove-Item
-  Remove-NetFirewallRule Remove-NetRoute Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
+  Remove-NetFirewallRule Remove-NetRoute Remove-SmbGlobalMapping Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
   Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Sleep Stop-Process
   Test-Path Unregister-ScheduledTask Where-Object Write-EventLog Write-Host Write-Verbose`.split(/\s+/),
 );

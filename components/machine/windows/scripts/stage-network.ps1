@@ -56,6 +56,20 @@ function Wait-Adapter {
     }
 }
 
+# Mappings of shares that did not come back with the boot: a driver would make its own beside the stale one, which fails
+# (kubernetes-csi/csi-driver-smb#1219). The kubelet has the others made again.
+function Clear-Shares {
+    try {
+        foreach ($mapping in @(Get-SmbGlobalMapping | Where-Object { "$($_.Status)" -ne 'OK' })) {
+            Remove-SmbGlobalMapping -RemotePath $mapping.RemotePath -Force
+            Write-Log "removed the mapping of $($mapping.RemotePath), which is $($mapping.Status)"
+        }
+    }
+    catch {
+        Write-Log "mappings of shares are not cleared: $_"
+    }
+}
+
 if (-not (Get-Service -Name hns -ErrorAction SilentlyContinue)) {
     # A restart of Windows may have rolled the features back.
     Remove-Item -Force -LiteralPath "$($Machine.paths.state)/os.json" -ErrorAction SilentlyContinue
@@ -73,6 +87,7 @@ catch {
     Restart-Hns -Empty
 }
 Clear-Reservations
+Clear-Shares
 Remove-Item -Force -LiteralPath @($network.conflist, $network.subnetFile) -ErrorAction SilentlyContinue
 Wait-Adapter
 Repair-Routes $network.routes | Out-Null

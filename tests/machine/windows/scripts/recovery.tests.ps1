@@ -177,6 +177,7 @@ function Get-Process { }
 function Stop-Process { }
 function Get-NetFirewallRule { }
 function New-NetFirewallRule { }
+function Get-SmbGlobalMapping { }
 function Remove-NetFirewallRule { }
 function Get-WindowsFeature { New-Object PSObject -Property @{ Name = 'Containers'; InstallState = $fakePc.feature } }
 function Install-WindowsFeature {

@@ -86,6 +86,16 @@ function New-NetFirewallRule {
     Add-Step "New-NetFirewallRule $Name"
     $hns.rules += @{ Name = $Name; text = "$Direction $Action $Profile $Protocol $LocalPort" }
 }
+# Throws where the module's provider does not answer.
+function Get-SmbGlobalMapping {
+    if ($hns.shares -is [string]) { throw $hns.shares }
+    $hns.shares
+}
+function Remove-SmbGlobalMapping {
+    param([string] $RemotePath, [switch] $Force)
+    if (-not $Force) { throw 'it asks' }
+    $hns.shares = @($hns.shares | Where-Object { $_.RemotePath -ne $RemotePath })
+}
 # Answers as HNS does, as long as it is awake and there is power.
 function Get-HnsAnswer {
     param([string] $Method, [string] $Path, [string] $Body)
@@ -108,7 +118,7 @@ function New-Case {
     New-Folder "$folder/store"
     Set-Content -Path $fakeData -Value 'state'
     Clear-FakeHns
-    Set-Values $hns @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false }
+    Set-Values $hns @{ rules = @(); calls = @(); log = @(); steps = 0; cut = 0; ticks = 0; awake = 0; refuse = ''; missing = $false; shares = @() }
     if ($Stale) {
         $hns.policylists = @(@{ ID = 'p1' }, @{ ID = 'p2' })
         $hns.endpoints = @(@{ ID = 'e1'; Name = 'pod' }, @{ ID = 'e2'; Name = 'pod' })
@@ -219,6 +229,18 @@ Test 'HNS that has just started is given time to answer, and keeps its file' {
     Invoke-Network $machine
     Assert-Equal (Get-State $machine) $expected
     Assert-Equal (Get-Content -Path $fakeData) 'state'
+}
+Test 'mappings of shares that did not come back are removed, and a provider that fails stops nothing' {
+    $machine = New-Case -Stale
+    $hns.shares = @('OK', 'Disconnected', 'Unavailable' | ForEach-Object { @{ RemotePath = "\\files\$_"; Status = $_ } })
+    Invoke-Network $machine
+    Assert-Equal @($hns.shares | ForEach-Object { $_.Status }) @('OK')
+    Assert-Equal $hns.log[0] 'removed the mapping of \\files\Disconnected, which is Disconnected'
+    $machine = New-Case -Stale
+    $hns.shares = 'no provider'
+    Invoke-Network $machine
+    Assert-Equal $hns.log[0] 'mappings of shares are not cleared: no provider'
+    Assert-Equal (Get-State $machine) $expected
 }
 Test 'HNS that does not let go of an endpoint is started with an empty file' {
     $machine = New-Case -Stale
