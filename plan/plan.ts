@@ -70,7 +70,7 @@ const resourceSchema = record({
   parent: z.string().nullable().describe("URN of the parent; null for the stack."),
   custom: z.boolean().describe("Whether a provider manages it; false for components and the stack."),
   existing: z.literal(true).exactOptional().describe("Set where it exists already and is only read."),
-  inputs: z.unknown().describe("Inputs; a secret is [secret], user data its size and digest."),
+  inputs: z.unknown().describe("Inputs; a secret is its digest, as is user data with its size and digest."),
   dependencies: texts.describe("URNs that it waits for."),
   propertyDependencies: z.record(z.string(), texts).readonly().describe("URNs by the input that refers to them."),
   provider: z.string().nullable().describe("URN of its provider; null when that is not the program's own."),

@@ -31,7 +31,9 @@ export class Identity extends pulumi.ComponentResource {
     const identity = new UserAssignedIdentity(
       `${name}-identity`,
       { ...inResourceGroup(resourceGroup), resourceName: name },
-      { parent: this },
+      // Azure's provider calls all outputs of what it updates unknown in a preview: a tag more, and the preview would
+      // replace each role and the control plane. So an identity keeps the tags that it was made with.
+      { parent: this, ignoreChanges: ["tags"] },
     );
     this.id = identity.id;
     this.name = identity.name;

@@ -9,12 +9,18 @@ export interface LeafChange {
   readonly now?: unknown;
 }
 
+/** What stands in a plan for a secret. Plans of earlier releases have no digest there. */
+export const hiddenSecret = (digest: string): string => `[secret, sha256 ${digest}]`;
+
+const isSameSecret = (old: unknown, now: unknown): boolean =>
+  old === "[secret]" && typeof now === "string" && now.startsWith("[secret, sha256 ");
+
 /**
  * The leaves that differ, sorted by path. Lists of plain values are leaves; texts that are JSON are compared by what
  * they say.
  */
 export function changedLeaves(old: unknown, now: unknown, path = ""): readonly LeafChange[] {
-  if (JSON.stringify(old) === JSON.stringify(now)) return [];
+  if (JSON.stringify(old) === JSON.stringify(now) || isSameSecret(old, now)) return [];
   const [left, right] = [opened(old), opened(now)];
   if (left === undefined || right === undefined || Array.isArray(left.value) !== Array.isArray(right.value))
     return [{ path, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { now }) }];

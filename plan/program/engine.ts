@@ -22,6 +22,7 @@ import { mapFromWire, type PropertyMap, Secret, toWire } from "./values.ts";
 
 /** What a cloud answers when a resource is made. */
 export interface SimulatedResource {
+  /** Empty while it is not known. */
   readonly id: string;
   /** Outputs beyond the inputs: they win over an input of the same name. */
   readonly outputs: PropertyMap;
@@ -30,8 +31,11 @@ export interface SimulatedResource {
 /** Answers for every cloud and provider of a program. It may remember what it made; a new one is needed per run. */
 export type SimulatedCloud = (request: ResourceRequest) => SimulatedResource;
 
-/** Whether the outputs of resources are known to the program: a first preview, or an update. */
-export type OutputMode = "unknown-outputs" | "known-outputs";
+/**
+ * Whether the outputs of resources are known to the program: a first preview, an update, or the preview of an update,
+ * in which the simulated cloud says which are.
+ */
+export type OutputMode = "unknown-outputs" | "known-outputs" | "next-preview";
 
 /** A hook as the program registered it; it never runs by itself. */
 export type RecordedHook = ResourceHook | ErrorHook;
@@ -218,7 +222,7 @@ async function connect(engine: RecordingEngine): Promise<void> {
     throw new Error("a recorded run has its own monitor");
   };
   const { project, stack } = engine.place;
-  await runtime.setMocks({ newResource: none, call: none }, project, stack, engine.mode === "unknown-outputs");
+  await runtime.setMocks({ newResource: none, call: none }, project, stack, engine.mode !== "known-outputs");
   const store: unknown = globalThis.asyncLocalStorage.getStore();
   const monitor = runtime.getMonitor();
   if (monitor === undefined || !isRuntimeStore(store)) throw new Error("the Pulumi SDK keeps its state elsewhere");

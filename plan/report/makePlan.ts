@@ -8,6 +8,7 @@ import { configPrefix, hidesValue } from "../../components/model/problem.ts";
 import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
+import { hiddenSecret } from "../diff/leaves.ts";
 import { awsObjects } from "../fakes/awsAccess.ts";
 import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
@@ -15,7 +16,7 @@ import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVers
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { requireSameResources, runProgram } from "../program/runProgram.ts";
-import { isPropertyList, isPropertyMap, type PropertyValue } from "../program/values.ts";
+import { isPropertyList, isPropertyMap, type PropertyValue, reveal, Secret } from "../program/values.ts";
 import { findings } from "./findings.ts";
 
 export interface PlanRequest {
@@ -220,9 +221,11 @@ function planResource(resource: RecordedResource): PlanResource {
   };
 }
 
-/** A value as it may be shown: secrets as their mark, user data as its size and digest, keys in order. */
+/** A value as it may be shown: secrets as a mark with a digest, user data as its size and digest, keys in order. */
 function printable(value: PropertyValue): unknown {
   if (isPropertyList(value)) return value.map(printable);
+  // What a plan knows of a secret is a fake, so that its digest tells nothing, but that it is another one.
+  if (value instanceof Secret) return hiddenSecret(sha256(JSON.stringify(reveal(value))).slice(0, 8));
   if (!isPropertyMap(value)) return typeof value === "object" && value !== null ? String(value) : value;
   return Object.fromEntries(
     Object.entries(value)

@@ -17,6 +17,7 @@ import { planJson } from "../../plan/report/files.ts";
 import { readDocument, root } from "../docs/documents.ts";
 import { fillGenerated, markdownTable, mergedRows } from "../docs/tables.ts";
 import { changedAt } from "../support/arbitraryConfig.ts";
+import { previewReplaces, shortUrn } from "../support/mocks.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchAnswers, matchSnapshot, wrapped } from "../support/snapshot.ts";
 import { configTexts } from "../support/stacks.ts";
@@ -185,6 +186,22 @@ describe("a changed stack file", function () {
     return read;
   }
 
+  /**
+   * A reviewer confirms the preview: it replaces nothing of which the plan does not say so, and all that it does, but
+   * what a provider decides by values that it does not know yet, and what that takes along.
+   */
+  async function samePreview(before: Changes, after: Changes, old: BasePlan, diff: PlanDiff): Promise<void> {
+    const preview = new Set(await previewReplaces("s", configTexts(before), configTexts(after), old.cluster.accountId));
+    const ours = (change: Change) => diff.resources.filter((each) => each.change === change).map(({ urn }) => urn);
+    const replaced = ours("replaced");
+    const known = new Set([...replaced, ...ours("may-be-replaced")]);
+    const byValue = /:(Listener|LoadBalancer)$/;
+    assert.deepEqual([...preview].filter((urn) => !known.has(urn)).map(shortUrn), [], "the preview alone replaces");
+    const missing = replaced.filter((urn) => !preview.has(urn) && !byValue.test(urn.split("::")[2] ?? ""));
+    // Another region is an input of each resource that no program gives.
+    if (before.region === after.region) assert.deepEqual(missing.map(shortUrn), [], "the plan alone replaces");
+  }
+
   for (const { what, from, to } of cases)
     for (const cloud of ["aws", "azure"] as const) {
       const before = changed(cloud, configs[cloud], from);
@@ -195,6 +212,7 @@ describe("a changed stack file", function () {
         const plan = await planOf("s", configTexts(after), old.cluster.accountId);
         for (const { type, custom } of plan.resources) if (custom) types.add(type);
         const diff = diffPlans(old, plan);
+        await samePreview(before, after, old, diff);
         const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
         assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
         for (const line of decisive(diff).flat()) assert.ok(comment.includes(line), line);

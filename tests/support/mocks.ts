@@ -8,6 +8,7 @@ import type { ExistingResources } from "../../plan/fakes/existing.ts";
 import { connected, type OutputMode, RecordingEngine, type SimulatedCloud } from "../../plan/program/engine.ts";
 import { nameOfUrn, type RecordedResource } from "../../plan/program/recorded.ts";
 import { type ProgramResult as Recorded, runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { nextPreview } from "../../plan/providers/nextPreview.ts";
 import { memo } from "./memo.ts";
 import { compactYaml } from "./snapshot.ts";
 import { configTexts, stackConfig } from "./stacks.ts";
@@ -58,6 +59,23 @@ export const runConfig = memo(
   ): Promise<Recorded> =>
     runProgramWithHooks({ entry, stack, config, mode, simulate: simulatedCloud(placeOf(config, account), "fake") }),
 );
+
+/** What `pulumi preview` calls replaced when the config of a stack becomes another one, by URN. */
+export async function previewReplaces(
+  stack: string,
+  before: Readonly<Record<string, string>>,
+  after: Readonly<Record<string, string>>,
+  account?: string | null,
+): Promise<readonly string[]> {
+  const { program } = await runConfig(stack, before, "known-outputs");
+  const state = new Map(program.resources.map((resource) => [resource.urn, resource]));
+  const replaced: string[] = [];
+  const simulate = nextPreview(simulatedCloud(placeOf(after, account), "fake"), state, (urn, fate) => {
+    if (fate === "replaced") replaced.push(urn);
+  });
+  await runProgramWithHooks({ entry, stack, config: after, mode: "next-preview", simulate });
+  return replaced.sort();
+}
 
 /** The whole program of a stack file with some config values replaced. */
 export function runStack(

@@ -1,0 +1,39 @@
+import type { SimulatedCloud } from "../program/engine.ts";
+import type { RecordedResource } from "../program/recorded.ts";
+import { previewCreate, previewUpdate } from "./cloud.ts";
+import { type Fate, fateOf } from "./nextUpdate.ts";
+
+/**
+ * A simulated cloud as `pulumi preview` of another update of the same stack sees it: what is made anew or changed in
+ * place has outputs that are not known, and whatever they flow into may be called replaced.
+ *
+ * @param state resources of the update before, by URN
+ * @param seen told what becomes of each resource
+ */
+export function nextPreview(
+  simulate: SimulatedCloud,
+  state: ReadonlyMap<string, RecordedResource>,
+  seen: (urn: string, fate: Fate | "added") => void,
+): SimulatedCloud {
+  const replaced = new Set<string>();
+  return (request) => {
+    const { urn, type, inputs, options, read } = request;
+    if (read !== undefined) return simulate(request);
+    const old = state.get(urn);
+    const goesWith = [options.deletedWith, request.provider, ...options.replaceWith].some((each) =>
+      replaced.has(each ?? ""),
+    );
+    const fate = old === undefined ? "added" : goesWith ? "replaced" : fateOf(old, request);
+    if (fate === "replaced") replaced.add(urn);
+    seen(urn, fate);
+    if (old?.id === undefined || fate === "added" || fate === "replaced")
+      // What declares no outputs of its own gives its inputs.
+      return { id: "", outputs: /^(pulumi|kubernetes):/.test(type) ? inputs : previewCreate(type, inputs) };
+    if (fate === "stays") return { id: old.id, outputs: old.outputs };
+    const question = {
+      ...{ oldInputs: old.inputs, oldOutputs: old.outputs, inputs },
+      ignoreChanges: options.ignoreChanges,
+    };
+    return { id: old.id, outputs: previewUpdate(type, question) };
+  };
+}
