@@ -1,13 +1,13 @@
 import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
-import { withoutLogins } from "../components/config/encrypted.ts";
+import { loginKeys, withoutLogins } from "../components/config/encrypted.ts";
 import { loadConfig } from "../components/config/load.ts";
 import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
-import { ConfigError } from "../components/model/problem.ts";
+import { ConfigError, configPrefix } from "../components/model/problem.ts";
 import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
@@ -73,9 +73,12 @@ function readConfig(): StackConfig {
 /** A password in an address: `https://user:password@host`. */
 const password = /\/\/[^/\s"]*@/;
 
-/** The output `config` of a stack. Of logins it says that they are there. */
+const isOwnKey = (key: unknown): key is string => typeof key === "string" && key.startsWith(configPrefix);
+
+/** The output `config` of a stack: secret where the user encrypted more than logins, of which it says that they are there. */
 function configOutput(whole: StackConfig): StackOutputs["config"] {
   const config = withoutLogins(whole);
+  const encrypted = (encryptedKeys() ?? []).some((key) => isOwnKey(key) && !loginKeys.includes(key));
   // Tags are on every resource for all to read, whatever they look like.
-  return password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
+  return encrypted || password.test(JSON.stringify({ ...config, tags: {} })) ? pulumi.secret(config) : config;
 }

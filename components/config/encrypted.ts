@@ -45,6 +45,11 @@ export function withoutEncrypted(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, part]) => [key, withoutEncrypted(part)]));
 }
 
+/** Keys of the settings that `withoutLogins` hides. */
+export const loginKeys: readonly string[] = ["proxyCredentials", "registryCredentials"].map(
+  (key) => configPrefix + key,
+);
+
 /** A config in which logins are like encrypted ones: they are there, and nobody can read them. */
 export function withoutLogins(config: StackConfig): StackConfig {
   const hidden = { username: encryptedText, password: encryptedText };

@@ -19,6 +19,9 @@ import { acceptedSettings } from "./rules/rule.ts";
 import { stackRules } from "./rules/stack.ts";
 import { type StackConfig, stackSchema } from "./schema.ts";
 
+const encryptedMessage = "is encrypted, which only Pulumi can undo";
+const encryptedRemedy = "write it as plain text: it is no secret";
+
 let described: JsonSchema | undefined;
 
 /** The settings in words. Made for the first mistake: a stack file without one does not wait for it. */
@@ -62,8 +65,8 @@ export function loadConfig(
       const remedy =
         name === "registryCredentials"
           ? "encrypt each password and not the whole: the hosts decide what the program makes"
-          : "write it as plain text: it is no secret";
-      refuse("is encrypted, which only Pulumi can undo", remedy);
+          : encryptedRemedy;
+      refuse(encryptedMessage, remedy);
       continue;
     }
     const read = readValue(own, text);
@@ -97,7 +100,7 @@ export function validate(
     readable,
     earlier.map(({ path }) => path),
   );
-  const problems = [...earlier, ...refused, ...rules.flatMap((check) => check(given, lock))];
+  const problems = [...earlier, ...refused, ...rules.flatMap((check) => check(given, lock))].map(markedEncrypted);
   if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
   return parsed.data;
 }
@@ -179,6 +182,7 @@ function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
       message: "is not a key that Fenestra knows",
       allowed: `one of ${known.join(", ")}`,
       remedy:
+        (issue.path.length === 0 ? withPath(key) : undefined) ??
         removedSettings[[...issue.path.filter((step) => typeof step === "string"), key].join(".")] ??
         didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ??
         "remove it or correct its spelling",
@@ -196,6 +200,20 @@ function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
       ...(unquoted ? { remedy: `put it in quotes: "${value}"` } : {}),
     },
   ];
+}
+
+/** `pulumi config set` takes dots for a part of the name, unless it is told that they are a path. */
+function withPath(key: string): string | undefined {
+  const own = configPrefix + key;
+  return /[.[]/.test(key) && settings.has(key.split(/[.[]/)[0] ?? "")
+    ? `pulumi config rm '${own}', then pulumi config set --path '${own}' VALUE`
+    : undefined;
+}
+
+/** A plan has a mark in place of what is encrypted, which no check can read. */
+function markedEncrypted(found: Problem): Problem {
+  if (found.value !== encryptedText) return found;
+  return { ...found, message: encryptedMessage, remedy: encryptedRemedy };
 }
 
 function messageOf(issue: z.core.$ZodIssue, value: unknown): string {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { mapOf, textOf } from "../../plan/program/values.ts";
-import { azureType, ofType, resource, runSpec, specOf } from "../support/mocks.ts";
+import { azureType, ofType, previewReplaces, resource, runSpec, specOf } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 describe("tags on Azure", () => {
   it("are on what the cloud controller makes too: load balancers of Services and their addresses", async () => {
@@ -18,5 +19,11 @@ describe("tags on Azure", () => {
     });
     // The controller tags that group as well: with other tags, each update would take its own off again.
     assert.deepEqual(mapOf(inputs.tags), tagsMap);
+  });
+
+  it("that change make no preview replace anything", async () => {
+    const config = stackConfig("azure-dev");
+    const changed = { ...config, "fenestra:tags": JSON.stringify({ owner: "me" }) };
+    assert.deepEqual(await previewReplaces("azure-dev", config, changed), []);
   });
 });

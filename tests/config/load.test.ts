@@ -284,4 +284,11 @@ describe("reading a stack file", () => {
     const problems = problemsOf(() => readStackFile("../own", url));
     assert.deepEqual(problems, [[`${folder}/Pulumi.../own.yaml`, "../own", "there is no such stack file"]]);
   });
+
+  it("name the option that makes dots a path", () => {
+    assert.throws(
+      () => loadConfig({ "fenestra:kubernetes.version": "1.36.4" }),
+      /pulumi config rm 'fenestra:kubernetes\.version', then pulumi config set --path 'fenestra:kubernetes\.version' VALUE/,
+    );
+  });
 });

@@ -7,7 +7,7 @@ import { credentialsDocument, proxyLogin, registryLogin } from "../../components
 import { decodeUserData } from "../../plan/decode/userData.ts";
 import { awsObjects } from "../../plan/fakes/awsAccess.ts";
 import { collectMachines } from "../../plan/fakes/collect.ts";
-import { mapOf, plainTexts, reveal, textOf } from "../../plan/program/values.ts";
+import { mapOf, plainTexts, reveal, Secret, textOf } from "../../plan/program/values.ts";
 import { runConfig } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
@@ -105,6 +105,17 @@ describe("logins of a proxy and a mirror", function () {
     assert.deepEqual(output.registryCredentials, { [mirror]: output.proxyCredentials });
     const { spec } = attachedPools(output, JSON.stringify([{ name: "more", os: "linux" }]));
     assert.deepEqual(spec.credentials, { proxy: true, registries: ["mirror.example.com:8443"] });
+  });
+
+  it("are no reason to hide the output of a config, but another encrypted value is", async () => {
+    const hidden = async (key: string): Promise<boolean> => {
+      process.env.PULUMI_CONFIG_SECRET_KEYS = JSON.stringify([`fenestra:${key}`]);
+      const config = { ...stackConfig("aws-dev"), "fenestra:tags": JSON.stringify({ encrypted: key }) };
+      const { program } = await runConfig("aws-dev", config, "known-outputs");
+      Reflect.deleteProperty(process.env, "PULUMI_CONFIG_SECRET_KEYS");
+      return program.outputs.config instanceof Secret;
+    };
+    assert.deepEqual([await hidden("registryCredentials"), await hidden("accountId")], [false, true]);
   });
 
   it("are refused in clear text, and never shown", async () => {

@@ -5,7 +5,8 @@ import { diffLines, diffPlans, type NodeChange } from "../../plan/diff/compare.t
 import { changedLeaves, showChange } from "../../plan/diff/leaves.ts";
 import { diffText, verdict } from "../../plan/diff/text.ts";
 import type { Plan, PlanMachine, PlanResource } from "../../plan/plan.ts";
-import { bareMachine, barePlan, barePool, bareResource } from "../support/planOf.ts";
+import { bareMachine, barePlan, barePool, bareResource, planOf } from "../support/planOf.ts";
+import { stackConfig } from "../support/stacks.ts";
 
 const machine = (name: string, content: string): PlanMachine =>
   bareMachine(name, {
@@ -28,6 +29,19 @@ describe("a comparison of plans", () => {
   it("finds nothing in the same plan", () => {
     const same = plan([resource("a", { x: 1 })], [machine("m", "one")]);
     assert.equal(diffText(diffPlans(base(same), same)), "Nothing changes.\n");
+  });
+
+  it("sees another secret, but not in a plan of an earlier release, which has no digests", async () => {
+    const now = await planOf("aws-dev", stackConfig("aws-dev"));
+    const hidden = /\[secret, sha256 [0-9a-f]{8}\]/g;
+    const changed = (before: string) => {
+      const read = readBasePlan(before);
+      return typeof read === "string" ? read : diffPlans(read, now).resources.length;
+    };
+    const text = JSON.stringify(now);
+    assert.ok((text.match(hidden) ?? []).length > 10);
+    assert.equal(changed(text.replaceAll(hidden, "[secret]")), 0);
+    assert.ok(Number(changed(text.replaceAll(hidden, "[secret, sha256 00000000]"))) > 10);
   });
 
   it("says what happens, worst first, with the values", () => {

@@ -26,6 +26,12 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
       "is a tag that the program or the cloud sets",
       "a name outside fenestra:, aws:, kubernetes.io/cluster/, and not KubernetesCluster",
     ],
+    [
+      // IAM compares keys without regard to case ("Duplicate tag keys found"), and the program names what it makes.
+      cloud === "aws" && name.toLowerCase() === "name",
+      "meets the tag Name that the program sets",
+      "another word than name, in any case",
+    ],
     // Azure refuses these characters in tag names; AWS refuses "/" when instance metadata tags are on.
     [/[<>%&\\?/]/.test(name), "has a character that a cloud refuses in a name", "names without < > % & \\ ? /"],
     [name.length > 128, "has a name that is too long", "at most 128 characters"],
@@ -53,6 +59,12 @@ const reservedWords = /microsoft|windows|^login/;
  */
 const mostAzureTags = 13;
 
+/**
+ * Beginnings that AWS keeps to itself, of names that begin with the cluster's: load balancers (Elastic Load Balancing
+ * API, CreateLoadBalancer), security groups (EC2 API, CreateSecurityGroup), buckets (S3, "Bucket naming rules").
+ */
+const awsPrefixes = ["internal-", "sg-", "sthree-", "xn--", "amzn-s3-demo-"];
+
 export const stackRules: Rules = {
   version: rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
     const allowed = selectableVersions(lock);
@@ -66,19 +78,15 @@ export const stackRules: Rules = {
           "choose one of these, or record its digests with `fenestra pin <version>`",
         );
   }),
-  /**
-   * A load balancer's name begins with the cluster's and must not begin with `internal-` (Elastic Load Balancing API,
-   * CreateLoadBalancer).
-   */
   clusterName: only(
     "aws",
     rule(["name"], ({ name }) =>
-      `${name}-`.startsWith("internal-")
+      awsPrefixes.some((prefix) => `${name}-`.startsWith(prefix))
         ? refuse(
             key("name"),
             name,
-            "makes the name of a load balancer that AWS refuses",
-            "a name that is not internal and does not begin with internal-",
+            "makes the name of a resource that AWS refuses",
+            `a name that is not one of these and does not begin with one: ${awsPrefixes.join(" ")}`,
           )
         : [],
     ),

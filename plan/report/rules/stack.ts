@@ -1,6 +1,6 @@
 import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
-import { cidr, overlaps } from "../../../components/model/cidr.ts";
+import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../../components/model/exampleValues.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
@@ -9,6 +9,12 @@ import { minorFacts } from "../../../components/model/releases.ts";
 import { type Found, key, production, type Rules } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
+
+/** Addresses that an organisation may have at most: a /8, of which each registry gave a handful. */
+const mostCallers = addressCount(8);
+
+/** RFC 1918. */
+const privateNetworks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(cidr);
 
 /** `windows-2022 or windows-2025`. */
 const supportedReleases = windowsReleases
@@ -48,13 +54,28 @@ export const stackRules = {
   "public-api-open": {
     level: "error",
     about: "the API takes callers of the whole internet",
+    find: ({ spec }) => {
+      const networks = outermost(spec.publicAccess ?? []);
+      const callers = networks.reduce((sum, network) => sum + addressCount(cidr(network).prefix), 0);
+      return (
+        callers > mostCallers && {
+          path: key("access.public.allow"),
+          message: `The Kubernetes API is open to ${Math.ceil((100 * callers) / addressCount(0))} % of the internet (${networks.slice(0, 3).join(", ")}${networks.length > 3 ? ", ..." : ""}).`,
+          remedy: "List the networks of your offices, runners and VPNs.",
+        }
+      );
+    },
+  },
+  "public-api-private-callers": {
+    level: "warning",
+    about: "a network that may call the public API has private addresses, from which nobody reaches it",
     find: ({ spec }) =>
       (spec.publicAccess ?? [])
-        .filter((network) => network.endsWith("/0"))
+        .filter((network) => privateNetworks.some((each) => contains(each, cidr(network))))
         .map((network) => ({
           path: key("access.public.allow"),
-          message: `The Kubernetes API is reachable from the whole internet (${network}).`,
-          remedy: "List the networks of your offices, runners and VPNs.",
+          message: `${network} is private: behind a public load balancer nobody has such an address.`,
+          remedy: "Name the public address of its NAT gateway, or allow it inside by access.private.allow.",
         })),
   },
   "example-value": {
