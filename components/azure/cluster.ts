@@ -14,7 +14,7 @@ import { ControlPlaneMachine } from "./controlPlaneMachine.ts";
 import { ExistingNetwork } from "./existingNetwork.ts";
 import { Identity } from "./identity.ts";
 import { LoadBalancer } from "./loadBalancer.ts";
-import { type ClusterNetwork, Network, resourceGroupName } from "./network.ts";
+import { type ClusterNetwork, Network, type NetworkArgs, resourceGroupName } from "./network.ts";
 import { Pool } from "./pool.ts";
 import { assignRole, controllerGrants, diskGrants } from "./roles.ts";
 import { Secrets } from "./secrets.ts";
@@ -82,11 +82,7 @@ export class Cluster extends pulumi.ComponentResource {
     this.pki = pki;
     const sshKey = this.#makeSshKey();
     const network = this.#makeNetwork();
-    const security = new Security(
-      `${name}-security`,
-      { spec: args.spec, resourceGroup: network.resourceGroup },
-      { parent: this },
-    );
+    const { security } = network;
     const identity = this.#makeControlPlaneIdentity(network);
     network.grantControllers?.(identity.principalId);
     const secrets = this.#makeSecrets(network, identity, pki, args.credentials);
@@ -136,9 +132,11 @@ export class Cluster extends pulumi.ComponentResource {
   #makeNetwork(): ClusterNetwork {
     const [name, spec] = [`${this.#name}-network`, this.#spec];
     const { existing } = spec.network;
+    const secure: NetworkArgs["secure"] = (resourceGroup) =>
+      new Security(`${this.#name}-security`, { spec, resourceGroup }, { parent: this });
     return existing === undefined
-      ? new Network(name, { spec }, { parent: this })
-      : new ExistingNetwork(name, { spec, existing }, { parent: this });
+      ? new Network(name, { spec, secure }, { parent: this })
+      : new ExistingNetwork(name, { spec, existing, secure }, { parent: this });
   }
 
   /** Azure requires a key or a password for every Linux machine, although no port is open for either. */

@@ -11,13 +11,15 @@ import { addressCount, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { groupSize } from "../model/pools.ts";
 import { childPath, configPrefix } from "../model/problem.ts";
-import { type ClusterNetwork, groupContext, makeGroup, type ZoneSubnets } from "./network.ts";
+import { type ClusterNetwork, groupContext, makeGroup, type NetworkArgs, type ZoneSubnets } from "./network.ts";
 import type { ClusterResourceGroup } from "./resourceGroup.ts";
 import { untilRoleIsKnown } from "./roles.ts";
+import type { Security } from "./security.ts";
 
 export interface ExistingNetworkArgs {
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network" | "kubernetes" | "pools">;
   readonly existing: Given;
+  readonly secure: NetworkArgs["secure"];
 }
 
 type Role = "private" | "controlPlane";
@@ -40,6 +42,7 @@ const path = (...steps: readonly string[]): string => steps.reduce(childPath, `c
  */
 export class ExistingNetwork extends pulumi.ComponentResource implements ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
+  readonly security: Security;
   readonly networkId: pulumi.Output<string>;
   readonly names: ClusterNetwork["names"];
   readonly zones: readonly ZoneSubnets[];
@@ -56,6 +59,7 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
     const { existing, spec } = args;
     this.names = namesOf(existing, spec.network.zones[0]?.zone);
     this.resourceGroup = this.#group();
+    this.security = args.secure(this.resourceGroup);
     const network = VirtualNetwork.get(`${name}-vnet`, existing.id, { parent: this });
     this.networkId = network.id;
     this.zones = spec.network.zones.map(({ zone }) => {

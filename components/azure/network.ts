@@ -7,10 +7,13 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ExistingNetwork, ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
+import type { Security } from "./security.ts";
 
 export interface NetworkArgs {
   /** Name, zones, address plan and NAT mode come from here. */
   readonly spec: Pick<ClusterSpec, "name" | "region" | "tags" | "network">;
+  /** Makes the security groups, which subnets name from their first request on. */
+  readonly secure: (resourceGroup: ClusterResourceGroup) => Security;
 }
 
 /**
@@ -27,6 +30,7 @@ export interface ZoneSubnets {
 
 export interface ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
+  readonly security: Security;
   readonly networkId: pulumi.Output<string>;
   /** Names by which the controllers find the network and the workers' subnet of the first zone. */
   readonly names: { readonly vnetResourceGroup: string; readonly vnetName: string; readonly subnetName: string };
@@ -65,6 +69,7 @@ function subnetName(role: "private" | "control-plane", zone: string): string {
  */
 export class Network extends pulumi.ComponentResource implements ClusterNetwork {
   readonly resourceGroup: ClusterResourceGroup;
+  readonly security: Security;
   readonly networkId: pulumi.Output<string>;
   readonly names: ClusterNetwork["names"];
   readonly zones: readonly ZoneSubnets[];
@@ -87,6 +92,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
       subnetName: subnetName("private", first.zone),
     };
     this.resourceGroup = makeGroup(`${name}-group`, args.spec, { parent: this });
+    this.security = args.secure(this.resourceGroup);
     this.#network = this.#makeNetwork();
     this.networkId = this.#network.id;
     const gateways = this.#makeGateways();
@@ -175,12 +181,16 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         subnetName: subnetName(role, zone),
         addressPrefix,
         defaultOutboundAccess: false,
+        // Landing zones refuse a subnet without one (Azure/Enterprise-Scale: Deny-Subnet-Without-Nsg). It is that of the
+        // machines' interfaces, so that rules of Services, which the cloud controller adds, hold in both places.
+        networkSecurityGroup: { id: this.security.ids[role === "private" ? "workers" : "controlPlane"] },
         // The firewalls of vaults and storage identify the subnet by these.
         serviceEndpoints: services.map((service) => ({ service })),
         ...(gateway === undefined ? {} : { natGateway: { id: gateway.id } }),
       },
-      // Azure changes one subnet of a network at a time: "AnotherOperationInProgress".
-      { parent: this, dependsOn: before === undefined ? [] : [before] },
+      // Azure changes one subnet of a network at a time: "AnotherOperationInProgress"; and none whose group is being
+      // changed: "ReferencedResourceNotProvisioned".
+      { parent: this, dependsOn: [...this.security.rules, ...(before === undefined ? [] : [before])] },
     );
     this.#subnets.push(subnet);
     return subnet;

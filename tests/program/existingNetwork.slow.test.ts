@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { ExistingNetwork as AwsNetwork } from "../../components/aws/existingNetwork.ts";
 import { ExistingNetwork as AzureNetwork } from "../../components/azure/existingNetwork.ts";
+import { Security } from "../../components/azure/security.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
@@ -32,7 +33,12 @@ const clouds = {
   },
   azure: {
     deploy: deployAzure,
-    network: (spec: ClusterSpec) => new AzureNetwork("azure-existing-network", { spec, existing: givenIn(spec) }),
+    network: (spec: ClusterSpec) =>
+      new AzureNetwork("azure-existing-network", {
+        spec,
+        existing: givenIn(spec),
+        secure: (resourceGroup) => new Security("azure-existing-security", { spec, resourceGroup }),
+      }),
     region: "westeurope",
     stack: "azure-existing",
   },
