@@ -16,7 +16,7 @@ export interface MachineTemplateArgs {
   readonly profileArn: pulumi.Input<string>;
   /** Base64. */
   readonly userData: pulumi.Input<string>;
-  /** Tags of disks and network interfaces: the provider's default tags do not reach what a template launches. */
+  /** Tags of what a launch creates: the provider's default tags do not reach it. */
   readonly tags: Readonly<Record<string, string>>;
   /**
    * Whether a launch creates the network interface. A launch that uses an existing one must not name tags for it: EC2

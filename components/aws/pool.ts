@@ -18,7 +18,16 @@ import { Identity } from "./identity.ts";
 import { machineTemplate } from "./machineTemplate.ts";
 import { joinParameter, workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
-import { groupHooks, groupTags, launches, lifecycleHooks, poolRoll, purchase, rollingRange } from "./poolGroup.ts";
+import {
+  groupHooks,
+  groupTags,
+  isProtected,
+  launches,
+  lifecycleHooks,
+  poolRoll,
+  purchase,
+  rollingRange,
+} from "./poolGroup.ts";
 import type { MachineScripts } from "./scripts.ts";
 import { writtenParameter } from "./secrets.ts";
 
@@ -142,11 +151,15 @@ export class Pool extends pulumi.ComponentResource {
       `${this.#name}-template`,
       {
         ...machine,
-        // A replaced load balancer has another name, and nodes with the old name cannot reach the API: the changed tag
-        // rolls them.
         tagSpecifications: [
           ...machine.tagSpecifications,
-          { resourceType: "instance", tags: { [apiHostTag]: apiHost, ...joinTag } },
+          // An organisation's policy judges the request of the launch, and the group's tags come later
+          // (terraform-aws-modules/terraform-aws-eks#753). A replaced load balancer has another name, and nodes with the
+          // old name cannot reach the API: the changed tag rolls them.
+          { resourceType: "instance", tags: { ...spec.tags, [apiHostTag]: apiHost, ...joinTag } },
+          ...(pool.spot || pool.onDemand !== undefined
+            ? [{ resourceType: "spot-instances-request", tags: { ...spec.tags } }]
+            : []),
         ],
         networkInterfaces: [
           {
@@ -184,7 +197,12 @@ export class Pool extends pulumi.ComponentResource {
         // As part of the group: a hook created afterwards would miss the first machines.
         initialLifecycleHooks: [...groupHooks(pool)],
         instanceMaintenancePolicy: healthy,
-        instanceRefresh: { strategy: "Rolling", preferences: { ...healthy, instanceWarmup: "0" } },
+        instanceRefresh: {
+          strategy: "Rolling",
+          // By default a refresh waits an hour for protected machines and fails; a pool that was autoscaled has some.
+          preferences: { ...healthy, instanceWarmup: "0", scaleInProtectedInstances: "Refresh" },
+        },
+        protectFromScaleIn: isProtected(pool),
         // Rebalancing would terminate healthy machines; it does not wait until a pod with a zonal disk is drained.
         suspendedProcesses: ["AZRebalance"],
         ...(pool.maxAge === undefined ? {} : { maxInstanceLifetime: pool.maxAge * 86_400 }),

@@ -50,6 +50,16 @@ export function rollingRange(pool: PoolSpec): {
   return { minHealthyPercentage: 100 - unavailable, maxHealthyPercentage: 100 + surge };
 }
 
+/**
+ * Whether a lower number ends no machine of the group: the autoscaler sets absolute ones from a count that may be old
+ * (kubernetes/autoscaler#10147), while it ends machines by their ids, which protection does not stop. It would stop a
+ * replacement by age (Amazon EC2 Auto Scaling User Guide, "Replace Auto Scaling instances based on maximum instance
+ * lifetime"). Machines have it from their launch on.
+ */
+export function isProtected({ autoscale, maxAge }: PoolSpec): boolean {
+  return autoscale !== undefined && maxAge === undefined;
+}
+
 /** How the pool's machines are replaced, and the commands that show it. */
 export function poolRoll(spec: ClusterIdentity, pool: PoolSpec): PoolRoll {
   const name = groupName(spec.name, pool.name);

@@ -225,7 +225,9 @@ class Amazon:
     def StartInstanceRefresh(self, form):
         if self.fleet.refresh is not None and self.fleet.refresh["status"] == "InProgress":
             return refused(400, "InstanceRefreshInProgress", "An Instance Refresh is already in progress")
-        self.fleet.refresh = {"status": "InProgress", "since": self.fleet.clock.wall()}
+        # Groups of the autoscaler protect their machines: by default a refresh waits for those, and fails.
+        begun = form.get("Preferences.ScaleInProtectedInstances") == "Refresh"
+        self.fleet.refresh = {"status": "InProgress" if begun else "Failed", "since": self.fleet.clock.wall()}
         return 200, f"<{form['Action']}Response/>"
 
     def TerminateInstanceInAutoScalingGroup(self, form):

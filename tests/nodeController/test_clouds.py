@@ -123,6 +123,7 @@ class Amazon(unittest.TestCase):
         ])
         self.assertEqual((forms[0]["InstanceId"], forms[0]["ShouldDecrementDesiredCapacity"]), (WORKER, "false"))
         self.assertEqual((forms[2]["Preferences.MinHealthyPercentage"], forms[2]["Preferences.SkipMatching"]), ("100", "true"))
+        self.assertEqual(forms[2]["Preferences.ScaleInProtectedInstances"], "Refresh")
         self.assertEqual(pool, cloud.roll(pool))
 
 

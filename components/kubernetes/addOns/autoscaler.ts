@@ -94,6 +94,11 @@ function cloudPart(
     env: [
       { name: "AZURE_VMSS_CACHE_TTL", value: "60" },
       { name: "AZURE_VMSS_VMS_CACHE_TTL", value: "300" },
+      // It writes absolute numbers: one from an old answer would end working machines (kubernetes/autoscaler#9452).
+      { name: "AZURE_ENABLE_VMSS_ETAG", value: "true" },
+      // Otherwise a machine that Azure has no capacity for counts as running until the limit for joining, and no other
+      // zone or pool is tried (kubernetes/autoscaler#7531).
+      { name: "AZURE_ENABLE_FAST_DELETE_ON_FAILED_PROVISIONING", value: "true" },
     ],
     secret: true,
   };

@@ -263,7 +263,12 @@ class Aws:
             "StartInstanceRefresh",
             AutoScalingGroupName=pool.name,
             Strategy="Rolling",
-            **{"Preferences.InstanceWarmup": "0", "Preferences.SkipMatching": "true"},
+            # By default a refresh waits an hour for machines that are protected from scale-in, and fails.
+            **{
+                "Preferences.InstanceWarmup": "0",
+                "Preferences.SkipMatching": "true",
+                "Preferences.ScaleInProtectedInstances": "Refresh",
+            },
             **preferences,
         )
 
