@@ -13,7 +13,9 @@ const baseSchema = z.looseObject({
     accountId: z.string().nullable().default(null),
   }),
   settings: z.record(z.string(), z.unknown()).optional(),
-  pools: z.array(z.looseObject({ name: z.string() })).optional(),
+  pools: z
+    .array(z.looseObject({ name: z.string(), autoscale: z.looseObject({ max: z.number() }).nullish() }))
+    .optional(),
   controlPlane: z.looseObject({ members: z.array(z.unknown()) }),
   resources: z.array(
     z.looseObject({

@@ -17,6 +17,8 @@ export interface NodeChange {
   readonly count: readonly [before: number, now: number];
   /** How many of them a roll takes at a time. */
   readonly atATime: number;
+  /** Machines that may run above what is allowed from now on, where the autoscaler decided how many: the cloud knows. */
+  readonly mayEnd?: number;
   /** Whether the disk of the control-plane machine is lost with it. */
   readonly data?: string;
 }
@@ -164,6 +166,7 @@ function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[
     const operation = operations.find((each) => each.name === name && machineTypes.test(each.type));
     const parent = plan.resources.find(({ urn }) => urn === operation?.urn)?.parent;
     const siblings = new Set(plan.resources.filter((each) => each.parent === parent).map(({ urn }) => urn));
+    const ending = mayEnd(base, plan, name);
     const disk = operations.find(({ urn, data }) => data !== undefined && siblings.has(urn));
     return {
       name,
@@ -172,6 +175,7 @@ function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[
       because: operation?.because ?? [],
       count: [old?.count ?? 0, old === undefined ? (now?.count ?? 0) : kept(plan, name, old.count, now?.count ?? 0)],
       atATime: atATime(plan.resources.find(({ urn }) => urn === operation?.urn)?.inputs, now?.count ?? 0),
+      ...(ending > 0 ? { mayEnd: ending } : {}),
       ...(disk?.data === undefined ? {} : { data: disk.data }),
     };
   });
@@ -181,6 +185,14 @@ function nodeChanges(base: BasePlan, plan: Plan, operations: readonly Operation[
 function kept({ pools, cluster }: Plan, group: string, before: number, now: number): number {
   const bounds = pools.find(({ name }) => group === `${cluster.name}-pool-${name}-group`)?.autoscale;
   return bounds === undefined || bounds === null ? now : Math.min(Math.max(before, bounds.min), bounds.max);
+}
+
+/** How many machines an autoscaled group may have above its new bound, or its new fixed number. */
+function mayEnd(base: BasePlan, plan: Plan, group: string): number {
+  const named = ({ name }: { readonly name: string }): boolean => group === `${plan.cluster.name}-pool-${name}-group`;
+  const most = base.pools?.find(named)?.autoscale?.max;
+  const now = plan.pools.find(named);
+  return most === undefined ? 0 : Math.max(0, most - (now?.autoscale?.max ?? now?.count ?? 0));
 }
 
 /** Machines of a group that its own settings let a roll take at a time. */

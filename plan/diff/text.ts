@@ -21,8 +21,9 @@ export function verdict({ refused, lost, nodes }: Pick<PlanDiff, "refused" | "lo
 /** Whether machines of this kind are others afterwards. */
 const renewed = ({ change }: NodeChange): boolean => ["replaced", "may-be-replaced", "rolled"].includes(change);
 const isMember = ({ role }: NodeChange): boolean => role === "control-plane";
-export const losesMachines = ({ change, count: [before, now] }: NodeChange): boolean =>
-  (change === "changed" || change === "rolled") && now < before;
+export const losesMachines = ({ change, count: [before, now], mayEnd = 0 }: NodeChange): boolean =>
+  (change === "changed" || change === "rolled") && (now < before || mayEnd > 0);
+const known = ({ mayEnd }: NodeChange): boolean => mayEnd === undefined;
 const several = (count: number): string => counted(count, "machine");
 
 function members(nodes: readonly NodeChange[]): string {
@@ -35,16 +36,20 @@ function pools(nodes: readonly NodeChange[]): readonly string[] {
   const sum = (of: readonly NodeChange[], count: (node: NodeChange) => number) =>
     of.reduce((all, node) => all + count(node), 0);
   const rolled = sum(workers.filter(renewed), ({ count: [before, now] }) => Math.min(before, now));
-  const gone = sum(workers.filter(losesMachines), ({ count: [before, now] }) => before - now);
+  const gone = sum(workers.filter(losesMachines).filter(known), ({ count: [before, now] }) => before - now);
   const removed = sum(
-    workers.filter(({ change }) => change === "removed"),
+    workers.filter(({ change }) => change === "removed").filter(known),
     ({ count: [before] }) => before,
   );
+  const unknown = sum(workers, ({ mayEnd = 0 }) => mayEnd);
   return [
     rolled === 0 ? "" : `${several(rolled)} of pools replaced`,
     gone + removed === 0 ? "" : `${several(gone + removed)} of pools removed`,
+    unknown === 0 ? "" : mayEndWords(unknown),
   ];
 }
+
+const mayEndWords = (count: number): string => `may end up to ${several(count)} at once`;
 
 /** Control-plane machines one after the other, then all pools at once. */
 function duration(nodes: readonly NodeChange[]): string {
@@ -163,7 +168,8 @@ export function nodeLines(nodes: readonly NodeChange[], paint: Paint = plain): r
   ];
 }
 
-function machinesOf({ change, count: [before, now] }: NodeChange): string {
+function machinesOf({ change, count: [before, now], mayEnd }: NodeChange): string {
+  if (mayEnd !== undefined) return "";
   const most = Math.max(before, now);
   if (before !== now && change !== "added" && change !== "removed") return `, ${before} -> ${now}`;
   return most === 1 ? "" : `, ${most === 0 ? "no" : most} machines`;
@@ -171,8 +177,9 @@ function machinesOf({ change, count: [before, now] }: NodeChange): string {
 
 /** What happens to the machines of one kind among `all`, in words. */
 export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string {
-  const { change, role, data, count } = node;
+  const { change, role, data, count, mayEnd } = node;
   const [word] = changeLooks[change];
+  if (mayEnd !== undefined) return change === "changed" ? mayEndWords(mayEnd) : `${word}, ${mayEndWords(mayEnd)}`;
   const fewer = count[0] - count[1];
   const machines = several(Math.abs(fewer));
   if (losesMachines(node)) return change === "changed" ? `loses ${machines}` : `${word}, loses ${machines}`;

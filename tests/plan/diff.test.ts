@@ -44,6 +44,29 @@ describe("a comparison of plans", () => {
     assert.ok(Number(changed(text.replaceAll(hidden, "[secret, sha256 00000000]"))) > 10);
   });
 
+  it("calls nothing safe where an autoscaler decided how many machines run", () => {
+    const of = (pool: Partial<Plan["pools"][number]>, count: number, size: number): Plan =>
+      barePlan({
+        pools: [barePool("x", pool)],
+        resources: [resource("s-pool-x-group", { maxSize: size }, {}, "aws:autoscaling/group:Group")],
+        machines: [bareMachine("s-pool-x-group", { role: "linux", count })],
+      });
+    const old = of({ count: 1, autoscale: { min: 1, max: 10 } }, 1, 10);
+    const said = (now: Plan) =>
+      diffText(diffPlans(base(old), now))
+        .split("\n")
+        .slice(0, 4);
+    const words = (count: number) => `may end up to ${count} machines at once`;
+    for (const [now, count] of [
+      [of({ count: 1, autoscale: { min: 1, max: 3 } }, 1, 3), 7],
+      [of({ count: 2 }, 2, 2), 8],
+    ] as const)
+      assert.deepEqual(said(now), [words(count), "", "Nodes", `- x: ${words(count)}`]);
+    assert.deepEqual(said(barePlan()), [words(10), "", "Nodes", `- x: is removed, ${words(10)}`]);
+    const more = said(of({ count: 1, autoscale: { min: 1, max: 12 } }, 1, 12));
+    assert.equal(more[0], "safe: no machine is replaced");
+  });
+
   it("says what happens, worst first, with the values", () => {
     const group = "aws:autoscaling/group:Group";
     const old = plan(

@@ -14,7 +14,14 @@ const without = (program: RecordedProgram, change: (inputs: PropertyMap) => Prop
 
 const pools = [
   { name: "linux", os: "linux", spot: true, autoscale: { min: 1, max: 5 } },
-  { name: "mixed", os: "windows-2022", spot: true, onDemand: { base: 1 }, size: "m7i.xlarge", furtherSizes: ["m6i.xlarge"] },
+  {
+    name: "mixed",
+    os: "windows-2022",
+    spot: true,
+    onDemand: { base: 1 },
+    size: "m7i.xlarge",
+    furtherSizes: ["m6i.xlarge"],
+  },
 ];
 const tags = { CostCentre: "4711" };
 
