@@ -174,7 +174,9 @@ class AzureStack extends pulumi.ComponentResource {
       AZURE_TENANT_ID: tenantId,
       AZURE_SUBSCRIPTION_ID: subscriptionId,
       PULUMI_BACKEND_URL: pulumi.interpolate`azblob://${stack}?storage_account=${account.name}`,
-      PULUMI_SECRETS_PROVIDER: pulumi.interpolate`azurekeyvault://${vault.name}.vault.azure.net/keys/${stack}`,
+      // With its version: without one the newest is taken, and what an older one encrypted stays so after a rotation
+      // (pulumi/pulumi#22338).
+      PULUMI_SECRETS_PROVIDER: key.keyUriWithVersion.apply((uri) => uri.replace("https", "azurekeyvault")),
     };
     this.environments = Object.fromEntries(
       purposes.map((purpose) => {

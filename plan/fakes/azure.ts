@@ -135,6 +135,10 @@ const outputs: Readonly<Record<string, Outputs>> = {
     const { value: _value, ...rest } = mapOf(inputs.properties);
     return { properties: { ...rest, secretUri: uri, secretUriWithVersion: `${uri}/${hex(32, urn, "version")}` } };
   },
+  "keyvault:Key": ({ inputs, urn }, _, { name }) => {
+    const keyUri = `https://${textOf(inputs.vaultName) ?? ""}.vault.azure.net/keys/${name}`;
+    return { keyUri, keyUriWithVersion: `${keyUri}/${hex(32, urn, "version")}` };
+  },
   "storage:StorageAccount": (_, __, { name }) => ({
     primaryEndpoints: {
       blob: `https://${name}.blob.core.windows.net/`,

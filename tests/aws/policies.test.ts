@@ -16,6 +16,7 @@ import {
   unscopedActions,
 } from "../../components/aws/policyDocument.ts";
 import { allows, type Call, matches } from "../../plan/fakes/iam.ts";
+import { readDocument } from "../docs/documents.ts";
 import { gmsaSecrets } from "../kubernetes/switches.ts";
 
 const scope: PolicyScope = {
@@ -182,6 +183,19 @@ describe("every policy", () => {
       autoscalerPolicy(long),
     ])
       assert.ok(JSON.stringify(document).length < 6144, `${JSON.stringify(document).length} characters`);
+  });
+
+  it("lets the EBS driver attach a volume that somebody brings once it has the tags of the documented command", () => {
+    const { text } = readDocument("docs/operations/debugging.md");
+    const tags = [...text.matchAll(/Key=([^,]+),Value=(\w+)/g)].map(([, key = "", value = ""]) => [
+      `aws:ResourceTag/${key.replace("NAME", scope.cluster)}`,
+      value,
+    ]);
+    const volume = { resource: "arn:aws:ec2:eu-central-1:123456789012:volume/vol-1" };
+    for (const action of ["ec2:AttachVolume", "ec2:CreateSnapshot", "ec2:DeleteVolume"]) {
+      assert.ok(!allows([ebsDriver], { action, ...volume }), action);
+      assert.ok(allows([ebsDriver], { action, ...volume, context: Object.fromEntries(tags) }), action);
+    }
   });
 
   it("names the partition of its region", () => {

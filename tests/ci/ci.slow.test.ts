@@ -13,6 +13,7 @@ import type { OutputMode } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
+import { documents } from "../docs/documents.ts";
 import { inventory } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 import { jobs, texts } from "../workflows/read.ts";
@@ -75,6 +76,14 @@ describe("the setup for the workflows", function () {
       assert.deepEqual(Object.keys(mapOf(told)).sort(), names.sort());
     });
   }
+
+  it("names on Azure the version of each key that encrypts a state, and so does the manual", () => {
+    const variables = Object.values(mapOf(mapOf(programs.azure.outputs).environments)).map(mapOf);
+    const version = /^azurekeyvault:\/\/[^/]+\/keys\/[^/]+\/[0-9a-f]{32}$/;
+    for (const { PULUMI_SECRETS_PROVIDER } of variables) assert.match(textOf(PULUMI_SECRETS_PROVIDER) ?? "", version);
+    assert.ok(variables.length > 0);
+    for (const { text } of documents()) assert.doesNotMatch(text, /azurekeyvault:\/\/[^\s"`]*\/keys\/[^/\s"`]+["`\s]/);
+  });
 
   it("trusts on AWS one environment with each role", () => {
     for (const [kind, purpose] of environments) {
