@@ -19,6 +19,7 @@ const commands: Readonly<
   update: ["Take another release of Fenestra into a repository of your own", () => import("./update.ts")],
   stacks: ["List the stacks that have a file", () => import("./stacks.ts")],
   plan: ["Show everything that a stack would make, without an account, root or network", () => import("./plan.ts")],
+  preflight: ["Ask the cloud what it would refuse, before anything is made", () => import("./preflight.ts")],
   rehearse: ["Bring a stack up on a real control plane with simulated clouds", () => import("./rehearse.ts")],
   providers: ["Serve simulated clouds to the official Pulumi CLI", () => import("./providers.ts")],
   changes: ["Show which stacks change since a commit, and what changes in them", () => import("./changes.ts")],

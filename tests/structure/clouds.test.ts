@@ -25,6 +25,7 @@ const comparisons: Readonly<Record<string, string>> = {
 /** Choices by a table of both clouds, as `{ aws: ..., azure: ... }`. */
 const tables: Readonly<Record<string, string>> = {
   "checks/facts.ts": "expected values",
+  "cli/preflight.ts": "only the SDK of the chosen cloud is loaded",
   "ci/index.ts": "only the SDK of the chosen cloud is loaded",
   "components/config/rules/placement.ts": "forms of ids",
   "components/machine/credentialProvider.ts": "two kinds of access",

@@ -47,10 +47,11 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ],
   checks: ["checks", "components/gates/poll.ts", "components/gates/messageOf.ts"],
   verify: ["verify", "checks", "components"],
+  preflight: ["preflight", "plan", "checks/report.ts", "components"],
   ...Object.fromEntries(
     rehearsal.map((name, level) => [name, [...rehearsal.slice(0, level + 1), "plan", "checks", "components"]]),
   ),
-  cli: ["cli", "ci", "package.json", "components", "plan", "rehearsal", "verify", "checks"],
+  cli: ["cli", "ci", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
   bench: ["bench", "components/config", "plan"],
 };
@@ -125,6 +126,7 @@ const folders = [
   "checks",
   "rehearsal",
   "verify",
+  "preflight",
   "cli",
   "ci",
   "tools",

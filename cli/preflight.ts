@@ -1,0 +1,81 @@
+import { networkInterfaces } from "node:os";
+import { parseArgs } from "node:util";
+import { loadConfig } from "../components/config/load.ts";
+import { placeOf, simulatedCloud } from "../plan/fakes/cloud.ts";
+import { runProgram } from "../plan/program/runProgram.ts";
+import type { Asker } from "../preflight/needs.ts";
+import { outcomes } from "../preflight/question.ts";
+import { answerText, summary } from "../preflight/report.ts";
+import { type Command, exitCodes, UsageError } from "./exit.ts";
+import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
+
+const help = `Usage: fenestra preflight --stack NAME [options]
+
+Asks the cloud, before anything is made, what it would refuse: quotas, sizes, images, rights, rules of the account. Reads only; a dry run is sent
+where the service has one. Credentials and proxy are those that Pulumi's providers find: AWS_*, ARM_*, HTTPS_PROXY. What is needed comes from
+the program of \`fenestra plan\`. "Fine" means that nothing was found against it.
+
+${stackHelp(19)}
+  --deployer WHO     who deploys, when that is not who asks: ARN of a role, object id on Azure; its rights are asked where the cloud tells them
+  --address ADDRESS  your address on the internet, to hold it against fenestra:access
+  --skip ID          leave a question out; may be given several times
+  --strict           what could not be asked counts as refused
+  --json             print the answers as JSON
+
+Exit code: 0 nothing is refused, 1 something is, 2 a mistake in the command line or the stack file.
+`;
+
+const own = {
+  deployer: { type: "string" },
+  address: { type: "string" },
+  skip: { type: "string", multiple: true },
+  strict: { type: "boolean", default: false },
+  json: { type: "boolean", default: false },
+} as const;
+
+/** The SDK of the chosen cloud alone is loaded. */
+const clouds = { aws: () => import("../preflight/aws/ask.ts"), azure: () => import("../preflight/azure/ask.ts") };
+
+/** `fenestra preflight`. */
+export const command: Command = {
+  help,
+  run: async (args, { out, err, paint }) => {
+    const { values } = parseArgs({ args: [...args], options: { ...stackOptions, ...own } });
+    const { address, deployer, skip = [] } = values;
+    if (address !== undefined && !/^\d+(\.\d+){3}$/.test(address))
+      throw new UsageError(`--address ${address}; allowed: an IPv4 address such as 203.0.113.7`);
+    const { stack, config } = readStack("preflight needs --stack NAME", values);
+    const { cloud } = loadConfig(config);
+    const place = placeOf(config);
+    const started = performance.now();
+    const [{ askCloud, questionIds }, program] = await Promise.all([
+      clouds[cloud](),
+      runProgram({
+        entry: programEntry,
+        stack,
+        config,
+        mode: "known-outputs",
+        simulate: simulatedCloud(place, "fake"),
+      }),
+    ]);
+    const unknown = skip.find((id) => !questionIds.includes(id));
+    if (unknown !== undefined) throw new UsageError(`--skip ${unknown}; allowed: ${questionIds.join(", ")}`);
+    const asker: Asker = {
+      ...(deployer === undefined ? {} : { deployer }),
+      ...(address === undefined ? {} : { address }),
+      local: Object.values(networkInterfaces()).flatMap((each = []) =>
+        each.filter(({ family, internal }) => family === "IPv4" && !internal).map((one) => one.address),
+      ),
+    };
+    err(`asking ${cloud} for ${stack}\n`);
+    const show = values.json ? () => {} : (text: string) => out(text);
+    const found = await askCloud({ program, place, asker, skip, onAnswer: (each) => show(answerText(each, paint)) });
+    const seconds = (performance.now() - started) / 1000;
+    if (values.json) out(`${JSON.stringify({ stack, cloud, ...found }, null, 2)}\n`);
+    else out(summary(found, seconds));
+    const bad = outcomes.filter((each) => each === "refused" || (values.strict && each === "not asked"));
+    return found.answers.some(({ objections }) => objections.some(({ outcome }) => bad.includes(outcome)))
+      ? exitCodes.findings
+      : exitCodes.fine;
+  },
+};

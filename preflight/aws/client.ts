@@ -1,0 +1,102 @@
+import { Agent } from "node:https";
+import { defaultProvider } from "@aws-sdk/credential-provider-node";
+import { z } from "zod";
+import { type Call, CallError, type Send } from "../question.ts";
+
+/** Clients of the SDK by the service in the name of a right; each is loaded when it is called. */
+const clients: Readonly<Record<string, () => Promise<object>>> = {
+  autoscaling: () => import("@aws-sdk/client-auto-scaling"),
+  ec2: () => import("@aws-sdk/client-ec2"),
+  elasticloadbalancing: () => import("@aws-sdk/client-elastic-load-balancing-v2"),
+  iam: () => import("@aws-sdk/client-iam"),
+  kms: () => import("@aws-sdk/client-kms"),
+  servicequotas: () => import("@aws-sdk/client-service-quotas"),
+  ssm: () => import("@aws-sdk/client-ssm"),
+  sts: () => import("@aws-sdk/client-sts"),
+};
+
+type Middleware = (next: (args: object) => Promise<object>) => (args: object) => Promise<object>;
+
+interface Client {
+  readonly middlewareStack: { add(middleware: Middleware, options: { step: "deserialize" }): void };
+  send(command: object, options: { abortSignal: AbortSignal }): Promise<object>;
+}
+
+const isClass = (value: unknown): value is new (options: object) => Client => typeof value === "function";
+
+const dated = z.object({ response: z.object({ headers: z.object({ date: z.string() }) }) });
+
+/**
+ * Sends calls with the credentials that Pulumi's provider finds: variables, profiles, sign-on, OIDC, metadata.
+ *
+ * @param seen is told of the time of each server
+ */
+export function awsSender(region: string, seen: (server: Date) => void): Send {
+  const credentials = defaultProvider();
+  // HTTPS_PROXY and NO_PROXY, from Node 24 on.
+  const httpsAgent = new Agent({ keepAlive: true, proxyEnv: process.env });
+  const loaded = new Map<string, Promise<{ module: Readonly<Record<string, unknown>>; client: Client }>>();
+  const load = async (service: string) => {
+    const module: Readonly<Record<string, unknown>> = { ...(await clients[service]?.()) };
+    const made = Object.entries(module).find(([name]) => /^[A-Z]\w+Client$/.test(name))?.[1];
+    if (!isClass(made)) throw new Error(`the SDK has no client of ${service}`);
+    const client = new made({ region, credentials, requestHandler: { httpsAgent, connectionTimeout: 4_000 } });
+    const look: Middleware = (next) => async (args) => {
+      const answer = await next(args);
+      const { data } = dated.safeParse(answer);
+      if (data !== undefined) seen(new Date(data.response.headers.date));
+      return answer;
+    };
+    client.middlewareStack.add(look, { step: "deserialize" });
+    return { module, client };
+  };
+  return async (call, abortSignal) => {
+    const [service = "", name = ""] = call.right.split(":");
+    const loading = loaded.get(service) ?? load(service);
+    loaded.set(service, loading);
+    const { module, client } = await loading;
+    const command = module[`${name}Command`];
+    if (!isClass(command)) throw new Error(`the SDK has no ${call.right}`);
+    try {
+      return await allPages((input) => client.send(new command(input), { abortSignal }), call.input);
+    } catch (error) {
+      throw callError(call, error);
+    }
+  };
+}
+
+/** Most pages of one list that are read. */
+const mostPages = 20;
+
+/** An answer with the lists of its pages joined. */
+export async function allPages(send: (input: object) => Promise<object>, input: object): Promise<object> {
+  let all: Readonly<Record<string, unknown>> = {};
+  let next: object = {};
+  for (let page = 0; page < mostPages; page += 1) {
+    const answer: Readonly<Record<string, unknown>> = { ...(await send({ ...input, ...next })) };
+    const before = all;
+    all = Object.fromEntries(
+      Object.entries(answer).map(([key, value]) => {
+        const earlier = before[key];
+        return [key, Array.isArray(earlier) && Array.isArray(value) ? [...earlier, ...value] : value];
+      }),
+    );
+    if (typeof answer.NextToken === "string" && answer.NextToken !== "") next = { NextToken: answer.NextToken };
+    else if (typeof answer.NextMarker === "string") next = { Marker: answer.NextMarker };
+    else if (answer.IsTruncated === true) next = { Marker: answer.Marker };
+    else return all;
+  }
+  return all;
+}
+
+const denials = /^(AccessDenied|UnauthorizedOperation|AuthorizationError|UnauthorizedException)/;
+const busy = /Throttl|TooManyRequests|RequestLimitExceeded/;
+
+/** What went wrong, by what the SDK throws. */
+function callError(call: Call, error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { name, message } = error;
+  if (!("$fault" in error)) return new CallError(call, "none", "code" in error ? String(error.code) : name, message);
+  if (denials.test(name)) return new CallError(call, "denied", name, message);
+  return new CallError(call, error.$fault === "client" && !busy.test(name) ? "refused" : "none", name, message);
+}

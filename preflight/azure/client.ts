@@ -1,0 +1,105 @@
+import { readFile } from "node:fs/promises";
+import {
+  createDefaultHttpClient,
+  createPipelineFromOptions,
+  createPipelineRequest,
+  type HttpMethods,
+} from "@azure/core-rest-pipeline";
+import {
+  AzureCliCredential,
+  ClientAssertionCredential,
+  ClientSecretCredential,
+  ManagedIdentityCredential,
+  type TokenCredential,
+} from "@azure/identity";
+import { z } from "zod";
+import { fromJson } from "../../components/model/json.ts";
+import { CallError, type Send } from "../question.ts";
+
+const manager = "https://management.azure.com";
+const http = createDefaultHttpClient();
+// With HTTPS_PROXY and NO_PROXY, and repetitions of what the cloud was too busy for.
+const pipeline = createPipelineFromOptions({ retryOptions: { maxRetries: 2, maxRetryDelayInMs: 2_000 } });
+
+const yes = (value: string | undefined): boolean => /^(1|true)$/i.test(value ?? "");
+
+/**
+ * The identity of Pulumi's azure-native (its documentation, "Installation & Configuration"): by OIDC, a managed
+ * identity, a secret, or the Azure CLI. Not `AZURE_*`, which may be somebody else.
+ */
+function credentialOf(env: NodeJS.ProcessEnv): TokenCredential {
+  const { ARM_TENANT_ID: tenant = "", ARM_CLIENT_ID: client = "", ARM_CLIENT_SECRET: secret } = env;
+  if (yes(env.ARM_USE_OIDC)) return new ClientAssertionCredential(tenant, client, () => oidcToken(env));
+  if (yes(env.ARM_USE_MSI)) return new ManagedIdentityCredential(client === "" ? {} : { clientId: client });
+  if (env.ARM_CLIENT_CERTIFICATE_PATH !== undefined)
+    throw new Error("a certificate is not taken here: use a secret, OIDC or az login");
+  if (secret !== undefined) return new ClientSecretCredential(tenant, client, secret);
+  return new AzureCliCredential(tenant === "" ? {} : { tenantId: tenant });
+}
+
+async function oidcToken(env: NodeJS.ProcessEnv): Promise<string> {
+  if (env.ARM_OIDC_TOKEN !== undefined) return env.ARM_OIDC_TOKEN;
+  if (env.ARM_OIDC_TOKEN_FILE_PATH !== undefined) return await readFile(env.ARM_OIDC_TOKEN_FILE_PATH, "utf8");
+  const url = new URL(env.ARM_OIDC_REQUEST_URL ?? env.ACTIONS_ID_TOKEN_REQUEST_URL ?? "");
+  url.searchParams.set("audience", "api://AzureADTokenExchange");
+  const request = createPipelineRequest({ url: url.href });
+  request.headers.set("authorization", `bearer ${env.ARM_OIDC_REQUEST_TOKEN ?? env.ACTIONS_ID_TOKEN_REQUEST_TOKEN}`);
+  const { bodyAsText } = await pipeline.sendRequest(http, request);
+  return z.object({ value: z.string() }).parse(fromJson(bodyAsText ?? "")).value;
+}
+
+const failure = z.object({ error: z.object({ code: z.string(), message: z.string() }) });
+const page = z.looseObject({ value: z.array(z.unknown()), nextLink: z.string().optional() });
+const mostPages = 20;
+
+/** Sends calls to the resource manager. @param seen is told of the time of each answer */
+export function azureSender(seen: (server: Date) => void): Send {
+  let credential: TokenCredential | undefined;
+  return async (call, abortSignal) => {
+    try {
+      credential ??= credentialOf(process.env);
+      const token = await credential.getToken(`${manager}/.default`, { abortSignal });
+      if (token === null) throw new Error("no token");
+      if (call.at === undefined) return fromJson(Buffer.from(token.token.split(".")[1] ?? "", "base64url").toString());
+      const [method = "GET", path = ""] = call.at.split(" ");
+      const send = async (url: string): Promise<unknown> => {
+        const request = createPipelineRequest({ url, method: methodOf(method), abortSignal });
+        request.headers.set("authorization", `Bearer ${token.token}`);
+        if (method === "POST") {
+          request.headers.set("content-type", "application/json");
+          request.body = JSON.stringify(call.input);
+        }
+        const { status, headers, bodyAsText } = await pipeline.sendRequest(http, request);
+        const date = headers.get("date");
+        if (date !== undefined) seen(new Date(date));
+        const body = fromJson(bodyAsText ?? "");
+        if (status < 300) return body;
+        const { code, message } = failure.safeParse(body).data?.error ?? { code: String(status), message: "" };
+        const kind = status === 401 || status === 403 ? "denied" : status < 500 && status !== 429 ? "refused" : "none";
+        // A proxy has no words of the resource manager's.
+        throw new CallError(call, code === String(status) && kind === "denied" ? "none" : kind, code, message);
+      };
+      return await allPages(send, `${manager}${path}`);
+    } catch (error) {
+      if (error instanceof CallError || !(error instanceof Error)) throw error;
+      throw new CallError(call, "none", "code" in error ? String(error.code) : error.name, error.message);
+    }
+  };
+}
+
+const methodOf = (method: string): HttpMethods => (method === "POST" ? "POST" : "GET");
+
+/** An answer with the lists of its pages joined. */
+export async function allPages(send: (url: string) => Promise<unknown>, url: string): Promise<unknown> {
+  const first = await send(url);
+  const list = page.safeParse(first).data;
+  if (list === undefined) return first;
+  const all = [...list.value];
+  let next = list.nextLink;
+  for (let read = 1; next?.startsWith(`${manager}/`) && read < mostPages; read += 1) {
+    const more = page.parse(await send(next));
+    all.push(...more.value);
+    next = more.nextLink;
+  }
+  return { ...list, value: all };
+}

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
+import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../plan/program/recorded.ts";
+import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
+import { type MachineNeed, type Needs, type NeedsOf, settingOf } from "../needs.ts";
+import type { Ask, Call } from "../question.ts";
+
+export interface AzureMachine extends MachineNeed {
+  /** Its profile: that of a scale set's machines, or the inputs of a VM. */
+  readonly profile: PropertyMap;
+}
+
+export interface AzureNeeds extends Needs<AzureMachine> {
+  /** `/subscriptions/ID`. */
+  readonly subscription: string;
+  /** Id of the resource group, and whether the program makes it. */
+  readonly group: { readonly id: string; readonly isMade: boolean };
+}
+
+/** What the recorded program needs of a subscription of Azure. */
+export function azureNeeds(program: RecordedProgram, { region, accountId }: SimulatedPlace): NeedsOf<AzureNeeds> {
+  const of = (type: string) => resourcesOfType(program, `azure-native:${type}`);
+  const [provider] = resourcesOfType(program, "pulumi:providers:azure-native");
+  const [group] = of("resources:ResourceGroup");
+  const open = of("network:LoadBalancer").some((each) => JSON.stringify(each.inputs).includes("publicIPAddress"));
+  const from = (name: RegExp) =>
+    of("network:SecurityRule")
+      .filter(({ name: own, inputs }) => name.test(own) && inputs.access === "Allow")
+      .flatMap(({ inputs }) => texts(inputs.sourceAddressPrefixes));
+  const tags = mapOf(
+    of("compute:VirtualMachineScaleSet")[0]?.inputs.tags ?? of("compute:VirtualMachine")[0]?.inputs.tags,
+  );
+  return {
+    cluster: textOf(tags["fenestra:cluster"]) ?? "",
+    region,
+    accountId,
+    isAccountNamed: provider?.inputs.subscriptionId !== undefined,
+    program,
+    machines: [
+      ...of("compute:VirtualMachine").map((each) => vm(each)),
+      ...of("compute:VirtualMachineScaleSet").map((each) => scaleSet(each)),
+    ],
+    publicAccess: open ? from(/-api-from-allowed$/) : undefined,
+    privateAccess: from(/-api-from-network$/),
+    subscription: `/subscriptions/${accountId}`,
+    group: { id: group?.id ?? "", isMade: group?.read === undefined },
+  };
+}
+
+const texts = (list: PropertyValue | undefined): readonly string[] =>
+  listOf(list).flatMap((each) => textOf(each) ?? []);
+
+function vm({ name, inputs }: RecordedResource): AzureMachine {
+  return {
+    ...{ setting: settingOf(name), profile: inputs, count: 1, surge: 0, most: 1, spot: false },
+    sizes: texts([mapOf(inputs.hardwareProfile).vmSize ?? null]),
+    zones: texts(inputs.zones),
+    diskGib: diskOf(inputs),
+  };
+}
+
+function scaleSet({ name, inputs }: RecordedResource): AzureMachine {
+  const profile = mapOf(inputs.virtualMachineProfile);
+  const { capacity } = mapOf(inputs.sku);
+  const count = typeof capacity === "number" ? capacity : 0;
+  const rolling = mapOf(mapOf(inputs.upgradePolicy).rollingUpgradePolicy);
+  const percent = typeof rolling.maxBatchInstancePercent === "number" ? rolling.maxBatchInstancePercent : 20;
+  return {
+    ...{ setting: settingOf(name), profile, count, most: count },
+    sizes: texts([mapOf(inputs.sku).name ?? null]),
+    surge: rolling.maxSurge === true ? Math.ceil((count * percent) / 100) : 0,
+    spot: profile.priority === "Spot",
+    zones: texts(inputs.zones),
+    diskGib: diskOf(profile),
+  };
+}
+
+function diskOf(profile: PropertyMap): number {
+  const { diskSizeGB } = mapOf(mapOf(profile.storageProfile).osDisk);
+  return typeof diskSizeGB === "number" ? diskSizeGB : 0;
+}
+
+/** A call that reads. */
+export const get = (right: string, path: string, version: string, filter = ""): Call => ({
+  right,
+  at: `GET ${path}?api-version=${version}${filter}`,
+  input: {},
+});
+
+export const post = (right: string, path: string, version: string, input: object): Call => ({
+  right,
+  at: `POST ${path}?api-version=${version}`,
+  input,
+});
+
+export const listed = <T extends z.ZodType>(item: T) => z.object({ value: z.array(item) });
+
+const subscriptionSchema = z.object({
+  state: z.string(),
+  subscriptionPolicies: z
+    .object({ quotaId: z.string().default(""), spendingLimit: z.string().default("Off") })
+    .default({ quotaId: "", spendingLimit: "Off" }),
+});
+
+export const subscriptionOf = (ask: Ask, { subscription }: Pick<AzureNeeds, "subscription">) =>
+  ask(get("Microsoft.Resources/subscriptions/read", subscription, "2022-12-01"), subscriptionSchema);

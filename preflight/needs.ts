@@ -1,0 +1,82 @@
+import type { SimulatedPlace } from "../plan/fakes/provider.ts";
+import type { RecordedProgram } from "../plan/program/recorded.ts";
+import type { Ask } from "./question.ts";
+import type { Answer } from "./run.ts";
+
+/** A machine, or machines of one pool, as the program asks for them. */
+export interface MachineNeed {
+  /** Where its settings are in the stack file. */
+  readonly setting: string;
+  /** Any of them will do. */
+  readonly sizes: readonly string[];
+  /** At first, while it rolls on top of that, and at most. */
+  readonly count: number;
+  readonly surge: number;
+  readonly most: number;
+  readonly spot: boolean;
+  readonly zones: readonly string[];
+  readonly diskGib: number;
+}
+
+/** What is needed of the account. */
+export interface Needs<Machine extends MachineNeed = MachineNeed> {
+  readonly cluster: string;
+  readonly region: string;
+  /** Account or subscription; that of the documentation where the stack file names none. */
+  readonly accountId: string;
+  /** Whether the stack file names the account. */
+  readonly isAccountNamed: boolean;
+  readonly program: RecordedProgram;
+  readonly machines: readonly Machine[];
+  /** Networks that may reach the public API; `undefined` when it has none. */
+  readonly publicAccess: readonly string[] | undefined;
+  /** Networks that reach it inside. */
+  readonly privateAccess: readonly string[];
+  readonly asker: Asker;
+  /** How far this machine's clock is from the cloud's, milliseconds, once something was answered. */
+  readonly skewMs: (ask: Ask) => Promise<number>;
+}
+
+/** The part that the program tells. */
+export type NeedsOf<All extends Needs> = Omit<All, "asker" | "skewMs">;
+
+/** Who asks, and from where. */
+export interface Asker {
+  /** Who deploys, when that is somebody else: the ARN of a role, or an object id. */
+  readonly deployer?: string;
+  /** Own address on the internet; `undefined` when it is not known. */
+  readonly address?: string;
+  /** Addresses of this machine. */
+  readonly local: readonly string[];
+}
+
+/** `fenestra:pools, pool linux` of `aws-dev-pool-linux-group`. */
+export function settingOf(resource: string): string {
+  const [, pool] = /-pool-(.+)-(?:group|template)$/.exec(resource) ?? [];
+  return pool === undefined ? "fenestra:controlPlane" : `fenestra:pools, pool ${pool}`;
+}
+
+/** How many resources of a type the program makes; those that exist already are not among them. */
+export function made({ resources }: RecordedProgram, type: string): number {
+  return resources.filter((each) => each.type === type && each.read === undefined).length;
+}
+
+/** What the command hands to a cloud. */
+export interface Asking {
+  readonly program: RecordedProgram;
+  readonly place: SimulatedPlace;
+  readonly asker: Asker;
+  readonly skip: readonly string[];
+  readonly onAnswer: (answer: Answer) => void;
+}
+
+/** Keeps the greatest distance of a server's clock from this machine's, milliseconds. */
+export class Clock {
+  skewMs = 0;
+
+  /** A server's time has a step of a second, and an answer takes its time. */
+  readonly see = (server: Date): void => {
+    const skew = server.getTime() - Date.now();
+    if (Math.abs(skew) > Math.abs(this.skewMs)) this.skewMs = skew;
+  };
+}

@@ -1,0 +1,126 @@
+import {
+  type Ask,
+  type Call,
+  CallError,
+  notAsked,
+  type Objection,
+  type Outcome,
+  outcomes,
+  type Question,
+  type Send,
+} from "./question.ts";
+
+export interface Answer {
+  readonly id: string;
+  /** The worst of its objections. */
+  readonly outcome: Outcome;
+  readonly objections: readonly Objection[];
+}
+
+export interface Preflight {
+  readonly answers: readonly Answer[];
+  /** Calls that were sent. */
+  readonly calls: number;
+  /** Rights that would answer the rest. */
+  readonly missingRights: readonly string[];
+}
+
+interface Options {
+  /** Longest for all, and for one call with its repetitions, milliseconds. */
+  readonly limitMs?: number;
+  readonly callMs?: number;
+  readonly onAnswer?: (answer: Answer) => void;
+}
+
+/** Calls under way at once. */
+const mostCalls = 40;
+
+/** Asks all questions at once, and each call once. Ends within the limit, whatever the cloud does. */
+export async function preflight<Needs>(
+  questions: readonly Question<Needs>[],
+  needs: Needs,
+  send: Send,
+  { limitMs = 14_000, callMs = 8_000, onAnswer = () => {} }: Options = {},
+): Promise<Preflight> {
+  const end = AbortSignal.timeout(limitMs);
+  const asked = new Map<string, Promise<unknown>>();
+  const waiting: (() => void)[] = [];
+  let free = mostCalls;
+  const sent = async (call: Call): Promise<unknown> => {
+    if (free > 0) free -= 1;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    const signal = AbortSignal.any([end, AbortSignal.timeout(callMs)]);
+    const late = new CallError(call, "none", "late", `${call.right} has no answer within ${callMs / 1000} s`);
+    try {
+      return await Promise.race([send(call, signal), aborted(signal, late)]);
+    } finally {
+      const next = waiting.shift();
+      if (next === undefined) free += 1;
+      else next();
+    }
+  };
+  const ask: Ask = async (call, schema) => {
+    const key = JSON.stringify(call);
+    const answer = asked.get(key) ?? sent(call);
+    asked.set(key, answer);
+    const parsed = schema.safeParse(await answer);
+    if (!parsed.success) throw new CallError(call, "none", "form", `the answer to ${call.right} is not understood`);
+    return parsed.data;
+  };
+  const late = new Error(`no answer within ${limitMs / 1000} s`);
+  const answers = await Promise.all(
+    questions.map(async ({ id, run }): Promise<Answer> => {
+      const objections: Objection[] = [];
+      const collect = async (): Promise<void> => {
+        for await (const each of run(needs, ask)) objections.push(each);
+      };
+      try {
+        await Promise.race([collect(), aborted(end, late)]);
+      } catch (error) {
+        const found = silence(error);
+        // A cloud that nobody reaches, or without credentials, is no "yes" to everything.
+        const isSilent = id === "account" && found.right === undefined;
+        objections.push(isSilent ? { ...found, outcome: "refused" } : found);
+      }
+      const outcome = outcomes.find((each) => objections.some((one) => one.outcome === each)) ?? "fine";
+      const answer = { id, outcome, objections };
+      onAnswer(answer);
+      return answer;
+    }),
+  );
+  const missing = answers.flatMap(({ objections }) => objections.flatMap(({ right }) => right ?? []));
+  return { answers, calls: asked.size, missingRights: [...new Set(missing)].sort() };
+}
+
+/** Rejects when the signal does; what lost the race is nobody's error any more. */
+function aborted(signal: AbortSignal, error: Error): Promise<never> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  signal.addEventListener("abort", () => reject(error), { once: true });
+  promise.catch(() => {});
+  return promise;
+}
+
+/** What a question says that got no answer. An error of the program's own is thrown on. */
+function silence(error: unknown): Objection {
+  if (!(error instanceof Error)) throw error;
+  if (!(error instanceof CallError)) {
+    if (/^no answer within/.test(error.message)) return notAsked(error.message);
+    throw error;
+  }
+  const { kind, code, call, message } = error;
+  if (kind === "denied") return { ...notAsked(`needs ${call.right}`), right: call.right };
+  const [, network] = networkFaults.find(([pattern]) => pattern.test(code)) ?? [];
+  return notAsked(`${message} (${code})`, network);
+}
+
+/** What stands between this machine and the cloud, by the code of Node or of a proxy. */
+const networkFaults: readonly (readonly [RegExp, string])[] = [
+  [/ENOTFOUND|EAI_AGAIN/, "names are not resolved here: look at DNS, or set HTTPS_PROXY to your proxy"],
+  [
+    /CERT|SELF_SIGNED|UNABLE_TO|TLS/,
+    "something that opens TLS stands between: set NODE_EXTRA_CA_CERTS to the file with its authority",
+  ],
+  [/ECONN|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|late|Timeout/, "nothing answers: look at firewall and HTTPS_PROXY"],
+  [/PROXY|^40[37]$/, "a proxy refuses: look at its list and at the user in HTTPS_PROXY"],
+  [/Throttl|TooMany|RequestLimit|^429$|^5\d\d$/, "the cloud is busy: run it again in a minute"],
+];
