@@ -109,7 +109,12 @@ const key = "arn:aws:kms:eu-central-1:123456789012:key/disks";
 const disk = { stack: "aws-prod", changes: { controlPlane: { replicas: 3, osDisk: { encryptionKey: key } } } };
 
 const poolDisk = {
-  changes: { pools: [{ name: "linux", os: "linux", count: 2, disk: { encryptionKey: key } }, { name: "win", os: "windows-2022", count: 1 }] },
+  changes: {
+    pools: [
+      { name: "linux", os: "linux", count: 2, disk: { encryptionKey: key } },
+      { name: "win", os: "windows-2022", count: 1 },
+    ],
+  },
 };
 
 /** Each question, seen refused or doubted; the first test sees all of them fine. */
