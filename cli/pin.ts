@@ -4,7 +4,13 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
-import { defaultRelease, namedVersions, type VersionTable } from "../components/model/releases.ts";
+import {
+  defaultRelease,
+  minorOf,
+  namedVersions,
+  type VersionTable,
+  type VersionTree,
+} from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import {
   findNewer,
@@ -26,7 +32,14 @@ import { findProject, programFolder } from "./project.ts";
 const lockPath = "components/model/artifacts.lock.json";
 const upstreamPath = "components/model/upstream.lock.json";
 
-const section = z.record(z.string(), z.union([z.string(), z.record(z.string(), z.string())]));
+const tree: z.ZodType<VersionTree> = z.union([
+  z.string(),
+  z.record(
+    z.string(),
+    z.lazy(() => tree),
+  ),
+]);
+const section = z.record(z.string(), tree);
 const sections = { components: section, others: section, images: section, networks: z.record(z.string(), section) };
 const tableSchema = z.object({ ...sections, together: z.array(z.array(z.string())) });
 
@@ -84,7 +97,8 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const file = project.own ? path.join(root, lockPath) : path.join(project.stacks, moreArtifacts);
   const before = project.own ? own : [...own.filter(isProgram), ...(existsSync(file) ? readLock(root, file) : [])];
   /** Where the program is a submodule, what it names and pins is its own affair. */
-  const named = (table: ReadonlyMap<string, string>) => (project.own ? namedVersions(readVersions(table)) : []);
+  const named = (table: ReadonlyMap<string, string>, minor?: string) =>
+    project.own ? namedVersions(readVersions(table), minor) : [];
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
   const asked = release(withNamed(before, named(files), chosen), version?.replace(/^v/, ""));
   if (only !== undefined && !asked.some(chosen))
@@ -110,7 +124,9 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   const upstream = path.join(root, upstreamPath);
   const manifests = await withManifests(
     project.own ? readUpstream(upstream) : {},
-    named(after).filter(({ name, version: own }) => only === undefined || `${name} ${own}`.includes(only)),
+    named(after, minorOf(defaultRelease)).filter(
+      ({ name, version: own }) => only === undefined || `${name} ${own}`.includes(only),
+    ),
     publishers,
   );
 

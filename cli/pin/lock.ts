@@ -54,7 +54,7 @@ export function withRelease(lock: readonly Artifact[], version: string): readonl
 
 /**
  * The lock file with what is named and it lacks, without digests: for the platforms and at the place of the newest of
- * that name. Of a name that it does not know nobody can say where it is published. Of a name that it knows, versions
+ * that name and minor. Of a name that it does not know nobody can say where it is published. Of a name that it knows, versions
  * that are not named any more go.
  */
 export function withNamed(
@@ -66,7 +66,9 @@ export function withNamed(
   const added = all.flatMap(({ name, version, os }) => {
     const known = lock.filter((artifact) => artifact.name === name && (os === undefined || artifact.os === os));
     if (known.some((artifact) => artifact.version === version)) return [];
-    const newest = sorted(known).at(-1)?.version;
+    // Of its own minor first: the tags of an image may be made otherwise in another one.
+    const near = known.filter((artifact) => minorOf(artifact.version) === minorOf(version));
+    const newest = sorted(near.length > 0 ? near : known).at(-1)?.version;
     return known
       .filter((artifact) => artifact.version === newest)
       .map((artifact) => atVersion(artifact, version))
@@ -218,11 +220,14 @@ function compareNumbers(a: readonly number[], b: readonly number[]): number {
   return a.map((number, index) => number - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
 }
 
+/** A version without what an image's tag adds: `3.6.14` of `3.6.14-0`. */
+const numbered = (version: string): string => version.replace(/-\d+$/, "");
+
 /** Those of them that can be taken: a program and its image move together or not at all. */
 export function takeable(newer: readonly Newer[], together: readonly (readonly string[])[]): readonly Newer[] {
   return newer.filter(({ name, newest }) =>
     (together.find((group) => group.includes(name)) ?? []).every((own) =>
-      newer.some((each) => each.name === own && each.newest === newest),
+      newer.some((each) => each.name === own && numbered(each.newest) === numbered(newest)),
     ),
   );
 }

@@ -1,29 +1,23 @@
 import { type Artifact, readArtifactLock, requireArtifact } from "../model/artifacts.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { WindowsFacts } from "../model/operatingSystems.ts";
-import { minors, otherReleases, pauseImage, versions } from "../model/releases.ts";
+import { defaultRelease, minors, otherReleases, pauseImage, versionFor, versions } from "../model/releases.ts";
 
 /**
- * Versions of the images that add-ons run; a pair where Windows has a different tag. The lock file has the reference of
- * each, with its digest where one was recorded. The plain tag of azure-cloud-node-manager has no sign of an image for
- * Windows: AKS pulls the one on the HostProcess base, which runs on every build. Of AWS's cloud controller no image of
- * 1.36 was published in time (kubernetes/cloud-provider-aws#1450).
+ * Versions of the images that add-ons run. The lock file has the reference of each, with its digest where one was
+ * recorded. The plain tag of azure-cloud-node-manager has no sign of an image for Windows: AKS pulls the one on the
+ * HostProcess base, which runs on every build.
  */
 const { images } = versions;
 
 export type ImageName = keyof typeof images;
 
-export type ImageSource = Pick<ClusterSpec, "artifacts">;
+export type ImageSource = Pick<ClusterSpec, "artifacts"> & { readonly kubernetes: { readonly version: string } };
 
 /** Reference of an add-on's image. */
 export function image(spec: ImageSource, name: ImageName, os: "linux" | "windows" = "linux"): string {
-  return lockedImage(spec.artifacts, name, os);
-}
-
-/** The same from a lock file alone. */
-function lockedImage(lock: readonly Artifact[], name: ImageName, os: "linux" | "windows" = "linux"): string {
-  const version = images[name];
-  return requireArtifact(lock, { name, version: typeof version === "string" ? version : version[os], os }).url;
+  const version = versionFor(images[name], spec.kubernetes.version, os);
+  return requireArtifact(spec.artifacts, { name, version, os }).url;
 }
 
 /**
@@ -54,8 +48,8 @@ export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): Ve
   const agnhost = (version: string): string => requireArtifact(lock, { name, version, os: "linux" }).url;
   return {
     probePod: (release) => agnhost(release?.upstreamSupported === false ? windows2019 : recent),
-    hostProcess: lockedImage(
-      lock,
+    hostProcess: image(
+      { artifacts: lock, kubernetes: { version: defaultRelease } },
       "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image",
       "windows",
     ),

@@ -2,6 +2,7 @@ import { stringify } from "yaml";
 import { requireArtifact } from "../model/artifacts.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { registryFacts } from "../model/registryAccess.ts";
+import { versionFor } from "../model/releases.ts";
 import { byCloud, type PoolAccess } from "./cloudAccess.ts";
 import type { PayloadFile } from "./payload.ts";
 import { noProxy, proxyUrl } from "./proxy.ts";
@@ -29,12 +30,18 @@ const credentialPaths = {
 
 /** The plug-in as a machine downloads it. `undefined` when no registry is configured. */
 export function credentialPlugin(
-  { cloud, registryAccess, artifacts }: Pick<NodeSettings, "cloud" | "registryAccess" | "artifacts">,
+  {
+    cloud,
+    registryAccess,
+    artifacts,
+    kubernetes,
+  }: Pick<NodeSettings, "cloud" | "registryAccess" | "artifacts" | "kubernetes">,
   os: "linux" | "windows",
 ) {
   if (registryAccess === undefined) return undefined;
   const { name, artifact, packed } = registryFacts[cloud].plugin[os];
-  const { url, digest } = requireArtifact(artifacts, { ...artifact, os });
+  const version = versionFor(artifact.versions, kubernetes.version, os);
+  const { url, digest } = requireArtifact(artifacts, { name: artifact.name, version, os });
   if (digest === null) throw new RangeError(`the lock file has no digest of ${artifact.name} for ${os}`);
   // exec.LookPath adds the suffix on Windows; the configuration names the plug-in without it.
   return {

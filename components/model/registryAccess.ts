@@ -1,21 +1,21 @@
 import type { Cloud, StackConfig } from "../config/schema.ts";
-import { otherReleases } from "./releases.ts";
+import { otherReleases, type Pinned } from "./releases.ts";
 
 interface RegistryPlugin {
   /** Name of its file without suffix, by which the kubelet's configuration names it. */
   readonly name: string;
-  readonly artifact: { readonly name: string; readonly version: string };
+  readonly artifact: { readonly name: string; readonly versions: Pinned };
   /** Whether the artifact is an archive with the file at its top. */
   readonly packed: boolean;
 }
 
 const ecrPlugin = {
   name: "ecr-credential-provider",
-  artifact: { name: "ecr-credential-provider", version: otherReleases["ecr-credential-provider"] },
+  artifact: { name: "ecr-credential-provider", versions: otherReleases["ecr-credential-provider"] },
   packed: false,
 };
 const acrArtifact = "azure-acr-credential-provider";
-const acrVersions = otherReleases[acrArtifact];
+const acrFile = { name: acrArtifact, versions: otherReleases[acrArtifact] };
 
 /** How machines of a cloud pull from its own registries with their identity. */
 interface RegistryFacts {
@@ -47,13 +47,9 @@ export const registryFacts: Readonly<Record<Cloud, RegistryFacts>> = {
   },
   azure: {
     plugin: {
-      linux: {
-        name: "acr-credential-provider",
-        artifact: { name: acrArtifact, version: acrVersions.linux },
-        packed: false,
-      },
+      linux: { name: "acr-credential-provider", artifact: acrFile, packed: false },
       // Published for Windows nodes of AKS alone (Azure/AgentBaker, windowscsehelper).
-      windows: { name: acrArtifact, artifact: { name: acrArtifact, version: acrVersions.windows }, packed: true },
+      windows: { name: acrArtifact, artifact: acrFile, packed: true },
     },
     pattern:
       /^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.ContainerRegistry\/registries\/[A-Za-z0-9]{5,50}$/,

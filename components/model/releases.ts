@@ -16,16 +16,10 @@ export interface MinorFacts {
    */
   readonly endOfLife: string;
   /**
-   * By their names in the lock file. etcd is etcdctl and etcdutl on the machines; the server's image is kubeadm's own
-   * choice.
+   * CoreDNS's image tag: the newest that kubeadm's library can migrate from, its own choice (coredns/corefile-migration;
+   * kubernetes: cmd/kubeadm/app/constants/constants.go).
    */
-  readonly components: Readonly<typeof versions.components>;
-  /**
-   * Image tags that kubeadm is told. CoreDNS's is the newest that its library can migrate from, kubeadm's own choice
-   * (coredns/corefile-migration; kubernetes: cmd/kubeadm/app/constants/constants.go). etcd's is that choice or a newer
-   * patch: before 3.6.9 a member that was paused may answer with old data (etcd-io/etcd#20418).
-   */
-  readonly kubeadm: { readonly etcd: string; readonly coredns: string };
+  readonly coredns: string;
   /** Whether the API server serves MutatingAdmissionPolicy as v1 (KEP-3962). */
   readonly mutatingAdmissionPolicy: boolean;
 }
@@ -40,24 +34,40 @@ export const cniSpecVersion = versions.cniSpec;
 
 /**
  * Programs and images of no add-on, by their names in the lock file. Of agnhost the older one is the last that runs on
- * Windows Server 2019; ecr-credential-provider is the newest that reached its bucket
- * (kubernetes/cloud-provider-aws#1481).
+ * Windows Server 2019.
  */
 export const otherReleases = versions.others;
 
 /**
  * The supported Kubernetes minors, oldest first: everything that differs between them is in `versions.json` and in
- * `removedSettings`, so that a new minor is one row; CONTRIBUTING.md lists the files beside it. kubeadm's choices were read
- * in 1.35.1, 1.36.4 and 1.37.1.
+ * `removedSettings`, CONTRIBUTING.md lists the files beside it. kubeadm's choices were read
+ * in 1.35.8, 1.36.4 and 1.37.1.
  */
-export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({
-  minor,
-  components: versions.components,
-  ...versions.minors[minor],
-}));
+export const minors: readonly MinorFacts[] = minorNames().map((minor) => ({ minor, ...versions.minors[minor] }));
 
 function minorNames(): readonly Minor[] {
   return Object.keys(versions.minors).filter((name): name is Minor => Object.hasOwn(versions.minors, name));
+}
+
+type OfSystem = string | Readonly<Record<"linux" | "windows", string>>;
+
+/** A version, or one for each minor, or for each system: what lacks a minor of `versions.json` does not compile. */
+export type Pinned = OfSystem | Readonly<Record<Minor, OfSystem>>;
+
+/**
+ * The version that belongs to a release of Kubernetes. What upstream versions with Kubernetes has one for each minor;
+ * where upstream has none for it, the nearest, with the reason under `nearest`.
+ *
+ * @throws RangeError for a release that is not supported, or that the pin has no version for
+ */
+export function versionFor(pinned: Pinned, release: string, os: "linux" | "windows"): string {
+  if (typeof pinned === "string") return pinned;
+  if ("linux" in pinned) return pinned[os];
+  const minor = requireMinor(release);
+  const own: OfSystem | undefined = pinned[minor];
+  if (own === undefined)
+    throw new RangeError(`versions.json has ${Object.values(pinned).join(", ")}, and none for ${minor}`);
+  return typeof own === "string" ? own : own[os];
 }
 
 /** A program or image by its name in the lock file; `os` where systems have different versions. */
@@ -67,8 +77,9 @@ export interface NamedVersion {
   readonly os?: string;
 }
 
-/** Versions by names; more than one where systems or uses differ. */
-type Section = Readonly<Record<string, string | Readonly<Record<string, string>>>>;
+/** Versions by names; more than one where minors, systems or uses differ. */
+type Section = Readonly<Record<string, VersionTree>>;
+export type VersionTree = string | { readonly [key: string]: VersionTree };
 
 /** The parts of `versions.json` that name programs and images. */
 export interface VersionTable extends Readonly<Record<"components" | "others" | "images", Section>> {
@@ -76,24 +87,23 @@ export interface VersionTable extends Readonly<Record<"components" | "others" | 
   readonly together: readonly (readonly string[])[];
 }
 
-/** Every program and image whose version is in `versions.json`. */
-export function namedVersions({
-  components,
-  others,
-  networks,
-  images,
-}: VersionTable = versions): readonly NamedVersion[] {
-  return [components, others, ...Object.values(networks), images]
-    .flatMap(Object.entries<Section[string]>)
-    .flatMap(([name, own]) =>
-      typeof own === "string"
-        ? [{ name, version: own }]
-        : Object.entries(own).map(([key, version]) => ({
-            name,
-            version,
-            ...(key === "linux" || key === "windows" ? { os: key } : {}),
-          })),
-    );
+/** Every program and image whose version is in `versions.json`; with a minor, those that belong to it. */
+export function namedVersions(
+  { components, others, networks, images }: VersionTable = versions,
+  minor?: string,
+): readonly NamedVersion[] {
+  const all = (name: string, own: VersionTree, os?: string): readonly NamedVersion[] =>
+    typeof own === "string"
+      ? [{ name, version: own, ...(os === undefined ? {} : { os }) }]
+      : Object.entries(own).flatMap(([key, each]) =>
+          minor !== undefined && /^\d/.test(key) && key !== minor
+            ? []
+            : all(name, each, key === "linux" || key === "windows" ? key : undefined),
+        );
+  const named = [components, others, ...Object.values(networks), images]
+    .flatMap((section) => Object.entries(section))
+    .flatMap(([name, own]) => all(name, own));
+  return [...new Map(named.map((each) => [Object.values(each).join(" "), each])).values()];
 }
 
 /** A flag or feature gate that a Kubernetes minor removed. */
@@ -196,33 +206,46 @@ export type MachineArtifacts = Readonly<Record<string, Artifact>>;
  * Every file that a machine of this role downloads whatever the pod network. Throws when the release is not supported.
  */
 export function machineArtifacts(lock: readonly Artifact[], version: string, role: MachineRole): MachineArtifacts {
-  const { components } = requireMinorFacts(version);
+  requireMinor(version);
+  const { components } = versions;
   const os = role === "windows" ? "windows" : "linux";
   const programs = releasePrograms[os].filter((name) => name !== "kubeadm" || role === "control-plane");
   const get = (name: string, of: string) =>
     [name, requireArtifact(lock, { name, version: of, os } satisfies ArtifactQuery)] as const;
   return Object.fromEntries([
     ...programs.map((name) => get(name, version)),
-    ...machineComponents[role].map((name) => get(name, components[name])),
+    ...machineComponents[role].map((name) => get(name, versionFor(components[name], version, os))),
   ]);
 }
 
 export function pauseImage(lock: readonly Artifact[], version: string): string {
+  requireMinor(version);
   return requireArtifact(lock, {
     name: "registry.k8s.io/pause",
-    version: requireMinorFacts(version).components["registry.k8s.io/pause"],
+    version: versionFor(versions.components["registry.k8s.io/pause"], version, "linux"),
     os: "linux",
   }).url;
 }
 
+/**
+ * The tag of etcd's image that kubeadm is told, within the minor of its own choice: that choice is older, and is not
+ * raised for fixes (kubernetes/kubernetes#141032). The machines' etcdctl and etcdutl have the same version.
+ */
+export function etcdImageTag(lock: readonly Artifact[], release: string): string {
+  const name = "registry.k8s.io/etcd";
+  const version = versionFor(versions.images[name], release, "linux");
+  const { url } = requireArtifact(lock, { name, version, os: "linux" });
+  return url.slice(name.length + 1).replace(/@.*/, "");
+}
+
 /** Images that kubeadm runs as the control plane and its add-ons. @throws RangeError when the minor is not supported */
-export function kubeadmImages(version: string): readonly string[] {
-  const { etcd, coredns } = requireMinorFacts(version).kubeadm;
+export function kubeadmImages(lock: readonly Artifact[], version: string): readonly string[] {
+  const { coredns } = requireMinorFacts(version);
   return [
     ...["kube-apiserver", "kube-controller-manager", "kube-scheduler", "kube-proxy"].map(
       (name) => `registry.k8s.io/${name}:v${version}`,
     ),
-    `registry.k8s.io/etcd:${etcd}`,
+    `registry.k8s.io/etcd:${etcdImageTag(lock, version)}`,
     `registry.k8s.io/coredns/coredns:${coredns}`,
   ];
 }

@@ -50,7 +50,7 @@ export function mirrorList(plan: Plan, spec: ClusterSpec): MirrorList {
     (artifact) => !isImage(artifact) && named.has(downloadUrl(artifact.url, artifacts)),
   );
   const images = new Set([
-    ...kubeadmImages(spec.kubernetes.version),
+    ...kubeadmImages(spec.artifacts, spec.kubernetes.version),
     ...objects.flatMap(({ inputs }) => imagesIn(inputs)),
     ...payloads.flatMap((text) => referencesIn(text, spec.artifacts)),
     ...verifyImageList(

@@ -127,7 +127,7 @@ export const addOnPrograms: readonly AddOnProgram[] = [
   },
   {
     name: "coredns",
-    image: `registry.k8s.io/coredns/coredns:${requireMinorFacts(defaultRelease).kubeadm.coredns}`,
+    image: `registry.k8s.io/coredns/coredns:${requireMinorFacts(defaultRelease).coredns}`,
     path: "/coredns",
     user: 65532,
     module: "github.com/coredns/coredns",

@@ -58,12 +58,9 @@ export const catalog: Readonly<Record<ProgramName, CatalogEntry>> = {
   kwok: { project: "kwok", goPackage: "sigs.k8s.io/kwok/cmd/kwok", versionArguments: ["--version"], buildSeconds: 15 },
 };
 
-/**
- * Programs whose version depends on the Kubernetes minor. The others are the same for every minor, etcd's tools on the
- * machines too.
- */
+/** Programs whose version depends on the Kubernetes minor. The others are the same for every minor. */
 export function ofMinor(name: ProgramName): boolean {
-  return catalog[name].project === "kubernetes" || name === "etcd";
+  return catalog[name].project !== "kwok";
 }
 
 const modules: Readonly<Record<Project, string>> = {

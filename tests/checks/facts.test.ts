@@ -17,7 +17,7 @@ describe("what checks expect", () => {
     assert.deepEqual(facts.ports, { api, etcdClient, kubelet, linuxExporter, windowsExporter });
     const wanted = Object.fromEntries(windowsReleases.map(({ name, build }) => [name.slice("windows-".length), build]));
     assert.deepEqual(facts.windowsBuilds, wanted);
-    for (const { minor, kubeadm } of minors) assert.equal(facts.coreDnsTag(`${minor}.0`), kubeadm.coredns);
+    for (const { minor, coredns } of minors) assert.equal(facts.coreDnsTag(`${minor}.0`), coredns);
     assert.deepEqual(facts.issuerPaths, { discovery: discoveryPath, keySet: keySetPath });
     assert.deepEqual(facts.tokenAudiences, { aws: tokenFacts.aws.audience, azure: tokenFacts.azure.audience });
     const { hostProcess, controlPlane } = namespaceLabels;

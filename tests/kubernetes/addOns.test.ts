@@ -30,7 +30,7 @@ const aws = exampleSpec("aws-dev");
 
 describe("guard rails", () => {
   it("are left out with a finding where the API server cannot set a RuntimeClass", () => {
-    const older = specOf("aws-dev", { kubernetes: { version: "1.35.1" } });
+    const older = specOf("aws-dev", { kubernetes: { version: "1.35.8" } });
     const kinds = (spec: typeof aws): readonly string[] => [
       ...new Set(guardRailManifests(spec).map(({ kind }) => kind)),
     ];
@@ -42,7 +42,7 @@ describe("guard rails", () => {
       "ValidatingAdmissionPolicyBinding",
     ]);
     assert.deepEqual(guardRailFindings(aws), []);
-    assert.match(guardRailFindings(older).join(), /^Kubernetes 1\.35\.1 has no MutatingAdmissionPolicy/);
+    assert.match(guardRailFindings(older).join(), /^Kubernetes 1\.35\.8 has no MutatingAdmissionPolicy/);
     assert.deepEqual(guardRailFindings(withoutWindows(older)), []);
   });
 

@@ -78,7 +78,7 @@ describe("findings", () => {
       { name: "linux", os: "linux", image, spot: true },
       { name: "win", os: "windows-2022", image },
     ];
-    const config = { ...production, accountId: "123456789012", pools, kubernetes: { version: "1.35.1" } };
+    const config = { ...production, accountId: "123456789012", pools, kubernetes: { version: "1.35.8" } };
     assert.deepEqual(found(input(config, { encrypted: ["fenestra:region"], program: recording.program() })), [
       "error disk-not-encrypted false",
       `note encrypted-value ${key("region")}`,
@@ -192,7 +192,7 @@ describe("findings", () => {
       [0, 1].map((index) => `warning identity-too-wide access.workloadIdentity.serviceAccounts[${index}]`),
     ],
     [
-      { kubernetes: { version: "1.35.1" }, access: { ...open, workloadIdentity: {} } },
+      { kubernetes: { version: "1.35.8" }, access: { ...open, workloadIdentity: {} } },
       ["note identity-tokens-by-hand access.workloadIdentity"],
     ],
     ...[["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"], ["44.0.0.0/8", "45.0.0.0/16"]].map((allow) => [

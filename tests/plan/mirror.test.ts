@@ -83,9 +83,9 @@ describe("fenestra mirror", () => {
   });
 
   it("knows what kubeadm of each minor runs", () => {
-    for (const { minor } of minors) assert.equal(kubeadmImages(`${minor}.1`).length, 6, minor);
-    assert.ok(kubeadmImages("1.36.4").includes("registry.k8s.io/kube-proxy:v1.36.4"));
-    assert.throws(() => kubeadmImages("1.99.0"), RangeError);
+    for (const { minor } of minors) assert.equal(kubeadmImages(readArtifactLock(), `${minor}.1`).length, 6, minor);
+    assert.ok(kubeadmImages(readArtifactLock(), "1.36.4").includes("registry.k8s.io/kube-proxy:v1.36.4"));
+    assert.throws(() => kubeadmImages(readArtifactLock(), "1.99.0"), RangeError);
   });
 });
 

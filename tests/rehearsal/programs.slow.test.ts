@@ -7,7 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
-import { minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
+import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
 import { pinnedMinors, pinsOf, programNames, readToolsModule } from "../../rehearsal/programs/catalog.ts";
 import type { DownloadBases } from "../../rehearsal/programs/download.ts";
@@ -201,7 +201,7 @@ describe("obtainPrograms", () => {
     assert.deepEqual(
       summary(programs),
       programNames.map((name) => {
-        const ofMinor = kubernetesNames.includes(name) ? "1.37.1 built" : name === "etcd" && "3.7.0 built";
+        const ofMinor = kubernetesNames.includes(name) ? "1.37.1 built" : name.startsWith("etcd") && "3.7.0 built";
         return `${name} ${ofMinor || (name === "kwok" ? "0.8.0 download" : "3.6.16 download")}`;
       }),
     );
@@ -333,13 +333,14 @@ describe("program catalog", () => {
     const sorted = [...pinned.keys()].sort();
     const wanted = minors.map(({ minor }) => minor);
     assert.deepEqual(sorted, wanted);
-    for (const { minor, kubeadm } of minors) {
+    for (const { minor } of minors) {
       const { goMod } = await readToolsModule(tools, pinned.get(minor));
       const { versions } = pinsOf(goMod);
       assert.equal(minorOf(versions.kubernetes), minor);
       assert.ok(selectableVersions(readArtifactLock()).includes(versions.kubernetes), versions.kubernetes);
-      assert.equal(minorOf(versions.etcd), minorOf(kubeadm.etcd));
-      if (pinned.get(minor) !== undefined) assert.equal(`${versions.etcd}-0`, kubeadm.etcd);
+      const etcd = versionFor(pins.components.etcd, versions.kubernetes, "linux");
+      assert.equal(minorOf(versions.etcd), minorOf(etcd));
+      if (pinned.get(minor) !== undefined) assert.equal(versions.etcd, etcd);
       const staging = [...goMod.matchAll(/^\t(k8s\.io\/[a-z-]+) => \1 v0\.(.*)$/gm)];
       // 1.35 has no cri-streaming yet, which the rehearsal's container runtime needs.
       const others = staging.filter(

@@ -113,7 +113,7 @@ export const autoscaler: AddOnEntry = {
 
 /** The cluster autoscaler, on a control-plane machine whose identity may change the size of the pools. */
 function autoscalerManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "name" | "region">,
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "facts" | "kubernetes" | "name" | "region">,
 ): readonly Manifest[] {
   const { args = [], env = [], secret } = cloudPart(spec);
   return [

@@ -123,7 +123,7 @@ function cloudControllerManifests(
   ];
 }
 
-function awsController(spec: Pick<ClusterSpec, "artifacts" | "name">, nodeEndpoint: Text): Manifest {
+function awsController(spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "name">, nodeEndpoint: Text): Manifest {
   return daemonSet(controller, {
     ...onMachine,
     container: {

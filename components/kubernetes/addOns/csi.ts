@@ -57,7 +57,7 @@ export function csiSidecars(spec: ImageSource): CsiSidecars {
 }
 
 /** The same for a driver of disks. */
-export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiSidecars {
+export function diskSidecars(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiSidecars {
   return {
     ...csiSidecars(spec),
     attacher: sidecar(spec, "csi-attacher"),

@@ -32,7 +32,9 @@ export const exporters: AddOnEntry = {
 /**
  * Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted.
  */
-function exporterManifests(spec: Pick<ClusterSpec, "addons" | "artifacts" | "windows">): readonly Manifest[] {
+function exporterManifests(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
+): readonly Manifest[] {
   const hasWindows = spec.windows.length > 0;
   const labels = spec.addons.serviceMonitorLabels;
   const accounts = [linux, ...(hasWindows ? [windows] : [])];

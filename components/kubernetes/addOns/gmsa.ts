@@ -41,7 +41,7 @@ export const gmsa: AddOnEntry = {
  * (kubernetes-sigs/windows-gmsa: charts/gmsa).
  */
 function gmsaManifests(
-  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud">,
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "cloud" | "kubernetes">,
   certificate: ServerCertificate,
   objectId: Text | undefined,
 ): readonly Manifest[] {

@@ -60,7 +60,7 @@ export const nodeProblemDetector: AddOnEntry = {
  * @param nodeEndpoint host name of the internal API endpoint
  */
 function nodeProblemDetectorManifests(
-  spec: Pick<ClusterSpec, "artifacts" | "windows">,
+  spec: Pick<ClusterSpec, "artifacts" | "kubernetes" | "windows">,
   nodeEndpoint: Text,
 ): readonly Manifest[] {
   return [

@@ -26,7 +26,9 @@ const nodeEnvironment = [
   { name: "DISABLE_TAINT_WATCHER", value: "true" },
 ];
 
-function ebsDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "name" | "region" | "tags">): CsiDriver {
+function ebsDriver(
+  spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "name" | "region" | "tags">,
+): CsiDriver {
   const plugin = {
     name: "ebs-plugin",
     image: image(spec, "registry.k8s.io/provider-aws/aws-ebs-csi-driver"),
@@ -119,7 +121,7 @@ const azureNodeEnvironment = { ...nodeName, name: "KUBE_NODE_NAME" };
 const nodeFromLabels = "--get-node-info-from-labels=true";
 
 /** The Azure Disk driver of a cluster. The cloud controller's Secret names the subscription. */
-function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts">): CsiDriver {
+function azureDiskDriver(spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes">): CsiDriver {
   const plugin = { name: "azuredisk", image: image(spec, "mcr.microsoft.com/oss/v2/kubernetes-csi/azuredisk-csi") };
   return {
     name: azureDriverName,

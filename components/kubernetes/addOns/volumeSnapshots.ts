@@ -154,7 +154,7 @@ export const snapshotterRules: PolicyRule[] = [
   rule(group, ["volumesnapshotcontents/status"], ["update", "patch"]),
 ];
 
-function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane">): readonly Manifest[] {
+function controller(spec: Pick<ClusterSpec, "artifacts" | "controlPlane" | "kubernetes">): readonly Manifest[] {
   return replicated(account, controllerReplicas(spec), {
     ...onControlPlane,
     priorityClassName: "system-cluster-critical",

@@ -2,7 +2,7 @@ import { stringify } from "yaml";
 import type { ControlPlaneMember } from "../../model/addressPlan.ts";
 import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
-import { requireMinorFacts } from "../../model/releases.ts";
+import { etcdImageTag, requireMinorFacts } from "../../model/releases.ts";
 import { keySetUrl, type ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
@@ -74,7 +74,7 @@ function initConfiguration({ member }: KubeadmArgs): object {
 function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): object {
   const { kubernetes, controlPlane } = spec;
   const { extraArgs } = controlPlane;
-  const chosen = requireMinorFacts(kubernetes.version).kubeadm;
+  const { coredns } = requireMinorFacts(kubernetes.version);
   const scraped = spec.addons.exporters ? "0.0.0.0" : "127.0.0.1";
   const names = [
     endpoint.host,
@@ -97,10 +97,10 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
       podSubnet: kubernetes.podCidr,
       serviceSubnet: kubernetes.serviceCidr,
     },
-    dns: { imageTag: chosen.coredns },
+    dns: { imageTag: coredns },
     etcd: {
       local: {
-        imageTag: chosen.etcd,
+        imageTag: etcdImageTag(spec.artifacts, kubernetes.version),
         dataDir: controlPlanePaths.etcdData,
         extraArgs: args({
           name: member.etcdName,

@@ -71,7 +71,7 @@ case "$*" in *"link delete"*) rm "$STORE/bridge" ;; *) echo '4: cni0    inet 10.
   kubeadm: `
 case "$*" in
   *"addon coredns"*) [ ! -e "$STORE/own-dns" ] || { echo "start version '1.14.3' not supported" >&2; exit 1; } ;;
-  *"images list"*) echo registry.k8s.io/etcd:3.6.11-0; echo registry.k8s.io/coredns/coredns:v1.14.2 ;;
+  *"images list"*) echo registry.k8s.io/etcd:3.6.14-0; echo registry.k8s.io/coredns/coredns:v1.14.2 ;;
   *"certs renew all"*)
     echo >>"$STORE/renewals"
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj /CN=new -keyout /dev/null \\

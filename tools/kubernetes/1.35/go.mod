@@ -6,9 +6,9 @@ require (
 	github.com/containernetworking/cni v1.3.0
 	github.com/distribution/reference v0.6.0
 	github.com/pelletier/go-toml/v2 v2.4.3
-	go.etcd.io/etcd/etcdctl/v3 v3.6.11
-	go.etcd.io/etcd/etcdutl/v3 v3.6.11
-	go.etcd.io/etcd/server/v3 v3.6.11
+	go.etcd.io/etcd/etcdctl/v3 v3.6.14
+	go.etcd.io/etcd/etcdutl/v3 v3.6.14
+	go.etcd.io/etcd/server/v3 v3.6.14
 	golang.org/x/sys v0.49.0
 	google.golang.org/grpc v1.83.2
 	k8s.io/api v0.36.1
@@ -18,7 +18,7 @@ require (
 	k8s.io/component-base v0.36.1
 	k8s.io/cri-api v0.36.1
 	k8s.io/cri-streaming v0.36.1
-	k8s.io/kubernetes v1.35.1
+	k8s.io/kubernetes v1.35.8
 	k8s.io/utils v0.0.0-20260210185600-b8788abfbbc2
 	sigs.k8s.io/kwok v0.8.0
 )
@@ -162,10 +162,10 @@ require (
 	github.com/xiang90/probing v0.0.0-20221125231312-a49e3df8f510 // indirect
 	github.com/xlab/treeprint v1.2.0 // indirect
 	go.etcd.io/bbolt v1.4.3 // indirect
-	go.etcd.io/etcd/api/v3 v3.6.11 // indirect
-	go.etcd.io/etcd/client/pkg/v3 v3.6.11 // indirect
-	go.etcd.io/etcd/client/v3 v3.6.11 // indirect
-	go.etcd.io/etcd/pkg/v3 v3.6.11 // indirect
+	go.etcd.io/etcd/api/v3 v3.6.14 // indirect
+	go.etcd.io/etcd/client/pkg/v3 v3.6.14 // indirect
+	go.etcd.io/etcd/client/v3 v3.6.14 // indirect
+	go.etcd.io/etcd/pkg/v3 v3.6.14 // indirect
 	go.etcd.io/raft/v3 v3.6.0 // indirect
 	go.opentelemetry.io/auto/sdk v1.2.1 // indirect
 	go.opentelemetry.io/contrib/instrumentation/github.com/emicklei/go-restful/otelrestful v0.69.0 // indirect
@@ -200,26 +200,26 @@ require (
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/apiextensions-apiserver v0.0.0 // indirect
-	k8s.io/cli-runtime v0.35.1 // indirect
-	k8s.io/cloud-provider v0.35.1 // indirect
+	k8s.io/cli-runtime v0.35.8 // indirect
+	k8s.io/cloud-provider v0.35.8 // indirect
 	k8s.io/cluster-bootstrap v0.0.0 // indirect
-	k8s.io/component-helpers v0.35.1 // indirect
-	k8s.io/controller-manager v0.35.1 // indirect
+	k8s.io/component-helpers v0.35.8 // indirect
+	k8s.io/controller-manager v0.35.8 // indirect
 	k8s.io/cri-client v0.36.1 // indirect
 	k8s.io/csi-translation-lib v0.0.0 // indirect
-	k8s.io/dynamic-resource-allocation v0.35.1 // indirect
+	k8s.io/dynamic-resource-allocation v0.35.8 // indirect
 	k8s.io/endpointslice v0.0.0 // indirect
 	k8s.io/externaljwt v0.0.0 // indirect
 	k8s.io/klog/v2 v2.140.0 // indirect
-	k8s.io/kms v0.35.1 // indirect
+	k8s.io/kms v0.35.8 // indirect
 	k8s.io/kube-aggregator v0.0.0 // indirect
 	k8s.io/kube-controller-manager v0.0.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260317180543-43fb72c5454a // indirect
 	k8s.io/kube-proxy v0.0.0 // indirect
 	k8s.io/kube-scheduler v0.0.0 // indirect
 	k8s.io/kubectl v0.0.0 // indirect
-	k8s.io/kubelet v0.35.1 // indirect
-	k8s.io/metrics v0.35.1 // indirect
+	k8s.io/kubelet v0.35.8 // indirect
+	k8s.io/metrics v0.35.8 // indirect
 	k8s.io/mount-utils v0.0.0 // indirect
 	k8s.io/pod-security-admission v0.0.0 // indirect
 	k8s.io/streaming v0.36.1 // indirect
@@ -235,36 +235,36 @@ require (
 )
 
 replace (
-	k8s.io/api => k8s.io/api v0.35.1
-	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.35.1
-	k8s.io/apimachinery => k8s.io/apimachinery v0.35.1
-	k8s.io/apiserver => k8s.io/apiserver v0.35.1
-	k8s.io/cli-runtime => k8s.io/cli-runtime v0.35.1
-	k8s.io/client-go => k8s.io/client-go v0.35.1
-	k8s.io/cloud-provider => k8s.io/cloud-provider v0.35.1
-	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.35.1
-	k8s.io/code-generator => k8s.io/code-generator v0.35.1
-	k8s.io/component-base => k8s.io/component-base v0.35.1
-	k8s.io/component-helpers => k8s.io/component-helpers v0.35.1
-	k8s.io/controller-manager => k8s.io/controller-manager v0.35.1
-	k8s.io/cri-api => k8s.io/cri-api v0.35.1
-	k8s.io/cri-client => k8s.io/cri-client v0.35.1
+	k8s.io/api => k8s.io/api v0.35.8
+	k8s.io/apiextensions-apiserver => k8s.io/apiextensions-apiserver v0.35.8
+	k8s.io/apimachinery => k8s.io/apimachinery v0.35.8
+	k8s.io/apiserver => k8s.io/apiserver v0.35.8
+	k8s.io/cli-runtime => k8s.io/cli-runtime v0.35.8
+	k8s.io/client-go => k8s.io/client-go v0.35.8
+	k8s.io/cloud-provider => k8s.io/cloud-provider v0.35.8
+	k8s.io/cluster-bootstrap => k8s.io/cluster-bootstrap v0.35.8
+	k8s.io/code-generator => k8s.io/code-generator v0.35.8
+	k8s.io/component-base => k8s.io/component-base v0.35.8
+	k8s.io/component-helpers => k8s.io/component-helpers v0.35.8
+	k8s.io/controller-manager => k8s.io/controller-manager v0.35.8
+	k8s.io/cri-api => k8s.io/cri-api v0.35.8
+	k8s.io/cri-client => k8s.io/cri-client v0.35.8
 	k8s.io/cri-streaming => k8s.io/cri-streaming v0.36.1
-	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.35.1
-	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.35.1
-	k8s.io/endpointslice => k8s.io/endpointslice v0.35.1
-	k8s.io/externaljwt => k8s.io/externaljwt v0.35.1
-	k8s.io/kms => k8s.io/kms v0.35.1
-	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.35.1
-	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.35.1
-	k8s.io/kube-proxy => k8s.io/kube-proxy v0.35.1
-	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.35.1
-	k8s.io/kubectl => k8s.io/kubectl v0.35.1
-	k8s.io/kubelet => k8s.io/kubelet v0.35.1
-	k8s.io/metrics => k8s.io/metrics v0.35.1
-	k8s.io/mount-utils => k8s.io/mount-utils v0.35.1
-	k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.35.1
-	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.35.1
-	k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.35.1
-	k8s.io/sample-controller => k8s.io/sample-controller v0.35.1
+	k8s.io/csi-translation-lib => k8s.io/csi-translation-lib v0.35.8
+	k8s.io/dynamic-resource-allocation => k8s.io/dynamic-resource-allocation v0.35.8
+	k8s.io/endpointslice => k8s.io/endpointslice v0.35.8
+	k8s.io/externaljwt => k8s.io/externaljwt v0.35.8
+	k8s.io/kms => k8s.io/kms v0.35.8
+	k8s.io/kube-aggregator => k8s.io/kube-aggregator v0.35.8
+	k8s.io/kube-controller-manager => k8s.io/kube-controller-manager v0.35.8
+	k8s.io/kube-proxy => k8s.io/kube-proxy v0.35.8
+	k8s.io/kube-scheduler => k8s.io/kube-scheduler v0.35.8
+	k8s.io/kubectl => k8s.io/kubectl v0.35.8
+	k8s.io/kubelet => k8s.io/kubelet v0.35.8
+	k8s.io/metrics => k8s.io/metrics v0.35.8
+	k8s.io/mount-utils => k8s.io/mount-utils v0.35.8
+	k8s.io/pod-security-admission => k8s.io/pod-security-admission v0.35.8
+	k8s.io/sample-apiserver => k8s.io/sample-apiserver v0.35.8
+	k8s.io/sample-cli-plugin => k8s.io/sample-cli-plugin v0.35.8
+	k8s.io/sample-controller => k8s.io/sample-controller v0.35.8
 )
