@@ -132,7 +132,8 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
     const shown = `mark ${JSON.stringify(mark.slice(0, 60))} of ${whom}`;
     if (word !== "keep") return `${shown} holds nothing: only "keep" and "keep until SECONDS" do`;
     if (end !== undefined && end <= now) return `${shown} is over: it holds nothing any more`;
-    if (name !== "all" && !names.includes(name)) return `${shown} is for a machine that has not joined: there is no Node of that name`;
+    if (name !== "all" && !names.includes(name))
+      return `${shown} is for a machine that has not joined: there is no Node of that name`;
     return `${name === "all" ? "nothing is replaced" : `${name} is not replaced`}: it is marked, ${end === undefined ? "until the mark is taken back" : `until ${Number.isNaN(end.getTime()) ? last : end.toISOString()}`}`;
   });
 }

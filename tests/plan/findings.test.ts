@@ -195,10 +195,9 @@ describe("findings", () => {
       { kubernetes: { version: "1.35.8" }, access: { ...open, workloadIdentity: {} } },
       ["note identity-tokens-by-hand access.workloadIdentity"],
     ],
-    ...[["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"], ["44.0.0.0/8", "45.0.0.0/16"]].map((allow) => [
-      { access: { public: { allow } } },
-      ["error public-api-open access.public.allow"],
-    ]),
+    ...[["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"], ["44.0.0.0/8", "45.0.0.0/16"]].map(
+      (allow) => [{ access: { public: { allow } } }, ["error public-api-open access.public.allow"]] as const,
+    ),
     [{ access: { public: { allow: ["192.168.1.0/24"] } } }, ["warning public-api-private-callers access.public.allow"]],
     [{ access: {} }, ["note private-api access"]],
     [{ ...onAzure, region: "westcentralus" }, ["warning region-without-zones region"]],

@@ -10,7 +10,7 @@ export interface ZoneRule {
 
 const rule = (name: string, types: RegExp, refused: ZoneRule["refused"]): ZoneRule => ({ name, types, refused });
 const azure = (short: string): RegExp => new RegExp(`^azure-native:${short}$`);
-const open = (value: PropertyValue): boolean => value === "*" || value === "Internet" || value === "0.0.0.0/0";
+const open = (value: PropertyValue | undefined): boolean => value === "*" || value === "Internet" || value === "0.0.0.0/0";
 
 /**
  * Rules with the effect Deny that Azure landing zones assign by default to corp and online subscriptions, as far as
@@ -106,7 +106,7 @@ export function awsOrganisation(key: string, region: string): readonly ZoneRule[
 /** What an organisation refuses of a recorded program, a line each; and how many resources each rule judged. */
 export function judged(program: RecordedProgram, rules: readonly ZoneRule[]) {
   const looks = program.resources
-    .filter(({ existing }) => existing !== true)
+    .filter(({ read }) => read === undefined)
     .flatMap((resource) =>
       rules
         .filter(({ types }) => types.test(resource.type))
