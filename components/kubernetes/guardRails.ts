@@ -2,8 +2,14 @@ import type { PolicyProof } from "../gates/policyGate.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { AddOnEntry } from "./addOnEntry.ts";
 import { networking } from "./addOns/networking.ts";
+import { controlPlaneMutations } from "./guardRails/controlPlane.ts";
 import { changesPods, withoutMutation } from "./guardRails/policy.ts";
-import { runtimeClassPolicy, runtimeClassPolicyName, runtimeClassProbes } from "./guardRails/runtimeClassPolicy.ts";
+import {
+  daemonSetPolicy,
+  runtimeClassPolicy,
+  runtimeClassPolicyName,
+  runtimeClassProbes,
+} from "./guardRails/runtimeClassPolicy.ts";
 import { validationPolicies } from "./guardRails/validationPolicies.ts";
 import type { Manifest } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
@@ -27,7 +33,11 @@ export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes
 export function guardRailManifests(
   spec: Pick<ClusterSpec, "addons" | "facts" | "kubernetes" | "pools" | "windows">,
 ): readonly Manifest[] {
-  return [...(placesPods(spec) ? runtimeClassPolicy(spec) : []), ...validationPolicies(spec, changesPods(spec))];
+  return [
+    ...(placesPods(spec) ? [...runtimeClassPolicy(spec), ...daemonSetPolicy(spec)] : []),
+    ...(changesPods(spec) ? controlPlaneMutations(spec) : []),
+    ...validationPolicies(spec, changesPods(spec)),
+  ];
 }
 
 /** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */

@@ -149,6 +149,9 @@ describe("in-cluster objects on a real API server", function () {
       const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
       const { code, stderr } = await apply(list(manifests.map(sent)), "--force-conflicts");
       assert.equal(code, 0, stderr);
+      const labels = { "node-role.kubernetes.io/control-plane": "" };
+      const node = sent({ apiVersion: "v1", kind: "Node", metadata: { name: "control", labels } });
+      assert.equal((await apply(node)).code, 0);
       await policiesInForce(api);
     });
 
@@ -191,6 +194,7 @@ describe("in-cluster objects on a real API server", function () {
         [
           ...[
             "control-plane",
+            "control-plane-names",
             "external-addresses",
             "gmsa",
             "host-process",
@@ -302,7 +306,7 @@ describe("in-cluster objects on a real API server", function () {
           "an image without a build",
           "a Windows image without a place",
         ],
-        ...["HostProcess", "tolerating the control plane", "gmsaCredentialSpec of an init container"],
+        ...["HostProcess", "naming a machine of the control plane", "gmsaCredentialSpec of an init container"],
       ];
       const rows = titles.map((title) => podTable.find((row) => row.title === title) ?? assert.fail(title));
       // Its template says itself on which nodes it runs, which is another warning.

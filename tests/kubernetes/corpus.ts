@@ -23,11 +23,12 @@ const selector = (nodeSelector: object) => ({ nodeSelector });
 const os = "kubernetes.io/os";
 const onWindows = { [os]: "windows" };
 const tolerations = (more: object) => ({ tolerations: [{ effect: "NoSchedule", ...more }] });
-const affinity = (...values: readonly string[]) => ({
+const build2022 = { "node.kubernetes.io/windows-build": "10.0.20348" };
+const affinity = (operator: "In" | "NotIn", ...values: readonly string[]) => ({
   affinity: {
     nodeAffinity: {
       requiredDuringSchedulingIgnoredDuringExecution: {
-        nodeSelectorTerms: [{ matchExpressions: [{ key: os, operator: "In", values }] }],
+        nodeSelectorTerms: [{ matchExpressions: [{ key: os, operator, values }] }],
       },
     },
   },
@@ -39,15 +40,21 @@ const pods: Readonly<Record<string, object>> = {
   amd64: selector({ ...onWindows, "kubernetes.io/arch": "amd64" }),
   beta: selector({ "beta.kubernetes.io/os": "windows" }),
   build2019: selector({ ...onWindows, "node.kubernetes.io/windows-build": "10.0.17763" }),
+  build2022: selector(build2022),
+  build2022os: selector({ ...onWindows, ...build2022 }),
+  pool2022: selector({ "fenestra.dev/pool": "win2022" }),
+  notLinux: affinity("NotIn", "linux"),
   sku: selector({ "kubernetes.azure.com/os-sku": "Windows2019" }),
   linux: selector({ [os]: "linux" }),
-  affine: affinity("windows"),
-  both: affinity("linux", "windows"),
+  affine: affinity("In", "windows"),
+  both: affinity("In", "linux", "windows"),
   says: { os: { name: "windows" } },
   class: { runtimeClassName: "windows-2019" },
   tolerate: tolerations({ key: "os", operator: "Exists" }),
   "tolerate:windows": tolerations({ key: "os", value: "windows" }),
   "tolerate:Windows": tolerations({ key: "os", value: "Windows" }),
+  "tolerate:OS": tolerations({ key: "OS", value: "Windows" }),
+  "tolerate:other": tolerations({ key: "node.kubernetes.io/os", operator: "Exists" }),
   "tolerate-all": tolerations({ operator: "Exists" }),
   all: { tolerations: [{ operator: "Exists" }] },
   claim: { volumes: [{ name: "data", persistentVolumeClaim: { claimName: "data" } }] },

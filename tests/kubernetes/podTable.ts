@@ -265,8 +265,7 @@ export const podTable: readonly PodCase[] = [
   row(
     "tolerating the control plane",
     { tolerations: [{ ...exists, key: "node-role.kubernetes.io/control-plane" }], ...plain },
-    "refused",
-    ["fenestra.dev/control-plane: allowed"],
+    "none",
   ),
   row("tolerating the control plane where it is allowed", { ...all, ...plain }, "none", [], "control-plane-allowed"),
   row(
@@ -275,19 +274,18 @@ export const podTable: readonly PodCase[] = [
     "none",
   ),
   row("tolerating everything, on Windows alone", { ...onWindows, ...all, containers: one(servercore) }, "windows-2022"),
-  row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "refused", [
-    "name the taints that you mean in {pod}.tolerations",
-    "--namespace kube-system",
-  ]),
+  row("tolerating everything and naming its node", { nodeName: "n", ...all, ...plain }, "none"),
   row(
     "tolerating Windows",
     { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }], ...plain },
     "none",
   ),
-  row("naming its node", { nodeName: "some-node", containers: one("nginx") }, "refused", [
-    "name their node pass by its taints",
+  row("naming a worker", { nodeName: "some-node", containers: one("nginx") }, "none"),
+  row("naming a machine of the control plane", { nodeName: "control", ...plain }, "refused", [
+    "{pod}.nodeName is a machine of the control plane",
+    "--namespace kube-system",
   ]),
-  row("naming its node in the system", { nodeName: "some-node", containers: one("nginx") }, "none", [], "kube-system"),
+  row("naming one in the system", { nodeName: "control", containers: one("nginx") }, "none", [], "kube-system"),
 ];
 
 const placed = {
@@ -295,7 +293,6 @@ const placed = {
   nodeSelector: { "kubernetes.io/os": "windows" },
   tolerations: [{ key: "os", operator: "Exists" }],
 };
-const unplaced = "before the API server adds anything: set {pod}.nodeSelector";
 
 /** Pods of DaemonSets: their templates must say themselves where they run. */
 export const daemonSetTable: readonly PodCase[] = [
@@ -305,7 +302,7 @@ export const daemonSetTable: readonly PodCase[] = [
     "none",
   ),
   row("a Linux pod", { containers: one("nginx") }, "none"),
-  row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none", [unplaced]),
+  row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none"),
   row(
     "with an affinity",
     { ...placed, nodeSelector: {}, ...wanting("kubernetes.io/os", ["windows"]), containers: one("x") },

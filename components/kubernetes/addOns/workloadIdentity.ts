@@ -1,8 +1,9 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { meansWindows, text } from "../guardRails/cel.ts";
-import { changesPods, mutationManifests, withoutMutation } from "../guardRails/policy.ts";
+import { meansWindows } from "../guardRails/cel.ts";
+import { changesPods, mutationManifests, podsWhen, withoutMutation } from "../guardRails/policy.ts";
+import { text } from "../guardRails/texts.ts";
 import type { Manifest, Text } from "../manifest.ts";
 
 /** Variables of the pods of service accounts, by `namespace/name`. */
@@ -41,7 +42,7 @@ export const workloadIdentity: AddOnEntry = {
  * @param environments JSON of `PodEnvironments`
  */
 export function workloadIdentityManifests(
-  spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "workloadIdentity">,
+  spec: Pick<ClusterSpec, "cloud" | "kubernetes" | "pools" | "windows" | "workloadIdentity">,
   environments: Text,
 ): readonly Manifest[] {
   const { workloadIdentity: settings, cloud } = spec;
@@ -52,14 +53,14 @@ export function workloadIdentityManifests(
   const file = (os: keyof typeof identityFolders): string => text(`${identityFolders[os]}${separators[os]}token`);
   return mutationManifests({
     name: identityPolicyName,
-    operations: ["CREATE"],
+    resourceRules: [podsWhen("CREATE")],
     conditions: {
       "has-an-identity": `(request.namespace + "/" + (has(object.spec.serviceAccountName) ? object.spec.serviceAccountName : "default")) in ${JSON.stringify(named.map(accountKey))}`,
       "has-no-token": `!has(object.spec.volumes) || !object.spec.volumes.exists(v, v.name == ${text(volume)})`,
     },
     variables: {
       environments,
-      windows: meansWindows("object.spec", []),
+      windows: meansWindows("object.spec", spec),
       env: `variables.environments[request.namespace + "/" + object.spec.serviceAccountName] + [{"name": ${text(fileVariable)}, "value": variables.windows ? ${file("windows")} : ${file("linux")}}]`,
       mount: `{"name": dyn(${text(volume)}), "mountPath": dyn(variables.windows ? ${text(identityFolders.windows)} : ${text(identityFolders.linux)}), "readOnly": dyn(true)}`,
       volume: `{"name": dyn(${text(volume)}), "projected": dyn({"sources": [{"serviceAccountToken": {"audience": dyn(${text(audience)}), "expirationSeconds": dyn(${identityTokenSeconds}), "path": dyn("token")}}]})}`,
@@ -70,7 +71,13 @@ export function workloadIdentityManifests(
       ...["containers", "initContainers"].map((list) => `(${intoContainers(list)})`),
       `(has(object.spec.volumes) ? [${add('"/spec/volumes/-"', "variables.volume")}] : [${add('"/spec/volumes"', "[variables.volume]")}])`,
     ].join(" + "),
-    namespaces: [...new Set(named.map(({ namespace }) => namespace))],
+    namespaces: [
+      {
+        key: "kubernetes.io/metadata.name",
+        operator: "In",
+        values: [...new Set(named.map(({ namespace }) => namespace))],
+      },
+    ],
   });
 }
 

@@ -1,18 +1,13 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsTaint } from "../../model/pools.ts";
+import { runtimeClassFacts } from "../runtimeClasses.ts";
+import { affinityTerms, fitsWindowsAlone, type KnownNodes, knownNodes } from "./nodes.ts";
+import { text, texts } from "./texts.ts";
 
 /**
  * CEL pieces that more than one policy uses. Those with an argument `pod` are about the pod's spec, wherever it stands:
  * `object.spec` in a Pod.
  */
-
-/** A CEL text literal. JSON's escapes are a subset of CEL's. */
-export function text(value: string): string {
-  return JSON.stringify(value);
-}
-
-export function texts(values: readonly string[]): string {
-  return `[${values.map(text).join(", ")}]`;
-}
 
 export function saysWindows(pod: string): string {
   return `has(${pod}.os) && ${pod}.os.name == "windows"`;
@@ -20,25 +15,29 @@ export function saysWindows(pod: string): string {
 
 const osLabels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 
-/** Terms of a pod's required node affinity, of which one must fit. */
-export function affinityTerms(pod: string): string {
-  return `${pod}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])`;
-}
-
 /** Chooses nodes of an operating system by its node selector. */
 export function selectsOs(pod: string, os: "linux" | "windows"): string {
   return `has(${pod}.nodeSelector) && ${texts(osLabels)}.exists(l, l in ${pod}.nodeSelector && ${pod}.nodeSelector[l] == ${text(os)})`;
 }
 
-/** Chooses Windows nodes, by selector or required affinity. */
-export function choosesWindows(pod: string): string {
+/** Says in its selector or required affinity that its nodes run Windows. */
+export function selectsWindows(pod: string): string {
   const term = `t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(osLabels)} && e.operator == "In" && e.?values.orValue([]) == ["windows"])`;
   return `(${selectsOs(pod, "windows")}) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, ${term}))`;
 }
 
-/** Is meant for Windows: it says so, chooses Windows nodes, or names one of these RuntimeClasses. */
-export function meansWindows(pod: string, classes: readonly { readonly name: string }[]): string {
-  return `(${saysWindows(pod)}) || ${choosesWindows(pod)} || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${texts(classes.map(({ name }) => name))})`;
+/** Chooses Windows nodes: says so, or no other node fits. */
+export function choosesWindows(pod: string, nodes: KnownNodes): string {
+  return `${selectsWindows(pod)} || (${fitsWindowsAlone(pod, nodes)})`;
+}
+
+/** What decides which pods are meant for Windows. */
+export type Placing = Pick<ClusterSpec, "pools" | "windows">;
+
+/** Is meant for Windows: it says so, chooses Windows nodes, or names a RuntimeClass of Windows. */
+export function meansWindows(pod: string, spec: Placing): string {
+  const classes = texts(runtimeClassFacts(spec).map(({ name }) => name));
+  return `(${saysWindows(pod)}) || (has(${pod}.runtimeClassName) && ${pod}.runtimeClassName in ${classes}) || ${choosesWindows(pod, knownNodes(spec))}`;
 }
 
 const { key, value, effect } = windowsTaint;

@@ -1,5 +1,5 @@
 import { windowsReleases } from "../../model/operatingSystems.ts";
-import { text } from "./cel.ts";
+import { text } from "./texts.ts";
 
 /** A release of Windows that images are made for, whether or not a pool can run it. */
 interface ImageRelease {
@@ -23,11 +23,18 @@ const others = [
   ["23H2", "25398", ["23[Hh]2"], []],
 ] as const;
 
-/** Every release whose images are recognised. 1809 is an older name of 2019. */
+/** Other names of releases with a pool. */
+const halves: Readonly<Record<string, readonly string[]>> = {
+  "windows-2019": ["1809"],
+  "windows-2022": ["21[Hh]2"],
+  "windows-2025": ["24[Hh]2"],
+};
+
+/** Every release whose images are recognised. */
 export const imageReleases: readonly ImageRelease[] = [
   ...windowsReleases.map(({ name, build, imageTag }) => {
     const year = name.replace("windows-", "");
-    return { name, build, tags: [imageTag], versions: [year, ...(year === "2019" ? ["1809"] : [])] };
+    return { name, build, tags: [imageTag], versions: [year, ...(halves[name] ?? [])] };
   }),
   ...others.map(([name, build, tags, versions]) => ({ name, build: `10.0.${build}`, tags, versions })),
 ];

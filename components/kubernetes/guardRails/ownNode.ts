@@ -1,6 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { texts } from "./cel.ts";
 import { type Policy, policyManifests } from "./policy.ts";
+import { texts } from "./texts.ts";
 
 /** What an account may change of its own node beside status and annotations. */
 interface NodeWrites {
@@ -59,7 +59,9 @@ function keysOf(part: keyof NodeWrites): string {
  */
 const ownNode: Policy = {
   name: "fenestra-own-node",
-  when: `${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))}`,
+  conditions: {
+    when: `${kubelet} || request.userInfo.username in ${texts(Object.keys(nodeWriters).map((name) => account + name))}`,
+  },
   resourceRules: [
     { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["nodes", "nodes/status"] },
   ],

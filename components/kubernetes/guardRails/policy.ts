@@ -2,14 +2,16 @@ import { systemNamespaces } from "../../model/addOns.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { requireMinorFacts } from "../../model/releases.ts";
 import type { Manifest, Text } from "../manifest.ts";
-import { text } from "./cel.ts";
+import { text } from "./texts.ts";
 
 /** A ValidatingAdmissionPolicy and where it acts. */
 export interface Policy {
   readonly name: string;
   readonly resourceRules: readonly ResourceRule[];
-  /** CEL: whether it looks at a request. Default: at all. */
-  readonly when?: string;
+  /** CEL that must all be true, or it does not look at a request. Default: it always does. */
+  readonly conditions?: Variables;
+  /** CEL `params` is each object of this kind with the label in turn; without any, what it looks at is refused. */
+  readonly params?: { readonly apiVersion: string; readonly kind: string; readonly label: string };
   /** In the order in which they refer to each other. */
   readonly variables: Variables;
   readonly validations: readonly Validation[];
@@ -64,10 +66,10 @@ export function withoutMutation(spec: Pick<ClusterSpec, "kubernetes">, instead: 
   return [`Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): ${instead}`];
 }
 
-/** A MutatingAdmissionPolicy on pods, and where it acts. */
+/** A MutatingAdmissionPolicy, and where it acts. */
 interface Mutation {
   readonly name: string;
-  readonly operations: ("CREATE" | "UPDATE")[];
+  readonly resourceRules: readonly ResourceRule[];
   /** CEL that must all be true, or the policy does not look at a pod. */
   readonly conditions: Variables;
   readonly variables: Variables;
@@ -75,21 +77,32 @@ interface Mutation {
   readonly reinvocationPolicy: "Never" | "IfNeeded";
   readonly patches: string;
   /** Namespaces in which it acts. Default: all. */
-  readonly namespaces?: string[];
+  readonly namespaces?: readonly Requirement[];
 }
+
+/** Rules on pods, and on workloads with a template of pods. */
+export const podsWhen = (...operations: ResourceRule["operations"]): ResourceRule => ({
+  apiGroups: [""],
+  apiVersions: ["v1"],
+  operations,
+  resources: ["pods"],
+});
+export const templates = (group: string, ...resources: string[]): ResourceRule => ({
+  apiGroups: [group],
+  apiVersions: ["v1"],
+  operations: ["CREATE", "UPDATE"],
+  resources,
+});
 
 /** The objects of a policy that changes pods. */
 export function mutationManifests({ name, namespaces, ...policy }: Mutation): readonly Manifest[] {
-  const matchExpressions = [{ key: "kubernetes.io/metadata.name", operator: "In", values: namespaces ?? [] }];
   return [
     {
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingAdmissionPolicy",
       metadata: { name },
       spec: {
-        matchConstraints: {
-          resourceRules: [{ apiGroups: [""], apiVersions: ["v1"], operations: policy.operations, resources: ["pods"] }],
-        },
+        matchConstraints: { resourceRules: policy.resourceRules.map((rule) => ({ ...rule })) },
         matchConditions: expressions(policy.conditions),
         variables: expressions(policy.variables),
         failurePolicy: "Fail",
@@ -101,14 +114,24 @@ export function mutationManifests({ name, namespaces, ...policy }: Mutation): re
       apiVersion: "admissionregistration.k8s.io/v1",
       kind: "MutatingAdmissionPolicyBinding",
       metadata: { name },
-      spec: {
-        policyName: name,
-        ...(namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions } } }),
-      },
+      spec: { policyName: name, ...matching(namespaces) },
     },
   ];
 }
 
+/** CEL of a patch that adds a value. */
+export const add = (path: string, value: string): string => `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
+
+/** Patches one after the other. */
+export function sum(...parts: readonly string[]): string {
+  return parts.map((part) => `(${part})`).join(" + ");
+}
+
+/** The namespaces of a binding. */
+const matching = (namespaces: readonly Requirement[] | undefined) =>
+  namespaces === undefined ? {} : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } };
+
+/** A policy that denies answers 403, as Pod Security does: what it refuses is not malformed. */
 export function policyManifests(policy: Policy): readonly Manifest[] {
   return [
     {
@@ -118,9 +141,15 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
       spec: {
         failurePolicy: "Fail",
         matchConstraints: { resourceRules: policy.resourceRules.map((rule) => ({ ...rule })) },
-        ...(policy.when === undefined ? {} : { matchConditions: [{ name: "when", expression: policy.when }] }),
+        ...(policy.params === undefined
+          ? {}
+          : { paramKind: { apiVersion: policy.params.apiVersion, kind: policy.params.kind } }),
+        ...(policy.conditions === undefined ? {} : { matchConditions: expressions(policy.conditions) }),
         variables: expressions(policy.variables),
-        validations: [...policy.validations],
+        validations: policy.validations.map((each) => ({
+          ...each,
+          ...(policy.bindings.some(({ actions }) => actions.includes("Deny")) ? { reason: "Forbidden" } : {}),
+        })),
       },
     },
     ...policy.bindings.map(
@@ -131,9 +160,12 @@ export function policyManifests(policy: Policy): readonly Manifest[] {
         spec: {
           policyName: policy.name,
           validationActions: actions,
-          ...(namespaces === undefined
+          ...(policy.params === undefined
             ? {}
-            : { matchResources: { namespaceSelector: { matchExpressions: [...namespaces] } } }),
+            : {
+                paramRef: { selector: { matchLabels: { [policy.params.label]: "" } }, parameterNotFoundAction: "Deny" },
+              }),
+          ...matching(namespaces),
         },
       }),
     ),
@@ -153,8 +185,9 @@ interface Check {
 /** A policy on pods, wherever they are described, and where it acts. */
 export interface PodPolicy {
   readonly name: string;
-  /** CEL under which it looks at a pod at all; `variables.pod` is the pod's spec. */
-  readonly when: string;
+  /** CEL under which it looks at a pod at all, of the CEL for the pod's spec, and for that before an update. */
+  readonly when: (pod: string, before: string) => string;
+  readonly params?: Policy["params"];
   /** Additional variables, in the order in which they refer to each other. `pod` and `before` exist already. */
   readonly variables?: Variables;
   readonly checks: readonly Check[];
@@ -173,19 +206,14 @@ export const pod = "variables.pod";
  * shown.
  */
 const workloadRules: Policy["resourceRules"] = [
-  {
-    apiGroups: ["apps"],
-    apiVersions: ["v1"],
-    operations: ["CREATE", "UPDATE"],
-    resources: ["deployments", "daemonsets", "statefulsets", "replicasets"],
-  },
-  { apiGroups: ["batch"], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["jobs", "cronjobs"] },
-  { apiGroups: [""], apiVersions: ["v1"], operations: ["CREATE", "UPDATE"], resources: ["replicationcontrollers"] },
+  templates("apps", "deployments", "daemonsets", "statefulsets", "replicasets"),
+  templates("batch", "jobs", "cronjobs"),
+  templates("", "replicationcontrollers"),
 ];
 
 /** Chooses by the kind of an object with a pod's spec in it. */
 const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
-  `object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate}`;
+  `(object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate})`;
 
 /**
  * The pod's spec of an object. The kinds have no type in common, hence no type is checked: the tables of tests stand in
@@ -198,47 +226,48 @@ const specOf = (object: string): string =>
     `dyn(${object}).spec.template.spec`,
   );
 
+/** CEL: the kind and the name of the object: whoever applies many sees which one is meant, and each of equal ones. */
+const named = 'object.kind + " " + dyn(object).metadata.?name.orValue(dyn(object).metadata.?generateName.orValue(""))';
+
 /** A message, or the expression that puts texts into it; where that fails, they are left out. */
 function messageOf(message: string): Omit<Validation, "expression"> {
   const parts = message.split(/\{(\w+)\}/);
-  const plain = { message: message.replaceAll("{pod}", "spec").replaceAll(/\{\w+\}/g, "") };
   const inText = (name: string): string => (name === "pod" ? "variables.path" : `variables.${name}`);
-  return parts.length === 1
-    ? plain
-    : {
-        ...plain,
-        messageExpression: parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part))).join(" + "),
-      };
+  const all = parts.map((part, index) => (index % 2 === 0 ? text(part) : inText(part)));
+  return {
+    message: message.replaceAll("{pod}", "spec").replaceAll(/\{\w+\}/g, ""),
+    messageExpression: [named, text(": "), ...all].join(" + "),
+  };
 }
 
 /**
  * The policy of the API server: it looks at pods when they are made, and at workloads when their pods are described.
+ * Whether it has anything to do with one stands in conditions, which cost a small part of what variables do.
  */
-export function podPolicy({ name, operations, ephemeralContainers, bindings, ...policy }: PodPolicy): Policy {
-  const pods = { apiGroups: [""], apiVersions: ["v1"] };
+export function podPolicy({ name, operations, ephemeralContainers, bindings, params, ...policy }: PodPolicy): Policy {
+  const [now, before] = [specOf("object"), specOf("oldObject")];
   return {
     name,
     bindings,
+    ...(params === undefined ? {} : { params }),
     resourceRules: [
-      { ...pods, operations, resources: ["pods"] },
-      ...(ephemeralContainers
-        ? [{ ...pods, operations: ["UPDATE" as const], resources: ["pods/ephemeralcontainers"] }]
-        : []),
+      podsWhen(...operations),
+      ...(ephemeralContainers ? [{ ...podsWhen("UPDATE"), resources: ["pods/ephemeralcontainers"] }] : []),
       ...workloadRules,
     ],
-    variables: {
-      pod: specOf("object"),
-      before: specOf("oldObject"),
-      path: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
+    conditions: {
       // A workload that is scaled or was there before the policy is left alone.
-      isNew: `request.operation == "CREATE" || object.kind == "Pod" || ${pod} != variables.before`,
-      ...policy.variables,
-      applies: `variables.isNew && (${policy.when})`,
+      new: `request.operation == "CREATE" || object.kind == "Pod" || ${now} != ${before}`,
+      // A list of one gives the expression a name, that no other list of a policy uses.
+      concerned: `[${now}].exists(it, ${policy.when("it", `(${before})`)})`,
     },
-    validations: policy.checks.map(({ expression, message }) => ({
-      expression: `!variables.applies || (${expression})`,
-      ...messageOf(message),
-    })),
+    variables: {
+      pod: now,
+      before,
+      path: byKind('"spec"', '"spec.jobTemplate.spec.template.spec"', '"spec.template.spec"'),
+      ...policy.variables,
+    },
+    validations: policy.checks.map(({ expression, message }) => ({ expression, ...messageOf(message) })),
   };
 }
 

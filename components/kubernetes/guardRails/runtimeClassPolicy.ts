@@ -1,23 +1,23 @@
 import type { ClassProbe } from "../../gates/policyGate.ts";
-import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
 import { buildLabel, type RuntimeClassFacts, windowsTaint } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { runtimeClassFacts } from "../runtimeClasses.ts";
 import {
-  affinityTerms,
   allContainers,
   choosesWindows,
   isHostProcess,
   meansWindows,
   ofDaemonSet,
+  type Placing,
   selectsOs,
-  text,
-  texts,
+  selectsWindows,
   toleratesWindows,
 } from "./cel.ts";
 import { imageReleases, releasesExpression } from "./imageReleases.ts";
-import { mutationManifests, type Variables } from "./policy.ts";
+import { fits, knownNodes, knownValues } from "./nodes.ts";
+import { add, mutationManifests, podsWhen, sum, templates, type Variables } from "./policy.ts";
+import { text, texts } from "./texts.ts";
 
 /** Name of the policy that places Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
@@ -42,22 +42,20 @@ const buildsWhere = (builds: readonly WindowsFacts[], test: (build: WindowsFacts
  *
  * @param pod the pod's spec, as CEL
  */
-export function windowsVariables(builds: readonly WindowsFacts[], pod: string): Variables {
-  const selector = `${pod}.nodeSelector`;
+export function windowsVariables(spec: Placing, pod: string): Variables {
+  const { windows: builds } = spec;
   const names = texts(builds.map(({ name }) => name));
-  const affinity = (build: string): string =>
-    `${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).all(e, e.key != ${text(buildLabel)} || (e.operator == "In" && ${build} in e.?values.orValue([])) || (e.operator == "NotIn" && !(${build} in e.?values.orValue([]))) || e.operator == "Exists"))`;
+  const nodes = knownNodes(spec);
+  const ofBuild = (build: string) => nodes.windows.filter((labels) => labels[buildLabel] === build);
   return {
     // The mutation comes before the API server's own validation, which says that an image is missing.
     images: `(${allContainers(pod)}).map(c, has(c.image), c.image)`,
     releases: releasesExpression,
-    terms: `${affinityTerms(pod)}.size()`,
     class: `has(${pod}.runtimeClassName) ? ${pod}.runtimeClassName : ""`,
-    // Builds that the pod itself allows, and those that run its images.
+    // Builds whose nodes the pod itself allows, and those that run its images.
     chosen: buildsWhere(builds, ({ name, build }) =>
       [
-        `(!has(${selector}) || !(${text(buildLabel)} in ${selector}) || ${selector}[${text(buildLabel)}] == ${text(build)})`,
-        `(variables.terms == 0 || ${affinity(text(build))})`,
+        fits(pod, ofBuild(build), knownValues(nodes)),
         `(variables.class == ${text(name)} || !(variables.class in ${names}))`,
       ].join(" && "),
     ),
@@ -88,13 +86,6 @@ export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly Cl
   ];
 }
 
-const add = (path: string, value: string): string => `JSONPatch{op: "add", path: ${path}, value: ${value}}`;
-
-/** Patches one after the other. */
-function sum(...parts: readonly string[]): string {
-  return parts.map((part) => `(${part})`).join(" + ");
-}
-
 /** CEL of a value as a patch takes it: lists and maps of CEL have elements of one type each. */
 function literal(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map((each) => `dyn(${literal(each)})`).join(", ")}]`;
@@ -104,11 +95,16 @@ function literal(value: unknown): string {
     .join(", ")}}`;
 }
 
-/** The pod's toleration of the Windows taint, where it has none. */
-const tolerate = (): string => {
+/** The pod's toleration of the Windows taint, where it has none. `at` is the path of the pod's spec. */
+const tolerate = (at = "spec"): string => {
   const toleration = literal({ ...windowsTaint, operator: "Equal" });
-  return `variables.tolerates ? [] : has(object.spec.tolerations) ? [${add('"/spec/tolerations/-"', toleration)}] : [${add('"/spec/tolerations"', `[${toleration}]`)}]`;
+  const path = `/${at.replaceAll(".", "/")}/tolerations`;
+  return `variables.tolerates ? [] : has(object.${at}.tolerations) ? [${add(text(`${path}/-`), toleration)}] : [${add(text(path), `[${toleration}]`)}]`;
 };
+
+/** The label of Windows nodes in the node selector, which exists. */
+const selectWindows = (at = "spec"): string =>
+  `[${add(`${text(`/${at.replaceAll(".", "/")}/nodeSelector/`)} + jsonpatch.escapeKey("kubernetes.io/os")`, '"windows"')}]`;
 
 /**
  * Labels that the pod's nodes must have, in place of a class: the scheduler does not look at `spec.os`, so the pod
@@ -117,7 +113,7 @@ const tolerate = (): string => {
  */
 const select = sum(
   `has(object.spec.nodeSelector) || (variables.choosesOs && variables.lacking == "") ? [] : [${add('"/spec/nodeSelector"', "{}")}]`,
-  `variables.choosesOs ? [] : [${add('"/spec/nodeSelector/" + jsonpatch.escapeKey("kubernetes.io/os")', '"windows"')}]`,
+  `variables.choosesOs ? [] : ${selectWindows()}`,
   `variables.lacking == "" ? [] : [${add(`"/spec/nodeSelector/" + jsonpatch.escapeKey(${text(buildLabel)})`, "variables.lacking")}]`,
 );
 
@@ -174,7 +170,7 @@ function restore(classes: readonly RuntimeClassFacts[]): string {
  * Places Windows pods, in every namespace: those of the system need the toleration as well. Only fields that a pod
  * leaves out are set. It may run twice for one pod: the second time nothing is missing.
  */
-export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): readonly Manifest[] {
+export function runtimeClassPolicy(spec: Placing): readonly Manifest[] {
   const builds = spec.windows;
   const pod = "object.spec";
   const classes = runtimeClassFacts(spec);
@@ -183,12 +179,12 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools
   const lacks = `variables.releases.size() == 1 && variables.able.size() == 0 && variables.chosen.size() == ${builds.length}`;
   return mutationManifests({
     name: runtimeClassPolicyName,
-    operations: ["CREATE", "UPDATE"],
-    conditions: { "means-windows": meansWindows(pod, classes) },
+    resourceRules: [podsWhen("CREATE", "UPDATE")],
+    conditions: { "means-windows": meansWindows(pod, spec) },
     variables: {
-      ...windowsVariables(builds, pod),
+      ...windowsVariables(spec, pod),
       tolerates: toleratesWindows(pod),
-      choosesOs: choosesWindows(pod),
+      choosesOs: selectsWindows(pod),
       choosesLinux: selectsOs(pod, "linux"),
       free: `!(${ofDaemonSet}) && !(${isHostProcess(pod)})`,
       // RuntimeClass admission compares each toleration with each: with thousands of them it would not end in time.
@@ -200,5 +196,26 @@ export function runtimeClassPolicy(spec: Pick<ClusterSpec, "kubernetes" | "pools
     },
     reinvocationPolicy: "IfNeeded",
     patches: `request.operation == "CREATE" ? (${placement(builds)}) : (${restore(classes)})`,
+  });
+}
+
+/**
+ * What the template of a DaemonSet leaves out, whose nodes are chosen before a pod exists: without it no node fits, and
+ * a set of no pods counts as rolled out for everyone who waits.
+ */
+export function daemonSetPolicy(spec: Placing): readonly Manifest[] {
+  const at = "spec.template.spec";
+  const pod = `object.${at}`;
+  const none = `has(${pod}.nodeSelector) ? [] : [${add('"/spec/template/spec/nodeSelector"', "{}")}]`;
+  return mutationManifests({
+    name: "fenestra-windows-daemon-sets",
+    resourceRules: [templates("apps", "daemonsets")],
+    conditions: { "means-windows": meansWindows(pod, spec) },
+    variables: {
+      tolerates: toleratesWindows(pod),
+      leaves: `!(${choosesWindows(pod, knownNodes(spec))}) && !(${selectsOs(pod, "linux")})`,
+    },
+    reinvocationPolicy: "IfNeeded",
+    patches: sum(tolerate(at), `variables.leaves ? (${sum(none, selectWindows(at))}) : []`),
   });
 }

@@ -1,9 +1,10 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { Manifest } from "../manifest.ts";
-import { controlPlaneKey } from "../workload.ts";
-import { allContainers, isHostProcess, selectsOs, text, texts, usesAccount } from "./cel.ts";
+import { allContainers, isHostProcess, usesAccount } from "./cel.ts";
+import { controlPlanePolicies } from "./controlPlane.ts";
 import {
+  changesPods,
   namespaceLabels,
   notAllowed,
   notSystem,
@@ -14,16 +15,18 @@ import {
   policyManifests,
   type Variables,
 } from "./policy.ts";
+import { text, texts } from "./texts.ts";
 import { windowsPolicies } from "./windowsPolicies.ts";
 
 /** A HostProcess pod is an administrator of the node. */
 const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-host-process",
-  when: isHostProcess(pod),
+  when: isHostProcess,
+  variables: { space: "request.namespace" },
   checks: [
     {
       expression: "false",
-      message: `HostProcess pods have every right on their node and run only in namespaces with the label ${namespaceLabels.hostProcess}: allowed; run the pod there, or have an administrator label this namespace`,
+      message: `HostProcess pods have every right on their node and run only in namespaces with the label ${namespaceLabels.hostProcess}: allowed, which Pod Security must let in as well. Run the pod in one, or have an administrator allow it here: kubectl label namespace {space} ${namespaceLabels.hostProcess}=allowed pod-security.kubernetes.io/enforce=privileged pod-security.kubernetes.io/warn=privileged`,
     },
   ],
   operations: ["CREATE"],
@@ -36,11 +39,8 @@ const hostProcessPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => 
  * Containers that are new here and that the webhook of windows-gmsa does not look at (v0.13.0, webhook.go:
  * iterateOverWindowsSecurityOptions).
  */
-const unauthorized = [
-  `object.kind == "Pod" && request.operation == "UPDATE"`,
-  `? (has(${pod}.ephemeralContainers) ? ${pod}.ephemeralContainers : [])`,
-  `: (has(${pod}.initContainers) ? ${pod}.initContainers : [])`,
-].join(" ");
+const unauthorized = (pod: string): string =>
+  `object.kind == "Pod" && request.operation == "UPDATE" ? ${pod}.?ephemeralContainers.orValue([]) : ${pod}.?initContainers.orValue([])`;
 
 /**
  * The kubelet hands the credential specification of any container to the runtime, and the webhook authorizes those of
@@ -49,7 +49,7 @@ const unauthorized = [
  */
 const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   name: "fenestra-gmsa",
-  when: `(${unauthorized}).exists(c, ${usesAccount("c.securityContext")})`,
+  when: (pod) => `(${unauthorized(pod)}).exists(c, ${usesAccount("c.securityContext")})`,
   checks: [
     {
       expression: "false",
@@ -60,56 +60,6 @@ const gmsaPolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
   operations: ["CREATE"],
   ephemeralContainers: true,
   bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
-});
-
-/** Where charts that tolerate everything by default have their tolerations. */
-const chartValues =
-  "tolerations of prometheus-node-exporter and aws-node-termination-handler, prometheus-node-exporter.tolerations of kube-prometheus-stack";
-
-/** Tolerates the control plane's taint, by its key or by tolerating everything. */
-const toleratesControlPlane = [
-  `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,
-  `(!has(t.key) || t.key == "" || t.key == ${text(controlPlaneKey)}) &&`,
-  `(!has(t.effect) || t.effect == "" || t.effect == "NoSchedule"))`,
-].join(" ");
-
-/**
- * A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the
- * binding subresource.
- */
-const namesNode = `has(${pod}.nodeName) && ${pod}.nodeName != ""`;
-
-/** A kubelet announces its static pods, which name their node, with an annotation that users cannot put on theirs. */
-const isMirror = `has(object.metadata.annotations) && "kubernetes.io/config.mirror" in object.metadata.annotations && request.userInfo.username.startsWith("system:node:")`;
-
-/** CEL: an update leaves the field unchanged. */
-const stays = (field: string): string =>
-  `request.operation == "UPDATE" && has(${pod}.${field}) == has(variables.before.${field}) && (!has(${pod}.${field}) || ${pod}.${field} == variables.before.${field})`;
-
-/**
- * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that
- * machine's identity. Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them
- * unchanged is allowed. These machines run Linux, so what a selector sends to Windows never gets there.
- */
-const controlPlanePolicy = (spec: Pick<ClusterSpec, "kubernetes">): PodPolicy => ({
-  name: "fenestra-control-plane",
-  when: `!(${isMirror})`,
-  variables: {
-    wide: `!(${stays("tolerations")}) && (${toleratesControlPlane}) && !(${selectsOs(pod, "windows")})`,
-    named: `!(${stays("nodeName")}) && (${namesNode})`,
-    why: `(variables.wide ? ${text(`pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "pods that name their node pass by its taints" : "")`,
-    fix: `(variables.wide ? "name the taints that you mean in " + variables.path + ${text(`.tolerations (a value of charts: ${chartValues})`)} : "") + (variables.wide && variables.named ? ", " : "") + (variables.named ? "in place of " + variables.path + ".nodeName use a node selector or affinity on kubernetes.io/hostname, and for kubectl debug node --namespace kube-system" : "")`,
-  },
-  checks: [
-    {
-      expression: "!variables.wide && !variables.named",
-      message: `{why}, and run only in namespaces with the label ${namespaceLabels.controlPlane}: allowed; {fix}; or have an administrator label this namespace`,
-    },
-  ],
-  operations: ["CREATE", "UPDATE"],
-  bindings: [
-    { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)] },
-  ],
 });
 
 /** Ports of the host that programs of the nodes have: a pod that asks for one waits for ever. */
@@ -125,16 +75,17 @@ function portsPolicy(spec: Pick<ClusterSpec, "addons" | "kubernetes">): PodPolic
         ] as const)
       : []),
   ];
-  const port = `(has(p.hostPort) ? p.hostPort : has(${pod}.hostNetwork) && ${pod}.hostNetwork ? p.containerPort : 0)`;
+  const asks = (pod: string, ports: string): string =>
+    `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, (has(p.hostPort) ? p.hostPort : has(${pod}.hostNetwork) && ${pod}.hostNetwork ? p.containerPort : 0) in ${ports}))`;
   return {
     name: "fenestra-taken-ports",
-    when: "true",
+    when: (pod) => asks(pod, `[${taken.map(([number]) => number).join(", ")}]`),
     variables: {
-      taken: `[${taken.map(([number, by]) => `(${allContainers(pod)}).exists(c, has(c.ports) && c.ports.exists(p, ${port} == ${number})) ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
+      taken: `[${taken.map(([number, by]) => `${asks(pod, `[${number}]`)} ? ${text(`${number} by ${by}`)} : ""`).join(", ")}].filter(t, t != "").join(", ")`,
     },
     checks: [
       {
-        expression: 'variables.taken == ""',
+        expression: "false",
         message:
           "ports of the host that this pod asks for are taken on nodes, {taken}, so it stays Pending there: choose others (in charts of exporters service.port and service.targetPort), or leave theirs out",
       },
@@ -185,7 +136,7 @@ export function validationPolicies(
     ...(spec.windows.length > 0
       ? [...windowsPolicies(spec, setsClass), hostProcessPolicy(spec), gmsaPolicy(spec)]
       : []),
-    controlPlanePolicy(spec),
+    ...controlPlanePolicies(spec, changesPods(spec)),
     portsPolicy(spec),
   ];
   return [...policies.map(podPolicy), servicePolicy(spec), ...unenforced(spec).map(networkPolicies)].flatMap(

@@ -1,8 +1,6 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { buildLabel, windowsTaint } from "../../model/pools.ts";
-import { runtimeClassFacts } from "../runtimeClasses.ts";
 import {
-  affinityTerms,
   allContainers,
   choosesWindows,
   isHostProcess,
@@ -10,13 +8,13 @@ import {
   ofDaemonSet,
   saysWindows,
   selectsOs,
-  text,
-  texts,
   toleratesWindows,
 } from "./cel.ts";
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
+import { affinityTerms, knownNodes } from "./nodes.ts";
 import { namespaceLabels, notSystem, type PodPolicy, pod, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
+import { text, texts } from "./texts.ts";
 
 /** One thing that Windows ignores or cannot do. */
 interface WindowsLimit {
@@ -138,7 +136,7 @@ type Spec = Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">;
 
 const joined = (name: string): string => `variables.${name}.join(", ")`;
 const warns = ["Warn", "Audit"] as const;
-const isFor = (spec: Spec): string => meansWindows(pod, runtimeClassFacts(spec));
+const isFor = (spec: Spec, pod: string): string => meansWindows(pod, spec);
 
 /**
  * The policies on Windows pods.
@@ -150,6 +148,7 @@ export function windowsPolicies(spec: Spec, setsClass: boolean): readonly PodPol
     placementPolicy(spec),
     limitsPolicy(spec, setsClass),
     nodesPolicy(spec, setsClass),
+    ...(setsClass ? [] : [daemonSetsPolicy(spec)]),
     imagePolicy(spec),
     osNamePolicy(spec),
   ];
@@ -169,9 +168,10 @@ function placementPolicy(spec: Spec): PodPolicy {
   const numbers = spec.windows.map(({ name, build }) => `${build} for ${name}`).join(", ");
   return {
     name: "fenestra-windows-placement",
-    when: `(${isFor(spec)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
+    when: (pod) =>
+      `(${isFor(spec, pod)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
     variables: {
-      ...windowsVariables(spec.windows, pod),
+      ...windowsVariables(spec, pod),
       images_for: joined("releases"),
       nodes_of: joined("chosen"),
       anywhere: `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, k in ${texts(general)})) && ${affinityTerms(pod)}.all(t, !has(t.matchFields) && t.?matchExpressions.orValue([]).all(e, e.key in ${texts(general)}))`,
@@ -207,11 +207,11 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   const names = spec.windows.map(({ name }) => name).join(", ");
   return {
     name: "fenestra-windows-limits",
-    when: `(${isFor(spec)}) && !(${isHostProcess(pod)})`,
+    when: (pod) => `(${isFor(spec, pod)}) && !(${isHostProcess(pod)})`,
     variables: {
       containers: allContainers(pod),
       ofDaemonSet: ofDaemonSet,
-      ...windowsVariables(spec.windows, pod),
+      ...windowsVariables(spec, pod),
       landsOn: 'variables.ofDaemonSet || variables.runtimeClass == "" ? variables.builds : [variables.runtimeClass]',
       images_for: joined("releases"),
     },
@@ -236,9 +236,33 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
 }
 
 /**
- * What a pod cannot leave to the API server: none where it changes no pods, and a DaemonSet's, which it changes after
- * their nodes were chosen (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into
- * those of the system.
+ * A DaemonSet without a node, where the API server changes none: refused, since a set of no pods counts as rolled out.
+ * In namespaces of the system it is told.
+ */
+function daemonSetsPolicy(spec: Spec): PodPolicy {
+  const { key, value, effect } = windowsTaint;
+  return {
+    name: "fenestra-windows-daemon-sets",
+    when: (pod) =>
+      `object.kind == "DaemonSet" && (${isFor(spec, pod)}) && !((${choosesWindows(pod, knownNodes(spec))}) && (${toleratesWindows(pod)}))`,
+    checks: [
+      {
+        expression: "false",
+        message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations, the value in small letters (in charts the value tolerations, of Datadog agents.tolerations, of csi-driver-smb windows.tolerations)`,
+      },
+    ],
+    operations: ["CREATE"],
+    bindings: [
+      { suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] },
+      { suffix: "warn", actions: [...warns], namespaces: [{ ...notSystem(spec), operator: "In" }] },
+    ],
+  };
+}
+
+/**
+ * What a pod cannot leave to the API server: all where it changes no pods, and the class of a DaemonSet's, whose nodes
+ * were chosen before (kubernetes/kubernetes#111590). It is told in every namespace: HostProcess pods belong into those
+ * of the system.
  */
 function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   const { key, value, effect } = windowsTaint;
@@ -247,38 +271,35 @@ function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
   const isDaemonSet = 'object.kind == "DaemonSet"';
   const checks = [
     {
-      expression: `!(${isDaemonSet}) || ((${choosesWindows(pod)} || ${choosesBuild}) && (${toleratesWindows(pod)}))`,
-      message: `which nodes get a pod of a DaemonSet is decided by its template alone, before the API server adds anything: set {pod}.nodeSelector to kubernetes.io/os: windows, and tolerate ${key}=${value}:${effect} in {pod}.tolerations (the value in small letters)`,
-    },
-    {
       expression: `!(${isDaemonSet}) || !has(${pod}.runtimeClassName) || ${choosesBuild}`,
       message: `a DaemonSet makes a pod for every node that its template fits, and its RuntimeClass keeps those for another build Pending: leave {pod}.runtimeClassName out, or choose the build in {pod}.nodeSelector by ${buildLabel}`,
     },
     {
-      expression: `${ofDaemonSet} || has(${pod}.runtimeClassName) || ((${choosesWindows(pod)}) && (${toleratesWindows(pod)}))`,
+      expression: `${ofDaemonSet} || has(${pod}.runtimeClassName) || ((${choosesWindows(pod, knownNodes(spec))}) && (${toleratesWindows(pod)}))`,
       message: `this release of Kubernetes adds nothing to pods, so this one stays Pending: set {pod}.runtimeClassName to {fits}, or {pod}.nodeSelector to kubernetes.io/os: windows and tolerate ${key}=${value}:${effect} in {pod}.tolerations`,
     },
   ];
   return {
     name: "fenestra-windows-nodes",
-    when: isFor(spec),
+    when: (pod) => isFor(spec, pod),
     variables: {
-      ...windowsVariables(spec.windows, pod),
+      ...windowsVariables(spec, pod),
       fits: `variables.runtimeClass == "" ? ${text(`one of ${names}`)} : variables.runtimeClass`,
     },
-    checks: checks.filter((_, index) => (index === 1 ? spec.windows.length > 1 : index === 0 || !setsClass)),
+    checks: checks.filter((_, index) => (index === 0 ? spec.windows.length > 1 : !setsClass)),
     operations: ["CREATE"],
     bindings: [{ suffix: "warn", actions: [...warns] }],
   };
 }
 
-const hasWindowsImage = `(${allContainers(pod)}).exists(c, has(c.image) && c.image.matches(${text(windowsOnly)}))`;
+const hasWindowsImage = (pod: string): string =>
+  `(${allContainers(pod)}).exists(c, has(c.image) && c.image.matches(${text(windowsOnly)}))`;
 
 /** Images for Windows in pods that nothing sends there. */
 function imagePolicy(spec: Spec): PodPolicy {
   return {
     name: "fenestra-windows-images",
-    when: `${hasWindowsImage} && !(${isFor(spec)})`,
+    when: (pod) => `${hasWindowsImage(pod)} && !(${isFor(spec, pod)})`,
     checks: [
       {
         expression: "false",
@@ -305,10 +326,10 @@ function osNamePolicy(spec: Spec): PodPolicy {
   const required: Requirement = { key: namespaceLabels.windowsOsName, operator: "In", values: ["required"] };
   return {
     name: "fenestra-windows-os-name",
-    when: `(${isFor(spec)}) || ${hasWindowsImage}`,
+    when: (pod) => `(${hasWindowsImage(pod)} || (${isFor(spec, pod)})) && !(${saysWindows(pod)})`,
     checks: [
       {
-        expression: saysWindows(pod),
+        expression: "false",
         message:
           "this pod is meant for Windows by its image, node selector, affinity or RuntimeClass, but does not say so: set {pod}.os.name: windows, so that the API server refuses what Windows cannot do, and PodSecurity asks for nothing that only Linux has",
       },

@@ -1,0 +1,152 @@
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { poolLabel } from "../../model/pools.ts";
+import type { Manifest } from "../manifest.ts";
+import { controlPlaneKey } from "../workload.ts";
+import { saysWindows } from "./cel.ts";
+import { affinityTerms, fitsControlPlane } from "./nodes.ts";
+import {
+  add,
+  mutationManifests,
+  namespaceLabels,
+  notAllowed,
+  notSystem,
+  type PodPolicy,
+  pod,
+  podsWhen,
+  sum,
+  templates,
+} from "./policy.ts";
+import { text } from "./texts.ts";
+
+/** Tolerates the control plane's taint, by its key or by tolerating everything. */
+const tolerates = (pod: string): string =>
+  [
+    `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,
+    `(!has(t.key) || t.key == "" || t.key == ${text(controlPlaneKey)}) &&`,
+    `(!has(t.effect) || t.effect == "" || t.effect == "NoSchedule"))`,
+  ].join(" ");
+
+/**
+ * A pod that names its node bypasses the scheduler, and with it every NoSchedule taint. The scheduler itself uses the
+ * binding subresource.
+ */
+const namesNode = (pod: string): string => `has(${pod}.nodeName) && ${pod}.nodeName != ""`;
+
+/** A kubelet announces its static pods, which name their node, with an annotation that users cannot put on theirs. */
+const isMirror = `has(object.metadata.annotations) && "kubernetes.io/config.mirror" in object.metadata.annotations && request.userInfo.username.startsWith("system:node:")`;
+
+const bound = (spec: Pick<ClusterSpec, "kubernetes">) => [notSystem(spec), notAllowed(namespaceLabels.controlPlane)];
+
+const isPool = `{"key": dyn(${text(poolLabel)}), "operator": dyn("Exists")}`;
+const isLinux = '{"key": dyn("kubernetes.io/os"), "operator": dyn("In"), "values": dyn(["linux"])}';
+
+/**
+ * Pods that would get onto machines of the control plane keep off them by required affinity to a pool's machines: who
+ * tolerates everything means all nodes that it may have, and who names a worker means that one. The kubelet enforces it
+ * for pods that pass by the scheduler, too (pkg/kubelet/lifecycle/predicate.go), and machines of the control plane have
+ * no pool from their registration on. Who tolerates everything and says nothing of the system means Linux, as without
+ * the toleration.
+ *
+ * @param at path of the pod's spec in the object
+ */
+function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: string, pods: boolean): readonly Manifest[] {
+  const pod = `object.${at}`;
+  const own = `oldObject.${at}`;
+  const path = `/${at.replaceAll(".", "/")}/affinity`;
+  const required = "requiredDuringSchedulingIgnoredDuringExecution";
+  const terms = `${path}/nodeAffinity/${required}`;
+  const has = (...fields: readonly string[]): string =>
+    ["affinity", ...fields].map((_, index, all) => `has(${pod}.${all.slice(0, index + 1).join(".")})`).join(" && ");
+  const saysOs = ["kubernetes.io/os", "beta.kubernetes.io/os"]
+    .map(
+      (key) =>
+        `(has(${pod}.nodeSelector) && ${text(key)} in ${pod}.nodeSelector) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(key)}))`,
+    )
+    .join(" || ");
+  // A term of nothing fits no node and stays so.
+  const each = `(has(t.matchExpressions) && t.matchExpressions.size() > 0) || (has(t.matchFields) && t.matchFields.size() > 0)`;
+  const index = `${text(`${terms}/nodeSelectorTerms/`)} + string(i) + "/matchExpressions`;
+  const into = (value: string): string =>
+    `${affinityTerms(pod)}.transformList(i, t, ${each}, ${add(`${index}/-"`, value)})`;
+  const whole = `[${add(text(terms), `{"nodeSelectorTerms": dyn([{"matchExpressions": dyn(variables.system ? [${isPool}, ${isLinux}] : [${isPool}])}])}`)}]`;
+  return mutationManifests({
+    name,
+    resourceRules: [pods ? podsWhen("CREATE", "UPDATE") : templates("apps", "daemonsets")],
+    conditions: {
+      "is-no-mirror": `!(${isMirror})`,
+      "would-get-there": `(${namesNode(pod)}) || ((${tolerates(pod)}) && (${fitsControlPlane(pod)}))`,
+      // Of a pod the affinity stays: what it has of here is put back when it is applied again.
+      "can-change": pods
+        ? `request.operation == "CREATE" || ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)}))`
+        : "true",
+      "lacks-it": `!${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)} && e.operator == "Exists"))`,
+    },
+    variables: {
+      system: `!(${namesNode(pod)}) && !(${saysOs}) && !(${saysWindows(pod)}) && !has(${pod}.runtimeClassName)`,
+    },
+    reinvocationPolicy: "IfNeeded",
+    namespaces: bound(spec),
+    patches: sum(
+      `${has()} ? [] : [${add(text(path), "{}")}]`,
+      `${has("nodeAffinity")} ? [] : [${add(text(`${path}/nodeAffinity`), "{}")}]`,
+      `${has("nodeAffinity", required)} ? (${sum(
+        `${affinityTerms(pod)}.transformList(i, t, !has(t.matchExpressions) && (${each}), ${add(`${index}"`, "[]")})`,
+        into(isPool),
+        `variables.system ? ${into(isLinux)} : []`,
+      )}) : ${whole}`,
+    ),
+  });
+}
+
+/** What keeps pods and DaemonSets off the control plane where the API server can change them. */
+export function controlPlaneMutations(spec: Pick<ClusterSpec, "kubernetes">): readonly Manifest[] {
+  return [
+    ...keepsOff(spec, "spec", "fenestra-control-plane", true),
+    ...keepsOff(spec, "spec.template.spec", "fenestra-control-plane-daemon-sets", false),
+  ];
+}
+
+const instead = `have an administrator label this namespace ${namespaceLabels.controlPlane}: allowed`;
+
+/** CEL: an update leaves the field unchanged. */
+const stays = (pod: string, before: string, field: string): string =>
+  `request.operation == "UPDATE" && has(${pod}.${field}) == has(${before}.${field}) && (!has(${pod}.${field}) || ${pod}.${field} == ${before}.${field})`;
+
+/**
+ * A pod with the host's network on a control-plane machine can fetch the keys of the certificate authorities by that
+ * machine's identity. Tolerations may also be added to a running pod, hence UPDATE; an update that leaves them
+ * unchanged is allowed.
+ *
+ * @param keeps whether the API server keeps new pods off by itself
+ */
+export function controlPlanePolicies(spec: Pick<ClusterSpec, "kubernetes">, keeps: boolean): readonly PodPolicy[] {
+  const kinds = keeps ? 'object.kind in ["Pod", "DaemonSet"]' : "true";
+  return [
+    {
+      name: "fenestra-control-plane",
+      when: (pod, before) =>
+        `(${kinds}) && (${tolerates(pod)}) && !(${stays(pod, before, "tolerations")}) && (${fitsControlPlane(pod)}) && !(${isMirror})`,
+      checks: [
+        {
+          expression: "false",
+          message: `pods that tolerate the taint ${controlPlaneKey}:NoSchedule, or every taint, could act as a control-plane machine: name the taints that you mean in {pod}.tolerations (in charts mostly the value tolerations, of kube-prometheus-stack prometheus-node-exporter.tolerations), or keep to the machines of pools by {pod}.nodeSelector or required affinity on ${poolLabel}, or ${instead}`,
+        },
+      ],
+      operations: ["CREATE", "UPDATE"],
+      bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
+    },
+    {
+      name: "fenestra-control-plane-names",
+      when: (pod, before) => `(${namesNode(pod)}) && !(${stays(pod, before, "nodeName")}) && !(${isMirror})`,
+      params: { apiVersion: "v1", kind: "Node", label: controlPlaneKey },
+      checks: [
+        {
+          expression: `${pod}.nodeName != params.metadata.name`,
+          message: `{pod}.nodeName is a machine of the control plane, as which its pods could act: name a worker, or leave it out, or ${instead}; for kubectl debug node use --namespace kube-system`,
+        },
+      ],
+      operations: ["CREATE", "UPDATE"],
+      bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: bound(spec) }],
+    },
+  ];
+}
