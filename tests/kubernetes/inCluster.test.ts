@@ -192,7 +192,7 @@ describe("in-cluster layer", () => {
     for (const each of without)
       assert.deepEqual(
         (await record(each)).program.resources.filter(({ type, name }) =>
-          /in-force|MutatingAdmission/.test(`${type} ${name}`),
+          /in-force|MutatingAdmission\S* \S*windows/.test(`${type} ${name}`),
         ),
         [],
       );
