@@ -42,6 +42,26 @@ const repeated: Readonly<Record<string, string>> = {
     containers: [{ ...container, image: "x" }],
     tolerations: [{ key: "os", operator: "Exists" }],
   }),
+  "a DaemonSet with a selector alone": workload("DaemonSet", "bare", {
+    nodeSelector: win,
+    containers: [{ ...container, image: "x" }],
+  }),
+  "a DaemonSet with a toleration of something else": workload("DaemonSet", "other", {
+    nodeSelector: win,
+    containers: [{ ...container, image: "x" }],
+    tolerations: [{ key: "OS", value: "Windows", effect: "NoSchedule" }],
+  }),
+  "a pod that tolerates everything": pod("wide", { tolerations: [{ operator: "Exists" }] }),
+  "one with a required affinity of its own": pod("wide-affine", {
+    tolerations: [{ operator: "Exists" }],
+    affinity: {
+      nodeAffinity: {
+        requiredDuringSchedulingIgnoredDuringExecution: {
+          nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/arch", operator: "In", values: ["amd64"] }] }],
+        },
+      },
+    },
+  }),
 };
 
 describe("published workloads, on a real API server with its scheduler", function () {

@@ -69,6 +69,7 @@ function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: strin
   const into = (value: string): string =>
     `${affinityTerms(pod)}.transformList(i, t, ${each}, ${add(`${index}/-"`, value)})`;
   const whole = `[${add(text(terms), `{"nodeSelectorTerms": dyn([{"matchExpressions": dyn(variables.system ? [${isPool}, ${isLinux}] : [${isPool}])}])}`)}]`;
+  const meansLinux = `!(${namesNode(pod)}) && !(${saysOs}) && !(${saysWindows(pod)}) && !has(${pod}.runtimeClassName)`;
   return mutationManifests({
     name,
     resourceRules: [pods ? podsWhen("CREATE", "UPDATE") : templates("apps", "daemonsets")],
@@ -82,7 +83,10 @@ function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: strin
       "lacks-it": `!${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(poolLabel)} && e.operator == "Exists"))`,
     },
     variables: {
-      system: `!(${namesNode(pod)}) && !(${saysOs}) && !(${saysWindows(pod)}) && !has(${pod}.runtimeClassName)`,
+      // A pod that is placed names its node in any case.
+      system: pods
+        ? `request.operation == "UPDATE" ? !(${saysOs}) && ${affinityTerms(own)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == "kubernetes.io/os")) : (${meansLinux})`
+        : meansLinux,
     },
     reinvocationPolicy: "IfNeeded",
     namespaces: bound(spec),
