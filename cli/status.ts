@@ -2,11 +2,11 @@ import { X509Certificate } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { V1Node } from "@kubernetes/client-node";
-import { ifFound } from "../checks/cluster/api.ts";
 import { controlPlaneKey } from "../checks/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
+import { asked, askedList, askedObject } from "../verify/asked.ts";
 import { snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
@@ -61,11 +61,15 @@ export async function show(
 
 async function look(api: ClusterApi): Promise<Look> {
   try {
-    const [{ items: nodes }, page, snapshots, marks] = await Promise.all([
-      api.core.listNode(),
-      ifFound(api.core.readNamespacedConfigMap(machinesPage)),
-      ifFound(api.core.readNamespacedConfigMap(snapshotPage)),
-      ifFound(api.core.readNamespacedConfigMap(marksPage)),
+    const page = ({ name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage) =>
+      askedObject(`ConfigMap ${namespace}/${name}`, "ConfigMap", (options) =>
+        api.core.readNamespacedConfigMap({ name, namespace }, options),
+      );
+    const [nodes, machines, snapshots, marks] = await Promise.all([
+      askedList("the list of Nodes", (options) => api.core.listNode({}, options)),
+      page(machinesPage),
+      page(snapshotPage),
+      page(marksPage),
     ]);
     const certificates = {
       "this kubeconfig": api.config.getCurrentUser()?.certData,
@@ -73,7 +77,7 @@ async function look(api: ClusterApi): Promise<Look> {
     };
     const facts = {
       controlPlane: nodes.filter(({ metadata }) => metadata?.labels?.[controlPlaneKey] !== undefined),
-      page: page?.data?.status ?? "",
+      page: machines?.data?.status ?? "",
       snapshots: snapshots?.data ?? {},
       marks: marks?.data ?? {},
       names: nodes.map(({ metadata }) => metadata?.name ?? ""),
@@ -90,17 +94,25 @@ async function look(api: ClusterApi): Promise<Look> {
 
 /** Kubelets that are asked for the end of their certificates. */
 const mostKubelets = 100;
+/** Longest time of one of them, in milliseconds. With that of the lists before it is less than 15 s. */
+const kubeletMs = 5_000;
 
 /** When a kubelet's serving certificate ends, by its own metrics; nothing while it does not say. */
 async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
-  const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch(() => "");
-  const seconds = Number(/^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics)?.[1] ?? Number.NaN);
-  return { name, seconds: Number.isFinite(seconds) ? seconds : undefined };
+  const metrics = await asked(name, kubeletMs, (options) =>
+    core.connectGetNodeProxyWithPath({ name, path: "metrics" }, options),
+  ).catch(() => undefined);
+  const seconds = Number(
+    /^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics ?? "")?.[1] ?? Number.NaN,
+  );
+  return { name, seconds: Number.isFinite(seconds) ? seconds : undefined, silent: metrics === undefined };
 }
 
 interface ServingEnd {
   readonly name: string;
   readonly seconds: number | undefined;
+  /** The kubelet did not answer. */
+  readonly silent?: boolean;
 }
 
 export interface StatusFacts {
@@ -168,8 +180,9 @@ export function statusText(facts: StatusFacts, now: Date): string {
   ];
   const known = serving.flatMap(({ name, seconds }) => (seconds === undefined ? [] : [{ name, seconds }]));
   const [first] = known.toSorted((a, b) => a.seconds - b.seconds);
+  const silent = serving.filter((each) => each.silent === true).map(({ name }) => name);
   return [
-    ...machines,
+    ...(machines.length === 0 ? ["no control-plane Node is listed"] : machines),
     ...saved,
     ...markLines(marks, names, now),
     ...pageLines(page, now.getTime() / 1000),
@@ -180,5 +193,6 @@ export function statusText(facts: StatusFacts, now: Date): string {
       : [
           `serving certificates of ${known.length} of ${serving.length} kubelets: the first ends ${new Date(now.getTime() + first.seconds * 1000).toISOString()}, of ${first.name}`,
         ]),
+    ...(silent.length === 0 ? [] : [`kubelets that did not answer: ${silent.join(", ")}`]),
   ].join("\n");
 }

@@ -3,7 +3,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { checkList, chosenChecks } from "../verify/checkList.ts";
 import { balancerKinds } from "../verify/probePods.ts";
-import { clusterFacts, greet, verify } from "../verify/verify.ts";
+import { clusterFacts, greet, orSaid, verify } from "../verify/verify.ts";
 import { type Command, exitCodes, UsageError, withUserFile } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 
@@ -43,7 +43,9 @@ export const command: Command = {
     const api = clusterOf(options.kubeconfig);
     const unreachable = await greet(api, terminal);
     if (unreachable) return exitCodes.findings;
-    const checks = checkList(await clusterFacts(api, options));
+    const facts = await orSaid(api, terminal, () => clusterFacts(api, options));
+    if (facts === undefined) return exitCodes.findings;
+    const checks = checkList(facts);
     const chosen = chosenChecks(checks, options.only, options.skip);
     if ("unknown" in chosen) {
       const kinds = [...new Set(checks.map(({ id }) => id.split("/")[0]))];

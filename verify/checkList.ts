@@ -11,6 +11,7 @@ import { defaultPodNetwork } from "../components/model/podAddressing.ts";
 import type { PodNetwork } from "../components/model/podNetwork.ts";
 import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
+import { machinesCheck, machinesTitle } from "./checks/machines.ts";
 import {
   exporterCheck,
   groupNodesCheck,
@@ -202,6 +203,9 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
       ];
   return [
     groupNodesCheck(controlPlaneId, controlPlane.length, "Linux"),
+    controlPlane.length === 0
+      ? missing("machines", machinesTitle, "the cluster shows no control-plane machine")
+      : machinesCheck(controlPlane.length),
     ...groups.map(({ id, nodes: own, release, os }) =>
       groupNodesCheck(id, own.length, release === undefined ? os : `${release.title}, build ${release.build}`),
     ),

@@ -12,6 +12,7 @@ import { type Output, plain, recapLines, resultLines, summaryLine, timed } from 
 import { runChecks } from "../checks/run.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
+import { asked, askedList, askedObject } from "./asked.ts";
 import type { VerifyCheck } from "./check.ts";
 import type { ClusterFacts } from "./checkList.ts";
 import { diskDriverOf, shareClasses, storageClassFor } from "./checks/storage.ts";
@@ -24,24 +25,30 @@ export async function clusterFacts(
   options: Pick<ClusterFacts, "loadBalancer" | "sources" | "outbound">,
 ): Promise<ClusterFacts> {
   const exporter = (name: string) =>
-    ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name })).then(
-      (found) => found !== undefined,
-    );
+    askedObject(`Service ${name}`, "Service", (call) =>
+      api.core.readNamespacedService({ namespace: exporterNamespace, name }, call),
+    ).then((found) => found !== undefined);
+  const policyName = { name: runtimeClassPolicy };
   const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
-    api.core.listNode(),
-    api.node.listRuntimeClass(),
+    askedList("the list of Nodes", (call) => api.core.listNode({}, call)),
+    askedList("the list of RuntimeClasses", (call) => api.node.listRuntimeClass({}, call)),
     // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
-    ifFound(api.admission.readMutatingAdmissionPolicy({ name: runtimeClassPolicy })),
-    ifFound(api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" })),
-    api.storage.listStorageClass(),
-    api.storage.listCSIDriver(),
+    askedObject("the policy of RuntimeClasses", "MutatingAdmissionPolicy", (call) =>
+      api.admission.readMutatingAdmissionPolicy(policyName, call),
+    ),
+    askedObject("the metrics API", "APIService", (call) =>
+      api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" }, call),
+    ),
+    askedList("the list of StorageClasses", (call) => api.storage.listStorageClass({}, call)),
+    askedList("the list of CSIDrivers", (call) => api.storage.listCSIDriver({}, call)),
     exporter("node-exporter"),
     exporter("windows-exporter"),
   ]);
-  const diskDriver = diskDriverOf(drivers.items.map(({ metadata }) => metadata?.name ?? ""));
+  if (nodes.length === 0) throw new Error("the list of Nodes is empty");
+  const diskDriver = diskDriverOf(drivers.map(({ metadata }) => metadata?.name ?? ""));
   return {
-    nodes: nodes.items.map(nodeFacts),
-    runtimeClasses: runtimeClasses.items.flatMap(({ metadata, scheduling, handler }) => {
+    nodes: nodes.map(nodeFacts),
+    runtimeClasses: runtimeClasses.flatMap(({ metadata, scheduling, handler }) => {
       const build = scheduling?.nodeSelector?.[windowsBuildLabel];
       return build === undefined || metadata?.name === undefined
         ? []
@@ -54,10 +61,10 @@ export async function clusterFacts(
         ? undefined
         : {
             driver: diskDriver,
-            linux: storageClassFor("linux", storageClasses.items),
-            windows: storageClassFor("windows", storageClasses.items),
+            linux: storageClassFor("linux", storageClasses),
+            windows: storageClassFor("windows", storageClasses),
           },
-    shares: shareClasses(storageClasses.items),
+    shares: shareClasses(storageClasses),
     exporters: { linux, windows },
     outbound: options.outbound,
     loadBalancer: options.loadBalancer,
@@ -141,15 +148,31 @@ interface VerifyOptions {
 
 /** Says which cluster it is; whether it does not answer. */
 export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> {
-  try {
-    const { gitVersion } = await api.version.getCode();
+  const found = await orSaid(api, { err }, async () => {
+    const { gitVersion } = await asked("its version", versionMs, (call) => api.version.getCode({}, call));
+    if (!gitVersion) throw new Error("its version: the answer names none");
     err(`cluster ${api.server}, Kubernetes ${gitVersion}\n`);
-    return false;
+    return true;
+  });
+  return found === undefined;
+}
+
+/** Longest time of the first call, in milliseconds. */
+const versionMs = 5_000;
+
+/** What the API says; `undefined` when it does not answer as it should, which is told. */
+export async function orSaid<T>(
+  api: ClusterApi,
+  { err }: Pick<Output, "err">,
+  ask: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await ask();
   } catch (error) {
     err(
       `fenestra: the API server ${api.server} does not answer as it should: ${messageOf(error)}\nlook at: whether this machine may reach it (access.public.allow of the stack, VPN), and whether the kubeconfig is this cluster's\n`,
     );
-    return true;
+    return undefined;
   }
 }
 

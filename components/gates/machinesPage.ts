@@ -50,6 +50,12 @@ const lists: readonly (readonly [key: string, words: string])[] = [
   ["held", "stopped or in standby: start them, or have the cloud delete them"],
 ];
 
+/** Lists of machines that somebody must look at; others change by themselves. */
+const troubles: ReadonlySet<string> = new Set(["unready", "sick", "zombie", "lost", "silent", "held"]);
+
+/** States of a roll that has come to nothing, as Auto Scaling names them. */
+const rollProblem = /fail|cancel|rollback/i;
+
 /** Seconds without news after which nobody leads: an unchanged page is written every 60. */
 const staleSeconds = 180;
 
@@ -109,7 +115,47 @@ export function pageLines(page: string, now: number, only?: string): readonly st
         ]
       : []),
   ];
-  return lines.map((line) => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300));
+  return lines.map(safe);
+}
+
+/** A line that a terminal can show. */
+const safe = (line: string): string => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300);
+
+/**
+ * Why a cluster is not as it should be, by the page: machines that are wanted and not Ready, pools that are held up,
+ * and all that waits for somebody. Empty for a well cluster. Pure.
+ *
+ * @param now seconds of the epoch, of the cluster's clock
+ */
+export function pageProblems(page: string, now: number): readonly string[] {
+  const status = fromJson(page);
+  const pools = field(status, "pools");
+  const named = typeof pools === "object" && pools !== null ? Object.entries(pools) : [];
+  const waiting = Number(field(field(status, "requests"), "waiting")) || 0;
+  const halt = text(field(status, "halt"));
+  const problems = [
+    ...shortfalls(page, now),
+    ...(Number(field(status, "at")) - now > staleSeconds ? ["the page is of the future"] : []),
+    ...(Array.isArray(pools) || typeof pools !== "object" || pools === null ? ["the page names no pools"] : []),
+    ...(halt === "" ? [] : [`nothing is replaced or removed: ${halt}`]),
+    ...list(field(field(status, "cloud"), "problems")).map((why) => `the cloud's list is not whole: ${text(why)}`),
+    ...(waiting > 0 ? [`${waiting} certificate requests wait`] : []),
+    ...named.flatMap(([name, pool]) => {
+      const counts = [field(pool, "wanted"), field(pool, "ready")];
+      const well = counts.every(Number.isInteger) && counts[0] === counts[1];
+      const ill = lists.some(([key]) => troubles.has(key) && list(field(pool, key)).length > 0);
+      const failed =
+        rollProblem.test(text(field(field(pool, "roll"), "state"))) || text(field(field(pool, "roll"), "why")) !== "";
+      return well && !ill && !failed && text(field(pool, "frozen")) === ""
+        ? []
+        : [
+            poolLines(name, pool)
+              .map((line) => line.trim())
+              .join(", "),
+          ];
+    }),
+  ];
+  return problems.map(safe);
 }
 
 /**
