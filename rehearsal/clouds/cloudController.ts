@@ -1,10 +1,12 @@
 import type { V1Node, V1PersistentVolumeClaim, V1Service } from "@kubernetes/client-node";
+import { z } from "zod";
 import { statusOf } from "../../checks/cluster/api.ts";
 import { uninitializedTaintKey } from "../../checks/facts.ts";
 import type { Api } from "../api/client.ts";
 import type { Network } from "../host/network.ts";
 import type { CloudInstance, CloudSimulation } from "./cloud.ts";
 import { answerForWebhook } from "./gmsaWebhook.ts";
+import { answerForMetrics } from "./metrics.ts";
 
 /**
  * Fake of the cloud controller manager: it finds the instance by the node's provider id, sets addresses and the labels
@@ -69,8 +71,14 @@ export function goneNodes(nodes: readonly V1Node[], instances: readonly CloudIns
   });
 }
 
-/** Address of a simulated load balancer: TEST-NET-3 (RFC 5737). */
-const firstBalancer = 10;
+/**
+ * Where a simulated load balancer is reached: a name on AWS (cloud-provider-aws v1.35.2: pkg/providers/v1/aws.go,
+ * `toStatus`), on Azure an address, of TEST-NET-3 (RFC 5737).
+ */
+const balancerAt = {
+  aws: (uid: string) => ({ hostname: `a${uid.replaceAll("-", "").slice(0, 31)}.elb.example.test` }),
+  azure: (_: string, index: number) => ({ ip: `203.0.113.${10 + index}` }),
+};
 
 /**
  * Why a Service of type LoadBalancer gets no load balancer; `undefined` when it does. What the cloud would refuse is
@@ -100,14 +108,14 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
   );
   for (const [index, service] of services.entries()) {
     if ((service.status?.loadBalancer?.ingress ?? []).length > 0) continue;
-    const { name = "", namespace = "" } = service.metadata ?? {};
+    const { name = "", namespace = "", uid = "" } = service.metadata ?? {};
     await ignoringConflict(
       core.replaceNamespacedServiceStatus({
         name,
         namespace,
         body: {
           ...service,
-          status: { ...service.status, loadBalancer: { ingress: [{ ip: `203.0.113.${firstBalancer + index}` }] } },
+          status: { ...service.status, loadBalancer: { ingress: [balancerAt[cloud](uid, index)] } },
         },
       }),
     );
@@ -116,9 +124,9 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
 
 /**
  * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that
- * belongs to it and to that node's zone.
+ * belongs to it and to that node's zone, and goes as its class says.
  */
-async function provideVolumes({ core }: Api): Promise<void> {
+async function provideVolumes({ core, custom }: Api): Promise<void> {
   const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
     ({ status }) => status?.phase === "Pending",
   );
@@ -127,11 +135,21 @@ async function provideVolumes({ core }: Api): Promise<void> {
     const driver = claim.metadata?.annotations?.["volume.kubernetes.io/storage-provisioner"];
     if (node === undefined || driver === undefined) continue;
     const zone = (await core.readNode({ name: node })).metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
-    await ignoringConflict(core.createPersistentVolume({ body: volumeFor(claim, driver, zone) }));
+    const name = claim.spec?.storageClassName ?? "";
+    const found = await custom.getClusterCustomObject({ ...storageClass, name });
+    const { reclaimPolicy } = z.looseObject({ reclaimPolicy: z.string().default("Delete") }).parse(found);
+    await ignoringConflict(
+      core.createPersistentVolume({ body: volumeFor(claim, driver, zone, reclaimPolicy) }),
+    );
   }
+  for (const { metadata, spec, status } of (await core.listPersistentVolume()).items)
+    if (status?.phase === "Released" && spec?.persistentVolumeReclaimPolicy === "Delete")
+      await core.deletePersistentVolume({ name: metadata?.name ?? "" });
 }
 
-function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string) {
+const storageClass = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
+
+function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string, reclaimPolicy: string) {
   const { name = "", namespace = "", uid = "" } = claim.metadata ?? {};
   return {
     metadata: { name: `pvc-${uid}` },
@@ -139,6 +157,7 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string)
       capacity: { storage: claim.spec?.resources?.requests?.storage ?? "1Gi" },
       accessModes: claim.spec?.accessModes ?? ["ReadWriteOnce"],
       ...(claim.spec?.storageClassName === undefined ? {} : { storageClassName: claim.spec.storageClassName }),
+      persistentVolumeReclaimPolicy: reclaimPolicy,
       claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid },
       csi: { driver, volumeHandle: `simulated-${uid}` },
       nodeAffinity: {
@@ -166,15 +185,16 @@ async function ignoringConflict(call: Promise<unknown>): Promise<void> {
 
 /**
  * Plays the parts of the cloud that go on for as long as the cluster lives: addresses of load balancers, volumes of
- * claims, the gMSA webhook, new nodes and gone ones.
+ * claims, the gMSA webhook, metrics, new nodes and gone ones.
  *
  * @param initialises whether new nodes are left to it
  */
 export function startCloudController(api: Api, cloud: CloudSimulation, network: Network, initialises: boolean): void {
   const kind = cloud.machines[0]?.cloud;
-  let answersForWebhook = false;
+  let [answersForWebhook, answersForMetrics] = [false, false];
   const round = async (): Promise<void> => {
     if (!answersForWebhook) answersForWebhook = await answerForWebhook(api, network);
+    if (!answersForMetrics) answersForMetrics = await answerForMetrics(api, network);
     if (kind !== undefined) await giveBalancers(api, kind);
     await provideVolumes(api);
     if (initialises) await initialiseNodes(api, cloud.machines.map(cloud.instance));

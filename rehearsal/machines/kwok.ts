@@ -130,8 +130,8 @@ const pod = (name: string, phase: string, statusTemplate: string, ...more: Stage
 });
 
 /**
- * What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those of a Job end,
- * deleted ones go.
+ * What KWOK does with the nodes and pods of a rehearsal: nodes get Ready and stay so, pods run, those that are not
+ * to be started again end, deleted ones go.
  */
 const stages: readonly Stage[] = [
   { name: "node-ready", kind: "Node", when: [notReady], next: { statusTemplate: nodeReady } },
@@ -140,7 +140,7 @@ const stages: readonly Stage[] = [
   // (kubernetes: pkg/kubelet/status/status_manager.go, needsReconcile). It keeps its address: KWOK gives a new one each
   // time, which the API refuses.
   pod("pod-ready-again", "Running", podReady, notReady),
-  pod("pod-succeeded", "Running", podSucceeded, [".metadata.ownerReferences.[].kind", "In", ["Job"]]),
+  pod("pod-succeeded", "Running", podSucceeded, [".spec.restartPolicy", "NotIn", ["Always"]]),
   { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
 ];
 

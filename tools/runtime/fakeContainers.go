@@ -34,8 +34,8 @@ import (
 )
 
 // A fake is a container without a program: it runs until it is stopped, answers the probes that its pod names as a
-// healthy program would, and ends at once where a program would come to an end: as init container, and in the pod of a
-// Job. The CRI tells none of that, so the pod is read from the API with the kubelet's own credentials.
+// healthy program would, and ends where a program would come to an end: as init container, and in a pod that is not to be started
+// again. The CRI tells none of that, so the pod is read from the API with the kubelet's own credentials.
 
 // Kubernetes' labels of a container (kubernetes: pkg/kubelet/types/labels.go).
 const (
@@ -45,7 +45,7 @@ const (
 	labelContainerName = "io.kubernetes.container.name"
 )
 
-// jobSeconds is how long the container of a Job runs.
+// jobSeconds is how long a container of such a pod runs.
 const jobSeconds = 1
 
 type fakeContainers struct {
@@ -80,7 +80,7 @@ func (s *fakeContainers) start(c *container, pod *sandbox, ended func(code int32
 			return
 		}
 		if ends {
-			if isJob(spec) {
+			if comesToAnEnd(spec) {
 				select {
 				case <-ctx.Done():
 					return
@@ -152,15 +152,15 @@ func partOf(pod *core.Pod, name string) (own *core.Container, ends bool) {
 	}
 	for index := range pod.Spec.Containers {
 		if one := &pod.Spec.Containers[index]; one.Name == name {
-			return one, isJob(pod)
+			return one, comesToAnEnd(pod)
 		}
 	}
 	return nil, false
 }
 
-func isJob(pod *core.Pod) bool {
-	return slices.ContainsFunc(pod.OwnerReferences, func(owner meta.OwnerReference) bool { return owner.Kind == "Job" })
-}
+// comesToAnEnd tells of a pod that is not to be started again: a Job's, or the hook and test of a chart. KWOK has the same
+// rule (rehearsal/machines/kwok.ts).
+func comesToAnEnd(pod *core.Pod) bool { return pod.Spec.RestartPolicy != core.RestartPolicyAlways }
 
 // probePorts are the ports at which the kubelet asks this container.
 func probePorts(own *core.Container) []int32 {

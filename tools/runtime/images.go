@@ -147,7 +147,9 @@ func (s *imageStore) describe(id, full string) *cri.Image {
 	} else {
 		image.RepoTags = []string{full}
 	}
-	// An image that is not known here has no user: the kubelet then takes it as it is (kuberuntime: verifyRunAsNonRoot).
+	// Without a user the kubelet takes an image for root's (kubernetes: pkg/kubelet/kuberuntime/helpers.go, getImageUser), and
+	// starts none that says runAsNonRoot. One that is not known here has that of distroless' `nonroot`.
+	image.Uid = &cri.Int64Value{Value: 65532}
 	if known := s.known(named); known != nil {
 		image.Uid = &cri.Int64Value{Value: known.User}
 	}
