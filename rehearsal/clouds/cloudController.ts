@@ -113,10 +113,7 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
       core.replaceNamespacedServiceStatus({
         name,
         namespace,
-        body: {
-          ...service,
-          status: { ...service.status, loadBalancer: { ingress: [balancerAt[cloud](uid, index)] } },
-        },
+        body: { ...service, status: { ...service.status, loadBalancer: { ingress: [balancerAt[cloud](uid, index)] } } },
       }),
     );
   }
@@ -138,9 +135,7 @@ async function provideVolumes({ core, custom }: Api): Promise<void> {
     const name = claim.spec?.storageClassName ?? "";
     const found = await custom.getClusterCustomObject({ ...storageClass, name });
     const { reclaimPolicy } = z.looseObject({ reclaimPolicy: z.string().default("Delete") }).parse(found);
-    await ignoringConflict(
-      core.createPersistentVolume({ body: volumeFor(claim, driver, zone, reclaimPolicy) }),
-    );
+    await ignoringConflict(core.createPersistentVolume({ body: volumeFor(claim, driver, zone, reclaimPolicy) }));
   }
   for (const { metadata, spec, status } of (await core.listPersistentVolume()).items)
     if (status?.phase === "Released" && spec?.persistentVolumeReclaimPolicy === "Delete")

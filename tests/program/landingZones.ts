@@ -10,7 +10,8 @@ export interface ZoneRule {
 
 const rule = (name: string, types: RegExp, refused: ZoneRule["refused"]): ZoneRule => ({ name, types, refused });
 const azure = (short: string): RegExp => new RegExp(`^azure-native:${short}$`);
-const open = (value: PropertyValue | undefined): boolean => value === "*" || value === "Internet" || value === "0.0.0.0/0";
+const open = (value: PropertyValue | undefined): boolean =>
+  value === "*" || value === "Internet" || value === "0.0.0.0/0";
 
 /**
  * Rules with the effect Deny that Azure landing zones assign by default to corp and online subscriptions, as far as

@@ -69,7 +69,12 @@ describe("calls of verify and status", () => {
       [said("", 401), /^Error: the Nodes: /],
       [said("<html>", 200), /^Error: the Nodes: /],
     ] as const)
-      await ask(answer, ({ core }) => assert.rejects(askedList("the Nodes", (call) => core.listNode({}, call)), why));
+      await ask(answer, ({ core }) =>
+        assert.rejects(
+          askedList("the Nodes", (call) => core.listNode({}, call)),
+          why,
+        ),
+      );
     const read = ({ core }: ReturnType<typeof clusterApi>) =>
       askedObject("the page", "ConfigMap", (call) => core.readNamespacedConfigMap({ name: "a", namespace: "b" }, call));
     await ask(said({ kind: "Status" }, 404), async (api) => assert.equal(await read(api), undefined));
