@@ -128,7 +128,7 @@ describe("cloud objects", () => {
     ]);
     assert.match(
       String(pod?.containers[0]?.image),
-      /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.35\.2@sha256:5a5d4e5942ad078a184c12bf5435f8226ccb157ee15e9e1f87c183a4bf4b8f1a$/,
+      /^registry\.k8s\.io\/provider-aws\/cloud-controller-manager:v1\.36\.1(@sha256:[\da-f]{64})?$/,
     );
     assert.ok(argsOf(controller, "cloud-controller-manager").includes("--cluster-name=aws-dev"));
     const binding = manifest(all, "RoleBinding", "cloud-controller-manager:apiserver-authentication-reader");
