@@ -46,13 +46,16 @@ export async function preflight<Needs>(
   const asked = new Map<string, Promise<unknown>>();
   const waiting: (() => void)[] = [];
   let free = mostCalls;
+  let isAnswered = false;
   const sent = async (call: Call): Promise<unknown> => {
     if (free > 0) free -= 1;
     else await new Promise<void>((resolve) => waiting.push(resolve));
     const signal = AbortSignal.any([end, AbortSignal.timeout(callMs)]);
     const late = new CallError(call, "none", "late", `${call.right} has no answer within ${callMs / 1000} s`);
     try {
-      return await Promise.race([send(call, signal), aborted(signal, late)]);
+      const answer = await Promise.race([send(call, signal), aborted(signal, late)]);
+      isAnswered = true;
+      return answer;
     } finally {
       const next = waiting.shift();
       if (next === undefined) free += 1;
@@ -79,7 +82,7 @@ export async function preflight<Needs>(
       } catch (error) {
         const found = silence(error);
         // A cloud that nobody reaches, or without credentials, is no "yes" to everything.
-        const isSilent = id === "account" && found.right === undefined;
+        const isSilent = id === "account" && found.right === undefined && !isAnswered;
         objections.push(isSilent ? { ...found, outcome: "refused" } : found);
       }
       const outcome = outcomes.find((each) => objections.some((one) => one.outcome === each)) ?? "fine";

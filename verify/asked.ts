@@ -3,7 +3,7 @@ import { ifFound, statusOf } from "../checks/cluster/api.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 
 /** Longest time of a call before the first check, and of one of `status`, in milliseconds. */
-export const listMs = 8_000;
+const listMs = 8_000;
 
 /** Options of a call to the API, given to its last parameter. */
 export type CallOptions = ConfigurationOptions<ObservableMiddleware>;

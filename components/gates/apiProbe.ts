@@ -76,7 +76,7 @@ function isOfTls(error: Error): boolean {
 }
 
 /** What an answer with another status than wanted means. Throws Refused for what does not heal. */
-export function unanswered(status: number, to: string): string {
+function unanswered(status: number, to: string): string {
   const said = `the API answers ${status}${to}`;
   if (status === 401 || status === 403) throw new Refused(said);
   return said;

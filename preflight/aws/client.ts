@@ -69,7 +69,7 @@ export function awsSender(region: string, seen: (server: Date) => void): Send {
 const mostPages = 20;
 
 /** An answer with the lists of its pages joined. */
-export async function allPages(send: (input: object) => Promise<object>, input: object): Promise<object> {
+async function allPages(send: (input: object) => Promise<object>, input: object): Promise<object> {
   let all: Readonly<Record<string, unknown>> = {};
   let next: object = {};
   for (let page = 0; page < mostPages; page += 1) {

@@ -40,7 +40,7 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
 
 const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }) });
 
-export const texts = (list: PropertyValue | undefined): readonly string[] =>
+const texts = (list: PropertyValue | undefined): readonly string[] =>
   listOf(list).flatMap((each) => textOf(each) ?? []);
 
 const find = (program: RecordedProgram, id: PropertyValue | undefined) =>

@@ -5,10 +5,10 @@ import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
 const tagged = z.object({ Tags: z.array(z.object({ Key: z.string(), Value: z.string() })).default([]) });
 
-export const isOwn = ({ Tags }: z.output<typeof tagged>, cluster: string): boolean =>
+const isOwn = ({ Tags }: z.output<typeof tagged>, cluster: string): boolean =>
   Tags.some(({ Key, Value }) => Key === "fenestra:cluster" && Value === cluster);
 
-export const instances = z.object({
+const instances = z.object({
   Reservations: z.array(
     z.object({
       Instances: z.array(
@@ -24,7 +24,7 @@ export const instances = z.object({
 });
 
 /** Machines that count against quotas, of the whole region. */
-export const runningInstances = async (ask: Ask) =>
+const runningInstances = async (ask: Ask) =>
   (await ask({ right: "ec2:DescribeInstances", input: {} }, instances)).Reservations.flatMap(
     (each) => each.Instances,
   ).filter(({ State }) => /^(pending|running|stopping|shutting-down)$/.test(State.Name));

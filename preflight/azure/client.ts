@@ -90,7 +90,7 @@ export function azureSender(seen: (server: Date) => void): Send {
 const methodOf = (method: string): HttpMethods => (method === "POST" ? "POST" : "GET");
 
 /** An answer with the lists of its pages joined. */
-export async function allPages(send: (url: string) => Promise<unknown>, url: string): Promise<unknown> {
+async function allPages(send: (url: string) => Promise<unknown>, url: string): Promise<unknown> {
   const first = await send(url);
   const list = page.safeParse(first).data;
   if (list === undefined) return first;

@@ -87,12 +87,6 @@ export const get = (right: string, path: string, version: string, filter = ""): 
   input: {},
 });
 
-export const post = (right: string, path: string, version: string, input: object): Call => ({
-  right,
-  at: `POST ${path}?api-version=${version}`,
-  input,
-});
-
 export const listed = <T extends z.ZodType>(item: T) => z.object({ value: z.array(item) });
 
 const subscriptionSchema = z.object({

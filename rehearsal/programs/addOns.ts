@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { z } from "zod";
 import type { Cloud } from "../../components/config/schema.ts";
 import type { ImageName } from "../../components/kubernetes/images.ts";
-import { defaultRelease, namedVersions, requireMinorFacts } from "../../components/model/releases.ts";
+import { defaultRelease, minorOf, namedVersions, requireMinorFacts } from "../../components/model/releases.ts";
 import { findOnPath, runOrFail } from "../host/command.ts";
 import { RehearsalError } from "../host/errors.ts";
 import type { Progress } from "../host/progress.ts";
@@ -142,10 +142,14 @@ function releaseOf(version: string): string {
   return `v${version.replace(/-(?:eksbuild\.\d+|windows-.+|\d+)$/, "")}`;
 }
 
+/** The version of an image at the default release's minor. */
+const known = (image: string | undefined): string =>
+  namedVersions(undefined, minorOf(defaultRelease)).find(({ name }) => name === image)?.version ?? "";
+
 /** A program's module with the version of its image. */
 export function moduleOf({ module, image }: AddOnProgram): string {
   const [name, tag] = image.split(":");
-  return `${module}@${tag ?? releaseOf(namedVersions().find((known) => known.name === name)?.version ?? "")}`;
+  return `${module}@${tag ?? releaseOf(known(name))}`;
 }
 
 /** The program of a container's image. */

@@ -370,7 +370,11 @@ describe("the questions to AWS", function () {
     // Half an answer is none.
     const half = await ask({ "ec2:DescribeInstanceTypes": {} });
     assert.match(half["vcpu-quota"]?.objections[0]?.text ?? "", /not understood/);
-    const hang = await ask({ "sts:GetCallerIdentity": () => new Promise(() => {}) });
-    assert.equal(hang.account?.outcome, "refused");
+    const never = () => new Promise(() => {});
+    const hang = await ask({ "sts:GetCallerIdentity": never });
+    assert.equal(hang.account?.outcome, "not asked");
+    // Nobody there at all is no "yes" to everything.
+    const nobody = await ask(Object.fromEntries(Object.keys(roomy).map((right) => [right, code("ENOTFOUND", "none")])));
+    assert.equal(nobody.account?.outcome, "refused");
   });
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap } from "../../plan/program/values.ts";
-import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
+import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { runConfig } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 import { awsOrganisation, azureLandingZone, judged } from "./landingZones.ts";

@@ -4,7 +4,7 @@ import path from "node:path";
 import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { loadConfig } from "../../components/config/load.ts";
 import { stackNames } from "../../components/config/stackFile.ts";
-import { namedVersions } from "../../components/model/releases.ts";
+import { defaultRelease, minorOf, namedVersions } from "../../components/model/releases.ts";
 import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
 import { expectedPools } from "../../rehearsal/checks/selection.ts";
 import { addOnFiles, addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
@@ -99,7 +99,9 @@ describe("programs of add-ons", () => {
   });
 
   it("are modules of the release that their image is made of", () => {
-    const versions = new Map(namedVersions().map(({ name, version }) => [name, version]));
+    const versions = new Map(
+      namedVersions(undefined, minorOf(defaultRelease)).map(({ name, version }) => [name, version]),
+    );
     const built = addOnPrograms.map((program) => moduleOf(program).split("@")[1]);
     const wanted = addOnPrograms.map(({ image }) => image.split(":")[1] ?? `v${versions.get(image)?.split("-")[0]}`);
     assert.deepEqual(built, wanted);

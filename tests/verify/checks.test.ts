@@ -340,7 +340,7 @@ describe("what is missing of a cluster", () => {
     const problems = await objectProblems(lines, async (header) => {
       const { name } = header.metadata;
       if (name in changes && changes[name] === undefined) return undefined;
-      return header.kind.startsWith("Service") ? made(header) : { ...made(header), ...changes[name] };
+      return /^(Service|Mutating)/.test(header.kind) ? made(header) : { ...made(header), ...changes[name] };
     });
     assert.deepEqual(problems.toSorted(), [
       "admissionregistration.k8s.io/v1 ValidatingAdmissionPolicy /fenestra-control-plane was changed: spec by kubectl-patch at 2026-11-20T12:00:00Z",
