@@ -95,7 +95,10 @@ const busy = /Throttl|TooManyRequests|RequestLimitExceeded/;
 /** What went wrong, by what the SDK throws. */
 function callError(call: Call, error: unknown): unknown {
   if (!(error instanceof Error)) return error;
-  const { name, message } = error;
+  const { name } = error;
+  // Behind the first line of what cannot be read stands advice to programmers.
+  const [first = ""] = error.message.split("\n");
+  const message = "$response" in error ? `the answer to ${call.right} is not understood: ${first}` : first;
   if (!("$fault" in error)) return new CallError(call, "none", "code" in error ? String(error.code) : name, message);
   if (denials.test(name)) return new CallError(call, "denied", name, message);
   return new CallError(call, error.$fault === "client" && !busy.test(name) ? "refused" : "none", name, message);

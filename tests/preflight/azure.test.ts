@@ -8,7 +8,7 @@ const subscription = "/subscriptions/00000000-0000-4000-8000-000000000000";
 const list = (...value: readonly object[]) => ({ value });
 const usage = (name: string, currentValue: number, limit: number) => ({ name: { value: name }, currentValue, limit });
 
-/** As azure-rest-api-specs has it: compute Skus 2021-07-01, examples ListAvailableResourceSkusForARegion.json. */
+/** The fields of Resource SKUs (Microsoft.Compute/skus, 2021-07-01) that the questions read; no example of ARM was copied. */
 const sku = (name: string, more: object = {}, atHost = "True") => ({
   resourceType: "virtualMachines",
   name,
