@@ -202,6 +202,13 @@ describe("a changed stack file", function () {
     if (before.region === after.region) assert.deepEqual(missing.map(shortUrn), [], "the plan alone replaces");
   }
 
+  // Each preview runs two programs more: a sample, with the rows that were wrong once; PREVIEWS=all takes every row.
+  const once = ["`tags`", "`environment`", "`access.serviceAccountKeys`"];
+  const isPreviewed = (what: string): boolean =>
+    process.env.PREVIEWS === "all" ||
+    once.some((name) => what.startsWith(name)) ||
+    cases.findIndex((each) => each.what === what) % 8 === 0;
+
   for (const { what, from, to } of cases)
     for (const cloud of ["aws", "azure"] as const) {
       const before = changed(cloud, configs[cloud], from);
@@ -212,7 +219,7 @@ describe("a changed stack file", function () {
         const plan = await planOf("s", configTexts(after), old.cluster.accountId);
         for (const { type, custom } of plan.resources) if (custom) types.add(type);
         const diff = diffPlans(old, plan);
-        await samePreview(before, after, old, diff);
+        if (isPreviewed(what)) await samePreview(before, after, old, diff);
         const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
         assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
         for (const line of decisive(diff).flat()) assert.ok(comment.includes(line), line);
