@@ -75,9 +75,8 @@ function isOfTls(error: Error): boolean {
   return /^(ERR_TLS_|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_)/.test(code);
 }
 
-/** What an answer with another status than wanted means. Throws Refused for what does not heal. */
-function unanswered(status: number, to: string): string {
-  const said = `the API answers ${status}${to}`;
+/** What is said of an answer with another status than wanted. Throws it as Refused where time does not heal it. */
+export function unlessRefused(status: number, said: string): string {
   if (status === 401 || status === 403) throw new Refused(said);
   return said;
 }
@@ -86,7 +85,7 @@ function unanswered(status: number, to: string): string {
 export async function readObject(api: ApiClient, path: string, kind: string): Promise<unknown> {
   const { status, body } = await askApi(api, path);
   const name = path.split("/").at(-1);
-  if (status !== 200) throw new Error(unanswered(status, ` to ${kind} ${name}`));
+  if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to ${kind} ${name}`));
   const found = fromJson(body);
   if (field(found, "kind") !== kind || field(field(found, "metadata"), "name") !== name)
     throw new Error(`the answer is no ${kind} ${name}`);
@@ -105,7 +104,7 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
     const more = next === "" ? "" : `&continue=${encodeURIComponent(next)}`;
     const path = `/api/v1/nodes?labelSelector=${encodeURIComponent(label)}&limit=500${more}`;
     const { status, body } = await askApi(api, path);
-    if (status !== 200) throw new Error(unanswered(status, ` to a list of ${what}`));
+    if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to a list of ${what}`));
     const answer = fromJson(body);
     const items = field(answer, "items");
     if (field(answer, "kind") !== "NodeList" || !Array.isArray(items))
@@ -135,11 +134,12 @@ const mayDoAll = {
  */
 export async function apiProblem(api: ApiClient): Promise<string | undefined> {
   const { status, body } = await askApi(api, "/readyz");
-  if (status === 401 || status === 403) throw new Refused(`/readyz answers ${status}: ${body.slice(0, 200)}`);
-  if (status !== 200 || body.trim() !== "ok") return `/readyz answers ${status}: ${body.slice(0, 200)}`;
+  if (status !== 200 || body.trim() !== "ok")
+    return unlessRefused(status, `/readyz answers ${status}: ${body.slice(0, 200)}`);
   if (api.client === undefined) return undefined;
   const review = await askApi(api, "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", mayDoAll);
-  if (review.status !== 201) return unanswered(review.status, " to a review of the administrator's rights");
+  if (review.status !== 201)
+    return unlessRefused(review.status, `the API answers ${review.status} to a review of the administrator's rights`);
   const allowed = field(field(fromJson(review.body), "status"), "allowed");
   return allowed === true ? undefined : "the administrator has no rights yet";
 }

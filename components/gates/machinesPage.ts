@@ -98,10 +98,7 @@ export function pageLines(page: string, now: number, only?: string): readonly st
   const again = field(requests, "again") ?? {};
   const lines = [
     ...shortfalls(page, now),
-    ...[text(field(status, "halt"))].flatMap((why) => (why === "" ? [] : [`nothing is replaced or removed: ${why}`])),
-    ...list(field(field(status, "cloud"), "problems")).map(
-      (problem) => `the cloud's list is not whole: ${text(problem)}`,
-    ),
+    ...standstills(status),
     ...names
       .filter((name) => only === undefined || name === only)
       .flatMap((name) => poolLines(name, field(pools, name))),
@@ -118,6 +115,15 @@ export function pageLines(page: string, now: number, only?: string): readonly st
   return lines.map(safe);
 }
 
+/** What stops the controller in the whole cluster. */
+function standstills(status: unknown): readonly string[] {
+  const halt = text(field(status, "halt"));
+  return [
+    ...(halt === "" ? [] : [`nothing is replaced or removed: ${halt}`]),
+    ...list(field(field(status, "cloud"), "problems")).map((why) => `the cloud's list is not whole: ${text(why)}`),
+  ];
+}
+
 /** A line that a terminal can show. */
 const safe = (line: string): string => line.replaceAll(/[^\x20-\x7e]+/g, " ").slice(0, 300);
 
@@ -132,13 +138,11 @@ export function pageProblems(page: string, now: number): readonly string[] {
   const pools = field(status, "pools");
   const named = typeof pools === "object" && pools !== null ? Object.entries(pools) : [];
   const waiting = Number(field(field(status, "requests"), "waiting")) || 0;
-  const halt = text(field(status, "halt"));
   const problems = [
     ...shortfalls(page, now),
     ...(Number(field(status, "at")) - now > staleSeconds ? ["the page is of the future"] : []),
     ...(Array.isArray(pools) || typeof pools !== "object" || pools === null ? ["the page names no pools"] : []),
-    ...(halt === "" ? [] : [`nothing is replaced or removed: ${halt}`]),
-    ...list(field(field(status, "cloud"), "problems")).map((why) => `the cloud's list is not whole: ${text(why)}`),
+    ...standstills(status),
     ...(waiting > 0 ? [`${waiting} certificate requests wait`] : []),
     ...named.flatMap(([name, pool]) => {
       const counts = [field(pool, "wanted"), field(pool, "ready")];

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
 import { fromJson } from "../model/json.ts";
-import { type ApiClient, askApi, field, Refused, text } from "./apiProbe.ts";
+import { type ApiClient, askApi, field, unlessRefused } from "./apiProbe.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
 /** A Windows pod with nothing but an image, and the RuntimeClass that the API server must give it. */
@@ -85,11 +85,10 @@ export async function classesProblem(api: ApiClient, probes: readonly ClassProbe
     const { status, body } = await askApi(api, `/api/v1/namespaces/${namespace}/pods?dryRun=All`, probePod(image));
     const pod = `a Windows pod with image ${image} in namespace ${namespace}`;
     const answer = fromJson(body);
-    if (status === 401 || status === 403)
-      throw new Refused(`${pod}: the API answers ${status}: ${text(field(answer, "message"))}`);
     if (status !== 201) {
       const message = field(answer, "message");
-      return `${pod}: the API answers ${status}: ${typeof message === "string" ? message : body.slice(0, 200)}`;
+      const said = typeof message === "string" ? message : body.slice(0, 200);
+      return unlessRefused(status, `${pod}: the API answers ${status}: ${said}`);
     }
     if (field(answer, "kind") !== "Pod") return `${pod} does not come back as a pod`;
     const given = field(field(answer, "spec"), "runtimeClassName");

@@ -165,8 +165,11 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 
 /** What the page says of a group, or why it cannot be read: the pool's own reasons are told all the same. */
 async function pageOf(api: ApiClient, group: string): Promise<readonly string[]> {
-  const page = await readPage(api).catch(messageOf);
-  return page.startsWith("{") || page === "" ? pageLines(page, Date.now() / 1000, group) : [`nothing: ${page}`];
+  try {
+    return pageLines(await readPage(api), Date.now() / 1000, group);
+  } catch (error) {
+    return [`nothing: ${messageOf(error)}`];
+  }
 }
 
 /** Problems that are shown; a pool may have a thousand machines. */

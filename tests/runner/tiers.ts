@@ -88,6 +88,7 @@ async function buildPrograms(): Promise<void> {
 // Much of a test's time is a shell or a server that it waits for: two files at once, on as many cores.
 const parallel = ["--parallel", "--jobs", "2"];
 const slowFiles = "tests/**/*.slow.test.ts";
+const changedConfigs = "tests/plan/changedConfigs.slow.test.ts";
 const nightFiles = "tests/**/*.night.test.ts";
 
 /**
@@ -134,6 +135,7 @@ export const tiers = {
     [stack("azure-prod", "--update-to", "1.37")],
     [stack("aws-dev", "--every-add-on", "--real-add-ons")],
     [stack("azure-dev", "--every-add-on", "--real-add-ons")],
+    [{ title: "previews of all changed configs", run: () => mocha([changedConfigs], { PREVIEWS: "all" }) }],
     ...globSync(nightFiles, { cwd: fileURLToPath(new URL("../../", import.meta.url)) })
       .toSorted()
       .map((file) => [{ title: file, run: () => mocha([file]) }]),

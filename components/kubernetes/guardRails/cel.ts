@@ -1,7 +1,7 @@
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { windowsTaint } from "../../model/pools.ts";
 import { runtimeClassFacts } from "../runtimeClasses.ts";
-import { affinityTerms, fitsWindowsAlone, type KnownNodes, knownNodes } from "./nodes.ts";
+import { affinityTerms, fitsWindowsAlone, type KnownNodes, knownNodes, osLabels } from "./nodes.ts";
 import { text, texts } from "./texts.ts";
 
 /**
@@ -12,8 +12,6 @@ import { text, texts } from "./texts.ts";
 export function saysWindows(pod: string): string {
   return `has(${pod}.os) && ${pod}.os.name == "windows"`;
 }
-
-const osLabels = ["kubernetes.io/os", "beta.kubernetes.io/os"];
 
 /** Chooses nodes of an operating system by its node selector. */
 export function selectsOs(pod: string, os: "linux" | "windows"): string {

@@ -3,7 +3,7 @@ import { poolLabel } from "../../model/pools.ts";
 import type { Manifest } from "../manifest.ts";
 import { controlPlaneKey } from "../workload.ts";
 import { saysWindows } from "./cel.ts";
-import { affinityTerms, fitsControlPlane } from "./nodes.ts";
+import { affinityTerms, fitsControlPlane, osLabels } from "./nodes.ts";
 import {
   add,
   mutationManifests,
@@ -57,7 +57,7 @@ function keepsOff(spec: Pick<ClusterSpec, "kubernetes">, at: string, name: strin
   const terms = `${path}/nodeAffinity/${required}`;
   const has = (...fields: readonly string[]): string =>
     ["affinity", ...fields].map((_, index, all) => `has(${pod}.${all.slice(0, index + 1).join(".")})`).join(" && ");
-  const saysOs = ["kubernetes.io/os", "beta.kubernetes.io/os"]
+  const saysOs = osLabels
     .map(
       (key) =>
         `(has(${pod}.nodeSelector) && ${text(key)} in ${pod}.nodeSelector) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key == ${text(key)}))`,

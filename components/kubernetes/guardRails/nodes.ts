@@ -11,9 +11,9 @@ export interface KnownNodes {
   readonly windows: readonly Labels[];
 }
 
-const osLabel = "kubernetes.io/os";
-const betaOsLabel = "beta.kubernetes.io/os";
-const os = (name: "linux" | "windows"): Labels => ({ [osLabel]: name, [betaOsLabel]: name });
+/** The system of a node, and the older name of that label. */
+export const osLabels = ["kubernetes.io/os", "beta.kubernetes.io/os"] as const;
+const os = (name: "linux" | "windows"): Labels => Object.fromEntries(osLabels.map((label) => [label, name]));
 
 /**
  * By the architecture alone nobody has meant Windows: where Linux nodes have another one, an image for Linux would land
@@ -44,7 +44,7 @@ export function knownValues({ linux, windows }: KnownNodes): Readonly<Record<str
 }
 
 /** Keys of which every value is known: a node without one of these has another system, or is no pool's. */
-const closed = [osLabel, betaOsLabel, buildLabel];
+const closed = [...osLabels, buildLabel];
 
 /** A CEL literal of strings, lists and maps. */
 const literal = (value: object): string => JSON.stringify(value);
@@ -100,6 +100,6 @@ export function fitsWindowsAlone(pod: string, nodes: KnownNodes): string {
  * pool from their registration on, so this holds before kubeadm has labelled one, too.
  */
 export function fitsControlPlane(pod: string): string {
-  const values = { [osLabel]: [], [betaOsLabel]: [], [poolLabel]: [] };
+  const values = Object.fromEntries([...osLabels, poolLabel].map((label) => [label, []]));
   return fits(pod, [os("linux")], values, Object.keys(values));
 }
