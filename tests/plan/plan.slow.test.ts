@@ -192,7 +192,7 @@ describe("fenestra plan", () => {
         ["plan", "--stack-dir", path.join(folder, "none")],
         /^fenestra: --stack-dir .*: ENOENT: .*; allowed: a folder with/,
       ],
-      [["paln"], /there is no command paln; allowed: .*plan, rehearse.*; did you mean plan/],
+      [["paln"], /there is no command paln; allowed: .*plan, preflight, rehearse.*; did you mean plan/],
       [["plan", ...stackDir, "--stack", "none"], /\nexamples\/stacks\/Pulumi\.none\.yaml: there is no such stack file/],
     ];
     for (const [args, message] of cases) {
