@@ -1,4 +1,6 @@
 import { fromJson } from "../../components/model/json.ts";
+import { childPath } from "../../components/model/problem.ts";
+import { Unknown } from "../program/values.ts";
 
 export interface LeafChange {
   /** `rules[0].port`; items of a list that have names are known by them: `tags[owner]`. */
@@ -18,25 +20,36 @@ const isSameSecret = (old: unknown, now: unknown): boolean =>
 /**
  * The leaves that differ, sorted by path. Lists of plain values are leaves; texts that are JSON are compared by what
  * they say.
+ *
+ * @param exact Pulumi's own paths: items by their place, nothing but lists and mappings opened
  */
-export function changedLeaves(old: unknown, now: unknown, path = ""): readonly LeafChange[] {
-  if (JSON.stringify(old) === JSON.stringify(now) || isSameSecret(old, now)) return [];
-  const [left, right] = [opened(old), opened(now)];
+export function changedLeaves(old: unknown, now: unknown, path = "", exact = false): readonly LeafChange[] {
+  if ((JSON.stringify(old) === JSON.stringify(now) && !isUnknown(now)) || isSameSecret(old, now)) return [];
+  const [left, right] = [opened(old, exact), opened(now, exact)];
   if (left === undefined || right === undefined || Array.isArray(left.value) !== Array.isArray(right.value))
     return [{ path, ...(old === undefined ? {} : { old }), ...(now === undefined ? {} : { now }) }];
-  const [before, after] = [itemsOf(left.value, right.value), itemsOf(right.value, left.value)];
+  const [before, after] = exact
+    ? [new Map(Object.entries(left.value)), new Map(Object.entries(right.value))]
+    : [itemsOf(left.value, right.value), itemsOf(right.value, left.value)];
   const step = (key: string): string =>
-    Array.isArray(left.value) ? `${path}[${key}]` : path === "" ? key : `${path}.${key}`;
+    Array.isArray(left.value)
+      ? `${path}[${key}]`
+      : exact
+        ? childPath(path, key).replace(/^\./, "")
+        : [...(path === "" ? [] : [path]), key].join(".");
   return [...new Set([...before.keys(), ...after.keys()])]
     .sort()
-    .flatMap((key) => changedLeaves(before.get(key), after.get(key), step(key)));
+    .flatMap((key) => changedLeaves(before.get(key), after.get(key), step(key), exact));
 }
 
+/** It cannot be compared yet. */
+const isUnknown = (value: unknown): boolean => value instanceof Unknown;
+
 /** The structure of a value; `undefined` for a leaf. */
-function opened(value: unknown): { readonly value: object } | undefined {
-  if (typeof value === "string" && /^\s*[[{]/.test(value)) return opened(fromJson(value));
-  if (typeof value !== "object" || value === null) return undefined;
-  return Array.isArray(value) && !value.some((item) => typeof item === "object") ? undefined : { value };
+function opened(value: unknown, exact: boolean): { readonly value: object } | undefined {
+  if (!exact && typeof value === "string" && /^\s*[[{]/.test(value)) return opened(fromJson(value), exact);
+  if (typeof value !== "object" || value === null || isUnknown(value)) return undefined;
+  return !exact && Array.isArray(value) && !value.some((item) => typeof item === "object") ? undefined : { value };
 }
 
 /** Items by what they are known by in both lists, or else by their place. */

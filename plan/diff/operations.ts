@@ -1,4 +1,5 @@
 import type { PlanResource } from "../plan.ts";
+import { Unknown } from "../program/values.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
@@ -27,11 +28,17 @@ export interface Operation {
   readonly data?: string;
 }
 
-type BaseResource = BasePlan["resources"][number];
+type BaseResource = Pick<
+  BasePlan["resources"][number],
+  "urn" | "type" | "name" | "custom" | "existing" | "inputs" | "options"
+>;
+
+/** A resource as far as it is compared. */
+export type Compared = Pick<PlanResource, keyof BaseResource | "propertyDependencies" | "provider">;
 
 /** An operation while it is being found. */
 interface Draft {
-  readonly resource: PlanResource;
+  readonly resource: Compared;
   change: Change | undefined;
   readonly because: Set<string>;
   readonly inputs: readonly LeafChange[];
@@ -43,7 +50,10 @@ interface Draft {
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
 /** What happens to every custom resource that does not stay as it is, by URN. */
-export function findOperations(base: BasePlan, now: readonly PlanResource[]): readonly Operation[] {
+export function findOperations(
+  base: { readonly resources: readonly BaseResource[] },
+  now: readonly Compared[],
+): readonly Operation[] {
   const made = ({ custom, existing }: Pick<BaseResource, "custom" | "existing">) => custom && existing !== true;
   const before = new Map(base.resources.filter(made).map((resource) => [resource.urn, resource]));
   const drafts = new Map<string, Draft>();
@@ -78,7 +88,7 @@ function dataOf(type: string, inputs: unknown): string | undefined {
 }
 
 /** What the resource's own inputs and options do to it. */
-function own(old: BaseResource | undefined, resource: PlanResource): Draft {
+function own(old: BaseResource | undefined, resource: Compared): Draft {
   const draft = (change: Change | undefined, because: readonly string[], inputs: readonly LeafChange[]): Draft => ({
     resource,
     change,
@@ -89,30 +99,47 @@ function own(old: BaseResource | undefined, resource: PlanResource): Draft {
   });
   if (old === undefined) return draft("added", [], []);
   const row = replacementRow(resource.type);
-  const ignored = textsOf(resource.options.ignoreChanges);
-  const inputs = changedLeaves(old.inputs, resource.inputs).filter(
-    ({ path }) => !ignored.some((each) => ignores(each, path)),
-  );
+  const { inputs, forced, refused } = ownChanges(old.inputs, resource);
   const touches = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
-  const values = (key: string) => [valueAt(old.inputs, key), valueAt(resource.inputs, key)] as const;
-  const forced = (row?.replaces ?? []).filter((key) => touches(key) && (row?.when?.[key]?.(...values(key)) ?? true));
   const declared = textsOf(resource.options.replaceOnChanges).filter(touches);
   const triggered =
     JSON.stringify(old.options.replacementTrigger) !== JSON.stringify(resource.options.replacementTrigger);
-  const refused = Object.entries(row?.refuses ?? {}).filter(([key, when]) => touches(key) && when(...values(key)));
   const replacing = new Set([...forced, ...declared]);
   if (replacing.size > 0 || triggered)
     return draft("replaced", replacing.size > 0 ? [...replacing] : [otherMachine], inputs);
-  if (refused.length > 0)
-    return draft(
-      "refused",
-      refused.map(([key]) => key),
-      inputs,
-    );
+  if (refused.length > 0) return draft("refused", refused, inputs);
   if (inputs.length === 0) return draft(undefined, [], []);
   return row === undefined
     ? draft("may-be-replaced", ["Fenestra does not know what replaces this type"], inputs)
     : draft("changed", [], inputs);
+}
+
+/**
+ * The inputs that differ, ignored ones aside, and those by which the provider replaces a resource or the cloud refuses
+ * the update.
+ *
+ * @param exact paths as Pulumi writes them
+ */
+export function ownChanges(
+  old: unknown,
+  { type, inputs: now, options }: Pick<Compared, "type" | "inputs" | "options">,
+  exact = false,
+) {
+  const ignored = textsOf(options.ignoreChanges);
+  const inputs = changedLeaves(old, now, "", exact).filter(({ path }) => !ignored.some((each) => ignores(each, path)));
+  const { replaces = [], when = {}, refuses = {} } = replacementRow(type) ?? {};
+  const touched = (key: string): boolean => inputs.some(({ path }) => concerns(path, key));
+  const judged = (key: string, judge: (old: unknown, now: unknown) => boolean): boolean => {
+    // What is not known yet is shown as an update where the provider would look at the values.
+    const value = valueAt(now, key);
+    const known = !(Array.isArray(value) ? value : [value]).some((item) => item instanceof Unknown);
+    return known && judge(valueAt(old, key), value);
+  };
+  return {
+    inputs,
+    forced: replaces.filter((key) => touched(key) && (when[key] === undefined || judged(key, when[key]))),
+    refused: Object.entries(refuses).flatMap(([key, judge]) => (touched(key) && judged(key, judge) ? [key] : [])),
+  };
 }
 
 function textsOf(value: unknown): readonly string[] {
@@ -121,7 +148,7 @@ function textsOf(value: unknown): readonly string[] {
 
 /** Whether an entry of `ignoreChanges` covers a path; `[*]` matches any item. */
 function ignores(entry: string, path: string): boolean {
-  const plain = (text: string): string => text.replaceAll(/\[[^\]]*\]/g, "[*]");
+  const plain = (text: string): string => text.replaceAll(/\["([^"]*)"\]/g, ".$1").replaceAll(/\[[^\]]*\]/g, "[*]");
   const [pattern, target] = [plain(entry), plain(path)];
   return target === pattern || target.startsWith(`${pattern}.`) || target.startsWith(`${pattern}[`);
 }
@@ -167,7 +194,9 @@ function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>):
       const touches = (key: string): boolean => cause.inputs.some(({ path }) => concerns(path, key));
       // Every resource has its provider's region, but for those of IAM, which are in none.
       if (touches("region") && !resource.type.startsWith("aws:iam/")) raise("replaced", "region");
-      if (touches("defaultTags") && valueAt(resource.inputs, "tags") !== undefined) raise("changed", "default tags");
+      // Default tags are no tags of a group (Terraform's provider for AWS, `default_tags`).
+      const tagged = valueAt(resource.inputs, "tags") !== undefined && !/\/group:Group$/.test(resource.type);
+      if (touches("defaultTags") && tagged) raise("changed", "default tags");
     }
   }
   if (resource.options.replacementTrigger !== undefined) {

@@ -1,15 +1,7 @@
-import { childPath } from "../../components/model/problem.ts";
-import { valueAt } from "../diff/leaves.ts";
+import { changedLeaves, valueAt } from "../diff/leaves.ts";
+import { ownChanges } from "../diff/operations.ts";
 import { readBack } from "../fakes/readBack.ts";
-import {
-  isPropertyList,
-  isPropertyMap,
-  type PropertyMap,
-  type PropertyValue,
-  reveal,
-  textOf,
-  Unknown,
-} from "../program/values.ts";
+import { type PropertyMap, reveal, textOf } from "../program/values.ts";
 import { concerns, replacementRow } from "../replacement/table.ts";
 
 export interface Change {
@@ -70,56 +62,54 @@ export function updatedOutputs(question: DiffQuestion, found = question.oldOutpu
   };
 }
 
-/**
- * What changes, and what it replaces. New inputs are compared with old ones, as azure-native does; what the bridge of
- * AWS finds beyond it by comparing with the state is an optional input that was read back and that the program does not
- * give: it would be taken away; and one that the cloud has set back.
- */
-export function difference({ type, oldInputs, oldOutputs, inputs, ignoreChanges }: DiffQuestion): Difference {
-  const [given, now] = [plain(oldInputs), plain(inputs)];
-  const reset = Object.entries(replacementRow(type)?.resets ?? {}).filter(([key, to]) => oldOutputs[key] === to);
-  const old = { ...given, ...Object.fromEntries(reset) };
-  const field = readBack[type]?.field;
-  const removed =
-    field !== undefined && oldOutputs[field] !== undefined && now[field] === undefined && old[field] === undefined
-      ? [{ path: field, kind: "delete" as const, inState: true }]
-      : [];
-  const changes = [...changesIn(old, now, "").map((change) => ({ ...change, inState: false })), ...removed]
-    .filter(({ path }) => !ignoreChanges.some((ignored) => path === ignored || /^[.[]/.test(after(path, ignored))))
-    .map((change) => ({ ...change, replaces: replacedBy(type, change.path, old, now) }));
+/** What changes, and what the provider replaces for it; what the program's options add is the engine's work. */
+export function difference(question: DiffQuestion): Difference {
+  const { type, inputs, ignoreChanges } = question;
+  if (replacementRow(type) === undefined && !type.startsWith("pulumi:providers:"))
+    throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
+  const [old, now] = [comparedInputs(question), plain(inputs)];
+  const { inputs: leaves, forced } = ownChanges(old, { type, inputs: now, options: { ignoreChanges } }, true);
+  const changes = leaves.map((leaf) => ({
+    path: leaf.path,
+    kind:
+      leaf.old === undefined ? ("add" as const) : leaf.now === undefined ? ("delete" as const) : ("update" as const),
+    inState:
+      valueAt(question.oldInputs, leaf.path) === undefined &&
+      leaf.path === readBack[type]?.field &&
+      leaf.now === undefined,
+    replaces: forced.some((key) => concerns(leaf.path, key)),
+  }));
   return { changes, deleteBeforeReplace: changes.some(({ replaces }) => replaces) && deletedFirst(type, old, now) };
+}
+
+/**
+ * Old inputs as a provider compares new ones with them. AWS's bridge looks at the state besides: an optional input that
+ * was read back and that the program does not give would be taken away; one that the cloud has set back is so.
+ */
+export function comparedInputs({
+  type,
+  oldInputs,
+  oldOutputs,
+  inputs,
+}: Omit<DiffQuestion, "ignoreChanges">): PropertyMap {
+  const reset = Object.entries(replacementRow(type)?.resets ?? {}).filter(([key, to]) => oldOutputs[key] === to);
+  const field = readBack[type]?.field;
+  const found = field === undefined || inputs[field] !== undefined ? undefined : oldOutputs[field];
+  return {
+    ...(field === undefined || found === undefined ? {} : { [field]: reveal(found) }),
+    ...plain(oldInputs),
+    ...Object.fromEntries(reset),
+  };
 }
 
 /** Paths at which two sets of inputs differ. */
 export function differentPaths(old: PropertyMap, now: PropertyMap): readonly string[] {
-  return changesIn(plain(old), plain(now), "").map(({ path }) => path);
+  return changedLeaves(plain(old), plain(now), "", true).map(({ path }) => path);
 }
 
 /** Inputs whose change the provider takes for an update and the cloud refuses. */
 export function refusedInputs({ type, oldInputs, inputs }: DiffQuestion): readonly string[] {
-  const [old, now] = [plain(oldInputs), plain(inputs)];
-  const paths = differentPaths(old, now);
-  return Object.entries(replacementRow(type)?.refuses ?? {})
-    .filter(([key, judge]) => paths.some((path) => concerns(path, key)) && judge(valueAt(old, key), valueAt(now, key)))
-    .map(([key]) => key);
-}
-
-/**
- * Whether the provider replaces a resource because the input at a path has changed. What the program's options add is
- * the engine's work.
- */
-function replacedBy(type: string, path: string, old: PropertyMap, now: PropertyMap): boolean {
-  const row = replacementRow(type);
-  if (row === undefined && type.startsWith("pulumi:providers:")) return false;
-  if (row === undefined) throw new Error(`what replaces ${type} is not known: it needs a row in plan/replacement`);
-  return row.replaces.some((key) => {
-    const judge = row.when?.[key];
-    if (!concerns(path, key) || judge === undefined) return concerns(path, key);
-    // What is not known yet is shown as an update where the provider would look at the values.
-    const value = valueAt(now, key);
-    const known = !(Array.isArray(value) ? value : [value]).some((item) => item instanceof Unknown);
-    return known && judge(valueAt(old, key), value);
-  });
+  return ownChanges(plain(oldInputs), { type, inputs: plain(inputs), options: {} }).refused;
 }
 
 /**
@@ -134,31 +124,7 @@ function deletedFirst(type: string, old: PropertyMap, now: PropertyMap): boolean
   return type.startsWith("aws:") && now.name !== undefined && textOf(old.name) === textOf(now.name);
 }
 
-function after(path: string, beginning: string): string {
-  return path.startsWith(beginning) ? path.slice(beginning.length) : "";
-}
-
-function plain(map: PropertyMap): PropertyMap {
+/** Inputs with their secrets revealed. */
+export function plain(map: PropertyMap): PropertyMap {
   return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, reveal(value)]));
-}
-
-function changesIn(
-  old: PropertyValue | undefined,
-  now: PropertyValue | undefined,
-  path: string,
-): readonly Pick<Change, "path" | "kind">[] {
-  if (old === undefined && now === undefined) return [];
-  if (old === undefined) return [{ path, kind: "add" }];
-  if (now === undefined) return [{ path, kind: "delete" }];
-  // An unknown value counts as changed: it cannot be compared yet.
-  if (now instanceof Unknown) return [{ path, kind: "update" }];
-  if (isPropertyList(old) && isPropertyList(now))
-    return Array.from({ length: Math.max(old.length, now.length) }, (_, index) =>
-      changesIn(old[index], now[index], childPath(path, index)),
-    ).flat();
-  if (isPropertyMap(old) && isPropertyMap(now)) {
-    const keys = [...new Set([...Object.keys(old), ...Object.keys(now)])].sort();
-    return keys.flatMap((key) => changesIn(old[key], now[key], childPath(path, key).replace(/^\./, "")));
-  }
-  return old === now ? [] : [{ path, kind: "update" }];
 }

@@ -1,33 +1,56 @@
 import { randomUUID } from "node:crypto";
+import { type Compared, findOperations } from "../diff/operations.ts";
 import type { SimulatedCloud } from "../program/engine.ts";
 import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
-import { type PropertyValue, reveal } from "../program/values.ts";
-import { concerns } from "../replacement/table.ts";
-import { difference, updatedOutputs } from "./diff.ts";
+import { type PropertyMap, reveal } from "../program/values.ts";
+import { comparedInputs, plain, updatedOutputs } from "./diff.ts";
 
 /** What another update does to a resource of the state. */
-export type Fate = "stays" | "changed" | "replaced";
+export type Fate = "stays" | "changed" | "replaced" | "refused";
+
+type ByUrn<R> = ReadonlyMap<string, R>;
 
 /**
- * What another update does to a resource, by the provider's Diff and by what the program's options add to it
- * (pulumi/pulumi: pkg/resource/deploy/step_generator.go). Pure.
+ * What another update does to a resource, read from the comparison that a plan makes too. Here the outputs of what it
+ * refers to are known, so only its provider and what it goes with are looked at besides. Pure.
  */
-export function fateOf(old: RecordedResource, now: ResourceRequest): Fate {
-  const { options, type, inputs } = now;
-  const { ignoreChanges, replaceOnChanges, replacementTrigger } = options;
-  const { changes } = difference({ type, oldInputs: old.inputs, oldOutputs: old.outputs, inputs, ignoreChanges });
-  const isDeclared = (path: string): boolean => replaceOnChanges.some((key) => concerns(path, key));
-  if (
-    !same(old.options.replacementTrigger, replacementTrigger) ||
-    changes.some(({ path, replaces }) => replaces || isDeclared(path))
-  )
-    return "replaced";
-  return changes.length > 0 ? "changed" : "stays";
+export function fateOf(urn: string, state: ByUrn<RecordedResource>, asked: ByUrn<ResourceRequest>): Fate {
+  const urns = goesWith(urn, asked);
+  const now = [...urns].flatMap((each) => asked.get(each) ?? []);
+  const before = now.flatMap(({ urn: each, inputs }) => {
+    const old = state.get(each);
+    if (old === undefined) return [];
+    const { type, inputs: oldInputs, outputs: oldOutputs } = old;
+    return [compared(old, comparedInputs({ type, oldInputs, oldOutputs, inputs }))];
+  });
+  const found = findOperations(
+    { resources: before },
+    now.map((each) => compared(each, plain(each.inputs))),
+  );
+  const change = found.find((operation) => operation.urn === urn)?.change;
+  if (change === undefined) return "stays";
+  if (change === "may-be-replaced")
+    throw new Error(`what replaces ${asked.get(urn)?.type} is not known: it needs a row in plan/replacement`);
+  return change === "replaced" || change === "refused" ? change : "changed";
 }
 
-function same(a: PropertyValue | undefined, b: PropertyValue | undefined): boolean {
-  const plain = (value: PropertyValue | undefined) => (value === undefined ? undefined : JSON.stringify(reveal(value)));
-  return plain(a) === plain(b);
+/** A resource, its provider, what it is deleted or replaced with, and theirs. */
+function goesWith(urn: string, asked: ByUrn<ResourceRequest>, known = new Set<string>()): ReadonlySet<string> {
+  if (known.has(urn)) return known;
+  known.add(urn);
+  const { provider, options } = asked.get(urn) ?? {};
+  for (const next of [provider, options?.deletedWith, ...(options?.replaceWith ?? [])])
+    if (next !== undefined) goesWith(next, asked, known);
+  return known;
+}
+
+/** What a resource refers to is not compared: its own inputs have it. */
+function compared({ urn, type, name, custom, provider, options }: ResourceRequest, inputs: PropertyMap): Compared {
+  const { replacementTrigger: trigger } = options;
+  return {
+    ...{ urn, type, name, custom, inputs, propertyDependencies: {}, provider: provider ?? null },
+    options: { ...options, replacementTrigger: trigger === undefined ? undefined : reveal(trigger) },
+  };
 }
 
 /**
@@ -37,10 +60,14 @@ function same(a: PropertyValue | undefined, b: PropertyValue | undefined): boole
  * @param state resources of the update before, by URN
  */
 export function nextUpdate(simulate: SimulatedCloud, state: ReadonlyMap<string, RecordedResource>): SimulatedCloud {
+  const asked = new Map<string, ResourceRequest>();
   return (request) => {
+    asked.set(request.urn, request);
     const old = state.get(request.urn);
     if (old?.id === undefined) return simulate(request);
-    const fate = fateOf(old, request);
+    const fate = fateOf(request.urn, state, asked);
+    if (fate === "refused")
+      throw new Error(`${request.name}: the cloud refuses this update; \`fenestra plan --base\` names the inputs`);
     if (fate === "stays") return { id: old.id, outputs: old.outputs };
     if (fate === "replaced") {
       // Ids follow from the URN, and a replacement of a replacement is another one again; Azure tells when it made a

@@ -84,11 +84,13 @@ interface Prepared extends UpdateParts {
  */
 export class Update {
   readonly #of: Prepared;
+  readonly #asked: ReadonlyMap<string, RecordedResource>;
   readonly #depths: ReadonlyMap<string, number>;
   readonly #layers: (readonly RecordedResource[])[];
 
   constructor(of: Prepared) {
     this.#of = of;
+    this.#asked = new Map(of.program.resources.map((resource) => [resource.urn, resource]));
     const isStep = (resource: RecordedResource): boolean => this.#carryOut(resource) !== undefined;
     this.#depths = depths(of.program, isStep);
     this.#layers = [...layers(of.program.resources.filter(isStep), this.#depths)];
@@ -150,7 +152,7 @@ export class Update {
   #carryOut(resource: RecordedResource): ((cluster: Cluster, lab: ControlPlaneLab) => Promise<void>) | undefined {
     const { state, cloud, machines, progress } = this.#of;
     const old = state.get(resource.urn);
-    const fate: Fate | "new" = old === undefined ? "new" : fateOf(old, resource);
+    const fate: Fate | "new" = old === undefined ? "new" : fateOf(resource.urn, state, this.#asked);
     if (!resource.custom || fate === "stays") return undefined;
     if (isKubernetesObject(resource)) return (cluster) => apply(resource, cluster, takesFields(this.#of.program));
     const running = cloud.machines.filter(({ urn }) => urn === resource.urn);
