@@ -40,6 +40,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
     "plan/diff",
     "plan/replacement",
     "plan/plan.ts",
+    "plan/program/values.ts",
     "plan/finding.ts",
     "plan/billed.ts",
     "plan/counted.ts",
