@@ -1,5 +1,5 @@
 import type { SimulatedCloud } from "../program/engine.ts";
-import type { RecordedResource } from "../program/recorded.ts";
+import type { RecordedResource, ResourceRequest } from "../program/recorded.ts";
 import { previewCreate, previewUpdate } from "./cloud.ts";
 import { type Fate, fateOf } from "./nextUpdate.ts";
 
@@ -15,16 +15,13 @@ export function nextPreview(
   state: ReadonlyMap<string, RecordedResource>,
   seen: (urn: string, fate: Fate | "added") => void,
 ): SimulatedCloud {
-  const replaced = new Set<string>();
+  const asked = new Map<string, ResourceRequest>();
   return (request) => {
     const { urn, type, inputs, options, read } = request;
     if (read !== undefined) return simulate(request);
+    asked.set(urn, request);
     const old = state.get(urn);
-    const goesWith = [options.deletedWith, request.provider, ...options.replaceWith].some((each) =>
-      replaced.has(each ?? ""),
-    );
-    const fate = old === undefined ? "added" : goesWith ? "replaced" : fateOf(old, request);
-    if (fate === "replaced") replaced.add(urn);
+    const fate = old === undefined ? "added" : fateOf(urn, state, asked);
     seen(urn, fate);
     if (old?.id === undefined || fate === "added" || fate === "replaced")
       // What declares no outputs of its own gives its inputs.
