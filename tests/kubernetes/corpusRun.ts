@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { admissionConfiguration } from "../../components/machine/linux/controlPlaneFiles.ts";
+import { admissionConfiguration } from "../../components/machine/linux/apiServer.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { defaultRelease } from "../../components/model/releases.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";

@@ -1,7 +1,7 @@
 import { stringify } from "yaml";
 import { gzip, isFetched, type ScriptsReference } from "../bundle.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
-import { stageFile } from "./files.ts";
+import { stageFile } from "./common.ts";
 import { envFile } from "./shell.ts";
 import { scriptsStage, stageTablePath, withScriptsStage } from "./stages.ts";
 

@@ -8,21 +8,14 @@ import { etcdSeconds, joinSecretSeconds, joinTokenSeconds, snapshotHours } from 
 import { type ApiEndpoint, byCloud, type ControlPlaneAccess } from "../cloudAccess.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
+import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./apiServer.ts";
 import { artifactTable } from "./artifacts.ts";
-import {
-  admissionConfiguration,
-  auditPolicyFile,
-  authenticationConfiguration,
-  encryptionEnv,
-  encryptionFiles,
-  nodeControllerScripts,
-  nodeControllerUnit,
-  withEncryption,
-  withoutFirstKey,
-} from "./controlPlaneFiles.ts";
-import { commonUnits, linuxEntry, linuxFiles, linuxScripts, rootFile, script, unitFile } from "./files.ts";
+import { commonUnits, linuxFiles, linuxScripts } from "./common.ts";
+import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
 import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
+import { nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
+import { linuxEntry, rootFile, script, unitFile } from "./rootfs.ts";
 import {
   controlPlaneStages,
   stageTable,

@@ -9,8 +9,9 @@ import { fingerprinted, type WorkerPayload } from "../payload.ts";
 import { bootstrapKubeconfig } from "../placeholders.ts";
 import { userFiles } from "../userScripts.ts";
 import { artifactTable } from "./artifacts.ts";
-import { commonUnits, linuxEntry, linuxFiles, script, unitFile } from "./files.ts";
+import { commonUnits, linuxFiles } from "./common.ts";
 import { commonEnv, type MachineEnv } from "./machineEnv.ts";
+import { linuxEntry, script, unitFile } from "./rootfs.ts";
 import {
   stageTable,
   stageTablePath,
@@ -21,6 +22,7 @@ import {
   workerStages,
 } from "./stages.ts";
 import { daemonUnit } from "./systemdUnits.ts";
+import { timeEnv } from "./time.ts";
 
 export interface LinuxWorkerPayloadArgs {
   readonly spec: NodeSettings;
@@ -48,7 +50,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
     HEALTH_PORT: ports.joined,
     HEALTH_PATIENCE: healthSeconds.patience,
     HEALTH_PAUSE: healthSeconds.every,
-    ...(pool.timeZone === undefined ? {} : { TIME_ZONE: pool.timeZone }),
+    ...timeEnv(pool),
   };
   const stages = withPodNetwork(withTrust(spec, withCredentials(spec, workerStages(pool))), spec.kubernetes.podNetwork);
   const files = withTemplates("linux", [

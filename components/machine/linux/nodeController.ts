@@ -1,0 +1,33 @@
+import { readdirSync } from "node:fs";
+import type { Cloud } from "../../config/schema.ts";
+import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import type { PayloadFile } from "../payload.ts";
+import { readScript } from "../script.ts";
+import { script } from "./rootfs.ts";
+
+/**
+ * Unit of the program that gives machines their certificates and looks after nodes, on every control-plane machine; a
+ * file of `rootfs`.
+ */
+export const nodeControllerUnit = "fenestra-node-controller.service";
+
+const programFolder = new URL("../../nodeController/program/", import.meta.url);
+
+/** Its modules but those of other clouds, and what issues its certificate. All of it is fetched on AWS, as scripts are. */
+export function nodeControllerScripts(cloud: Cloud): readonly PayloadFile[] {
+  const foreign = Object.keys(cloudFacts).filter((other) => other !== cloud);
+  const modules = readdirSync(programFolder).filter((name) => {
+    const [, module] = /^(\w+)\.py$/.exec(name) ?? [];
+    return module !== undefined && !foreign.includes(module);
+  });
+  return [
+    script("node-controller-identity.sh"),
+    ...modules
+      .sort()
+      .map((name) => ({
+        path: `/opt/fenestra/node-controller/${name}`,
+        content: readScript(new URL(name, programFolder)),
+        mode: "0755",
+      })),
+  ];
+}
