@@ -112,7 +112,7 @@ describe("the setup for the workflows", function () {
   });
 
   it("tells every variable that a workflow or the making of a stack reads, and no other", () => {
-    const making = readFileSync(new URL("../../docs/security.md", import.meta.url), "utf8");
+    const making = readFileSync(new URL("../../docs/ci.md", import.meta.url), "utf8");
     const read = new Set(
       [...Object.values(texts), making].flatMap((text) =>
         [...text.matchAll(/(?:vars|\[\$stack\])\.(\w+)/g)].map(([, name]) => name),

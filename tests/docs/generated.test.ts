@@ -51,6 +51,9 @@ describe("generated parts of the documentation", () => {
 
   it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingTable() }));
 
+  it("ci.md: rights are those of its program", () =>
+    matchGenerated("docs/ci.md", { "ci-aws-rights": ciAwsRightsTable(), "ci-azure-rights": ciAzureRightsTable() }));
+
   it("security.md: ports and rights are those of the program", async function () {
     this.timeout(120_000);
     matchGenerated("docs/security.md", {
@@ -58,8 +61,6 @@ describe("generated parts of the documentation", () => {
       "azure-rights": azureRightsTable(await planOf("azure-dev", stackConfig("azure-dev"))),
       "aws-ports": awsPortsTable(exampleSpec("aws")),
       "azure-ports": azurePortsTable(exampleSpec("azure")),
-      "ci-aws-rights": ciAwsRightsTable(),
-      "ci-azure-rights": ciAzureRightsTable(),
     });
   });
 

@@ -313,7 +313,7 @@ export function ciAzureRightsTable(): string {
     group: "group that exists already",
   };
   const limit =
-    "it gives a role of the [table above](#azure), or one that the stack file names for pods, to a service's identity";
+    "it gives a role of the [table of roles](security.md#azure), or one that the stack file names for pods, to a service's identity";
   const rows = purposes.flatMap((purpose) =>
     rolesOf(purpose, stackScope).map(({ role, on, condition }) => [
       purpose,

@@ -54,7 +54,7 @@ describe("the nightly comparison", () => {
 
 /** The script with which Azure DevOps updates a stack. */
 function azurePipelineScript(): string {
-  const text = readFileSync(new URL("../../ci/azure-pipelines.yml", import.meta.url), "utf8");
+  const text = readFileSync(new URL("../../examples/pipelines/azure-pipelines.yml", import.meta.url), "utf8");
   const [, indent = "", script = ""] = /^( +)inlineScript: \|\n((?:\1 .*\n)+)/m.exec(text) ?? [];
   return script.replaceAll(new RegExp(`^${indent}  `, "gm"), "");
 }
@@ -113,7 +113,7 @@ describe("a refresh by the pipelines", () => {
 describe("a refresh while the API is away", () => {
   it("leaves out the objects of Kubernetes and nothing else, wherever it is written", async () => {
     const page = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
-    const files = ["ci/azure-pipelines.yml", "components/gates/peersGate.ts", "docs/operations/updates.md"].map(page);
+    const files = ["examples/pipelines/azure-pipelines.yml", "components/gates/peersGate.ts", "docs/operations/updates.md"].map(page);
     const globs = [texts["deploy.yml"] ?? "", ...files].map((text) =>
       [...text.matchAll(/--exclude '([^']+)'/g)].map(([, glob = ""]) => glob),
     );

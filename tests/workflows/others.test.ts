@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
 
-const read = (name: string): string => readFileSync(new URL(`../../ci/${name}`, import.meta.url), "utf8");
+const read = (name: string): string => readFileSync(new URL(`../../examples/pipelines/${name}`, import.meta.url), "utf8");
 const job = z.looseObject({
   script: z.array(z.string()),
   environment: z.unknown().optional(),
