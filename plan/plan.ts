@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cloudNames } from "../components/model/cloudFacts/facts.ts";
 import { findingSchema } from "./finding.ts";
 
 /** Version of the schema of plan.json. It grows by one when a field changes its meaning or is removed. */
@@ -92,7 +93,7 @@ export const planSchema = record({
   stack: z.string().describe("Name of the stack."),
   cluster: record({
     name: z.string(),
-    cloud: z.enum(["aws", "azure"]),
+    cloud: z.enum(cloudNames),
     region: z.string(),
     environment: z.string(),
     accountId: z.string().nullable().describe("Account or subscription; null when the stack file names none."),

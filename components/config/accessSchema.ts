@@ -33,7 +33,7 @@ const serviceAccountSchema = z.strictObject({
       )
       .max(10)
       .default([]),
-    "AWS: ARNs of managed policies, AWS's or your own.",
+    "ARNs of managed policies, AWS's or your own.",
   ),
   statements: described(
     z
@@ -44,7 +44,7 @@ const serviceAccountSchema = z.strictObject({
         }),
       )
       .default([]),
-    "AWS: further rights, without conditions; those belong in a policy of your own.",
+    "Further rights, without conditions; those belong in a policy of your own.",
   ),
   roles: described(
     z
@@ -66,7 +66,7 @@ const serviceAccountSchema = z.strictObject({
       )
       .max(20)
       .default([]),
-    "Azure: roles on resources.",
+    "Roles on resources.",
   ),
 });
 

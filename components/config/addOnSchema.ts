@@ -17,7 +17,7 @@ const retentionDays = [
 ] as const;
 
 const cloudwatch = section(
-  "AWS: a log group of CloudWatch named /fenestra/ and the cluster's name, which the program creates. Needs access.workloadIdentity.",
+  "A log group of CloudWatch named /fenestra/ and the cluster's name, which the program creates. Needs access.workloadIdentity.",
   {
     retentionDays: described(
       z.literal(retentionDays).default(90),
@@ -27,7 +27,7 @@ const cloudwatch = section(
 );
 
 const azureMonitor = section(
-  "Azure: a data collection rule of Azure Monitor with an OTLP data source, which you create. Needs access.workloadIdentity.",
+  "A data collection rule of Azure Monitor with an OTLP data source, which you create. Needs access.workloadIdentity.",
   {
     endpoint: described(
       z
@@ -133,7 +133,7 @@ const credentialSpecSchema = section("A group Managed Service Account that pods 
   ),
   kmsKey: described(
     matching(/^arn:aws[a-z-]*:kms:[a-z0-9-]+:\d{12}:key\/[0-9a-f-]{36}$/, "is not the ARN of a key").optional(),
-    "AWS: key that encrypts the secret, where that is not the account's aws/secretsmanager.",
+    "Key that encrypts the secret, where that is not the account's aws/secretsmanager.",
     {
       patternErrorMessage: "the ARN of a KMS key",
       examples: ["arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab"],

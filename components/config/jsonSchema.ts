@@ -1,5 +1,8 @@
 import { z } from "zod";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { configPrefix } from "../model/problem.ts";
+import { schemaOf } from "./cloudSchema.ts";
+import { grouped, organisationSettings } from "./groups.ts";
 import { stackSchema } from "./schema.ts";
 
 const text = z.string().optional();
@@ -44,19 +47,15 @@ const jsonSchemaShape = z.looseObject({
 
 export type JsonSchema = z.output<typeof jsonSchemaShape>;
 
-/** JSON Schema of our part of a stack's config, keys without the project's prefix. */
-export function configJsonSchema(): JsonSchema {
-  const { $schema: _, ...schema } = z.toJSONSchema(stackSchema, { io: "input" });
+/** JSON Schema of our part of a stack's config, keys without the project's prefix; default that of all clouds. */
+export function configJsonSchema(of = stackSchema): JsonSchema {
+  const { $schema: _, ...schema } = z.toJSONSchema(of, { io: "input" });
   // zod's result type is looser than what it writes for our schema; parsing it with our own schema verifies the shape.
   return jsonSchemaShape.parse(schema);
 }
 
 /** JSON Schema of a whole stack file, for editors: `stacks/schema.json` is this, and a test keeps it current. */
 export function stackFileJsonSchema(): object {
-  const config = configJsonSchema();
-  const properties = Object.fromEntries(
-    Object.entries(config.properties ?? {}).map(([key, value]) => [configPrefix + key, asWritten(value)]),
-  );
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Fenestra stack file",
@@ -65,19 +64,47 @@ export function stackFileJsonSchema(): object {
     properties: {
       config: {
         type: "object",
-        properties,
-        required: (config.required ?? []).map((key) => configPrefix + key),
-        // Keys of other namespaces (aws:, pulumi:) are Pulumi's; an unknown key in ours is a mistake.
-        propertyNames: { anyOf: [{ enum: Object.keys(properties) }, { not: { pattern: `^${configPrefix}` } }] },
+        required: [`${configPrefix}cloud`],
+        properties: { [`${configPrefix}cloud`]: propertyOf(configJsonSchema(), "cloud") },
+        allOf: Object.values(cloudFacts).map(({ name }) => ({
+          if: { properties: { [`${configPrefix}cloud`]: { const: name } }, required: [`${configPrefix}cloud`] },
+          // biome-ignore lint/suspicious/noThenProperty: a key of JSON Schema
+          then: cloudPart(configJsonSchema(schemaOf(name))),
+        })),
       },
     },
     required: ["config"],
   };
 }
 
+/** What a stack file of a cloud may have. */
+function cloudPart({ properties: own, required }: JsonSchema): object {
+  const properties = Object.fromEntries(
+    inOrder(own ?? {}, required ?? [], "").map(([key, value]) => [configPrefix + key, value]),
+  );
+  return {
+    properties,
+    required: (required ?? []).map((key) => configPrefix + key),
+    // Keys of other namespaces (aws:, pulumi:) are Pulumi's; an unknown key in ours is a mistake.
+    propertyNames: { anyOf: [{ enum: Object.keys(properties) }, { not: { pattern: `^${configPrefix}` } }] },
+  };
+}
+
+/** Fields as a stack file has them, in the order of their groups. */
+function inOrder(properties: NonNullable<JsonSchema["properties"]>, required: readonly string[], stem: string) {
+  const fields = Object.entries(properties).map(([key, value]) => {
+    const path = stem + key;
+    return { key, path, required: required.includes(key), value: asWritten(value, path) };
+  });
+  return grouped(fields).flatMap(([, own]) => own.map(({ key, value }) => [key, value] as const));
+}
+
 /** The schema of a value as a stack file has it: passwords are encrypted there. */
-function asWritten(schema: JsonSchema): JsonSchema {
-  const { properties, additionalProperties, description } = schema;
+function asWritten(schema: JsonSchema, path: string): JsonSchema {
+  const { properties, additionalProperties, items } = schema;
+  const description = organisationSettings.includes(path)
+    ? `The organisation's: ${schema.description}`
+    : schema.description;
   if (schema.writeOnly === true)
     return {
       type: "object",
@@ -88,10 +115,14 @@ function asWritten(schema: JsonSchema): JsonSchema {
     };
   return {
     ...schema,
+    ...(description === undefined ? {} : { description }),
+    ...(items === undefined ? {} : { items: asWritten(items, `${path}[]`) }),
     ...(properties === undefined
       ? {}
-      : { properties: Object.fromEntries(Object.entries(properties).map(([key, value]) => [key, asWritten(value)])) }),
-    ...(typeof additionalProperties === "object" ? { additionalProperties: asWritten(additionalProperties) } : {}),
+      : { properties: Object.fromEntries(inOrder(properties, schema.required ?? [], `${path}.`)) }),
+    ...(typeof additionalProperties === "object"
+      ? { additionalProperties: asWritten(additionalProperties, `${path}.*`) }
+      : {}),
   };
 }
 

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { type Artifact, readArtifactLock } from "../model/artifacts.ts";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
 import { fromJson } from "../model/json.ts";
 import { ConfigError, childPath, configPrefix, didYouMean, type Problem } from "../model/problem.ts";
+import { schemaOf } from "./cloudSchema.ts";
 import { encryptedText } from "./encrypted.ts";
 import { configJsonSchema, describeAllowed, type JsonSchema, propertyOf, schemaAt } from "./jsonSchema.ts";
 import { addOnRules } from "./rules/addOns.ts";
@@ -22,12 +24,16 @@ import { type StackConfig, stackSchema } from "./schema.ts";
 const encryptedMessage = "is encrypted, which only Pulumi can undo";
 const encryptedRemedy = "write it as plain text: it is no secret";
 
-let described: JsonSchema | undefined;
+const described = new Map<unknown, JsonSchema>();
 
-/** The settings in words. Made for the first mistake: a stack file without one does not wait for it. */
-function schema(): JsonSchema {
-  described ??= configJsonSchema();
-  return described;
+/**
+ * The settings of a cloud in words, or of all. Made for the first mistake: a stack file without one does not wait for
+ * it.
+ */
+function schema(cloud?: unknown): JsonSchema {
+  const known = described.get(cloud) ?? configJsonSchema(schemaOf(cloud));
+  described.set(cloud, known);
+  return known;
 }
 
 /** Path of a config key as written in the stack file: `config.fenestra:pools[1].name`. */
@@ -92,16 +98,21 @@ export function validate(
   earlier: readonly Problem[] = [],
 ): StackConfig {
   const readable = withPlainLengths(values);
+  const own = schemaOf(values.cloud).safeParse(readable);
   const parsed = stackSchema.safeParse(readable);
   const unread = new Set(earlier.map(({ path }) => path));
-  const issues = parsed.error?.issues ?? [];
+  const issues = own.error?.issues ?? [];
   const refused = merged(issues.flatMap((issue) => fromIssue(issue, values))).filter(({ path }) => !unread.has(path));
+  const unknown = issues.flatMap(({ path, ...issue }) =>
+    issue.code === "unrecognized_keys" ? issue.keys.map((key) => [...path, key]) : [],
+  );
+  const foreign = unknown.filter((path) => ownerAt(path) !== undefined);
   const given = acceptedSettings(
-    readable,
+    foreign.reduce(without, readable),
     earlier.map(({ path }) => path),
   );
   const problems = [...earlier, ...refused, ...rules.flatMap((check) => check(given, lock))].map(markedEncrypted);
-  if (!parsed.success || problems.length > 0) throw new ConfigError(problems);
+  if (!own.success || !parsed.success || problems.length > 0) throw new ConfigError(problems);
   return parsed.data;
 }
 
@@ -172,24 +183,46 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
   return [...byPath.values()];
 }
 
-function fromIssue(issue: z.core.$ZodIssue, values: unknown): Problem[] {
+/** Title of the cloud whose stacks may have a key at a path. */
+function ownerAt(path: readonly PropertyKey[]): string | undefined {
+  return Object.values(cloudFacts).find(({ name }) => schemaAt(schema(name), path) !== undefined)?.words.title;
+}
+
+/** A copy without what is at a path. */
+function without<T>(values: T, path: readonly PropertyKey[]): T {
+  const copy = structuredClone(values);
+  const holder = valueAt(copy, path.slice(0, -1));
+  if (typeof holder === "object" && holder !== null) Reflect.deleteProperty(holder, path.at(-1) ?? "");
+  return copy;
+}
+
+function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unknown>>): Problem[] {
+  const mine = schema(values.cloud);
   if (issue.code === "unrecognized_keys") {
-    const own = Object.keys(schemaAt(schema(), issue.path)?.properties ?? {});
+    const own = Object.keys(schemaAt(mine, issue.path)?.properties ?? {});
     const known = issue.path.length === 0 ? own.map((name) => configPrefix + name) : own;
-    return issue.keys.map((key) => ({
-      path: stackFilePath([...issue.path, key]),
-      value: valueAt(values, [...issue.path, key]),
-      message: "is not a key that Fenestra knows",
-      allowed: `one of ${known.join(", ")}`,
-      remedy:
-        (issue.path.length === 0 ? withPath(key) : undefined) ??
-        removedSettings[[...issue.path.filter((step) => typeof step === "string"), key].join(".")] ??
-        didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ??
-        "remove it or correct its spelling",
-    }));
+    return issue.keys.map((key) => {
+      const path = [...issue.path, key];
+      const at = { path: stackFilePath(path), value: valueAt(values, path) };
+      const instead = removedSettings[path.filter((step) => typeof step === "string").join(".")];
+      const owner = ownerAt(path);
+      const allowed = `nothing: only ${owner} has it`;
+      if (owner !== undefined)
+        return { ...at, message: `is a setting of ${owner}`, allowed, remedy: instead ?? "remove it" };
+      return {
+        ...at,
+        message: "is not a key that Fenestra knows",
+        allowed: `one of ${known.join(", ")}`,
+        remedy:
+          (issue.path.length === 0 ? withPath(key) : undefined) ??
+          instead ??
+          didYouMean(issue.path.length === 0 ? configPrefix + key : key, known) ??
+          "remove it or correct its spelling",
+      };
+    });
   }
   const value = valueAt(values, issue.path);
-  const here = schemaAt(schema(), issue.path);
+  const here = schemaAt(mine, issue.path);
   const unquoted = here?.type === "string" && (typeof value === "number" || typeof value === "boolean");
   return [
     {
@@ -254,6 +287,7 @@ const removedSettings: Readonly<Record<string, string>> = {
   "registryAccess.plugin": "remove it: the lock file has the plug-ins with their digests",
   "addons.csrApprover": "remove it: the node controller on the control plane gives kubelets their serving certificates",
   "network.vpc": "a network that is there goes to network.existing, with its id and subnets",
+  "network.dns.searchDomain": "set it in the machines' image, or join them to the domain",
   nodePools: "name them in pools",
   nodeGroups: "name them in pools",
   "pools.min": "autoscale has min and max",

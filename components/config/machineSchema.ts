@@ -19,13 +19,13 @@ export const updateFields = {
       ),
       maxUnavailable: described(
         amount.default(0),
-        "AWS: machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
+        "Machines that may be missing meanwhile, a number or percent. Azure deletes none before its successor is healthy.",
       ),
     },
   ).optional(),
   maxAge: described(
     z.int().min(1).max(365).optional(),
-    "AWS: days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
+    "Days after which a machine is replaced, whatever its pool is. So image: latest brings new images without a changed program. Azure replaces machines of a changed pool only.",
   ),
 };
 
@@ -50,11 +50,11 @@ const diskFields = {
   ),
   iops: described(
     z.int().min(100).max(256_000).optional(),
-    "AWS: operations per second. gp3 has 3000 without it, io2 needs it.",
+    "Operations per second. gp3 has 3000 without it, io2 needs it.",
   ),
   throughput: described(
     z.int().min(125).max(2000).optional(),
-    "AWS, gp3: throughput in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
+    "Gp3: throughput in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
   ),
   encryptionKey: described(
     z.string().optional(),
@@ -75,9 +75,9 @@ export const machineFields = {
   disk: described(z.strictObject(diskFields).optional(), "System disk, beyond its size in diskGb."),
   furtherSizes: described(
     z.array(z.string().min(1)).max(39).default([]),
-    "AWS: more sizes that the group may launch, in order of preference after size. Processors and memory must be those of size, since the autoscaler takes all machines of a group for equal.",
+    "More sizes that the group may launch, in order of preference after size. Processors and memory must be those of size, since the autoscaler takes all machines of a group for equal.",
   ),
-  onDemand: section("AWS, with spot: how many machines are bought on demand all the same. Default none.", {
+  onDemand: section("With spot: how many machines are bought on demand all the same. Default none.", {
     base: described(z.int().min(0).max(1000).default(0), "Machines that are never spot."),
     percentAboveBase: described(
       z.int().min(0).max(100).default(0),
@@ -89,7 +89,7 @@ export const machineFields = {
     "With spot: most US dollars per machine and hour. Default the price on demand.",
   ),
   hybridBenefit: switchOff(
-    "Azure, Windows: use licences of your own (Azure Hybrid Benefit) instead of paying them by the hour.",
+    "Windows: use licences of your own (Azure Hybrid Benefit) instead of paying them by the hour.",
   ),
   capacityReservation: described(
     z.string().optional(),
@@ -124,11 +124,11 @@ export const machineFields = {
   ),
   instanceProfile: described(
     z.string().optional(),
-    "AWS: ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",
+    "ARN of an instance profile of your own. Fenestra then makes no role for the pool; yours needs the rights that the plan shows for a pool without it. One for each pool, so that no pool has another's rights.",
   ),
 };
 
-export const iamSchema = section("AWS: what your organisation demands of roles.", {
+export const iamSchema = section("What your organisation demands of roles.", {
   permissionsBoundary: described(
     matching(/^arn:aws[a-z-]*:iam::(\d{12}|aws):policy\/.+$/, "is not the ARN of a policy").optional(),
     "Policy that bounds the rights of every role that Fenestra makes.",

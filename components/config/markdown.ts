@@ -1,4 +1,6 @@
 import { configPrefix } from "../model/problem.ts";
+import { ownerOf } from "./cloudSchema.ts";
+import { grouped } from "./groups.ts";
 import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
 
 /** One row of the reference: a setting with what is allowed. */
@@ -23,6 +25,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
   const settings = entries.map(([key, value]) => ({ key, value, required: schema.required?.includes(key) ?? false }));
   const sections = settings.map((setting) => ({ ...setting, below: rowsBelow(setting.key, setting.value, known) }));
   const isSmall = ({ below }: { readonly below: readonly Row[] }): boolean => below.length < 5;
+  const small = sections.filter(isSmall).map((setting) => ({ ...setting, path: setting.key }));
   return [
     "# Configuration",
     "",
@@ -37,10 +40,17 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "",
     "In the tables a path such as `pools[].autoscale.min` means the field `min` of `autoscale` of each entry of `pools`.",
     "",
+    "What a stack needs comes first, then what is usual, then what few set, because their organisation demands it.",
+    "",
     "## The stack",
     "",
     ...table(
-      sections.filter(isSmall).flatMap(({ key, value, required, below }) => [row(key, value, required), ...below]),
+      inGroups(
+        small.map((setting) => ({
+          ...setting,
+          rows: [row(setting.key, setting.value, setting.required), ...setting.below],
+        })),
+      ),
     ),
     ...sections
       .filter((setting) => !isSmall(setting))
@@ -68,18 +78,35 @@ function rowsBelow(path: string, schema: JsonSchema, known: Map<string, string>)
   const parts = partsOf(schema);
   if (parts === undefined) return [];
   const stem = parts === schema ? path : `${path}[]`;
-  return Object.entries(parts.properties ?? {}).flatMap(([key, value]) => {
-    const field = `${stem}.${key}`;
-    const own = row(field, value, parts.required?.includes(key) ?? false);
-    const below = partsOf(value);
-    if (below === undefined) return [own];
-    const fields = JSON.stringify([below.properties, below.required]);
-    const earlier = known.get(fields);
-    if (earlier !== undefined)
-      return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
-    known.set(fields, field);
-    return [own, ...rowsBelow(field, value, known)];
+  const fields = Object.entries(parts.properties ?? {}).map(([key, value]) => {
+    const path = `${stem}.${key}`;
+    const required = parts.required?.includes(key) ?? false;
+    return { path, required, rows: rowsOf(path, value, required, known) };
   });
+  return /[.[]/.test(path) ? fields.flatMap(({ rows }) => rows) : inGroups(fields);
+}
+
+function rowsOf(path: string, schema: JsonSchema, required: boolean, known: Map<string, string>): readonly Row[] {
+  const own = row(path, schema, required);
+  const below = partsOf(schema);
+  if (below === undefined) return [own];
+  const fields = JSON.stringify([below.properties, below.required]);
+  const earlier = known.get(fields);
+  if (earlier !== undefined)
+    return [{ ...own, description: `${own.description} Its keys are those of \`${earlier}\`.`.trim() }];
+  known.set(fields, path);
+  return [own, ...rowsBelow(path, schema, known)];
+}
+
+/** Rows with a heading over each group, where there are several. */
+function inGroups(
+  settings: readonly { readonly path: string; readonly required: boolean; readonly rows: readonly Row[] }[],
+): readonly Row[] {
+  const groups = grouped(settings);
+  return groups.flatMap(([group, own]) => [
+    ...(groups.length < 2 ? [] : [{ path: "", allowed: "", otherwise: "", description: group }]),
+    ...own.flatMap(({ rows }) => rows),
+  ]);
 }
 
 function row(path: string, schema: JsonSchema, required: boolean): Row {
@@ -87,7 +114,7 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
     path,
     allowed: allowedText(schema),
     otherwise: required ? "required" : schema.default === undefined ? "" : `\`${JSON.stringify(schema.default)}\``,
-    description: schema.description ?? "",
+    description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
   };
 }
 
@@ -101,7 +128,9 @@ function table(rows: readonly Row[]): readonly string[] {
     "| Setting | Allowed | Default | Meaning |",
     "| --- | --- | --- | --- |",
     ...rows.map(({ path, allowed, otherwise, description }) =>
-      ["", `\`${path}\``, cell(allowed), otherwise, cell(description), ""].join(" | ").trim(),
+      path === ""
+        ? `| **${description}** | | | |`
+        : ["", `\`${path}\``, cell(allowed), otherwise, cell(description), ""].join(" | ").trim(),
     ),
     "",
   ];

@@ -56,7 +56,7 @@ const existingNetworkSchema = section(
             "Control-plane machines, at fixed addresses from its tenth on, and on Azure the API's load balancer at its fourth. Nothing else may be in it. On Azure zones may share it.",
           ),
           public: existingSubnet(
-            "AWS only: public load balancer of the API. Needed with access.public; its route table must lead to an internet gateway.",
+            "Public load balancer of the API. Needed with access.public; its route table must lead to an internet gateway.",
           ).optional(),
         }),
       ),
@@ -64,15 +64,15 @@ const existingNetworkSchema = section(
     ),
     resourceGroup: described(
       z.string().min(1).optional(),
-      "Azure only: name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
+      "Name of an existing resource group for everything that is created. Default a new one, fenestra-<name>. The cluster's controllers may change machines and load balancers of the whole group, so it should hold nothing else.",
     ),
     controllerRole: described(
       z.guid().optional(),
-      "Azure only: id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
+      "Id of the custom role that the cluster's controllers get in the network, where somebody else makes it, such as ci for its workflows: any id from uuidgen. Default the program makes one, for which it needs the right to write role definitions.",
     ),
     tagSubnets: described(
       z.boolean().optional(),
-      "AWS only: tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
+      "Tag the private subnets with kubernetes.io/cluster/<name>: shared, by which the cloud controller prefers them for internal load balancers. Default true. With false name the subnets in an annotation of each Service of type LoadBalancer.",
     ),
   },
 );
@@ -86,7 +86,7 @@ const dnsSchema = section(
     ),
     searchDomain: described(
       matching(/^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+$/, "is not a domain name").optional(),
-      "AWS only: domain that machines append to short names. Azure's DHCP gives none.",
+      "Domain that machines append to short names. Azure's DHCP gives none.",
       { patternErrorMessage: "a domain name in lower case", examples: ["corp.example.com"] },
     ),
   },

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { operatingSystemNames } from "../model/operatingSystems.ts";
 import { defaultRelease } from "../model/releases.ts";
 import { firstEncryptionKey } from "../model/secretsEncryption.ts";
@@ -216,7 +217,7 @@ const registryAccessSchema = section(
 
 /** The whole `config` of a stack file, without the project prefix. */
 export const stackSchema = z.strictObject({
-  cloud: described(z.enum(["aws", "azure"]), "The cloud of this stack."),
+  cloud: described(z.enum(cloudNames), "The cloud of this stack."),
   name: described(
     lowerCaseName().max(20),
     "Name of the cluster; unique in the account and region. Part of every resource's name.",
@@ -261,7 +262,7 @@ export const stackSchema = z.strictObject({
   httpProxy: described(httpUrl.optional(), "HTTP proxy for the machines' downloads and image pulls."),
   ...credentialFields,
   encryptionAtHost: switchOff(
-    "Azure only: encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
+    "Encrypt caches and temporary disks on the host too. The subscription's feature Microsoft.Compute/EncryptionAtHost must be registered before.",
   ),
   tags: described(
     z.record(z.string().min(1), z.string()).default({}),

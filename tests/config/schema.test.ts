@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderSchema, schemaFile } from "../../cli/schema.ts";
+import { schemaOf } from "../../components/config/cloudSchema.ts";
+import { organisationSettings } from "../../components/config/groups.ts";
 import {
   configJsonSchema,
   describeAllowed,
@@ -12,6 +14,7 @@ import {
 import { loadConfig } from "../../components/config/load.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { readStackFile, stackNames, stacksFolder } from "../../components/config/stackFile.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
@@ -23,7 +26,12 @@ function fields(schema: JsonSchema, path = ""): readonly (readonly [string, Json
     [`${path}.${key}`, value],
     ...fields(value, `${path}.${key}`).map(([at, below]): [string, JsonSchema] => [at, below]),
   ]);
-  return schema.items === undefined ? own : [...own, ...fields(schema.items, `${path}[]`)];
+  const { items, additionalProperties: values } = schema;
+  return [
+    ...own,
+    ...(items === undefined ? [] : fields(items, `${path}[]`)),
+    ...(typeof values === "object" ? fields(values, `${path}.*`) : []),
+  ];
 }
 
 describe("schema of a stack file", () => {
@@ -33,20 +41,38 @@ describe("schema of a stack file", () => {
     matchSnapshot(fileURLToPath(schemaFile), renderSchema());
   });
 
-  it("has every top-level key with the project's prefix, and refuses other keys of that prefix only", () => {
-    const file: { properties: { config: { properties: object; required: string[]; propertyNames: object } } } =
-      JSON.parse(renderSchema());
-    const { properties, required, propertyNames } = file.properties.config;
-    const keys = Object.keys(stackSchema.shape).map((key) => `fenestra:${key}`);
-    assert.deepEqual(Object.keys(properties), keys);
-    assert.deepEqual(required, [
-      "fenestra:cloud",
-      "fenestra:name",
-      "fenestra:region",
-      "fenestra:network",
-      "fenestra:pools",
-    ]);
-    assert.deepEqual(propertyNames, { anyOf: [{ enum: keys }, { not: { pattern: "^fenestra:" } }] });
+  it("has every top-level key with the project's prefix, those of another cloud left out, and refuses others", () => {
+    type Part = { properties: object; required: string[]; propertyNames: object };
+    const file: { properties: { config: { allOf: readonly { then: Part }[] } } } = JSON.parse(renderSchema());
+    const foreign = [["encryptionAtHost"], ["iam"]];
+    for (const [index, { then }] of file.properties.config.allOf.entries()) {
+      const keys = Object.keys(then.properties);
+      const all = Object.keys(stackSchema.shape).filter((key) => foreign[index]?.includes(key) !== true);
+      assert.deepEqual([...keys].sort(), all.map((key) => `fenestra:${key}`).sort());
+      const needed = ["cloud", "name", "region", "network", "pools"].map((key) => `fenestra:${key}`);
+      assert.deepEqual(then.required, needed);
+      assert.deepEqual(keys.slice(0, needed.length), needed, "what is needed comes first");
+      assert.deepEqual(then.propertyNames, { anyOf: [{ enum: keys }, { not: { pattern: "^fenestra:" } }] });
+    }
+  });
+
+  it("has each setting that belongs to one cloud or one group, once", () => {
+    const known = new Set(fields(schema).map(([path]) => path.slice(1)));
+    const named = [...Object.values(cloudFacts).flatMap(({ settings }) => settings), ...organisationSettings];
+    assert.deepEqual(
+      named.filter((path) => !known.has(path)),
+      [],
+    );
+  });
+
+  it("of a cloud takes its own settings and values, and those of no other", () => {
+    const path = ["pools", 0, "disk", "type"];
+    for (const { name, settings, disks } of Object.values(cloudFacts)) {
+      const own = new Set(fields(configJsonSchema(schemaOf(name))).map(([at]) => at.slice(1)));
+      const all = Object.values(cloudFacts).flatMap((other) => other.settings);
+      assert.deepEqual(all.filter((at) => own.has(at)).sort(), [...settings].sort());
+      assert.deepEqual(schemaAt(configJsonSchema(schemaOf(name)), path)?.enum, disks.types);
+    }
   });
 
   it("describes every field in at least a sentence", () => {

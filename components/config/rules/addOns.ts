@@ -3,7 +3,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
 import { registryFacts } from "../../model/registryAccess.ts";
-import { elsewhere, poolRule, type Rules, repeated, rule } from "./rule.ts";
+import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */
 const diskClassNames: readonly string[] = ["linux", "windows"];
@@ -60,9 +60,7 @@ export const addOnRules: Rules = {
         problems.push(problem(`${path}.secret`, secret, "is not the name of a secret", allowed));
       }
       const allowedKey = "a key only where secret names one of Secrets Manager";
-      const foreign = elsewhere("aws", cloud, kmsKey, `${path}.kmsKey`, allowedKey);
-      problems.push(...foreign);
-      if (foreign.length === 0 && kmsKey !== undefined && secret === undefined)
+      if (kmsKey !== undefined && secret === undefined)
         problems.push(problem(`${path}.kmsKey`, kmsKey, "is the key of no secret", allowedKey));
       return problems;
     }),
@@ -144,10 +142,7 @@ export const addOnRules: Rules = {
     if (logs === undefined) return [];
     const named = destinations.filter((name) => logs[name] !== undefined);
     const own = cloudFacts[cloud].access.logs;
-    const foreign = named.find((name) => name !== own && name !== "otlp");
     const allowed = `one of ${own} and otlp`;
-    if (foreign !== undefined)
-      return refuse(`${path}.${foreign}`, logs[foreign], "is a service of the other cloud", allowed);
     if (named.length === 1) return [];
     return refuse(path, named, named.length === 0 ? "names no destination" : "names two", allowed);
   }),

@@ -2,7 +2,7 @@ import { addressCount, type Cidr, contains, overlaps, parseCidr } from "../../mo
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, StackConfig } from "../schema.ts";
-import { elsewhere, only, type Rules, rule } from "./rule.ts";
+import { type Rules, rule } from "./rule.ts";
 
 type Existing = NonNullable<StackConfig["network"]["existing"]>;
 
@@ -180,48 +180,27 @@ export const existingNetworkRules: Rules = {
       });
     },
   ),
-  /** Settings that an existing network has itself, and those of one cloud. */
+  /** Settings that an existing network has itself. */
   beside: rule(
-    ["cloud", "network.existing", "network.nat", "network.dns"],
-    ({ cloud, "network.existing": existing, "network.nat": nat, "network.dns": dns }): readonly Problem[] => {
-      const domain = elsewhere("aws", cloud, dns?.searchDomain, "config.fenestra:network.dns.searchDomain").map(
-        (problem) => ({ ...problem, remedy: "set it in the machines' image, or join them to the domain" }),
-      );
-      if (existing === undefined) return domain;
-      const { controllerRole, resourceGroup, subnets, tagSubnets } = existing;
+    ["network.existing", "network.nat", "network.dns"],
+    ({ "network.existing": existing, "network.nat": nat, "network.dns": dns }): readonly Problem[] => {
+      if (existing === undefined) return [];
       const key = "config.fenestra:network";
       return [
-        ...domain,
         ...(nat === "perZone"
           ? refuse(`${key}.nat`, nat, "makes NAT gateways, which an existing network has itself", "single or none")
           : []),
         ...(dns !== undefined
           ? refuse(`${key}.dns`, dns, "cannot be set in an existing network, whose own name servers hold", "nothing")
           : []),
-        ...elsewhere("azure", cloud, resourceGroup, path("resourceGroup")),
-        ...elsewhere("azure", cloud, controllerRole, path("controllerRole")),
-        // False says something too, so it is refused as well.
-        ...elsewhere("aws", cloud, tagSubnets !== undefined, path("tagSubnets")).map((problem) => ({
-          ...problem,
-          value: tagSubnets,
-        })),
-        ...Object.entries(subnets).flatMap(([zone, { public: subnet }]) =>
-          elsewhere(
-            "aws",
-            cloud,
-            subnet?.id,
-            path("subnets", zone, "public"),
-            "nothing: only a load balancer of AWS is in a subnet",
-          ),
-        ),
       ];
     },
   ),
-  publicSubnets: only(
-    "aws",
-    rule(["network.existing", "access.public"], ({ "network.existing": existing, "access.public": open }) =>
+  publicSubnets: rule(
+    ["cloud", "network.existing", "access.public"],
+    ({ cloud, "network.existing": existing, "access.public": open }) =>
       Object.entries(existing?.subnets ?? {}).flatMap(([zone, { public: subnet }]): readonly Problem[] =>
-        subnet !== undefined || open === undefined
+        subnet !== undefined || open === undefined || !cloudFacts[cloud].network.publicSubnets
           ? []
           : refuse(
               path("subnets", zone, "public"),
@@ -230,14 +209,15 @@ export const existingNetworkRules: Rules = {
               "id and cidr of a public subnet",
             ),
       ),
-    ),
   ),
-  resourceGroups: only(
-    "azure",
-    rule(["accountId", "network.existing"], ({ accountId, "network.existing": existing }): readonly Problem[] => {
+  resourceGroups: rule(
+    ["cloud", "accountId", "network.existing"],
+    ({ cloud, accountId, "network.existing": existing }): readonly Problem[] => {
       if (existing === undefined) return [];
       const { id, resourceGroup } = existing;
-      const [, , subscription, , group] = id.split("/");
+      const { network } = cloudFacts[cloud];
+      const subscription = network.accountOf(id);
+      const group = id.split("/")[4];
       const at = { path: path("resourceGroup"), value: resourceGroup };
       return [
         ...(resourceGroup !== undefined && resourceGroup.toLowerCase() === group?.toLowerCase()
@@ -261,11 +241,12 @@ export const existingNetworkRules: Rules = {
         // A machine's network interface must be in the subscription of its network (Azure documentation, network
         // interfaces).
         ...(accountId !== undefined &&
-        cloudFacts.azure.network.id.pattern.test(id) &&
-        accountId !== subscription?.toLowerCase()
+        network.id.pattern.test(id) &&
+        subscription !== undefined &&
+        accountId !== subscription.toLowerCase()
           ? refuse(path("id"), id, "is in another subscription than accountId", `a virtual network of ${accountId}`)
           : []),
       ];
-    }),
+    },
   ),
 };

@@ -2,7 +2,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
-import { elsewhere, only, type Rules, repeated, rule } from "./rule.ts";
+import { type Rules, repeated, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
 
@@ -30,29 +30,27 @@ export const identityRules: Rules = {
     if (!form.pattern.test(own.zone)) return refuse(zonePath, own.zone, "is a zone of the other cloud", form.words);
     return [];
   }),
-  azureDns: only(
-    "azure",
-    rule(["accountId", "access.dns"], ({ accountId, "access.dns": own }) => {
-      if (own?.zone === undefined || !cloudFacts.azure.access.dnsZone.pattern.test(own.zone) || !isName(own.name))
-        return [];
-      const [path, zonePath] = [key("dns.name"), key("dns.zone")];
-      const zone = dnsZone(own.zone);
-      return [
-        ...(own.name.endsWith(`.${zone.name}`)
-          ? []
-          : refuse(path, own.name, `is not in the zone ${zone.name}`, `a name that ends with .${zone.name}`)),
-        ...(accountId === undefined || accountId === zone.subscription
-          ? []
-          : refuse(
-              zonePath,
-              own.zone,
-              "is in another subscription, which the program does not touch",
-              "a zone of the stack's subscription",
-              "leave the zone out, and make the record by your own means",
-            )),
-      ];
-    }),
-  ),
+  /** A zone whose id is a path says its name, and whose it is. */
+  zone: rule(["cloud", "accountId", "access.dns"], ({ cloud, accountId, "access.dns": own }) => {
+    const { pattern } = cloudFacts[cloud].access.dnsZone;
+    if (own?.zone === undefined || !own.zone.startsWith("/") || !pattern.test(own.zone) || !isName(own.name)) return [];
+    const [path, zonePath] = [key("dns.name"), key("dns.zone")];
+    const zone = dnsZone(own.zone);
+    return [
+      ...(own.name.endsWith(`.${zone.name}`)
+        ? []
+        : refuse(path, own.name, `is not in the zone ${zone.name}`, `a name that ends with .${zone.name}`)),
+      ...(accountId === undefined || accountId === zone.subscription
+        ? []
+        : refuse(
+            zonePath,
+            own.zone,
+            "is in another subscription, which the program does not touch",
+            "a zone of the stack's subscription",
+            "leave the zone out, and make the record by your own means",
+          )),
+    ];
+  }),
   serviceAccountKeys: rule(["access.serviceAccountKeys"], ({ "access.serviceAccountKeys": names }) =>
     repeated(names, (index) => key(`serviceAccountKeys[${index}]`), "each key once"),
   ),
@@ -65,11 +63,6 @@ export const identityRules: Rules = {
         const { namespace, name } = account;
         const path = key(`workloadIdentity.serviceAccounts[${index}]`);
         return [
-          ...Object.values(cloudFacts).flatMap((other) =>
-            other.access.rights.flatMap((field) =>
-              elsewhere(other.name, cloud, account[field], `${path}.${field}`, own.join(", ")),
-            ),
-          ),
           ...(own.every((field) => account[field].length === 0)
             ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
             : []),

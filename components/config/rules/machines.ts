@@ -5,13 +5,7 @@ import { operatingSystem } from "../../model/operatingSystems.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
-import { only, poolRule, type Rules } from "./rule.ts";
-
-/**
- * Disk of Microsoft's images in Azure's marketplace, in GiB; a smaller one is refused at creation (Azure documentation,
- * smalldisk images).
- */
-const azureWindowsImageGb = 127;
+import { poolRule, type Rules } from "./rule.ts";
 
 /** The machine size of a pool; `undefined` when the rule `sizes` reports a problem with it. */
 function usableSize(pool: Pick<PoolConfig, "size" | "capacity">, cloud: Cloud): MachineSize | undefined {
@@ -52,26 +46,6 @@ export function imageProblems(cloud: Cloud, image: string, path: string): readon
   if (image === "latest" || pattern.test(image)) return [];
   return refuse(path, image, "is neither latest nor a pinned image", words);
 }
-
-/** Letters after the number of a D, E or F size; `undefined` for other families. */
-const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
-
-export function premiumDiskProblems(size: string, path: string): readonly Problem[] {
-  const letters = sizeLetters.exec(size)?.[1];
-  if (letters === undefined || letters.includes("s")) return [];
-  return refuse(
-    path,
-    size,
-    "cannot have Premium disks, which every machine of Fenestra has",
-    "a size with an s after the number, such as Standard_D2s_v5",
-  );
-}
-
-/**
- * Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines,
- * "Limitations").
- */
-const neverSpot = /^Standard_B\d|_Promo$/i;
 
 /**
  * Names of zones as each system has them: the tz database, and the registry of Windows (Microsoft documentation,
@@ -168,38 +142,25 @@ export const machineRules: Rules = {
       },
     ];
   }),
-  disk: only(
-    "azure",
-    poolRule(["os", "diskGb"], [], ({ os, diskGb }, path) =>
-      os !== "linux" && diskGb !== undefined && diskGb < azureWindowsImageGb
-        ? refuse(
-            `${path}.diskGb`,
-            diskGb,
-            "is smaller than the Windows image on Azure",
-            `${azureWindowsImageGb} GiB at least`,
-          )
-        : [],
-    ),
-  ),
+  disk: poolRule(["os", "diskGb"], ["cloud"], ({ os, diskGb }, path, { cloud }) => {
+    const { words, disks } = cloudFacts[cloud];
+    return os !== "linux" && diskGb !== undefined && diskGb < disks.windowsLeastGb
+      ? refuse(
+          `${path}.diskGb`,
+          diskGb,
+          `is smaller than the Windows image on ${words.title}`,
+          `${disks.windowsLeastGb} GiB at least`,
+        )
+      : [];
+  }),
   image: poolRule(["image"], ["cloud"], (pool, path, { cloud }) => imageProblems(cloud, pool.image, `${path}.image`)),
-  azureSizes: only(
-    "azure",
-    poolRule(["size", "spot"], [], (pool, poolPath) => {
-      const path = `${poolPath}.size`;
-      const size = pool.size ?? cloudFacts.azure.sizes.default;
-      const problems = premiumDiskProblems(size, path);
-      if (!pool.spot || !neverSpot.test(size)) return problems;
-      return [
-        ...problems,
-        problem(
-          path,
-          size,
-          "is never given as a spot machine",
-          "a D, E or F size and no promotional one, or spot: false",
-        ),
-      ];
-    }),
-  ),
+  refusedSizes: poolRule(["size", "spot"], ["cloud"], (pool, path, { cloud }) => {
+    const { sizes } = cloudFacts[cloud];
+    const size = pool.size ?? sizes.default;
+    return [sizes.diskRefusal(size), pool.spot ? sizes.spotRefusal(size) : undefined].flatMap((refusal) =>
+      refusal === undefined ? [] : [{ path: `${path}.size`, value: size, ...refusal }],
+    );
+  }),
   timeZone: poolRule(["os", "timeZone"], [], ({ os, timeZone: zone }, path) => {
     const { form, other, allowed } = zoneNames[os === "linux" ? "linux" : "windows"];
     return zone === undefined || form.test(zone)

@@ -2,7 +2,7 @@ import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
-import { elsewhere, hasFields, only, poolRule, type Rules, rule } from "./rule.ts";
+import { hasFields, poolRule, type Rules, rule } from "./rule.ts";
 
 /** Form of the name of something in AWS, in any partition. */
 const arn = (service: string, resource: string): RegExp =>
@@ -85,14 +85,7 @@ function speedProblems(
 
 function diskProblems(cloud: Cloud, own: PoolConfig["disk"], path: string, gb: number): readonly Problem[] {
   const { type, iops, throughput } = own ?? {};
-  const { speeds, types } = cloudFacts[cloud].disks;
-  if (type !== undefined && !types.includes(type))
-    return refuse(`${path}.type`, type, "is a disk of the other cloud", types.join(", "));
-  if (!speeds)
-    return [
-      ...elsewhere("aws", cloud, iops, `${path}.iops`),
-      ...elsewhere("aws", cloud, throughput, `${path}.throughput`),
-    ];
+  if (!cloudFacts[cloud].disks.speeds) return [];
   if (type === "io2")
     return [
       ...(iops === undefined ? refuse(`${path}.iops`, undefined, "is missing", "a number, which io2 needs") : []),
@@ -146,49 +139,28 @@ export const placementRules: Rules = {
       "controlPlane.etcdDiskGb": etcdGb,
     }) => {
       const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
-      const foreign = elsewhere("aws", cloud, etcd?.type, `${etcdPath}.type`);
       return [
         ...formProblems(forms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
         ...formProblems(forms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
         ...diskProblems(cloud, system, `${systemPath}`, systemGb),
-        ...foreign,
-        ...diskProblems(cloud, foreign.length === 0 ? etcd : { ...etcd, type: undefined }, `${etcdPath}`, etcdGb),
+        ...diskProblems(cloud, etcd, `${etcdPath}`, etcdGb),
       ];
     },
   ),
-  ofOneCloud: poolRule(
-    ["furtherSizes", "onDemand", "instanceProfile", "hybridBenefit"],
-    ["cloud"],
-    (pool, path, { cloud }) => [
-      ...elsewhere("azure", cloud, pool.hybridBenefit, `${path}.hybridBenefit`),
-      ...(["furtherSizes", "onDemand", "instanceProfile"] as const).flatMap((field) =>
-        elsewhere("aws", cloud, pool[field], `${path}.${field}`),
-      ),
-    ],
-  ),
-  update: poolRule(["update", "maxAge"], ["cloud"], ({ update: own, maxAge }, path, { cloud }) => {
+  update: poolRule(["update"], [], ({ update: own }, path) => {
     const none = (amount: string | number | undefined): boolean => Number.parseInt(String(amount ?? 0), 10) === 0;
     const { maxSurge, maxUnavailable } = own ?? {};
-    return [
-      ...elsewhere("aws", cloud, maxAge, `${path}.maxAge`),
-      ...elsewhere("aws", cloud, none(maxUnavailable) ? undefined : maxUnavailable, `${path}.update.maxUnavailable`),
-      ...(own !== undefined && none(maxSurge) && none(maxUnavailable)
-        ? refuse(`${path}.update.maxSurge`, maxSurge, "leaves no machine to begin with", "1 or more")
-        : []),
-    ];
+    return own !== undefined && none(maxSurge) && none(maxUnavailable)
+      ? refuse(`${path}.update.maxSurge`, maxSurge, "leaves no machine to begin with", "1 or more")
+      : [];
   }),
-  updateOfSpot: only(
-    "azure",
-    poolRule(["update", "spot"], [], ({ update: value, spot: isSpot }, path) =>
-      isSpot && value !== undefined
-        ? refuse(`${path}.update`, value, "has no effect: Azure does not roll spot machines", "nothing with spot")
-        : [],
-    ),
-  ),
-  iam: rule(["cloud", "iam"], ({ cloud, iam: own }) => [
-    ...elsewhere("aws", cloud, own.permissionsBoundary, "config.fenestra:iam.permissionsBoundary"),
-    ...elsewhere("aws", cloud, own.rolePath === "/" ? undefined : own.rolePath, "config.fenestra:iam.rolePath"),
-  ]),
+  updateOfSpot: poolRule(["update", "spot"], ["cloud"], ({ update: value, spot: isSpot }, path, { cloud }) => {
+    const { words, machines } = cloudFacts[cloud];
+    const message = `has no effect: ${words.title} does not roll spot machines`;
+    return isSpot && value !== undefined && !machines.rollsSpot
+      ? refuse(`${path}.update`, value, message, "nothing with spot")
+      : [];
+  }),
   licence: poolRule(["os", "hybridBenefit"], [], ({ os, hybridBenefit }, path) =>
     hybridBenefit && os === "linux"
       ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux")
@@ -230,17 +202,18 @@ export const placementRules: Rules = {
           );
     },
   ),
-  furtherSizes: only(
-    "aws",
-    poolRule(["size", "capacity", "furtherSizes", "hyperV"], [], (pool, path): readonly Problem[] => {
+  furtherSizes: poolRule(
+    ["size", "capacity", "furtherSizes", "hyperV"],
+    ["cloud"],
+    (pool, path, { cloud }): readonly Problem[] => {
       if (pool.size === undefined) return firstSizeProblems(pool, path);
-      const first = machineSize("aws", pool.size, pool.capacity);
+      const first = machineSize(cloud, pool.size, pool.capacity);
       const seen = [pool.size];
       return pool.furtherSizes.flatMap((name, index): Problem[] => {
         const at = { path: `${path}.furtherSizes[${index}]`, value: name };
         if (seen.includes(name)) return [{ ...at, message: "is listed twice", allowed: "each size once" }];
         seen.push(name);
-        const size = machineSize("aws", name);
+        const size = machineSize(cloud, name);
         if (size === undefined)
           return [
             {
@@ -262,7 +235,7 @@ export const placementRules: Rules = {
               },
             ];
       });
-    }),
+    },
   ),
   /** Two pools with one profile would have one another's rights. */
   profiles: ({ pools }) => {

@@ -1,6 +1,5 @@
 import { addressPlan } from "../../model/addressPlan.ts";
 import { addressCount, type Cidr, cidr, contains, parseCidr } from "../../model/cidr.ts";
-import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import {
   controlPlaneAddresses,
   defaultPodNetwork,
@@ -95,18 +94,6 @@ export function whereNodesHaveRanges(one: Rule): Rule {
 }
 
 export const podNetworkRules: Rules = {
-  /** Azure CNI reads its addresses from Azure's platform, and they belong to network interfaces of Azure. */
-  onAzure: rule(["cloud", "network.pods"], ({ cloud, "network.pods": pods }) =>
-    pods !== "azure-cni" || cloudFacts[cloud].network.podsOnInterfaces
-      ? []
-      : refuse(
-          path("pods"),
-          pods,
-          "takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
-          "flannel on AWS",
-          "leave it out",
-        ),
-  ),
   /**
    * Scripts, kube-proxy and HNS know one range of pods: what goes there keeps a pod's own address, and metadata
    * services are closed to what comes from there. Outside of it a pod would reach them.

@@ -1,13 +1,7 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize, poolGroups, poolScheduling, windowsTaint } from "../../model/pools.ts";
 import { childPath, type Problem, problem, refuse } from "../../model/problem.ts";
-import { hasFields, hasSettings, only, poolRule, type Rules } from "./rule.ts";
-
-/**
- * Longest pool name on Azure for Windows: a computer name has at most 15 characters and a scale set adds 6 of its own
- * (Azure documentation, virtual machine scale set computer name prefix).
- */
-const longestAzureWindowsName = 9;
+import { hasFields, hasSettings, poolRule, type Rules } from "./rule.ts";
 
 /** Name part of label and taint keys, and values: at most 63 characters (Kubernetes, labels and selectors). */
 const keyName = /^[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?$/;
@@ -49,23 +43,22 @@ function keyProblems(key: string, path: string, kind: "label" | "taint" | "annot
 const mostGroupTags = 50;
 
 export const poolRules: Rules = {
-  names: only(
-    "azure",
-    poolRule(["name", "os", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
-      if (pool.os === "linux") return [];
-      return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
-        name.length <= longestAzureWindowsName
-          ? []
-          : refuse(
-              `${path}.name`,
-              pool.name,
-              `makes the group name ${name} of ${name.length} characters, too long for Windows machines on Azure`,
-              `at most ${longestAzureWindowsName} characters, zone suffix included: a Windows computer name has 15, of which Azure takes 6`,
-              "shorten the name",
-            ),
-      );
-    }),
-  ),
+  names: poolRule(["name", "os", "zones", "perZone"], ["cloud", "network.zones"], (pool, path, settings) => {
+    const { words, machines } = cloudFacts[settings.cloud];
+    const most = machines.windows.longestGroup;
+    if (pool.os === "linux") return [];
+    return poolGroups(pool, settings["network.zones"]).flatMap(({ name }) =>
+      name.length <= most
+        ? []
+        : refuse(
+            `${path}.name`,
+            pool.name,
+            `makes the group name ${name} of ${name.length} characters, too long for Windows machines on ${words.title}`,
+            `at most ${most} characters, zone suffix included: a Windows computer name has 15, of which ${words.title} takes ${15 - most}`,
+            "shorten the name",
+          ),
+    );
+  }),
   bounds: poolRule(["autoscale"], [], ({ autoscale }, path) =>
     autoscale !== undefined && autoscale.min > autoscale.max
       ? refuse(

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { Artifact } from "../../model/artifacts.ts";
-import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
-import { type Cloud, type PoolConfig, type StackConfig, stackSchema } from "../schema.ts";
+import { schemaOf } from "../cloudSchema.ts";
+import { type PoolConfig, type StackConfig, stackSchema } from "../schema.ts";
 
 /** Fields of a part of the config by their path: `network.zones`. */
 type Fields<S extends "access" | "addons" | "controlPlane" | "kubernetes" | "mirror" | "network"> = {
@@ -42,38 +42,48 @@ export function hasFields<K extends keyof PoolConfig>(
 }
 
 /**
- * The accepted parts of a config's plain values, each parsed by its own schema.
+ * The accepted parts of a config's plain values, each parsed by its own schema: the cloud's says what is accepted, the
+ * whole one gives what other clouds alone have its defaults.
  *
  * @param unread keys whose text could not be read at all; not the same as missing keys
  */
 export function acceptedSettings(values: object, unread: readonly string[] = []): AcceptedSettings {
+  const own = schemaOf(ownValue(values, "cloud"));
   const settings = Object.entries(stackSchema.shape)
     .filter(([key]) => !unread.includes(key))
     .flatMap(([key, schema]): [string, unknown][] => {
       const value = ownValue(values, key);
-      const part = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
-      const fields = part instanceof z.ZodObject ? acceptedFields(part, value ?? {}) : {};
-      const whole = z.safeParse(schema, value);
+      const mine: z.core.$ZodType | undefined = Reflect.get(own.shape, key);
+      const [part, minePart] = [schema, mine].map((each) => (each instanceof z.ZodPrefault ? each.unwrap() : each));
+      const fields = part instanceof z.ZodObject ? acceptedFields(part, minePart, value ?? {}) : {};
       return [
-        ...(whole.success ? [[key, whole.data] satisfies [string, unknown]] : []),
-        ...Object.entries(fields).map(([field, accepted]): [string, unknown] => [`${key}.${field}`, accepted]),
+        ...accepted(schema, mine, value).map((data): [string, unknown] => [key, data]),
+        ...Object.entries(fields).map(([field, data]): [string, unknown] => [`${key}.${field}`, data]),
       ];
     });
   const pools = ownValue(values, "pools");
+  const { element } = stackSchema.shape.pools;
   return {
     settings: Object.fromEntries(settings),
-    pools: Array.isArray(pools) ? pools.map((pool) => acceptedFields(stackSchema.shape.pools.element, pool)) : [],
+    pools: Array.isArray(pools) ? pools.map((pool) => acceptedFields(element, own.shape.pools.element, pool)) : [],
   };
 }
 
-function acceptedFields(schema: z.ZodObject, value: unknown): object {
+function acceptedFields(schema: z.ZodObject, own: z.core.$ZodType | undefined, value: unknown): object {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return {};
+  const mine = own instanceof z.ZodObject ? own.shape : {};
   return Object.fromEntries(
-    Object.entries(schema.shape).flatMap(([field, own]): [string, unknown][] => {
-      const result = z.safeParse(own, ownValue(value, field));
-      return result.success ? [[field, result.data]] : [];
-    }),
+    Object.entries(schema.shape).flatMap(([field, part]) =>
+      accepted(part, mine[field], ownValue(value, field)).map((data): [string, unknown] => [field, data]),
+    ),
   );
+}
+
+/** A value as the whole schema reads it, where the cloud's takes it; of what the cloud has not, the default. */
+function accepted(schema: z.core.$ZodType, own: z.core.$ZodType | undefined, value: unknown): readonly unknown[] {
+  if (own !== undefined && !z.safeParse(own, value).success) return [];
+  const result = z.safeParse(schema, own === undefined ? undefined : value);
+  return result.success ? [result.data] : [];
 }
 
 function ownValue(holder: object, key: string): unknown {
@@ -104,19 +114,6 @@ export function rule<K extends keyof Settings>(
 /** Path of a setting in the stack file. */
 export const key = (path: string): string => `config.fenestra:${path}`;
 
-/** A setting that only the named cloud has: refused where it is given in a stack of another one, never ignored. */
-export function elsewhere(
-  owner: Cloud,
-  cloud: Cloud,
-  value: unknown,
-  path: string,
-  allowed = `nothing: only ${cloudFacts[owner].words.title} has it`,
-): readonly Problem[] {
-  return owner === cloud || value === undefined || value === false || (Array.isArray(value) && value.length === 0)
-    ? []
-    : refuse(path, value, `is a setting of ${cloudFacts[owner].words.title}`, allowed);
-}
-
 /** Values that are there before, each refused at its place. */
 export function repeated(
   values: readonly string[],
@@ -126,12 +123,6 @@ export function repeated(
   return values.flatMap((value, index) =>
     values.indexOf(value) === index ? [] : refuse(path(index), value, "is listed twice", allowed),
   );
-}
-
-/** A rule on something that only the named cloud has. */
-export function only(owner: Cloud, one: Rule): Rule {
-  return (given, lock) =>
-    hasSettings(given.settings, ["cloud"]) && given.settings.cloud === owner ? one(given, lock) : [];
 }
 
 /**

@@ -3,8 +3,8 @@ import { machineSize } from "../../model/pools.ts";
 import { childPath, didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
 import { selectableVersions } from "../../model/releases.ts";
 import type { Cloud } from "../schema.ts";
-import { imageProblems, premiumDiskProblems } from "./machines.ts";
-import { elsewhere, key, only, type Rules, repeated, rule } from "./rule.ts";
+import { imageProblems } from "./machines.ts";
+import { key, type Rules, repeated, rule } from "./rule.ts";
 
 /**
  * Most tags in a stack file: a resource has at most 50 on both clouds, and the program and the cloud's controllers add
@@ -18,7 +18,7 @@ const mostTags = 40;
  */
 function tag(name: string, value: string, names: readonly string[], cloud: Cloud): readonly Problem[] {
   const path = childPath(key("tags"), name);
-  const { fits, refusal } = cloudFacts[cloud].tags;
+  const { fits, refusal, takesName } = cloudFacts[cloud].tags;
   const twin = names.find((other) => other.toLowerCase() === name.toLowerCase());
   const checks: readonly (readonly [boolean, string, string])[] = [
     [
@@ -28,7 +28,7 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
     ],
     [
       // IAM compares keys without regard to case ("Duplicate tag keys found"), and the program names what it makes.
-      cloud === "aws" && name.toLowerCase() === "name",
+      !takesName && name.toLowerCase() === "name",
       "meets the tag Name that the program sets",
       "another word than name, in any case",
     ],
@@ -46,25 +46,6 @@ function tag(name: string, value: string, names: readonly string[], cloud: Cloud
   return checks.flatMap(([wrong, message, allowed]) => (wrong ? refuse(path, value, message, allowed) : []));
 }
 
-/**
- * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public
- * name, all of which begin with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The
- * account's name omits the hyphens.
- */
-const reservedWords = /microsoft|windows|^login/;
-
-/**
- * Most tags in a stack file on Azure: private DNS zones allow only 15 each (Azure documentation, tag resources,
- * "Limitations"), and the program adds two.
- */
-const mostAzureTags = 13;
-
-/**
- * Beginnings that AWS keeps to itself, of names that begin with the cluster's: load balancers (Elastic Load Balancing
- * API, CreateLoadBalancer), security groups (EC2 API, CreateSecurityGroup), buckets (S3, "Bucket naming rules").
- */
-const awsPrefixes = ["internal-", "sg-", "sthree-", "xn--", "amzn-s3-demo-"];
-
 export const stackRules: Rules = {
   version: rule(["kubernetes.version"], ({ "kubernetes.version": release }, lock) => {
     const allowed = selectableVersions(lock);
@@ -78,19 +59,10 @@ export const stackRules: Rules = {
           "choose one of these, or record its digests with `fenestra pin <version>`",
         );
   }),
-  clusterName: only(
-    "aws",
-    rule(["name"], ({ name }) =>
-      awsPrefixes.some((prefix) => `${name}-`.startsWith(prefix))
-        ? refuse(
-            key("name"),
-            name,
-            "makes the name of a resource that AWS refuses",
-            `a name that is not one of these and does not begin with one: ${awsPrefixes.join(" ")}`,
-          )
-        : [],
-    ),
-  ),
+  name: rule(["cloud", "name"], ({ cloud, name }) => {
+    const refusal = cloudFacts[cloud].nameRefusal(name);
+    return refusal === undefined ? [] : [{ path: key("name"), value: name, ...refusal }];
+  }),
   region: rule(["cloud", "region"], ({ cloud, region: name }) => {
     const { words, regions } = cloudFacts[cloud];
     const at = { path: key("region"), value: name, allowed: regions.words };
@@ -167,52 +139,30 @@ export const stackRules: Rules = {
     }
     return problems;
   }),
-  controlPlaneDisks: only(
-    "azure",
-    rule(["controlPlane.size"], ({ "controlPlane.size": size }) =>
-      premiumDiskProblems(size ?? cloudFacts.azure.sizes.default, key("controlPlane.size")),
-    ),
-  ),
+  controlPlaneDisks: rule(["cloud", "controlPlane.size"], ({ cloud, "controlPlane.size": size }) => {
+    const { sizes } = cloudFacts[cloud];
+    const name = size ?? sizes.default;
+    const refusal = sizes.diskRefusal(name);
+    return refusal === undefined ? [] : [{ path: key("controlPlane.size"), value: name, ...refusal }];
+  }),
   controlPlaneImage: rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>
     imageProblems(cloud, image, key("controlPlane.image")),
   ),
-  encryptionAtHost: rule(["cloud", "encryptionAtHost"], ({ cloud, encryptionAtHost: value }) =>
-    elsewhere(
-      "azure",
-      cloud,
-      value,
-      key("encryptionAtHost"),
-      "false on AWS, where the host encrypts every volume that Fenestra makes",
-    ),
-  ),
   tags: rule(["cloud", "tags"], ({ cloud, tags: all }) => {
     const names = Object.keys(all);
-    const many =
-      names.length > mostTags ? refuse(key("tags"), names.length, "has too many tags", `at most ${mostTags}`) : [];
-    return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
-  }),
-  reservedName: only(
-    "azure",
-    rule(["name"], ({ name }) =>
-      reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
+    const bounds = [[mostTags, undefined] as const, cloudFacts[cloud].tags.most].filter((each) => each !== undefined);
+    const many = bounds.flatMap(([most, of]) =>
+      names.length > most
         ? refuse(
-            key("name"),
-            name,
-            "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
-            "a name without microsoft and windows, hyphens not counted, that does not begin with login",
-            "choose a name such as win-lab",
+            key("tags"),
+            names.length,
+            `has too many tags${of === undefined ? "" : ` for ${of}`}`,
+            `at most ${most}`,
           )
         : [],
-    ),
-  ),
-  azureTags: only(
-    "azure",
-    rule(["tags"], ({ tags: all }) => {
-      const count = Object.keys(all).length;
-      if (count <= mostAzureTags) return [];
-      return refuse(key("tags"), count, "has too many tags for Azure's DNS zones", `at most ${mostAzureTags}`);
-    }),
-  ),
+    );
+    return [...many, ...Object.entries(all).flatMap(([name, value]) => tag(name, value, names, cloud))];
+  }),
   encryptionKeys: rule(["secretsEncryption"], ({ secretsEncryption: { keys = [] } = {} }) =>
     repeated(keys, (index) => key(`secretsEncryption.keys[${index}]`), "each key once"),
   ),

@@ -21,8 +21,30 @@ const zones: CloudFacts["zones"] = {
   query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
 };
 
+/**
+ * Beginnings that AWS keeps to itself, of names that begin with the cluster's: load balancers (Elastic Load Balancing
+ * API, CreateLoadBalancer), security groups (EC2 API, CreateSecurityGroup), buckets (S3, "Bucket naming rules").
+ */
+const ownPrefixes = ["internal-", "sg-", "sthree-", "xn--", "amzn-s3-demo-"];
+
 export const aws: CloudFacts = {
   name: "aws",
+  settings: names(`
+    iam addons.logs.cloudwatch addons.gmsa.credentialSpecs[].kmsKey
+    access.workloadIdentity.serviceAccounts[].policies access.workloadIdentity.serviceAccounts[].statements
+    network.dns.searchDomain network.existing.tagSubnets network.existing.subnets.*.public
+    controlPlane.osDisk.iops controlPlane.osDisk.throughput
+    controlPlane.etcdDisk.type controlPlane.etcdDisk.iops controlPlane.etcdDisk.throughput
+    pools[].disk.iops pools[].disk.throughput pools[].furtherSizes pools[].onDemand pools[].instanceProfile
+    pools[].maxAge pools[].update.maxUnavailable`),
+  podNetworks: ["flannel"],
+  nameRefusal: (name) =>
+    ownPrefixes.some((prefix) => `${name}-`.startsWith(prefix))
+      ? {
+          message: "makes the name of a resource that AWS refuses",
+          allowed: `a name that is not one of these and does not begin with one: ${ownPrefixes.join(" ")}`,
+        }
+      : undefined,
   apiRetirements: [],
   words: {
     title: "AWS",
@@ -57,9 +79,11 @@ export const aws: CloudFacts = {
     read: awsMachineSize,
     known: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
     nesting: "a size of c8i, m8i or r8i with at most 192 processors",
+    diskRefusal: () => undefined,
+    spotRefusal: () => undefined,
   },
   images: { pattern: /^ami-[0-9a-f]{8,17}$/, words: "latest or an AMI id, ami-…" },
-  disks: { types: ["gp3", "io2"], windowsGb: 120, speeds: true },
+  disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, speeds: true },
   tags: {
     // Roles are tagged too, and IAM restricts names and values to these characters (IAM API Reference, Tag).
     fits: (name, value) => /^[\p{L}\p{Z}\p{N}_.:/=+\-@]*$/u.test(name + value),
@@ -67,6 +91,8 @@ export const aws: CloudFacts = {
       message: "has a character that AWS refuses in tags of roles",
       allowed: "letters, digits, spaces and _ . : / = + - @",
     },
+    takesName: false,
+    most: undefined,
     ofGroup: 4 + 2 + 3,
     // A key of a tag has 128 characters.
     longestHint: 128 - "k8s.io/cluster-autoscaler/node-template/label/".length,
@@ -92,6 +118,7 @@ export const aws: CloudFacts = {
     podsOnInterfaces: false,
     addressAnnotations: false,
     balancersInNetwork: false,
+    publicSubnets: true,
     // Amazon VPC User Guide, "Amazon VPC quotas".
     mostGroupRules: 60,
     accountOf: () => undefined,
@@ -122,7 +149,9 @@ export const aws: CloudFacts = {
     userDataBytes: 16_384,
     // Answers live for one hop only.
     guardsMetadata: false,
+    rollsSpot: true,
     windows: {
+      longestGroup: Number.POSITIVE_INFINITY,
       // EC2Launch does not survive a reboot from within, so there the task does it all.
       foreground: false,
       statusFiles: "",

@@ -6,8 +6,30 @@ const platform = "168.63.129.16";
 
 const drain = { linux: 270, windows: 600 } as const;
 
+/** Letters after the number of a D, E or F size; `undefined` for other families. */
+const sizeLetters = /^Standard_[DEF]\d+(?:-\d+)?([a-z]*)/;
+
+/**
+ * Words that Azure refuses in names of resources with an endpoint: vaults, the storage account and the API's public
+ * name, all of which begin with the cluster's name (Azure documentation, "Resolve reserved resource name errors"). The
+ * account's name omits the hyphens.
+ */
+const reservedWords = /microsoft|windows|^login/;
+
 export const azure: CloudFacts = {
   name: "azure",
+  settings: names(`
+    encryptionAtHost addons.logs.azureMonitor access.workloadIdentity.serviceAccounts[].roles network.azureCni
+    network.existing.resourceGroup network.existing.controllerRole pools[].hybridBenefit`),
+  podNetworks: ["flannel", "azure-cni"],
+  nameRefusal: (name) =>
+    reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
+      ? {
+          message: "makes names of a vault and a storage account that Azure refuses: ReservedResourceName",
+          allowed: "a name without microsoft and windows, hyphens not counted, that does not begin with login",
+          remedy: "choose a name such as win-lab",
+        }
+      : undefined,
   // Microsoft, "Prepare for Key Vault API version 2026-02-01 and later"; Azure/azure-cli#34020. @pulumi/azure-native
   // 3.28.0 calls 2024-11-01.
   apiRetirements: [
@@ -65,6 +87,24 @@ export const azure: CloudFacts = {
     read: azureMachineSize,
     known: "B, F, and D and E from version 3 on",
     nesting: "a D or E size of version 3 or later (AMD: 5 or later)",
+    diskRefusal: (size) => {
+      const letters = sizeLetters.exec(size)?.[1];
+      return letters === undefined || letters.includes("s")
+        ? undefined
+        : {
+            message: "cannot have Premium disks, which every machine of Fenestra has",
+            allowed: "a size with an s after the number, such as Standard_D2s_v5",
+          };
+    },
+    // Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines,
+    // "Limitations").
+    spotRefusal: (size) =>
+      /^Standard_B\d|_Promo$/i.test(size)
+        ? {
+            message: "is never given as a spot machine",
+            allowed: "a D, E or F size and no promotional one, or spot: false",
+          }
+        : undefined,
   },
   // A version of the marketplace's image, or an image of one's own in a gallery, with or without a version.
   images: {
@@ -72,10 +112,19 @@ export const azure: CloudFacts = {
       /^\d+\.\d+\.\d+$|^\/subscriptions\/[0-9a-f-]{36}\/resourceGroups\/[^/]+\/providers\/Microsoft\.Compute\/galleries\/[^/]+\/images\/[^/]+(\/versions\/\d+\.\d+\.\d+)?$/i,
     words: "latest, an image version of three numbers with dots, or the id of an image in a gallery",
   },
-  disks: { types: ["Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"], windowsGb: 128, speeds: false },
+  disks: {
+    types: ["Premium_LRS", "Premium_ZRS", "StandardSSD_LRS", "StandardSSD_ZRS"],
+    windowsGb: 128,
+    // Microsoft's images in the marketplace (Azure documentation, smalldisk images).
+    windowsLeastGb: 127,
+    speeds: false,
+  },
   tags: {
     fits: (_name, value) => !/\p{Cc}/u.test(value),
     refusal: { message: "has a control character in its value", allowed: "values on one line" },
+    takesName: true,
+    // They allow 15 (Azure documentation, tag resources, "Limitations"), and the program adds two.
+    most: [13, "Azure's DNS zones"],
     ofGroup: 3 + 4 + 3,
     longestHint: Number.POSITIVE_INFINITY,
   },
@@ -105,6 +154,7 @@ export const azure: CloudFacts = {
     podsOnInterfaces: true,
     addressAnnotations: true,
     balancersInNetwork: true,
+    publicSubnets: false,
     mostGroupRules: Number.POSITIVE_INFINITY,
     // Network interfaces are in the subscription of their network, so everything is.
     accountOf: (network) => network.split("/")[2],
@@ -147,7 +197,11 @@ export const azure: CloudFacts = {
     // "the maximum length of the binary array is 65535 bytes" (REST API, OSProfile.customData).
     userDataBytes: 65_535,
     guardsMetadata: true,
+    rollsSpot: false,
     windows: {
+      // A computer name has at most 15 characters, and a scale set adds 6 of its own (Azure documentation, virtual
+      // machine scale set computer name prefix).
+      longestGroup: 9,
       // The extension reports the first wave.
       foreground: true,
       statusFiles: "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status",

@@ -1,5 +1,6 @@
 import type { RegistryKey } from "../machineParts.ts";
 import type { MachineSize } from "../machineSizes.ts";
+import type { PodNetworkName } from "../podAddressing.ts";
 
 /** The clouds, by the name that a stack file gives them. */
 export const cloudNames = ["aws", "azure"] as const;
@@ -28,6 +29,11 @@ type Seconds = Readonly<Record<"linux" | "windows", number>>;
  */
 export interface CloudFacts {
   readonly name: (typeof cloudNames)[number];
+  /** Settings of the stack file that this cloud alone has, by their paths in docs/configuration.md. */
+  readonly settings: readonly string[];
+  readonly podNetworks: readonly PodNetworkName[];
+  /** Why the cloud refuses names that begin with a cluster's. */
+  readonly nameRefusal: (name: string) => Refusal | undefined;
   /** Interfaces of the cloud that the providers still call and that end on a day. */
   readonly apiRetirements: readonly { readonly what: string; readonly day: string; readonly remedy: string }[];
   readonly words: {
@@ -66,18 +72,28 @@ export interface CloudFacts {
     readonly read: (name: string) => MachineSize | undefined;
     readonly known: string;
     readonly nesting: string;
+    /** Why machines of a size cannot have the program's disks. */
+    readonly diskRefusal: (size: string) => Refusal | undefined;
+    /** Why a size cannot be spot. */
+    readonly spotRefusal: (size: string) => Refusal | undefined;
   };
   readonly images: Form;
   readonly disks: {
     readonly types: readonly (typeof diskTypes)[number][];
     /** Default of a Windows node in GiB, as in the OpenShift guide for Windows machine sets. */
     readonly windowsGb: number;
+    /** Least of a Windows node in GiB: that of the image. */
+    readonly windowsLeastGb: number;
     /** Whether operations and throughput are settings of a disk. */
     readonly speeds: boolean;
   };
   readonly tags: {
     readonly fits: (name: string, value: string) => boolean;
     readonly refusal: Refusal;
+    /** Whether IAM's comparison of keys without regard to case meets the program's own `Name`. */
+    readonly takesName: boolean;
+    /** Most of a stack file, where there is a lower bound than that of all resources, and whose it is. */
+    readonly most: readonly [count: number, of: string] | undefined;
     /**
      * Tags of an autoscaled group beside those of the stack file and of its labels and taints: owner and name, how
      * its machines join, discovery, resources.
@@ -108,6 +124,8 @@ export interface CloudFacts {
      * kubernetes/cloud-provider-aws.
      */
     readonly balancersInNetwork: boolean;
+    /** Whether a public load balancer needs a subnet. */
+    readonly publicSubnets: boolean;
     /** Inbound rules of a security group by default, one for each network that may reach the API. */
     readonly mostGroupRules: number;
     readonly accountOf: (network: string) => string | undefined;
@@ -146,7 +164,11 @@ export interface CloudFacts {
     readonly userDataBytes: number;
     /** Whether answers of the metadata service reach pods on Linux, so that nodes filter them. */
     readonly guardsMetadata: boolean;
+    /** Whether a changed pool of spot machines is rolled. */
+    readonly rollsSpot: boolean;
     readonly windows: {
+      /** Longest name of a group of machines. */
+      readonly longestGroup: number;
       /** Whether the first wave runs while the cloud waits for its result. */
       readonly foreground: boolean;
       readonly statusFiles: string;

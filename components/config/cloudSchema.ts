@@ -1,0 +1,56 @@
+import { z } from "zod";
+import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
+import type { CloudFacts } from "../model/cloudFacts/facts.ts";
+import { stackSchema } from "./schema.ts";
+
+/** Which cloud alone has a setting, by its path in docs/configuration.md; `undefined` where all have it. */
+export function ownerOf(path: string): CloudFacts | undefined {
+  return Object.values(cloudFacts).find(({ settings }) => settings.includes(path));
+}
+
+/** Values of settings that a cloud restricts. */
+const choices = ({ name, disks, podNetworks }: CloudFacts): Readonly<Record<string, readonly string[]>> => ({
+  cloud: [name],
+  "network.pods": podNetworks,
+  "controlPlane.osDisk.type": disks.types,
+  "pools[].disk.type": disks.types,
+});
+
+/** A schema without the settings and values that other clouds alone have. */
+function ofCloud<T extends z.core.$ZodType>(schema: T, facts: CloudFacts, path = ""): T {
+  const inner = (part: z.core.$ZodType, at = path) => ofCloud(part, facts, at);
+  if (schema instanceof z.ZodObject) {
+    const fields = Object.entries(schema.shape).flatMap(([key, field]) => {
+      const at = path === "" ? key : `${path}.${key}`;
+      const owner = ownerOf(at);
+      return owner === undefined || owner === facts ? [[key, inner(field, at)]] : [];
+    });
+    return kept(schema, { ...schema.def, shape: Object.fromEntries(fields) });
+  }
+  if (schema instanceof z.ZodEnum) {
+    const allowed = choices(facts)[path];
+    const entries = Object.entries(schema.def.entries).filter(([, value]) => allowed?.includes(String(value)) ?? true);
+    return kept(schema, { ...schema.def, entries: Object.fromEntries(entries) });
+  }
+  if (schema instanceof z.ZodArray)
+    return kept(schema, { ...schema.def, element: inner(schema.def.element, `${path}[]`) });
+  if (schema instanceof z.ZodRecord)
+    return kept(schema, { ...schema.def, valueType: inner(schema.def.valueType, `${path}.*`) });
+  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
+    return kept(schema, { ...schema.def, innerType: inner(schema.def.innerType) });
+  return schema;
+}
+
+/** The schema with another definition and its description. */
+function kept<T extends z.ZodType>(schema: T, def: T["def"]): T {
+  const copy = schema.clone(def);
+  const meta = schema.meta();
+  return meta === undefined ? copy : copy.meta(meta);
+}
+
+/** One member of the union: what a stack of a cloud may have. Its output lacks the defaults of the others' settings. */
+const schemas = new Map(Object.values(cloudFacts).map((facts) => [facts.name, ofCloud(stackSchema, facts)]));
+
+/** Schema of a stack on the named cloud, or of any where the name is none. */
+export const schemaOf = (cloud: unknown): typeof stackSchema =>
+  [...schemas].find(([name]) => name === cloud)?.[1] ?? stackSchema;
