@@ -54,6 +54,31 @@ export const issuerPaths = { discovery: ".well-known/openid-configuration", keyS
 /** For whom tokens for a cloud's identities are (AWS: IAM OIDC providers; Azure: workload identity federation). */
 export const tokenAudiences = { aws: "sts.amazonaws.com", azure: "api://AzureADTokenExchange" } as const;
 
+/** A cloud of which something is expected. */
+export type ExpectedCloud = keyof typeof tokenAudiences;
+export const isExpectedCloud = (name: string): name is ExpectedCloud => Object.hasOwn(tokenAudiences, name);
+
+type Question = readonly [url: string, options: readonly string[]];
+
+const instanceQuestion: Question = [
+  "http://169.254.169.254/metadata/instance?api-version=2021-02-01",
+  ["-H", "Metadata: true"],
+];
+
+/**
+ * What a pod must not get an answer from. A token may be asked for by PUT only, and it is the key to everything else on
+ * AWS.
+ */
+export const metadataQuestions: Readonly<Record<ExpectedCloud, (os: "linux" | "windows") => readonly Question[]>> = {
+  aws: () => [
+    ["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]],
+  ],
+  azure: (os) =>
+    os === "windows"
+      ? [instanceQuestion, ["http://168.63.129.16/?comp=versions", []], ["http://168.63.129.16:32526/status", []]]
+      : [instanceQuestion],
+};
+
 /**
  * What Fenestra's documentation names: the sample that reads an object, the namespace of exporters, labels of
  * namespaces, late snapshots.

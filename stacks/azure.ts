@@ -14,5 +14,5 @@ export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<strin
     { dependsOn: [guard] },
   );
   const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { "azure-native": provider } });
-  return withInside(spec, cluster, { azureCloudConfig: cluster.cloudConfig, gmsaObjectId: cluster.gmsaObjectId });
+  return withInside(spec, cluster, { cloudConfig: cluster.cloudConfig, gmsaObjectId: cluster.gmsaObjectId });
 }

@@ -100,7 +100,7 @@ function signInOutput(
 export function withInside(
   spec: ClusterSpec,
   cluster: BuiltCluster,
-  values: Pick<InClusterArgs, "azureCloudConfig" | "gmsaObjectId"> = {},
+  values: Pick<InClusterArgs, "cloudConfig" | "gmsaObjectId"> = {},
 ): ClusterOutputs {
   const { host, publicHost, pki, api, apiGate, pools, attachment, resources } = cluster;
   const server = apiUrl(publicHost ?? host);

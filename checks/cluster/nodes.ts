@@ -1,6 +1,12 @@
 import type { V1Node } from "@kubernetes/client-node";
 import type { Check } from "../check.ts";
-import { controlPlaneKey, uninitializedTaintKey, windowsBuildLabel } from "../facts.ts";
+import {
+  controlPlaneKey,
+  type ExpectedCloud,
+  isExpectedCloud,
+  uninitializedTaintKey,
+  windowsBuildLabel,
+} from "../facts.ts";
 import { NotYet, until } from "../poll.ts";
 import type { ApiTools } from "./api.ts";
 
@@ -27,8 +33,8 @@ export interface NodeFacts {
   readonly silent: string | undefined;
   /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
-  /** `aws` or `azure` by the provider id; `undefined` for anything else. */
-  readonly cloud: "aws" | "azure" | undefined;
+  /** By the provider id; `undefined` for none that is known. */
+  readonly cloud: ExpectedCloud | undefined;
 }
 
 /** Annotation by which KWOK finds the nodes that it plays (kwok.sigs.k8s.io: "Manage Nodes"). */
@@ -85,7 +91,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
       status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
-    cloud: (["aws", "azure"] as const).find((cloud) => spec?.providerID?.startsWith(`${cloud}://`)),
+    cloud: [spec?.providerID?.split("://")[0] ?? ""].find(isExpectedCloud),
   };
 }
 

@@ -7,7 +7,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MemberArgs } from "../gates/controlPlane.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
-import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
+import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
 import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
@@ -130,7 +130,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         profileArn,
         userData: pulumi
           .all([payload, scripts.bucketName])
-          .apply(([known, bucket]) => packLinuxAws(known, scripts.object, bucket)),
+          .apply(([known, bucket]) => packLinuxFetching(known, scripts.object, bucket)),
         tags: spec.tags,
         makesInterface: false,
       }),

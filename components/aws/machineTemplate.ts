@@ -32,7 +32,7 @@ export interface MachineTemplateArgs {
  * (hashicorp/terraform-provider-aws#43364).
  */
 export function imageId(os: OperatingSystem, image: string): string {
-  return image === "latest" ? `resolve:ssm:${os.awsImageParameter}` : image;
+  return image === "latest" ? `resolve:ssm:${os.imageParameter}` : image;
 }
 
 /** Device of the system disk in Canonical's Ubuntu images and Amazon's Windows images alike. */

@@ -5,12 +5,12 @@ import * as pulumi from "@pulumi/pulumi";
 import type { PoolRoll } from "../gates/poolGate.ts";
 import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
-import { packLinuxAws } from "../machine/linux/cloudConfig.ts";
+import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
 import { packWindowsAws } from "../machine/windows/userData.ts";
 import { windowsWorkerPayload } from "../machine/windows/worker.ts";
-import { ccgKeys, ccgSecrets } from "../model/ccgPlugin.ts";
+import { ccgKeys, ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
@@ -74,7 +74,7 @@ export function poolPayload(spec: NodeSettings, pool: PoolSpec): WorkerPayload {
 function userData(payload: WorkerPayload, object: ScriptsReference, bucket: string): string {
   return payload.kind === "windows"
     ? Buffer.from(packWindowsAws(payload, object, bucket)).toString("base64")
-    : packLinuxAws(payload, object, bucket);
+    : packLinuxFetching(payload, object, bucket);
 }
 
 /**

@@ -11,18 +11,17 @@ import { BucketPublicAccessBlock } from "@pulumi/aws/s3/bucketPublicAccessBlock.
 import * as pulumi from "@pulumi/pulumi";
 import type { IdentityConfig } from "../config/accessSchema.ts";
 import { type LogSettings, logCollectors, logGroupName, logsAccount } from "../model/addOns.ts";
+import { awsEnvironment, tokenFacts } from "../model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/serviceAccountKeys.ts";
 import {
   accountKey,
-  awsEnvironment,
   identityName,
   type ServiceAccountName,
   sampleAccount,
   sampleObjectName,
   sampleObjectText,
   subjectOf,
-  tokenFacts,
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";

@@ -4,7 +4,7 @@ import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { ControlPlane } from "../gates/controlPlane.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
-import { ccgSecrets } from "../model/ccgPlugin.ts";
+import { ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";

@@ -1,6 +1,6 @@
 import type * as inputs from "@pulumi/azure-native/types/input.js";
 import type * as pulumi from "@pulumi/pulumi";
-import type { MachineSize } from "../model/machineSizes.ts";
+import type { MachineSize } from "../model/cloudFacts/machineSizes.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import type { OperatingSystem } from "../model/operatingSystems.ts";
 import type { PoolSpec } from "../model/pools.ts";
@@ -14,7 +14,7 @@ const adminName = "fenestra";
  * operating system.
  */
 export function imageReference(os: OperatingSystem, image: string) {
-  return image.startsWith("/") ? { id: image } : { ...os.azureImage, version: image };
+  return image.startsWith("/") ? { id: image } : { ...os.marketplaceImage, version: image };
 }
 
 /** Access for debugging: the serial console and the boot log, kept by Azure. */

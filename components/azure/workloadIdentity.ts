@@ -5,18 +5,17 @@ import { BlobContainer } from "@pulumi/azure-native/storage/blobContainer.js";
 import type { StorageAccount } from "@pulumi/azure-native/storage/storageAccount.js";
 import * as pulumi from "@pulumi/pulumi";
 import { type LogSettings, logsAccount } from "../model/addOns.ts";
+import { azureEnvironment, tokenFacts } from "../model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { discoveryDocument, discoveryPath, keySet, keySetPath } from "../model/serviceAccountKeys.ts";
 import {
   accountKey,
-  azureEnvironment,
   identityName,
   type ServiceAccountName,
   sampleAccount,
   sampleObjectName,
   sampleObjectText,
   subjectOf,
-  tokenFacts,
 } from "../model/workloadIdentity.ts";
 import { Identity } from "./identity.ts";
 import type { ResourceGroupContext } from "./resourceGroup.ts";

@@ -28,7 +28,7 @@ export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string 
 
 function formOf(key: string, cloud: unknown): string {
   if (key === "fenestra:accountId")
-    return (Object.values(cloudFacts).find(({ name }) => name === cloud) ?? cloudFacts.aws).account.fake;
+    return (Object.values(cloudFacts).find(({ name }) => name === cloud) ?? Object.values(cloudFacts)[0]).account.fake;
   return (Object.hasOwn(fakes, key) ? fakes[key] : undefined) ?? encryptedText;
 }
 

@@ -21,8 +21,8 @@ export type PodNetworkManifests = (
 export interface InClusterValues {
   readonly nodeEndpoint: Text;
   readonly podNetworkManifests: PodNetworkManifests;
-  /** Content of `azure.json`, see `azureCloudConfig`; only on Azure, and there required. */
-  readonly azureCloudConfig: Text | undefined;
+  /** Content of `azure.json`; only on Azure, and there required. */
+  readonly cloudConfig: Text | undefined;
   /** Certificate of the gMSA webhook; only when gMSA is on, and then required. */
   readonly gmsaCertificate: ServerCertificate | undefined;
   /**

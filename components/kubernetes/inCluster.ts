@@ -45,8 +45,8 @@ export interface InClusterArgs extends Pick<InClusterValues, "podNetworkManifest
   readonly pools: readonly WorkerPool[];
   /** Host name of the internal API endpoint, for agents that start before the `kubernetes` Service is reachable. */
   readonly nodeEndpoint: pulumi.Input<string>;
-  /** Content of `azure.json`, see `azureCloudConfig`. Required on Azure with the cloud controller, unused elsewhere. */
-  readonly azureCloudConfig?: pulumi.Input<string>;
+  /** Content of `azure.json`. Required on Azure with the cloud controller, unused elsewhere. */
+  readonly cloudConfig?: pulumi.Input<string>;
   /**
    * Object id of the identity that reads the secrets of gMSA accounts. Required on Azure with such accounts, unused
    * elsewhere.
@@ -101,7 +101,7 @@ export class InCluster extends pulumi.ComponentResource {
     const values = {
       nodeEndpoint: pulumi.output(args.nodeEndpoint),
       podNetworkManifests: args.podNetworkManifests,
-      azureCloudConfig: args.azureCloudConfig === undefined ? undefined : pulumi.secret(args.azureCloudConfig),
+      cloudConfig: args.cloudConfig === undefined ? undefined : pulumi.secret(args.cloudConfig),
       gmsaObjectId: args.gmsaObjectId === undefined ? undefined : pulumi.output(args.gmsaObjectId),
       workloadIdentity:
         args.workloadIdentity === undefined

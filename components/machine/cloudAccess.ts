@@ -38,7 +38,7 @@ export interface AzureAccess extends WorkerSecrets {
 }
 
 /** What is made of an access, in each cloud's way. */
-export function byCloud<T>(
+function byCloud<T>(
   access: CloudAccess,
   make: { readonly aws: (access: AwsAccess) => T; readonly azure: (access: AzureAccess) => T },
 ): T {
@@ -91,4 +91,70 @@ export interface ApiEndpoint {
   readonly host: string;
   /** DNS name of the public load balancer, when there is one. */
   readonly publicHost?: string;
+}
+
+/** Variables of a Linux machine by which it finds its secrets. */
+export function accessEnv(access: CloudAccess): Readonly<Record<string, string>> {
+  return byCloud<Readonly<Record<string, string>>>(access, {
+    aws: ({ region, joinSecret, credentials, secretsKey }) => ({
+      CLOUD: "aws",
+      REGION: region,
+      JOIN_SECRET: joinSecret,
+      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: credentials }),
+      ...(secretsKey === undefined ? {} : { SECRETS_KEY: secretsKey }),
+    }),
+    azure: ({ region, clientId, joinVault, joinSecret, credentials }) => ({
+      CLOUD: "azure",
+      REGION: region,
+      CLIENT_ID: clientId,
+      JOIN_SECRET: vaultSecret(joinVault, joinSecret),
+      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: vaultSecret(joinVault, credentials) }),
+    }),
+  });
+}
+
+/** Further variables of a control-plane machine. */
+export function controllerEnv(access: CloudAccess): Readonly<Record<string, string>> {
+  return byCloud<Readonly<Record<string, string>>>(access, {
+    aws: () => ({}),
+    azure: ({ subscriptionId, resourceGroup }) => ({ SUBSCRIPTION: subscriptionId, RESOURCE_GROUP: resourceGroup }),
+  });
+}
+
+/** A secret as the machine requests it: the parameter's name on AWS, its URL on Azure. */
+export function secretName(access: ControlPlaneAccess): (name: string) => string {
+  return byCloud(access.cloud, {
+    aws: () => (name: string) => name,
+    azure: () => {
+      const vault = access.caVault;
+      if (vault === undefined) throw new RangeError("a control plane on Azure needs the vault of its CA material");
+      return (name: string) => vaultSecret(vault, name);
+    },
+  });
+}
+
+/** URL of a Key Vault secret. */
+function vaultSecret(vault: string, name: string): string {
+  return `${vault.replace(/\/+$/, "")}/secrets/${name}`;
+}
+
+/** What the registries' plug-in reads of the machine's identity; `undefined` where it needs nothing. */
+export function registryIdentity({ cloud, tenantId }: PoolAccess): object | undefined {
+  return byCloud<object | undefined>(cloud, {
+    aws: () => undefined,
+    azure: ({ clientId }) => ({
+      cloud: "AzurePublicCloud",
+      tenantId,
+      useManagedIdentityExtension: true,
+      userAssignedIdentityID: clientId,
+    }),
+  });
+}
+
+/** The cloud's section of a Windows machine's settings, with the domain of AWS's services, which differs in China. */
+export function cloudSection(access: CloudAccess) {
+  return byCloud<CloudAccess>(access, {
+    aws: (own) => ({ ...own, domain: own.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" }),
+    azure: (own) => own,
+  });
 }

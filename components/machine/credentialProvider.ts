@@ -1,9 +1,9 @@
 import { stringify } from "yaml";
 import { requireArtifact } from "../model/artifacts.ts";
+import { registryFacts } from "../model/cloudFacts/registryAccess.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
-import { registryFacts } from "../model/registryAccess.ts";
 import { versionFor } from "../model/releases.ts";
-import { byCloud, type PoolAccess } from "./cloudAccess.ts";
+import { type PoolAccess, registryIdentity } from "./cloudAccess.ts";
 import type { PayloadFile } from "./payload.ts";
 import { noProxy, proxyUrl } from "./proxy.ts";
 import { windowsPaths } from "./windows/paths.ts";
@@ -76,20 +76,8 @@ export function credentialFiles(
   const { plugin, cacheDuration } = registryFacts[cloud];
   const paths = credentialPaths[os];
   const url = proxyUrl(spec);
-  const cloudFile = byCloud<readonly PayloadFile[]>(access.cloud, {
-    aws: () => [],
-    azure: ({ clientId }) => [
-      {
-        path: paths.cloud,
-        content: `${JSON.stringify({
-          cloud: "AzurePublicCloud",
-          tenantId: access.tenantId,
-          useManagedIdentityExtension: true,
-          userAssignedIdentityID: clientId,
-        })}\n`,
-      },
-    ],
-  });
+  const identity = registryIdentity(access);
+  const cloudFile = identity === undefined ? [] : [{ path: paths.cloud, content: `${JSON.stringify(identity)}\n` }];
   const proxy = url === undefined ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy(spec) };
   const config = {
     apiVersion: "kubelet.config.k8s.io/v1",

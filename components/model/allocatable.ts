@@ -1,5 +1,5 @@
 import type { KubeletSettings } from "../config/flagSchema.ts";
-import type { Capacity } from "./machineSizes.ts";
+import type { Capacity } from "./cloudFacts/machineSizes.ts";
 import type { OperatingSystem } from "./operatingSystems.ts";
 
 /** Resources that the kubelet reserves, as its configuration file spells them. */

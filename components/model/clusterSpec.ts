@@ -12,13 +12,13 @@ import {
 import { type Artifact, readArtifactLock } from "./artifacts.ts";
 import { addressAt, cidr } from "./cidr.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
+import type { MachineSize } from "./cloudFacts/machineSizes.ts";
+import { registryAccess } from "./cloudFacts/registryAccess.ts";
 import { credentialsOf } from "./credentials.ts";
-import type { MachineSize } from "./machineSizes.ts";
 import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { defaultPodNetwork, defaultPodsPerNode } from "./podAddressing.ts";
 import { machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
-import { registryAccess } from "./registryAccess.ts";
 import { minorOf, requireMinorFacts } from "./releases.ts";
 import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
 import { snapshotDays } from "./timings.ts";

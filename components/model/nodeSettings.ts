@@ -3,10 +3,10 @@ import type { AddOns } from "./addOns.ts";
 import type { AddressPlan } from "./addressPlan.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { CloudFacts } from "./cloudFacts/facts.ts";
+import type { RegistryAccess } from "./cloudFacts/registryAccess.ts";
 import type { Credentials } from "./credentials.ts";
 import type { ClusterAddresses } from "./podAddressing.ts";
 import type { PodNetwork } from "./podNetwork.ts";
-import type { RegistryAccess } from "./registryAccess.ts";
 
 export interface ClusterIdentity {
   readonly cloud: Cloud;

@@ -6,8 +6,8 @@ export type OperatingSystemName = (typeof operatingSystemNames)[number];
 interface CommonFacts {
   readonly name: OperatingSystemName;
   readonly title: string;
-  readonly awsImageParameter: string;
-  readonly azureImage: { readonly publisher: string; readonly offer: string; readonly sku: string };
+  readonly imageParameter: string;
+  readonly marketplaceImage: { readonly publisher: string; readonly offer: string; readonly sku: string };
 }
 
 export interface LinuxFacts extends CommonFacts {
@@ -46,8 +46,8 @@ export const operatingSystems = {
     name: "linux",
     family: "linux",
     title: "Ubuntu 24.04",
-    awsImageParameter: "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
-    azureImage: { publisher: "Canonical", offer: "ubuntu-24_04-lts", sku: "server" },
+    imageParameter: "/aws/service/canonical/ubuntu/server/24.04/stable/current/amd64/hvm/ebs-gp3/ami-id",
+    marketplaceImage: { publisher: "Canonical", offer: "ubuntu-24_04-lts", sku: "server" },
   },
   "windows-2019": {
     name: "windows-2019",
@@ -57,8 +57,8 @@ export const operatingSystems = {
     imageTag: "ltsc2019",
     runsImagesOf: [],
     // With the agent that the images of 2022 and 2025 have by themselves, so that all three run user data alike.
-    awsImageParameter: "/aws/service/ami-windows-latest/EC2LaunchV2-Windows_Server-2019-English-Core-Base",
-    azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2019-datacenter-core-g2" },
+    imageParameter: "/aws/service/ami-windows-latest/EC2LaunchV2-Windows_Server-2019-English-Core-Base",
+    marketplaceImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2019-datacenter-core-g2" },
     upstreamSupported: false,
     hostReachesOwnPods: false,
   },
@@ -69,8 +69,8 @@ export const operatingSystems = {
     build: "10.0.20348",
     imageTag: "ltsc2022",
     runsImagesOf: [],
-    awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-Base",
-    azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2022-datacenter-core-g2" },
+    imageParameter: "/aws/service/ami-windows-latest/Windows_Server-2022-English-Core-Base",
+    marketplaceImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2022-datacenter-core-g2" },
     upstreamSupported: true,
     hostReachesOwnPods: true,
   },
@@ -81,8 +81,8 @@ export const operatingSystems = {
     build: "10.0.26100",
     imageTag: "ltsc2025",
     runsImagesOf: ["windows-2022"],
-    awsImageParameter: "/aws/service/ami-windows-latest/Windows_Server-2025-English-Core-Base",
-    azureImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2025-datacenter-core-g2" },
+    imageParameter: "/aws/service/ami-windows-latest/Windows_Server-2025-English-Core-Base",
+    marketplaceImage: { publisher: "MicrosoftWindowsServer", offer: "WindowsServer", sku: "2025-datacenter-core-g2" },
     upstreamSupported: true,
     hostReachesOwnPods: true,
   },

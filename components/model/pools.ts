@@ -2,7 +2,7 @@ import type { KubeletSettings } from "../config/flagSchema.ts";
 import type { Cloud, PoolConfig, StackConfig } from "../config/schema.ts";
 import { type Reservations, reservations, withOwn } from "./allocatable.ts";
 import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
-import type { MachineSize } from "./machineSizes.ts";
+import type { MachineSize } from "./cloudFacts/machineSizes.ts";
 import { type LinuxFacts, type OperatingSystem, operatingSystem, type WindowsFacts } from "./operatingSystems.ts";
 
 export interface Taint {

@@ -1,29 +1,11 @@
 import { createHash } from "node:crypto";
 import type { Cloud } from "../config/schema.ts";
+import { tokenFacts } from "./cloudFacts/tokens.ts";
 
 export interface ServiceAccountName {
   readonly namespace: string;
   readonly name: string;
 }
-
-interface TokenFacts {
-  readonly audience: string;
-  readonly fileVariable: string;
-  readonly environment: (place: string, identity: string) => Readonly<Record<string, string>>;
-}
-
-/**
- * How each cloud takes a token of a service account for an identity of its own (aws/amazon-eks-pod-identity-webhook:
- * README, pkg/handler; Azure/azure-workload-identity: pkg/webhook/consts.go). Its SDKs read these variables.
- */
-export const tokenFacts: Readonly<Record<Cloud, TokenFacts>> = {
-  aws: { audience: "sts.amazonaws.com", fileVariable: "AWS_WEB_IDENTITY_TOKEN_FILE", environment: awsEnvironment },
-  azure: {
-    audience: "api://AzureADTokenExchange",
-    fileVariable: "AZURE_FEDERATED_TOKEN_FILE",
-    environment: azureEnvironment,
-  },
-};
 
 export const sampleAccount: ServiceAccountName = { namespace: "fenestra-samples", name: "object-reader" };
 
@@ -50,25 +32,6 @@ export function identityName(cluster: string, { namespace, name }: ServiceAccoun
   const whole = `${cluster}-${namespace}_${name}`;
   if (whole.length <= 56) return whole;
   return `${whole.slice(0, 45)}-${createHash("sha256").update(whole).digest("hex").slice(0, 10)}`;
-}
-
-/** Variables by which SDKs of AWS take a role. */
-export function awsEnvironment(region: string, roleArn: string): Readonly<Record<string, string>> {
-  return {
-    AWS_ROLE_ARN: roleArn,
-    AWS_REGION: region,
-    AWS_DEFAULT_REGION: region,
-    AWS_STS_REGIONAL_ENDPOINTS: "regional",
-  };
-}
-
-/** Variables by which SDKs of Azure take an identity. */
-export function azureEnvironment(tenantId: string, clientId: string): Readonly<Record<string, string>> {
-  return {
-    AZURE_CLIENT_ID: clientId,
-    AZURE_TENANT_ID: tenantId,
-    AZURE_AUTHORITY_HOST: "https://login.microsoftonline.com/",
-  };
 }
 
 /** Names of the variables by which a cloud's SDKs take an identity. */

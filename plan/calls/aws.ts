@@ -4,9 +4,7 @@ import type { Call } from "../fakes/iam.ts";
 import type { SimulatedPlace } from "../fakes/provider.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyValue, textOf } from "../program/values.ts";
-
-const operations = ["create", "read", "update", "delete"] as const;
-export type Operation = (typeof operations)[number];
+import { type Operation, operations } from "./operation.ts";
 
 /**
  * AWS: the calls of hashicorp/terraform-provider-aws (internal/service), with those that a call needs besides by the

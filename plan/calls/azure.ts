@@ -1,7 +1,7 @@
 import type { AzureRequest } from "../fakes/azureAccess.ts";
 import type { RecordedResource } from "../program/recorded.ts";
 import { isPropertyMap, type PropertyValue, textOf } from "../program/values.ts";
-import type { Operation } from "./aws.ts";
+import type { Operation } from "./operation.ts";
 
 /** A call of the deployer. */
 export interface DeployerRequest extends AzureRequest {

@@ -161,7 +161,7 @@ function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>):
   if (draft.change === "added") return false;
   const { resource } = draft;
   const before = order(draft.change) * 1000 - draft.carried.size;
-  const azure = resource.type.startsWith("azure-native:");
+  const ofNames = resource.type.startsWith("azure-native:");
   const kubernetes = resource.type.startsWith("kubernetes:");
   const ignored = textsOf(resource.options.ignoreChanges);
   const raise = (change: Change, because: string): void => {
@@ -181,8 +181,8 @@ function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>):
       const declares = textsOf(resource.options.replaceOnChanges).some((key) => concerns(input, key));
       // An id on Azure is made of names, so that what refers to it may find it unchanged.
       if (forces) raise(cause.change, why);
-      else if (declares) raise(azure ? "may-be-replaced" : cause.change, why);
-      else if (!azure && cause.change === "replaced") raise("changed", why);
+      else if (declares) raise(ofNames ? "may-be-replaced" : cause.change, why);
+      else if (!ofNames && cause.change === "replaced") raise("changed", why);
       draft.carried.add(input);
     }
   }
@@ -205,7 +205,7 @@ function propagateReplacement(draft: Draft, drafts: ReadonlyMap<string, Draft>):
       ...dependenciesOf(draft, drafts).filter(({ resource: { type } }) => /:LaunchTemplate$/.test(type)),
     ];
     const part = parts.find(({ carried }) => [...carried].some((input) => machineInputs.has(input)));
-    if (part !== undefined) raise(azure ? "may-be-replaced" : "replaced", otherMachine);
+    if (part !== undefined) raise(ofNames ? "may-be-replaced" : "replaced", otherMachine);
   }
   return order(draft.change) * 1000 - draft.carried.size !== before;
 }

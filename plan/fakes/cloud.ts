@@ -1,12 +1,16 @@
 import type { SimulatedCloud } from "../program/engine.ts";
 import { mapOf, type PropertyMap, textOf } from "../program/values.ts";
 import { awsResource } from "./aws.ts";
+import { awsObjects } from "./awsAccess.ts";
 import { azureResource } from "./azure.ts";
 import { existingOf, readExisting } from "./existing.ts";
 import { autoName, uuid } from "./identifiers.ts";
 import type { CertificateMode, MadeResource, SimulatedContext, SimulatedPlace, SimulatedProvider } from "./provider.ts";
 import { randomResource } from "./random.ts";
 import { tlsResource } from "./tls.ts";
+
+/** Objects that machines fetch by a role; a cloud without such objects has none. */
+export const fetchedObjects = awsObjects;
 
 /** Account and subscription of a simulated cloud when the stack names none: the number of AWS's own documentation. */
 export const documentationAccounts = { aws: "123456789012", azure: "00000000-0000-4000-8000-000000000000" } as const;

@@ -1,4 +1,4 @@
-import type { Operation } from "../calls/aws.ts";
+import type { Operation } from "../calls/operation.ts";
 import { type ExistingResources, findExisting } from "../fakes/existing.ts";
 import { readBack } from "../fakes/readBack.ts";
 import type { SimulatedCloud } from "../program/engine.ts";

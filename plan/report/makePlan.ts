@@ -9,8 +9,7 @@ import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
 import { hiddenSecret } from "../diff/leaves.ts";
-import { awsObjects } from "../fakes/awsAccess.ts";
-import { placeOf, simulatedCloud } from "../fakes/cloud.ts";
+import { fetchedObjects, placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
@@ -168,7 +167,7 @@ function machineKinds(program: RecordedProgram, spec: ClusterSpec): readonly Pla
     const [first] = members;
     if (first === undefined) return [];
     // It fetches with the rights of its role.
-    const decoded = decodeUserData(first.userData, awsObjects(program, first.role));
+    const decoded = decodeUserData(first.userData, fetchedObjects(program, first.role));
     return [
       {
         name: first.name.replace(/\[\d+\]$/, ""),

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { acceleratedNetworking } from "../../components/azure/machineTemplate.ts";
 import { groupTags, hintKey, rollingBatch, updateMinutes } from "../../components/azure/poolGroup.ts";
 import { windowsExtensionCommand } from "../../components/machine/windows/userData.ts";
-import { azureMachineSize } from "../../components/model/machineSizes.ts";
+import { azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, Secret, textOf } from "../../plan/program/values.ts";
 import { azureType, ofType, poolOf, resource, runStack, specOf } from "../support/mocks.ts";

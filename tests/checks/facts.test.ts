@@ -9,7 +9,8 @@ import { ports } from "../../components/model/ports.ts";
 import { cniSpecVersion, minors } from "../../components/model/releases.ts";
 import { discoveryPath, keySetPath } from "../../components/model/serviceAccountKeys.ts";
 import { lateSnapshotHours } from "../../components/model/timings.ts";
-import { sampleAccount, tokenFacts } from "../../components/model/workloadIdentity.ts";
+import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
+import { sampleAccount } from "../../components/model/workloadIdentity.ts";
 
 describe("what checks expect", () => {
   it("is what the program makes, though neither reads the other", () => {

@@ -38,7 +38,7 @@ const record = memo(
           nodeEndpoint: "api.internal.test",
           podNetworkManifests,
           ...(spec.addons.logs === undefined ? {} : { workloadIdentity: podIdentities(spec) }),
-          ...(spec.cloud === "azure" ? { azureCloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
+          ...(spec.cloud === "azure" ? { cloudConfig: "{}", gmsaObjectId: "object-of-identity" } : {}),
         });
       },
       { mode },

@@ -3,9 +3,9 @@ import { loadConfig } from "../../components/config/load.ts";
 import { addOnOrder, type RenderedAddOn } from "../../components/kubernetes/addOnList.ts";
 import { type Manifest, podSpec } from "../../components/kubernetes/manifest.ts";
 import { type AddOns, addOns } from "../../components/model/addOns.ts";
+import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
-import { awsEnvironment, azureEnvironment } from "../../components/model/workloadIdentity.ts";
 import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
@@ -141,7 +141,7 @@ export function planOf(spec: ClusterSpec): readonly RenderedAddOn[] {
   return addOnOrder(spec, {
     nodeEndpoint: "api.internal.test",
     podNetworkManifests,
-    azureCloudConfig: spec.cloud === "azure" ? "{}" : undefined,
+    cloudConfig: spec.cloud === "azure" ? "{}" : undefined,
     gmsaCertificate: spec.addons.gmsa === undefined ? undefined : certificate,
     workloadIdentity:
       spec.workloadIdentity === undefined

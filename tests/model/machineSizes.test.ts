@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { awsMachineSize, azureMachineSize } from "../../components/model/machineSizes.ts";
+import { awsMachineSize, azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 
 type Row = readonly [name: string, vcpus: number, memoryGib: number, arch: "amd64" | "arm64", nests: boolean];
 

@@ -4,7 +4,7 @@ import { loadConfig } from "../../components/config/load.ts";
 import type { Cloud } from "../../components/config/schema.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
-import { registryFacts } from "../../components/model/registryAccess.ts";
+import { registryFacts } from "../../components/model/cloudFacts/registryAccess.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { planOf } from "../kubernetes/switches.ts";
 import type { PlainConfig } from "../support/arbitraryConfig.ts";

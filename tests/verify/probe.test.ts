@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { V1Status } from "@kubernetes/client-node";
-import { metadataTargets } from "../../verify/checks/outside.ts";
+import { metadataQuestions } from "../../checks/facts.ts";
 import { serviceNames, unknownNameProblem } from "../../verify/checks/services.ts";
 import { exitCode, reaches, staysSilent } from "../../verify/probe.ts";
 import { ended, fakeStart } from "./network.ts";
@@ -56,7 +56,7 @@ describe("probes of verify", () => {
 
   it("ask the metadata service as an attacker would, by cloud", () => {
     const urls = (cloud: "aws" | "azure", os: "linux" | "windows") =>
-      metadataTargets(cloud, os).map(([target]) => target);
+      metadataQuestions[cloud](os).map(([target]) => target);
     assert.deepEqual(urls("aws", "windows"), ["http://169.254.169.254/latest/api/token"]);
     assert.deepEqual(urls("azure", "linux"), ["http://169.254.169.254/metadata/instance?api-version=2021-02-01"]);
     assert.deepEqual(urls("azure", "windows").slice(1), [

@@ -1,5 +1,5 @@
 import { CheckFailure, expect } from "../../checks/check.ts";
-import type { NodeFacts } from "../../checks/cluster/nodes.ts";
+import { metadataQuestions } from "../../checks/facts.ts";
 import type { VerifyCheck } from "../check.ts";
 import type { NodeGroup } from "../nodes.ts";
 import { type ProbeStart, reaches, staysSilent } from "../probe.ts";
@@ -55,27 +55,6 @@ export function outboundCheck(group: NodeGroup, url: string | undefined, warmUpM
   };
 }
 
-/**
- * What a pod must not get an answer from, by cloud. A token may be asked for by PUT only, and it is the key to
- * everything else on AWS.
- */
-export function metadataTargets(
-  cloud: NodeFacts["cloud"],
-  os: NodeGroup["os"],
-): readonly (readonly [url: string, options: readonly string[]])[] {
-  if (cloud === "aws")
-    return [
-      ["http://169.254.169.254/latest/api/token", ["-X", "PUT", "-H", "X-aws-ec2-metadata-token-ttl-seconds: 60"]],
-    ];
-  const instance = [
-    "http://169.254.169.254/metadata/instance?api-version=2021-02-01",
-    ["-H", "Metadata: true"],
-  ] as const;
-  return os === "windows"
-    ? [instance, ["http://168.63.129.16/?comp=versions", []], ["http://168.63.129.16:32526/status", []]]
-    : [instance];
-}
-
 /** Pods cannot act as their node. */
 export function metadataCheck(group: NodeGroup): VerifyCheck {
   const cloud = group.nodes.find((node) => node.cloud !== undefined)?.cloud;
@@ -92,7 +71,8 @@ export function metadataCheck(group: NodeGroup): VerifyCheck {
         "on Windows the ACL policies of the pod's endpoint (Get-HnsEndpoint); on AWS the hop limit of the instance; on Azure the FORWARD chain";
       // A pod that reaches nothing at all would pass this check for the wrong reason.
       await reaches(start, hostname(other.ip, probePort), { signal, judge: answeredBy([other]), lookAt });
-      for (const [url, options] of metadataTargets(cloud, group.os)) await staysSilent(start, url, lookAt, options);
+      const questions = cloud === undefined ? [] : metadataQuestions[cloud](group.os);
+      for (const [url, options] of questions) await staysSilent(start, url, lookAt, options);
     },
   };
 }

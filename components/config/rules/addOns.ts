@@ -1,8 +1,8 @@
-import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/ccgPlugin.ts";
+import { ccgPlugins, ccgSecretForms, ccgSecrets } from "../../model/cloudFacts/ccgPlugin.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { registryFacts } from "../../model/cloudFacts/registryAccess.ts";
 import { leastNodes, poolGroups } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
-import { registryFacts } from "../../model/registryAccess.ts";
 import { poolRule, type Rules, repeated, rule } from "./rule.ts";
 
 /** StorageClasses for the cloud's disks, created by the add-on `storage`. */

@@ -1,6 +1,6 @@
 import { reservations, shares, withOwn } from "../../model/allocatable.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
-import type { MachineSize } from "../../model/machineSizes.ts";
+import type { MachineSize } from "../../model/cloudFacts/machineSizes.ts";
 import { operatingSystem } from "../../model/operatingSystems.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";

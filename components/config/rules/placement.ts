@@ -1,45 +1,12 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { arn, type IdForm, idForms } from "../../model/cloudFacts/ids.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { hasFields, poolRule, type Rules, rule } from "./rule.ts";
 
-/** Form of the name of something in AWS, in any partition. */
-const arn = (service: string, resource: string): RegExp =>
-  new RegExp(`^arn:aws[a-z-]*:${service}:[a-z0-9-]*:\\d{12}:${resource}$`);
-
-/** Form of the id of something in Azure, which ignores case (Azure documentation, naming rules and restrictions). */
-const azureId = (type: string): RegExp =>
-  new RegExp(`^/subscriptions/[0-9a-f-]{36}/resourceGroups/[^/]+/providers/${type.replace(".", "\\.")}/[^/]+$`, "i");
-
-type Form = readonly [pattern: RegExp, words: string];
-
-/** How the user names things that exist already, per cloud. */
-const forms: Readonly<
-  Record<Cloud, Record<"encryptionKey" | "capacityReservation" | "dedicatedHosts" | "securityGroup", Form>>
-> = {
-  aws: {
-    encryptionKey: [arn("kms", "key/[A-Za-z0-9-]+"), "the ARN of a KMS key, arn:aws:kms:REGION:ACCOUNT:key/…"],
-    capacityReservation: [
-      new RegExp(`^cr-[0-9a-f]{8,17}$|${arn("resource-groups", "group/.+").source}`),
-      "the id of a capacity reservation, cr-…, or the ARN of a resource group of them",
-    ],
-    dedicatedHosts: [arn("resource-groups", "group/.+"), "the ARN of a host resource group"],
-    securityGroup: [/^sg-[0-9a-f]{8,17}$/, "the id of a security group, sg-…"],
-  },
-  azure: {
-    encryptionKey: [azureId("Microsoft.Compute/diskEncryptionSets"), "the id of a disk encryption set"],
-    capacityReservation: [
-      azureId("Microsoft.Compute/capacityReservationGroups"),
-      "the id of a capacity reservation group",
-    ],
-    dedicatedHosts: [azureId("Microsoft.Compute/hostGroups"), "the id of a group of dedicated hosts"],
-    securityGroup: [azureId("Microsoft.Network/applicationSecurityGroups"), "the id of an application security group"],
-  },
-};
-
 /** The problem of a name that is not of its form; none without a name. */
-function formProblems([pattern, allowed]: Form, value: string | undefined, path: string): readonly Problem[] {
+function formProblems([pattern, allowed]: IdForm, value: string | undefined, path: string): readonly Problem[] {
   return value === undefined || pattern.test(value) ? [] : refuse(path, value, `is not ${allowed}`, allowed);
 }
 
@@ -114,11 +81,11 @@ export const placementRules: Rules = {
     ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
     ["cloud"],
     (pool, path, { cloud }) => [
-      ...formProblems(forms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
-      ...formProblems(forms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
-      ...formProblems(forms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
+      ...formProblems(idForms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
+      ...formProblems(idForms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
+      ...formProblems(idForms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
       ...pool.securityGroups.flatMap((group, index) =>
-        formProblems(forms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`),
+        formProblems(idForms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`),
       ),
     ],
   ),
@@ -140,8 +107,8 @@ export const placementRules: Rules = {
     }) => {
       const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
       return [
-        ...formProblems(forms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
-        ...formProblems(forms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
+        ...formProblems(idForms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
+        ...formProblems(idForms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
         ...diskProblems(cloud, system, `${systemPath}`, systemGb),
         ...diskProblems(cloud, etcd, `${etcdPath}`, etcdGb),
       ];
@@ -239,7 +206,7 @@ export const placementRules: Rules = {
   ),
   /** Two pools with one profile would have one another's rights. */
   profiles: ({ pools }) => {
-    const form: Form = [arn("iam", "instance-profile/.+"), "the ARN of an instance profile"];
+    const form: IdForm = [arn("iam", "instance-profile/.+"), "the ARN of an instance profile"];
     const first = new Map<string, number>();
     return pools.flatMap((pool, index): readonly Problem[] => {
       if (!hasFields(pool, ["instanceProfile"]) || pool.instanceProfile === undefined) return [];

@@ -29,7 +29,7 @@ const cloudControllerRules: PolicyRule[] = [
 interface CloudValues {
   readonly nodeEndpoint: Text;
   /** Content of `azure.json`; only on Azure. */
-  readonly azureCloudConfig: Text | undefined;
+  readonly cloudConfig: Text | undefined;
 }
 
 const controller: Account = { name: "cloud-controller-manager", namespace: "kube-system" };
@@ -105,7 +105,7 @@ export const cloudController: AddOnEntry = {
  */
 function cloudControllerManifests(
   spec: Pick<ClusterSpec, "artifacts" | "cloud" | "kubernetes" | "name" | "windows">,
-  { nodeEndpoint, azureCloudConfig: configuration }: CloudValues,
+  { nodeEndpoint, cloudConfig: configuration }: CloudValues,
 ): readonly Manifest[] {
   const azure = spec.cloud === "azure";
   if (azure && configuration === undefined)

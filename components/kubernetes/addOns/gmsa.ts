@@ -1,5 +1,5 @@
 import type { AddOns } from "../../model/addOns.ts";
-import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/ccgPlugin.ts";
+import { awsPluginInput, azurePluginInput, ccgPlugins } from "../../model/cloudFacts/ccgPlugin.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import type { AddOnEntry, ServerCertificate } from "../addOnEntry.ts";
 import { usesAccount } from "../guardRails/cel.ts";

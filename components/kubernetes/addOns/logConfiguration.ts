@@ -4,8 +4,8 @@ import { controlPlanePaths } from "../../machine/linux/kubeadm.ts";
 import { workerUnits } from "../../machine/linux/worker.ts";
 import { windowsPaths } from "../../machine/windows/paths.ts";
 import { type LogCollector, type LogSettings, logGroupName, logsAccount } from "../../model/addOns.ts";
+import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { tokenFacts } from "../../model/workloadIdentity.ts";
 
 export function headerVariable(index: number): string {
   return `HEADER_${index}`;
@@ -79,7 +79,7 @@ function destination(
           workload_identity: {
             client_id: variable("AZURE_CLIENT_ID"),
             tenant_id: variable("AZURE_TENANT_ID"),
-            federated_token_file: variable(tokenFacts.azure.fileVariable),
+            federated_token_file: variable(tokenFacts[spec.cloud].fileVariable),
           },
           scopes: ["https://monitor.azure.com/.default"],
         },

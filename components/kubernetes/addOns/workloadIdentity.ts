@@ -1,5 +1,6 @@
+import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
-import { accountKey, sampleAccount, tokenFacts } from "../../model/workloadIdentity.ts";
+import { accountKey, sampleAccount } from "../../model/workloadIdentity.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
 import { meansWindows } from "../guardRails/cel.ts";
 import { changesPods, mutationManifests, podsWhen, withoutMutation } from "../guardRails/policy.ts";

@@ -198,7 +198,7 @@ const chosen = (when: "" | "Before"): string =>
  * `ensurePublicIPExists` gives a chosen address its name before anything fails because another load balancer has it:
  * that of the API would lose its own.
  */
-const azureAnnotations: Pick<Policy, "validations" | "variables"> = {
+const addressAnnotations: Pick<Policy, "validations" | "variables"> = {
   variables: {
     ...nowAndBefore("annotations", "metadata.annotations", "{}"),
     ...nowAndBefore("balancerIp", "spec.loadBalancerIP", '""'),
@@ -229,7 +229,7 @@ const azureAnnotations: Pick<Policy, "validations" | "variables"> = {
  * (CVE-2020-8554).
  */
 function servicePolicy(spec: Pick<ClusterSpec, "facts" | "kubernetes">): Policy {
-  const parts = [externalAddresses, ...(spec.facts.network.addressAnnotations ? [azureAnnotations] : [])];
+  const parts = [externalAddresses, ...(spec.facts.network.addressAnnotations ? [addressAnnotations] : [])];
   return {
     name: "fenestra-external-addresses",
     resourceRules: [

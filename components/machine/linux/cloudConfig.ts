@@ -23,7 +23,7 @@ export function packLinux(payload: MachinePayload): string {
  * @param object result of `scriptsObject` for the payload: the scripts that the machine fetches.
  * @param bucket the bucket with the object; it must be in the region of the machine.
  */
-export function packLinuxAws(payload: MachinePayload, object: ScriptsReference, bucket: string): string {
+export function packLinuxFetching(payload: MachinePayload, object: ScriptsReference, bucket: string): string {
   return packLinux(withFetchedScripts(payload, object, bucket));
 }
 

@@ -5,7 +5,7 @@ import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import type { ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
 import { etcdSeconds, joinSecretSeconds, joinTokenSeconds, snapshotHours } from "../../model/timings.ts";
-import { type ApiEndpoint, byCloud, type ControlPlaneAccess } from "../cloudAccess.ts";
+import { type ApiEndpoint, type ControlPlaneAccess, controllerEnv, secretName } from "../cloudAccess.ts";
 import { withTemplates } from "../loginFiles.ts";
 import type { MachinePayload, PayloadFile } from "../payload.ts";
 import { admissionConfiguration, auditPolicyFile, authenticationConfiguration } from "./apiServer.ts";
@@ -13,7 +13,7 @@ import { artifactTable } from "./artifacts.ts";
 import { commonUnits, linuxFiles, linuxScripts } from "./common.ts";
 import { encryptionEnv, encryptionFiles, withEncryption, withoutFirstKey } from "./encryption.ts";
 import { controlPlanePaths, etcdMembers, kubeadmConfig, severalKeys } from "./kubeadm.ts";
-import { commonEnv, type MachineEnv, vaultSecret } from "./machineEnv.ts";
+import { commonEnv, type MachineEnv } from "./machineEnv.ts";
 import { nodeControllerScripts, nodeControllerUnit } from "./nodeController.ts";
 import { linuxEntry, rootFile, script, unitFile } from "./rootfs.ts";
 import {
@@ -156,10 +156,7 @@ function controlPlaneEnv({ spec, member, endpoint, access }: ControlPlanePayload
     ...(access.snapshots === undefined ? {} : { SNAPSHOT_TARGET: access.snapshots.target }),
     JOIN_TOKEN_TTL: joinTokenSeconds,
     JOIN_INTERVAL: joinSecretSeconds,
-    ...byCloud<MachineEnv>(access.cloud, {
-      aws: () => ({}),
-      azure: ({ subscriptionId, resourceGroup }) => ({ SUBSCRIPTION: subscriptionId, RESOURCE_GROUP: resourceGroup }),
-    }),
+    ...controllerEnv(access.cloud),
     ...certificateTimes,
     ...etcdTimes,
     ...controlPlaneAttempts,
@@ -194,15 +191,3 @@ const controlPlaneAttempts = {
   NODE_ATTEMPTS: 300,
   ADDON_ATTEMPTS: 120,
 } as const;
-
-/** A secret as the machine requests it: the parameter's name on AWS, its URL on Azure. */
-function secretName(access: ControlPlaneAccess): (name: string) => string {
-  return byCloud(access.cloud, {
-    aws: () => (name: string) => name,
-    azure: () => {
-      const vault = access.caVault;
-      if (vault === undefined) throw new RangeError("a control plane on Azure needs the vault of its CA material");
-      return (name: string) => vaultSecret(vault, name);
-    },
-  });
-}

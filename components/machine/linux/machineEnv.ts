@@ -1,5 +1,5 @@
 import type { NodeSettings } from "../../model/nodeSettings.ts";
-import { byCloud, type CloudAccess } from "../cloudAccess.ts";
+import { accessEnv, type CloudAccess } from "../cloudAccess.ts";
 
 /** Variables of `/etc/fenestra/machine.env`, in the order they are written. */
 export type MachineEnv = Readonly<Record<string, string | number>>;
@@ -24,32 +24,8 @@ export function commonEnv(
     CLUSTER: spec.name,
     KUBERNETES_VERSION: spec.kubernetes.version,
     POD_CIDR: spec.kubernetes.podCidr,
-    ...cloudEnv(cloud),
+    ...accessEnv(cloud),
     TIMERS: timers.join(" "),
     ...attempts,
   };
-}
-
-function cloudEnv(cloud: CloudAccess): MachineEnv {
-  return byCloud<MachineEnv>(cloud, {
-    aws: ({ region, joinSecret, credentials, secretsKey }) => ({
-      CLOUD: "aws",
-      REGION: region,
-      JOIN_SECRET: joinSecret,
-      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: credentials }),
-      ...(secretsKey === undefined ? {} : { SECRETS_KEY: secretsKey }),
-    }),
-    azure: ({ region, clientId, joinVault, joinSecret, credentials }) => ({
-      CLOUD: "azure",
-      REGION: region,
-      CLIENT_ID: clientId,
-      JOIN_SECRET: vaultSecret(joinVault, joinSecret),
-      ...(credentials === undefined ? {} : { CREDENTIALS_SECRET: vaultSecret(joinVault, credentials) }),
-    }),
-  });
-}
-
-/** URL of a Key Vault secret. */
-export function vaultSecret(vault: string, name: string): string {
-  return `${vault.replace(/\/+$/, "")}/secrets/${name}`;
 }

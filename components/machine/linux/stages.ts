@@ -21,7 +21,7 @@ const always = (name: string, exitCode: number, ...reads: readonly string[]): St
   mode: "always",
 });
 
-/** First stage on AWS: fetches the scripts that do not fit into user data. `packLinuxAws` adds it. */
+/** First stage on AWS: fetches the scripts that do not fit into user data. `packLinuxFetching` adds it. */
 export const scriptsStage: Stage = once("scripts", 16);
 
 export const trustStage: Stage = once("trust", 17);

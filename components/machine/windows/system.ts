@@ -1,13 +1,13 @@
 import type { Cloud } from "../../config/schema.ts";
 import { requireArtifact } from "../../model/artifacts.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { tokenFacts } from "../../model/cloudFacts/tokens.ts";
 import type { RegistryKey } from "../../model/machineParts.ts";
 import type { NodeSettings } from "../../model/nodeSettings.ts";
 import type { FirewallRule, PodNetwork } from "../../model/podNetwork.ts";
 import type { WindowsPool } from "../../model/pools.ts";
 import { nodePorts, ports } from "../../model/ports.ts";
 import { otherReleases } from "../../model/releases.ts";
-import { tokenFacts } from "../../model/workloadIdentity.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 

@@ -4,7 +4,7 @@ import { ports } from "../../model/ports.ts";
 import { pauseImage } from "../../model/releases.ts";
 import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
-import { byCloud, type CloudAccess } from "../cloudAccess.ts";
+import { cloudSection } from "../cloudAccess.ts";
 import { containerdConfig, containerdPaths } from "../containerd.ts";
 import { credentialFiles } from "../credentialProvider.ts";
 import { kubeletConfiguration } from "../kubeletConfig.ts";
@@ -153,14 +153,6 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   );
 }
 
-/** The cloud's section, with the domain of AWS's services, which differs in China. */
-function cloudData(cloud: CloudAccess) {
-  return byCloud<CloudAccess>(cloud, {
-    aws: (own) => ({ ...own, domain: own.region.startsWith("cn-") ? "amazonaws.com.cn" : "amazonaws.com" }),
-    azure: (own) => own,
-  });
-}
-
 /** Every setting of a pool's machines as data, read by the scripts. */
 export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   const { cloud, lifecycle } = access;
@@ -176,7 +168,7 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
   return {
     pool: pool.name,
     kubernetes: spec.kubernetes.version,
-    cloud: cloudData(cloud),
+    cloud: cloudSection(cloud),
     lifecycle: lifecycle ?? null,
     foreground: facts.foreground,
     statusFiles: facts.statusFiles,

@@ -1,5 +1,5 @@
-import { awsMachineSize } from "../machineSizes.ts";
 import { type CloudFacts, names } from "./facts.ts";
+import { awsMachineSize } from "./machineSizes.ts";
 
 /**
  * Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1

@@ -1,5 +1,5 @@
-import { azureMachineSize } from "../machineSizes.ts";
 import { type CloudFacts, names } from "./facts.ts";
+import { azureMachineSize } from "./machineSizes.ts";
 
 /** Address of the platform, two ports of which hand out certificates and extension settings. */
 const platform = "168.63.129.16";

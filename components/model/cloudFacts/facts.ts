@@ -1,6 +1,6 @@
 import type { RegistryKey } from "../machineParts.ts";
-import type { MachineSize } from "../machineSizes.ts";
 import type { PodNetworkName } from "../podAddressing.ts";
+import type { MachineSize } from "./machineSizes.ts";
 
 /** The clouds, by the name that a stack file gives them. */
 export const cloudNames = ["aws", "azure"] as const;

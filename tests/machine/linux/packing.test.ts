@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import fc from "fast-check";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { packLinuxAws, withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
+import { packLinuxFetching, withFetchedScripts } from "../../../components/machine/linux/cloudConfig.ts";
 import { controlPlaneScripts } from "../../../components/machine/linux/controlPlane.ts";
 import type { MachinePayload, PayloadFile } from "../../../components/machine/payload.ts";
 import { decodeUserData } from "../../../plan/decode/userData.ts";
@@ -16,7 +16,7 @@ const added = ["/opt/fenestra/stages/scripts.sh", "/etc/fenestra/scripts.env"];
 /** What a machine with the object at hand gets from the user data. */
 function unpacked(payload: MachinePayload) {
   const object = scriptsObject(payload);
-  return decodeUserData(Buffer.from(packLinuxAws(payload, object, scriptsBucket), "base64"), (bucket, key) =>
+  return decodeUserData(Buffer.from(packLinuxFetching(payload, object, scriptsBucket), "base64"), (bucket, key) =>
     bucket === scriptsBucket && key === object.key ? Buffer.from(object.content) : undefined,
   );
 }

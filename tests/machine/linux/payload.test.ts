@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { scriptsObject } from "../../../components/machine/bundle.ts";
-import { packLinux, packLinuxAws } from "../../../components/machine/linux/cloudConfig.ts";
+import { packLinux, packLinuxFetching } from "../../../components/machine/linux/cloudConfig.ts";
 import {
   controlPlaneStages,
   linuxWorkerStages,
@@ -74,7 +74,7 @@ describe("payloads of Linux machines", () => {
         const paths = payload.files.map(({ path: file }) => file);
         assert.deepEqual(paths.toSorted(), [...new Set(paths)].toSorted());
         const packed =
-          spec.cloud === "aws" ? packLinuxAws(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
+          spec.cloud === "aws" ? packLinuxFetching(payload, scriptsObject(payload), scriptsBucket) : packLinux(payload);
         const bytes = Buffer.from(packed, "base64").length;
         console.log(`      ${stack} ${kind}: ${bytes} of ${cloudFacts[spec.cloud].machines.userDataBytes} bytes`);
         assert.ok(

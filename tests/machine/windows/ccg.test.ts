@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { windowsMachine } from "../../../components/machine/windows/worker.ts";
 import { readArtifactLock, requireArtifact } from "../../../components/model/artifacts.ts";
-import { secretUri } from "../../../components/model/ccgPlugin.ts";
+import { secretUri } from "../../../components/model/cloudFacts/ccgPlugin.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { gmsa, gmsaSecrets } from "../../kubernetes/switches.ts";
 import { exampleSpec } from "../../support/stacks.ts";

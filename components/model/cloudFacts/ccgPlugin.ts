@@ -1,6 +1,6 @@
-import type { StackConfig } from "../config/schema.ts";
-import type { ArtifactQuery } from "./artifacts.ts";
-import { otherReleases } from "./releases.ts";
+import type { StackConfig } from "../../config/schema.ts";
+import type { ArtifactQuery } from "../artifacts.ts";
+import { otherReleases } from "../releases.ts";
 
 /**
  * A cloud's Container Credential Guard plug-in: a COM class that Windows calls for a domain account, so that a node

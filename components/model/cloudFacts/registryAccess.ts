@@ -1,5 +1,5 @@
-import type { Cloud, StackConfig } from "../config/schema.ts";
-import { otherReleases, type Pinned } from "./releases.ts";
+import type { Cloud, StackConfig } from "../../config/schema.ts";
+import { otherReleases, type Pinned } from "../releases.ts";
 
 interface RegistryPlugin {
   /** Name of its file without suffix, by which the kubelet's configuration names it. */
