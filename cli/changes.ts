@@ -9,7 +9,7 @@ import { changesFile, changesJson, statusWords } from "./changes/stackChange.ts"
 import { type Command, type ExitCode, exitCodes, lostData, type Terminal, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
 import { writePlan } from "./plan.ts";
-import { findProject, programEntry, stacksOf } from "./project.ts";
+import { findProject, programEntry, stacksOf, useTransforms } from "./project.ts";
 
 const help = `Usage: fenestra changes --since REF [options]
 
@@ -66,6 +66,7 @@ async function compareSince(
 ): Promise<readonly ComparedStack[]> {
   const project = findProject();
   const folder = stacksOf({ stacks: stackDir === undefined ? project.stacks : path.resolve(stackDir) });
+  useTransforms(folder);
   const base = openCheckout(ref, {
     repository: project.root,
     option: "--since",

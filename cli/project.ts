@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { readProjectFile } from "../components/config/projectFile.ts";
+import { readProjectFile, transformsFile, transformsVariable } from "../components/config/projectFile.ts";
 import { readStackFile, stackNames } from "../components/config/stackFile.ts";
 import { UsageError, withUserFile } from "./exit.ts";
 
@@ -136,6 +136,11 @@ export function stackHelp(width: number): string {
     .join("\n");
 }
 
+/** Lets the program take the transforms beside these stack files. */
+export function useTransforms(folder: URL): void {
+  process.env[transformsVariable] = fileURLToPath(new URL(transformsFile, folder));
+}
+
 export interface Stack {
   readonly stack: string;
   readonly config: Readonly<Record<string, string>>;
@@ -155,5 +160,6 @@ export function readStack(
   const folder = dir === undefined ? stacksOf(findProject()) : pathToFileURL(`${path.resolve(dir)}/`);
   const names = withUserFile(`--stack-dir ${dir}`, "a folder with files Pulumi.<stack>.yaml", () => stackNames(folder));
   if (stack === undefined) throw new UsageError(`${needs}; allowed: ${names.join(", ")}`);
+  useTransforms(folder);
   return { stack, config: readStackFile(stack, folder) };
 }

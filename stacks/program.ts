@@ -2,13 +2,19 @@ import path from "node:path";
 import * as pulumi from "@pulumi/pulumi";
 import { loginKeys, withoutLogins } from "../components/config/encrypted.ts";
 import { loadConfig } from "../components/config/load.ts";
-import { moreArtifacts, readProjectFile } from "../components/config/projectFile.ts";
+import {
+  moreArtifacts,
+  readProjectFile,
+  transformsFile,
+  transformsVariable,
+} from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
 import { ConfigError, configPrefix } from "../components/model/problem.ts";
 import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
+import { registerTransforms } from "./userTransforms.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
 type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined) => ClusterOutputs;
@@ -32,7 +38,10 @@ export async function deployStack(): Promise<StackOutputs> {
   const root = pulumi.getRootDirectory();
   // No folder where another program runs this one, which knows the project.
   const project = path.isAbsolute(root) ? readProjectFile(root) : undefined;
-  if (project !== undefined) process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
+  if (project !== undefined) {
+    process.env[artifactsVariable] = path.join(project.stacks, moreArtifacts);
+    process.env[transformsVariable] = path.join(project.stacks, transformsFile);
+  }
   const config = readConfig();
   const spec = clusterSpec(config);
   if (process.env.FENESTRA_STACK_TRACES !== "1") {
@@ -41,6 +50,7 @@ export async function deployStack(): Promise<StackOutputs> {
   }
   const deploy = await clouds[spec.cloud]();
   const credentials = credentialsDocument(config);
+  await registerTransforms();
   return {
     ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials)),
     config: configOutput(config),

@@ -36,7 +36,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
     "how to fix it. `fenestra plan` checks a file without an account; [stacks/schema.json](../stacks/schema.json) lets an",
     "editor do so while you type.",
     "",
-    "What there is no setting for, and what to do instead, is in [limits.md](limits.md).",
+    "What there is no setting for, and what to do instead, is in [limits.md](limits.md); other arguments of a resource are\n[transforms](transforms.md).",
     "",
     "In the tables a path such as `pools[].autoscale.min` means the field `min` of `autoscale` of each entry of `pools`.",
     "",

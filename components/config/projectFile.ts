@@ -13,6 +13,12 @@ export interface ProjectFile {
 /** Lock file of releases that a repository adds to this program's own, beside its stack files. */
 export const moreArtifacts = "artifacts.lock.json";
 
+/** Module beside the stack files that exports transforms of resources. */
+export const transformsFile = "transforms.ts";
+
+/** Names that module, where the project does not: of a folder of stack files that a command was given. */
+export const transformsVariable = "FENESTRA_TRANSFORMS";
+
 /** The project file of a folder; `undefined` where there is none, or none with a program in a place of its own. */
 export function readProjectFile(folder: string): ProjectFile | undefined {
   const file = path.join(folder, "Pulumi.yaml");

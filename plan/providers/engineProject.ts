@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { moreArtifacts } from "../../components/config/projectFile.ts";
+import { moreArtifacts, transformsFile, transformsVariable } from "../../components/config/projectFile.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -51,6 +51,8 @@ export function makeEngineProject({ folder, stack, config, ports }: EngineProjec
     symlinkSync(path.join(root, own), path.join(folder, own));
   const more = process.env[artifactsVariable];
   if (more !== undefined && existsSync(more)) copyFileSync(more, path.join(folder, "stacks", moreArtifacts));
+  const own = process.env[transformsVariable];
+  if (own !== undefined && existsSync(own)) copyFileSync(own, path.join(folder, "stacks", transformsFile));
   // JSON is YAML. The program gets structures as JSON text in any case.
   writeFileSync(path.join(folder, "stacks", `Pulumi.${stack}.yaml`), `${JSON.stringify({ config }, null, 2)}\n`);
   const variables = {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { existsSync, globSync } from "node:fs";
 import path from "node:path";
+import { transformsFile } from "../../components/config/projectFile.ts";
 import { anchors, type Document, documents, readDocument, root } from "./documents.ts";
 
 const all = documents();
@@ -27,6 +28,8 @@ function namedPaths({ prose }: Document): readonly string[] {
 
 /** Whether a path is there: from the root, or, for a bare name, of any file of the project. */
 function isThere(name: string): boolean {
+  // A user has it, or not.
+  if (name === transformsFile) return true;
   if (name.includes("/")) return existsSync(path.join(root, name.replace(/\/\*.*$/, "")));
   return globSync(`{*,{components,plan,verify,cli,ci,stacks,rehearsal,tests}/**/}${name}`, { cwd: root }).length > 0;
 }

@@ -71,6 +71,16 @@ describe("findings", () => {
     assert.deepEqual(found(input()), []);
   });
 
+  it("name what a transform touches of what is relied on", () => {
+    const messages = [
+      { severity: "warning", text: "a transform changes minSize of t n: a gate waits", urn: undefined },
+      { severity: "warning", text: "something else", urn: undefined },
+    ] as const;
+    assert.deepEqual(found(input({}, { program: { ...program, messages } })), [
+      "warning transform-of-what-is-relied-on t n",
+    ]);
+  });
+
   it("name encrypted values, a minor without the policy, spot machines of production, and a disk in clear", () => {
     const recording = new Recording({ region: "eu-central-1", accountId: "123456789012" });
     for (const encrypted of [true, false]) recording.add("aws:ebs/volume:Volume", `${encrypted}`, { encrypted });

@@ -92,6 +92,23 @@ const nearlyFull = 0.9;
 
 /** Rules on what the program made: machines with their files, and resources. */
 export const contentRules = {
+  "transform-of-what-is-relied-on": {
+    level: "warning",
+    about: "a transform changes what gates, replacement or identity rely on",
+    find: ({ program: { messages } }) =>
+      messages.flatMap(({ text }) => {
+        const [, what, of, why] = /^a transform changes (\S+) of (\S+ \S+): (.*)$/.exec(text) ?? [];
+        return what === undefined || of === undefined
+          ? []
+          : [
+              {
+                path: of,
+                message: `A transform changes ${what}: ${why}.`,
+                remedy: "Take a setting for it if there is one; else try the next update in a stack of no worth.",
+              },
+            ];
+      }),
+  },
   "secret-in-the-open": {
     level: "error",
     about: "a value that is not marked as secret holds one; cannot be acknowledged",

@@ -1,0 +1,104 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import * as pulumi from "@pulumi/pulumi";
+import { transformsVariable } from "../components/config/projectFile.ts";
+
+type Properties = Readonly<Record<string, unknown>>;
+
+interface Relied {
+  /** Types of which it is so; default all. */
+  readonly type?: RegExp;
+  /** Paths of arguments, or names of options. */
+  readonly touched: RegExp;
+  readonly why: string;
+}
+
+/** What gates, replacement and identity rely on. */
+const relied: readonly Relied[] = [
+  { type: /^pulumi:(index:Stash|pulumi:Stack)$/, touched: /./, why: "a gate waits and remembers by it" },
+  { type: /^pulumi:providers:/, touched: /./, why: "it says which account, region or cluster everything is in" },
+  { type: /^tls:|^random:/, touched: /./, why: "the cluster's keys are made of it" },
+  {
+    touched: /(^|\.)(userData(Base64)?|customData|osProfile|extensionProfile|imageId|ami|imageReference)\b/,
+    why: "a machine's fingerprint is made without it, so that no gate or replacement knows of it",
+  },
+  {
+    touched: /(^|\.)(iamInstanceProfile|instanceProfile|identity|assumeRolePolicy|role|principalId|policy|policyArn)\b/,
+    why: "it decides who a machine or a controller is",
+  },
+  {
+    touched: /(^|\.)tags(\[\d+\])?\.?(fenestra:|kubernetes\.io\/cluster|k8s\.io|Name\b|key\b|$)/,
+    why: "machines and their rights are found by such tags",
+  },
+  {
+    touched: /(^|\.)(name|namePrefix|\w+Name|bucket|privateIps?|privateIPAddress|fixedIp|region|location)$/,
+    why: "names and addresses never change: others refer to them",
+  },
+  {
+    touched: /^(minSize|maxSize|desiredCapacity|sku\.capacity|instanceRefreshs?|upgradePolicy|initialLifecycleHooks)\b/,
+    why: "a pool's gate waits for that number of machines, and for its roll",
+  },
+  { touched: /^opts\./, why: "order, replacement and protection are decided by it" },
+];
+
+/** Whether a value is structure that can be looked into: no output, no asset. */
+const isOpen = (value: unknown): value is object =>
+  typeof value === "object" &&
+  value !== null &&
+  (Array.isArray(value) || Object.getPrototypeOf(value) === Object.prototype);
+
+function copyOf(value: unknown): unknown {
+  if (!isOpen(value)) return value;
+  return Array.isArray(value)
+    ? value.map(copyOf)
+    : Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, copyOf(inner)]));
+}
+
+/** Paths at which two values differ; what is an output is one value. */
+function changedPaths(old: unknown, now: unknown, at = ""): readonly string[] {
+  if (Object.is(old, now)) return [];
+  if (!isOpen(old) || !isOpen(now) || Array.isArray(old) !== Array.isArray(now)) return [at];
+  const step = (key: string): string => (Array.isArray(old) ? `${at}[${key}]` : at === "" ? key : `${at}.${key}`);
+  return [...new Set([...Object.keys(old), ...Object.keys(now)])].flatMap((key) =>
+    changedPaths(Reflect.get(old, key), Reflect.get(now, key), step(key)),
+  );
+}
+
+/** What is told of a change: one sentence for each path that something relies on. */
+function warningsOf(type: string, name: string, paths: readonly string[]): readonly string[] {
+  return paths.flatMap((at) => {
+    const found = relied.find((each) => (each.type?.test(type) ?? true) && each.touched.test(at));
+    return found === undefined ? [] : [`a transform changes ${at} of ${type} ${name}: ${found.why}`];
+  });
+}
+
+/** A user's transform, whose changes of what the program relies on are told. */
+function watched(transform: pulumi.ResourceTransformation): pulumi.ResourceTransformation {
+  return (args) => {
+    const [props, opts] = [copyOf(args.props), { ...args.opts }];
+    const result = transform(args);
+    const paths = [
+      ...changedPaths(props, result?.props ?? args.props),
+      ...changedPaths({ opts }, { opts: { ...(result?.opts ?? args.opts) } }),
+    ];
+    for (const text of warningsOf(args.type, args.name, paths)) void pulumi.log.warn(text);
+    return result;
+  };
+}
+
+/**
+ * Registers what `transforms.ts` beside the stack files exports, if there is one.
+ *
+ * @throws RunError when it exports something else
+ */
+export async function registerTransforms(): Promise<void> {
+  const file = process.env[transformsVariable];
+  if (file === undefined || !existsSync(file)) return;
+  const { transforms }: Properties = await import(pathToFileURL(path.resolve(file)).href);
+  if (!Array.isArray(transforms) || !transforms.every((each) => typeof each === "function"))
+    throw new pulumi.RunError(
+      `${path.basename(file)} exports no transforms; allowed: export const transforms = [(args) => ({ props, opts }), ...], see docs/transforms.md`,
+    );
+  for (const transform of transforms) pulumi.runtime.registerStackTransformation(watched(transform));
+}

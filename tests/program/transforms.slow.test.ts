@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { loadConfig } from "../../components/config/load.ts";
+import { transformsFile, transformsVariable } from "../../components/config/projectFile.ts";
+import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import type { RecordedProgram } from "../../plan/program/recorded.ts";
+import { runProgram } from "../../plan/program/runProgram.ts";
+import { planOfRun } from "../../plan/report/makePlan.ts";
+import { readDocument } from "../docs/documents.ts";
+import { runStack } from "../support/mocks.ts";
+import { stackConfig } from "../support/stacks.ts";
+
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+
+/** The program of a stack with a text as its transforms. */
+async function run(stack: string, text: string): Promise<RecordedProgram> {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-transforms-"));
+  const file = path.join(folder, transformsFile);
+  writeFileSync(file, text);
+  const before = process.env[transformsVariable];
+  process.env[transformsVariable] = file;
+  try {
+    const config = stackConfig(stack);
+    const simulate = simulatedCloud(placeOf(config), "fake");
+    return await runProgram({ entry, stack, config, mode: "known-outputs", simulate });
+  } finally {
+    if (before === undefined) Reflect.deleteProperty(process.env, transformsVariable);
+    else process.env[transformsVariable] = before;
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function findingsOf(stack: string, program: RecordedProgram): readonly string[] {
+  const config = stackConfig(stack);
+  const plan = planOfRun({ stack, spec: clusterSpec(loadConfig(config)), program, asOf: undefined, config });
+  return plan.findings.flatMap(({ id, path: of, message }) =>
+    id === "transform-of-what-is-relied-on" ? [`${of}: ${message}`] : [],
+  );
+}
+
+/** Names and changed arguments of the resources that differ from those without transforms. */
+async function changed(stack: string, program: RecordedProgram): Promise<readonly string[]> {
+  const { program: plain } = await runStack(stack);
+  const before = new Map(plain.resources.map(({ urn, inputs }) => [urn, inputs]));
+  assert.equal(program.resources.length, before.size);
+  return program.resources.flatMap(({ urn, type, inputs }) =>
+    Object.keys(inputs)
+      .filter((key) => JSON.stringify(inputs[key]) !== JSON.stringify(before.get(urn)?.[key]))
+      .map((key) => `${type.split(":").at(-1)} ${key}`),
+  );
+}
+
+describe("transforms beside the stack files", function () {
+  this.timeout(300_000);
+
+  it("are those of the page, which change what it says and nothing that is relied on", async () => {
+    const [example = ""] = /(?<=```ts\n)[\s\S]*?(?=```)/.exec(readDocument("docs/transforms.md").text) ?? [];
+    for (const [stack, wanted] of [
+      ["aws-dev", ["LaunchTemplate monitoring", "Volume finalSnapshot"]],
+      ["azure-dev", ["VirtualMachineScaleSet virtualMachineProfile"]],
+    ] as const) {
+      const program = await run(stack, example);
+      assert.deepEqual([...new Set(await changed(stack, program))].sort(), wanted);
+      assert.deepEqual(findingsOf(stack, program), []);
+    }
+  });
+
+  it("are told by name where something relies on what they touch, in place or by another value", async () => {
+    const program = await run(
+      "aws-dev",
+      `export const transforms = [
+        ({ type, props, opts }) => {
+          if (type === "aws:ec2/instance:Instance") props.privateIp = "10.0.0.77";
+          if (type === "aws:autoscaling/group:Group") return { props: { ...props, minSize: 7 }, opts };
+          if (type === "aws:kms/key:Key") return { props, opts: { ...opts, retainOnDelete: true } };
+          if (type === "aws:iam/role:Role") return { props: { ...props, description: "ours" }, opts };
+        },
+      ];`,
+    );
+    const told = findingsOf("aws-dev", program).map((text) => text.replace(/^(\S+) \S+:/, "$1:"));
+    const touched = [...new Set(told.map((text) => text.replace(/: names.*|: a pool.*|: order.*/, "")))];
+    assert.deepEqual(touched.sort(), [
+      "aws:autoscaling/group:Group: A transform changes minSize",
+      "aws:ec2/instance:Instance: A transform changes privateIp",
+      "aws:kms/key:Key: A transform changes opts.retainOnDelete",
+    ]);
+  });
+
+  it("of another form are refused with what is allowed", async () => {
+    for (const text of ["export default [];", 'export const transforms = ["x"];'])
+      await assert.rejects(
+        run("aws-dev", text),
+        /transforms\.ts exports no transforms; allowed: .*docs\/transforms\.md/,
+      );
+  });
+});
