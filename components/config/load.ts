@@ -277,7 +277,7 @@ const tooMany: Readonly<Record<string, string>> = { string: "is too long", array
 /**
  * What to do instead of a setting that an earlier release or a known tool has, by its path without positions in lists.
  */
-const removedSettings: Readonly<Record<string, string>> = {
+export const removedSettings: Readonly<Record<string, string>> = {
   "secretsEncryption.kms":
     "move the Secrets to a key of the secret store with the release that you run, then remove it: docs/limits.md says why it went",
   "secretsEncryption.plugin": "remove it: Fenestra starts no plug-in of a key service any more",
