@@ -91,7 +91,8 @@ describe("a changed stack file", function () {
     assert.deepEqual([...preview].filter((urn) => !known.has(urn)).map(shortUrn), [], "the preview alone replaces");
     const missing = replaced.filter((urn) => !preview.has(urn) && !byValue.test(urn.split("::")[2] ?? ""));
     // Another region is an input of each resource that no program gives.
-    if (before["fenestra:region"] === after["fenestra:region"]) assert.deepEqual(missing.map(shortUrn), [], "the plan alone replaces");
+    if (before["fenestra:region"] === after["fenestra:region"])
+      assert.deepEqual(missing.map(shortUrn), [], "the plan alone replaces");
   }
 
   // Each preview runs two programs more: a sample, with the rows that were wrong once; PREVIEWS=all takes every row.

@@ -3,6 +3,7 @@ import path from "node:path";
 import { parse } from "yaml";
 import { z } from "zod";
 import { loadConfig } from "../../components/config/load.ts";
+import { registryFacts } from "../../components/model/cloudFacts/registryAccess.ts";
 import { ConfigError } from "../../components/model/problem.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { changedAt } from "../support/arbitraryConfig.ts";
@@ -45,6 +46,8 @@ const values = {
     ANOTHER: "999999999999",
     ZONEOF: "Z0123456789ABCDEFGHIJ",
     SIZE: "m7i.2xlarge",
+    NESTING: "m8i.large",
+    REGISTRY: registryFacts.aws.example,
     IMAGE: "ami-0a1b2c3d4e5f60719",
     LINUX: "ami-0a1b2c3d4e5f60718",
     ZONE: "eu-central-1a",
@@ -68,6 +71,8 @@ const values = {
       "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/dns/providers/Microsoft.Network/dnsZones/shop.example.com",
     GALLERY: `${own}.Compute/galleries/own/images/windows`,
     SIZE: "Standard_D8s_v5",
+    NESTING: "Standard_D4s_v5",
+    REGISTRY: registryFacts.azure.example,
     IMAGE: "20348.5499.260809",
     LINUX: "24.04.202610010",
     ZONE: "1",

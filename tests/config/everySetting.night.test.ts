@@ -1,0 +1,208 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { fileURLToPath } from "node:url";
+import { schemaOf } from "../../components/config/cloudSchema.ts";
+import { configJsonSchema, type JsonSchema } from "../../components/config/jsonSchema.ts";
+import { loadConfig } from "../../components/config/load.ts";
+import { stackNames } from "../../components/config/stackFile.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
+import { ConfigError } from "../../components/model/problem.ts";
+import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
+import { runProgramWithHooks } from "../../plan/program/runProgram.ts";
+import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
+import { changedConfigs } from "../plan/changedConfigs.ts";
+import { changedAt } from "../support/arbitraryConfig.ts";
+import { leavesOf } from "../support/leaves.ts";
+import { memo } from "../support/memo.ts";
+import { configTexts, stackConfig, testStacks } from "../support/stacks.ts";
+import { plainConfig } from "./settings.ts";
+
+const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+
+const quantities = { cpu: "100m", memory: "500Mi", "ephemeral-storage": "1Gi" };
+const signals = [
+  "memory.available",
+  "nodefs.available",
+  "nodefs.inodesFree",
+  "imagefs.available",
+  "imagefs.inodesFree",
+];
+const of = (value: string) => Object.fromEntries([...signals, "pid.available"].map((signal) => [signal, value]));
+const domain = { dnsName: "corp.example.com", netBiosName: "CORP", sid: "S-1-5-21-1-2-3", guid: crypto.randomUUID() };
+const account = (secret: object) => ({ credentialSpecs: [{ name: "web", account: "web1", domain, ...secret }] });
+const kmsKey = "arn:aws:kms:eu-central-1:123456789012:key/1234abcd-12ab-34cd-56ef-1234567890ab";
+const arn = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:web-AbCdEf";
+const vaultSecret =
+  "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop/providers/Microsoft.KeyVault/vaults/vault/secrets/web";
+
+/** What neither an example nor a changed config has, on top of each cloud's development stack. */
+const more: Readonly<Record<string, readonly Readonly<Record<string, unknown>>[]>> = {
+  both: [
+    { "pools.0.kubelet": { evictionHard: of("9%"), kubeReserved: quantities, systemReserved: quantities } },
+    { "pools.0.kubelet": { evictionSoft: of("9%"), evictionSoftGracePeriod: of("2m") } },
+  ],
+  aws: [
+    {
+      "addons.gmsa": account({ secret: arn, kmsKey }),
+      "pools.1.image": "ami-0a1b2c3d4e5f60719",
+      "pools.1.ccgPlugin": true,
+    },
+    { "pools.0.size": "u7i-6tb.112xlarge", "pools.0.capacity": { vcpus: 448, memoryGib: 6144 } },
+  ],
+  azure: [
+    { "addons.gmsa": account({ secret: vaultSecret }), "pools.1.ccgPlugin": true },
+    { "pools.0.size": "Standard_L8s_v3", "pools.0.capacity": { vcpus: 8, memoryGib: 64 } },
+  ],
+};
+
+/** A hash of all resources with their inputs. The stack's outputs are none: they repeat the config. */
+const recorded = memo(async (config: Readonly<Record<string, string>>): Promise<string> => {
+  const simulate = simulatedCloud(placeOf(config), "fake");
+  const { program } = await runProgramWithHooks({ entry, stack: "s", config, mode: "known-outputs", simulate });
+  return createHash("sha256").update(JSON.stringify(program.resources)).digest("hex");
+});
+
+type Path = readonly (string | number)[];
+
+/** Where a config has a setting: `pools[].os` is at `pools[0].os` and `pools[1].os`. */
+function placesOf(value: unknown, [step, ...rest]: readonly string[], at: Path = []): readonly Path[] {
+  if (step === undefined) return value === undefined ? [] : [at];
+  if (typeof value !== "object" || value === null) return [];
+  const keys = step === "[]" || step === "*" ? Object.keys(value) : [step];
+  return keys.flatMap((key) =>
+    placesOf(Reflect.get(value, key), rest, [...at, Array.isArray(value) ? Number(key) : key]),
+  );
+}
+
+/** A copy with another value at a place; `undefined` takes the setting out. */
+function withValue(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
+  if (step === undefined) return value;
+  const copy = Array.isArray(config) ? [...config] : { ...Object(config) };
+  Reflect.set(copy, step, withValue(Reflect.get(copy, step), rest, value));
+  return copy;
+}
+
+/** Steps of a name; a key of the schema may have dots: `memory.available`. */
+const stepsOf = (name: string): readonly string[] =>
+  name
+    .replaceAll("[]", ".[]")
+    .replaceAll(/\b(memory|nodefs|imagefs|pid)\.(available|inodesFree)/g, "$1\u0000$2")
+    .split(".")
+    .map((step) => step.replace("\u0000", "."));
+
+/** Other values of a setting that its schema may take; which of them a config takes is up to the rules. */
+function otherValues({ anyOf = [], ...schema }: JsonSchema, value: unknown): readonly unknown[] {
+  const text = typeof value === "string" ? value : "";
+  const list = Array.isArray(value) ? value : [];
+  const number = typeof value === "number" ? value : Number(schema.default ?? schema.minimum ?? 0);
+  const lastChanged = ["1", "2"].map((digit) => text.replace(/\d(?=\D*$)/, digit)).filter((other) => other !== text);
+  const byType: Readonly<Record<string, readonly unknown[]>> = {
+    boolean: [true, false],
+    string: [
+      ...(schema.format === "uuid" ? [domain.guid] : []),
+      ...(schema.examples ?? []),
+      ...lastChanged,
+      `${text}x`,
+    ],
+    integer: [number + 2, number + 1, number - 1, number + 10, number * 2, schema.minimum, schema.maximum],
+    number: [number + 1, number - 1, number + 0.5, schema.minimum],
+    array: [
+      list.slice(0, -1),
+      ...(schema.items === undefined ? [] : otherValues(schema.items, list[0]).map((one) => [...list, one])),
+    ],
+    object: [{}, { a: "b" }, { ...Object(value), b: "c" }],
+  };
+  return [
+    ...(schema.enum ?? []),
+    ...(byType[schema.type ?? ""] ?? []),
+    ...anyOf.flatMap((each) => otherValues(each, value)),
+    undefined,
+  ];
+}
+
+function isTaken(config: Readonly<Record<string, string>>): boolean {
+  try {
+    return loadConfig(config).name !== "";
+  } catch (error) {
+    if (error instanceof ConfigError) return false;
+    throw error;
+  }
+}
+
+/** Configs of a cloud: examples, as they are and with every add-on, changed ones, and what only this test has. */
+function basesOf(cloud: string): readonly object[] {
+  const examples = stackNames(testStacks)
+    .filter((stack) => stack.startsWith(cloud))
+    .flatMap((stack) => [stackConfig(stack), withEveryAddOn(stackConfig(stack))]);
+  const changed = changedConfigs.filter((each) => each.cloud === cloud).map(({ after }) => after);
+  const own = [...(more.both ?? []), ...(more[cloud] ?? [])].map((changes) =>
+    changedAt(plainConfig(stackConfig(`${cloud}-dev`)), changes),
+  );
+  assert.deepEqual(
+    own.filter((config) => !isTaken(configTexts(config))),
+    [],
+  );
+  return [...[...examples, ...changed].map(plainConfig), ...own];
+}
+
+/** Settings of which no other value can be tried here, and who sees what they do. */
+const seenElsewhere: Readonly<Record<string, string>> = {
+  cloud: "the other cloud's examples",
+  "network.existing.subnets.*.private.cidr": "goes with the id: tests/program/existingNetwork.slow.test.ts",
+  "network.existing.subnets.*.controlPlane.cidr": "as above",
+  "network.existing.subnets.*.public.cidr": "as above",
+  region: "zones go with it: tests/plan/changedConfigs.yaml",
+  acknowledge: "a finding's level, no resource: tests/plan/findings.test.ts",
+  "proxyCredentials.username": "its password is encrypted: tests/machine/credentials.test.ts",
+  "proxyCredentials.password": "as above",
+  "registryCredentials.*.username": "as above",
+  "registryCredentials.*.password": "as above",
+};
+
+/** What another value of a setting does, in the first of the configs where one can be tried. */
+async function effectOf(name: string, schema: JsonSchema, bases: readonly object[]): Promise<string> {
+  const steps = stepsOf(name);
+  const within = (path: readonly string[], rest: readonly string[]) =>
+    bases.flatMap((base) => placesOf(base, path).map((place) => ({ base, place: [...place, ...rest] })));
+  const isPlain = (path: readonly string[]): boolean => path.every((step) => step !== "[]" && step !== "*");
+  const places = [
+    ...within(steps, []),
+    ...within(steps.slice(0, -1), steps.slice(-1)),
+    ...within(steps.slice(0, -2), isPlain(steps.slice(-2)) ? steps.slice(-2) : []),
+    ...(isPlain(steps) ? bases.map((base) => ({ base, place: steps })) : []),
+  ];
+  const tries = places.flatMap(({ base, place }) => {
+    const value = place.reduce((part: unknown, step) => Reflect.get(Object(part), step), base);
+    return otherValues(schema, value)
+      .filter((other) => JSON.stringify(other) !== JSON.stringify(value))
+      .map((other, order) => ({ base, place, other, order }));
+  });
+  let equal = 0;
+  for (const { base, place, other } of tries.sort((a, b) => a.order - b.order)) {
+    const after = configTexts(Object(withValue(base, place, other)));
+    if (!isTaken(after)) continue;
+    if ((await recorded(configTexts({ ...base }))) !== (await recorded(after))) return "changes";
+    equal += 1;
+    if (equal === 40) break;
+  }
+  return equal > 0 ? "does nothing" : "has no other value";
+}
+
+describe("each setting of a stack file", function () {
+  this.timeout(120_000);
+  for (const { name: cloud } of Object.values(cloudFacts)) {
+    const bases = memo(async () => basesOf(cloud));
+    const settings = leavesOf(configJsonSchema(schemaOf(cloud)));
+    for (const [name, schema] of settings.filter(([each]) => !Object.hasOwn(seenElsewhere, each)))
+      it(`changes what is made on ${cloud}: ${name}`, async () =>
+        assert.equal(await effectOf(name, schema, await bases()), "changes"));
+  }
+
+  it("is seen where the list says, and is still a setting", () => {
+    const names = new Set(leavesOf(configJsonSchema()).map(([name]) => name));
+    assert.deepEqual(
+      Object.keys(seenElsewhere).filter((key) => !names.has(key)),
+      [],
+    );
+  });
+});
