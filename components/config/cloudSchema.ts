@@ -17,40 +17,45 @@ const choices = ({ name, disks, podNetworks }: CloudFacts): Readonly<Record<stri
 });
 
 /** A schema without the settings and values that other clouds alone have. */
-function ofCloud<T extends z.core.$ZodType>(schema: T, facts: CloudFacts, path = ""): T {
+function ofCloud(schema: z.core.$ZodType, facts: CloudFacts, path = ""): z.core.$ZodType {
   const inner = (part: z.core.$ZodType, at = path) => ofCloud(part, facts, at);
-  if (schema instanceof z.ZodObject) {
-    const fields = Object.entries(schema.shape).flatMap(([key, field]) => {
-      const at = path === "" ? key : `${path}.${key}`;
-      const owner = ownerOf(at);
-      return owner === undefined || owner === facts ? [[key, inner(field, at)]] : [];
-    });
-    return kept(schema, { ...schema.def, shape: Object.fromEntries(fields) });
-  }
+  if (schema instanceof z.ZodObject) return objectOf(schema, facts, path);
   if (schema instanceof z.ZodEnum) {
     const allowed = choices(facts)[path];
     const entries = Object.entries(schema.def.entries).filter(([, value]) => allowed?.includes(String(value)) ?? true);
-    return kept(schema, { ...schema.def, entries: Object.fromEntries(entries) });
+    return kept(schema, schema.clone({ ...schema.def, entries: Object.fromEntries(entries) }));
   }
   if (schema instanceof z.ZodArray)
-    return kept(schema, { ...schema.def, element: inner(schema.def.element, `${path}[]`) });
+    return kept(schema, schema.clone({ ...schema.def, element: inner(schema.def.element, `${path}[]`) }));
   if (schema instanceof z.ZodRecord)
-    return kept(schema, { ...schema.def, valueType: inner(schema.def.valueType, `${path}.*`) });
-  if (schema instanceof z.ZodOptional || schema instanceof z.ZodDefault || schema instanceof z.ZodPrefault)
-    return kept(schema, { ...schema.def, innerType: inner(schema.def.innerType) });
+    return kept(schema, schema.clone({ ...schema.def, valueType: inner(schema.def.valueType, `${path}.*`) }));
+  if (schema instanceof z.ZodOptional)
+    return kept(schema, schema.clone({ ...schema.def, innerType: inner(schema.def.innerType) }));
+  if (schema instanceof z.ZodDefault)
+    return kept(schema, schema.clone({ ...schema.def, innerType: inner(schema.def.innerType) }));
+  if (schema instanceof z.ZodPrefault)
+    return kept(schema, schema.clone({ ...schema.def, innerType: inner(schema.def.innerType) }));
   return schema;
 }
 
-/** The schema with another definition and its description. */
-function kept<T extends z.ZodType>(schema: T, def: T["def"]): T {
-  const copy = schema.clone(def);
+function objectOf(schema: z.ZodObject, facts: CloudFacts, path: string): z.ZodObject {
+  const fields = Object.entries(schema.shape).flatMap(([key, field]) => {
+    const at = path === "" ? key : `${path}.${key}`;
+    const owner = ownerOf(at);
+    return owner === undefined || owner === facts ? [[key, ofCloud(field, facts, at)] as const] : [];
+  });
+  return kept(schema, schema.clone({ ...schema.def, shape: Object.fromEntries(fields) }));
+}
+
+/** A copy with the description of what it is a copy of. */
+function kept<T extends z.ZodType>(schema: z.ZodType, copy: T): T {
   const meta = schema.meta();
   return meta === undefined ? copy : copy.meta(meta);
 }
 
-/** One member of the union: what a stack of a cloud may have. Its output lacks the defaults of the others' settings. */
-const schemas = new Map(Object.values(cloudFacts).map((facts) => [facts.name, ofCloud(stackSchema, facts)]));
+/** The members of the union: what a stack of a cloud may have. Their outputs lack the defaults of others' settings. */
+const schemas = new Map(Object.values(cloudFacts).map((facts) => [facts.name, objectOf(stackSchema, facts, "")]));
 
 /** Schema of a stack on the named cloud, or of any where the name is none. */
-export const schemaOf = (cloud: unknown): typeof stackSchema =>
+export const schemaOf = (cloud: unknown): z.ZodObject =>
   [...schemas].find(([name]) => name === cloud)?.[1] ?? stackSchema;

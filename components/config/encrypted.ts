@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
 import { cloudFacts } from "../model/cloudFacts/cloudFacts.ts";
+import { cloudNames } from "../model/cloudFacts/facts.ts";
 import { configPrefix } from "../model/problem.ts";
 import type { StackConfig } from "./schema.ts";
 
@@ -28,7 +29,7 @@ export function fakeOf(key: string, cloud: unknown, encrypted: unknown): string 
 
 function formOf(key: string, cloud: unknown): string {
   if (key === "fenestra:accountId")
-    return (Object.values(cloudFacts).find(({ name }) => name === cloud) ?? Object.values(cloudFacts)[0]).account.fake;
+    return cloudFacts[cloudNames.find((name) => name === cloud) ?? cloudNames[0]].account.fake;
   return (Object.hasOwn(fakes, key) ? fakes[key] : undefined) ?? encryptedText;
 }
 

@@ -48,7 +48,7 @@ const jsonSchemaShape = z.looseObject({
 export type JsonSchema = z.output<typeof jsonSchemaShape>;
 
 /** JSON Schema of our part of a stack's config, keys without the project's prefix; default that of all clouds. */
-export function configJsonSchema(of = stackSchema): JsonSchema {
+export function configJsonSchema(of: z.ZodObject = stackSchema): JsonSchema {
   const { $schema: _, ...schema } = z.toJSONSchema(of, { io: "input" });
   // zod's result type is looser than what it writes for our schema; parsing it with our own schema verifies the shape.
   return jsonSchemaShape.parse(schema);

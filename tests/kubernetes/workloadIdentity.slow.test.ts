@@ -3,7 +3,7 @@ import {
   environmentsExpression,
   workloadIdentityManifests,
 } from "../../components/kubernetes/addOns/workloadIdentity.ts";
-import { azureEnvironment } from "../../components/model/workloadIdentity.ts";
+import { azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
 import { type ApiServer, startApiServer, until } from "../support/apiServer.ts";
 import { specOf } from "../support/mocks.ts";
 

@@ -3,7 +3,7 @@ import { createHash, createPrivateKey, createPublicKey, generateKeyPairSync } fr
 import { SignJWT } from "jose";
 import { workloadTrust } from "../../components/aws/workloadIdentity.ts";
 import type { Cloud } from "../../components/config/schema.ts";
-import { tokenFacts } from "../../components/model/workloadIdentity.ts";
+import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
 import { rolesFor } from "../../plan/fakes/awsAccess.ts";
 import { identitiesFor } from "../../plan/fakes/azureAccess.ts";
 import { trusts } from "../../plan/fakes/iam.ts";

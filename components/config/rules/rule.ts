@@ -53,7 +53,7 @@ export function acceptedSettings(values: object, unread: readonly string[] = [])
     .filter(([key]) => !unread.includes(key))
     .flatMap(([key, schema]): [string, unknown][] => {
       const value = ownValue(values, key);
-      const mine: z.core.$ZodType | undefined = Reflect.get(own.shape, key);
+      const mine = own.shape[key];
       const [part, minePart] = [schema, mine].map((each) => (each instanceof z.ZodPrefault ? each.unwrap() : each));
       const fields = part instanceof z.ZodObject ? acceptedFields(part, minePart, value ?? {}) : {};
       return [
@@ -63,9 +63,11 @@ export function acceptedSettings(values: object, unread: readonly string[] = [])
     });
   const pools = ownValue(values, "pools");
   const { element } = stackSchema.shape.pools;
+  const ownPools = own.shape.pools;
+  const ownElement = ownPools instanceof z.ZodArray ? ownPools.def.element : element;
   return {
     settings: Object.fromEntries(settings),
-    pools: Array.isArray(pools) ? pools.map((pool) => acceptedFields(element, own.shape.pools.element, pool)) : [],
+    pools: Array.isArray(pools) ? pools.map((pool) => acceptedFields(element, ownElement, pool)) : [],
   };
 }
 

@@ -52,7 +52,7 @@ const smallBatch = { min_size: 50_000, max_size: 150_000 };
 
 /** Where the logs go. Every destination takes OTLP; they differ in how a request is signed. */
 function destination(
-  spec: Pick<ClusterSpec, "name" | "region">,
+  spec: Pick<ClusterSpec, "cloud" | "name" | "region">,
   collector: LogCollector,
   settings: LogSettings,
 ): Destination {
