@@ -6,24 +6,11 @@ import { azureType, resource, runStack } from "../support/mocks.ts";
 const shared = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/shared/providers";
 const key = `${shared}/Microsoft.Compute/diskEncryptionSets/own`;
 const etcdKey = `${shared}/Microsoft.Compute/diskEncryptionSets/etcd`;
-const image = `${shared}/Microsoft.Compute/galleries/company/images/windows/versions/1.2.3`;
-const hosts = `${shared}/Microsoft.Compute/hostGroups/windows`;
-const reservation = `${shared}/Microsoft.Compute/capacityReservationGroups/windows`;
 const agents = `${shared}/Microsoft.Network/applicationSecurityGroups/agents`;
 
 const pools = [
-  {
-    name: "win",
-    os: "windows-2022",
-    image,
-    zones: ["1"],
-    hybridBenefit: true,
-    capacityReservation: reservation,
-    dedicatedHosts: hosts,
-    securityGroups: [agents],
-    disk: { type: "StandardSSD_LRS", encryptionKey: key },
-  },
-  { name: "cheap", os: "linux", spot: true, spotMaxPrice: 0.05, disk: { encryptionKey: key.replace("/own", "/OWN") } },
+  { name: "win", os: "windows-2022", securityGroups: [agents], disk: { type: "StandardSSD_LRS", encryptionKey: key } },
+  { name: "cheap", os: "linux", disk: { encryptionKey: key.replace("/own", "/OWN") } },
 ];
 
 const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: etcdKey } };
@@ -33,20 +20,6 @@ describe("purchase and placement of pools on Azure", () => {
   const group = (pool: string) =>
     resource(made, azureType("compute:VirtualMachineScaleSet"), `azure-dev-pool-${pool}-group`).inputs;
   const profile = (pool: string) => mapOf(group(pool).virtualMachineProfile);
-
-  it("has disks of the control plane on an own key", () => {
-    const name = "azure-dev-control-plane-0";
-    const { encryption, sku } = resource(made, azureType("compute:Disk"), `${name}-etcd`).inputs;
-    assert.deepEqual(
-      [encryption, sku],
-      [{ type: "EncryptionAtRestWithCustomerKey", diskEncryptionSetId: etcdKey }, { name: "Premium_LRS" }],
-    );
-    const machine = resource(made, azureType("compute:VirtualMachine"), `${name}-instance`).inputs;
-    assert.deepEqual(mapOf(mapOf(mapOf(machine.storageProfile).osDisk).managedDisk), {
-      storageAccountType: "StandardSSD_LRS",
-      diskEncryptionSet: { id: key },
-    });
-  });
 
   it("let the disk driver attach volumes, for which Azure asks that it may read the set of each disk of the machine", () => {
     const identity = resource(
@@ -61,29 +34,8 @@ describe("purchase and placement of pools on Azure", () => {
     assert.equal(may("read", `${key}-of-others`), false);
   });
 
-  it("start from an own image on an own key, with own licences, hosts and reserved capacity", () => {
-    const { storageProfile, licenseType, capacityReservation } = profile("win");
-    assert.deepEqual(storageProfile, {
-      imageReference: { id: image },
-      osDisk: {
-        createOption: "FromImage",
-        caching: "ReadWrite",
-        diskSizeGB: 128,
-        managedDisk: { storageAccountType: "StandardSSD_LRS", diskEncryptionSet: { id: key } },
-      },
-    });
-    assert.equal(licenseType, "Windows_Server");
-    assert.deepEqual(capacityReservation, { capacityReservationGroup: { id: reservation } });
-    assert.deepEqual(group("win").hostGroup, { id: hosts });
-  });
-
   it("are members of further application security groups", () => {
     const own = resource(made, azureType("network:ApplicationSecurityGroup"), "azure-dev-security-workers").id;
     assert.ok(JSON.stringify(profile("win").networkProfile).includes(JSON.stringify([{ id: own }, { id: agents }])));
-  });
-
-  it("limit the price of spot machines", () => {
-    assert.deepEqual(profile("cheap").billingProfile, { maxPrice: 0.05 });
-    assert.equal(profile("cheap").licenseType, undefined);
   });
 });

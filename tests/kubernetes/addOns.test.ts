@@ -15,7 +15,6 @@ import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import {
-  argsOf,
   combinations,
   gmsa,
   gmsaSecrets,
@@ -170,25 +169,6 @@ describe("node problem detector on Windows", () => {
     const only2019 = row.spec.pools.filter(({ release }) => release.name !== "windows-2022");
     const objects = manifestsOf(withPools(row.spec, only2019)).filter(({ metadata }) => metadata.name === name);
     assert.deepEqual(objects, []);
-  });
-});
-
-describe("autoscaler", () => {
-  it("is held to the limits of the stack file, and to none of its own making without them", () => {
-    const flags = (limits: (typeof aws)["addons"]["autoscalerLimits"]): readonly string[] => {
-      const spec = { ...aws, addons: { ...aws.addons, autoscaler: true, autoscalerLimits: limits } };
-      return argsOf(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler"), "cluster-autoscaler");
-    };
-    const limited = flags({ nodes: 12, cores: 96, lowestPriority: 0, scaleDown: false });
-    const plain = flags(undefined);
-    const limits = limited.filter((flag) => !plain.includes(flag));
-    assert.deepEqual(limits, [
-      "--max-nodes-total=12",
-      "--cores-total=0:96",
-      "--expendable-pods-priority-cutoff=0",
-      "--scale-down-enabled=false",
-    ]);
-    assert.deepEqual(flags({ scaleDown: true }), plain);
   });
 });
 

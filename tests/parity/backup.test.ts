@@ -1,19 +1,9 @@
 import assert from "node:assert/strict";
 import { listOf, mapOf } from "../../plan/program/values.ts";
-import { exampleControlPlane } from "../machine/examples.ts";
-import { ofType, resource, runStack, specOf } from "../support/mocks.ts";
+import { ofType, resource, runStack } from "../support/mocks.ts";
 
 describe("snapshots of etcd", () => {
   const backup = { controlPlane: JSON.stringify({ backup: { everyHours: 2, keepDays: 90 } }) };
-
-  it("are taken as often as the stack file says", () => {
-    const timer = (settings: Readonly<Record<string, string>>) =>
-      exampleControlPlane(specOf("aws-dev", settings)).files.find(({ path }) =>
-        path.endsWith("/fenestra-etcd-snapshot.timer"),
-      )?.content;
-    assert.match(timer(backup) ?? "", /=7200$/m);
-    assert.match(timer({}) ?? "", /=14400$/m);
-  });
 
   it("are kept as long as it says, and as long again when a machine of the control plane writes over them or deletes them", async () => {
     const aws = await runStack("aws-dev", backup);
