@@ -98,6 +98,13 @@ describe("schema of a stack file", () => {
     assert.deepEqual(unsaid, []);
   });
 
+  it("has patterns that take their examples without flags, as editors read them", () => {
+    const refused = fields(schema).flatMap(([path, { pattern = "", examples = [] }]) =>
+      examples.filter((each) => typeof each === "string" && !new RegExp(pattern, "u").test(each)).map(() => path),
+    );
+    assert.deepEqual(refused, []);
+  });
+
   it("finds its own parts, and no inherited ones", () => {
     assert.equal(schemaAt(schema, ["pools", 3, "labels", "any"])?.type, "string");
     assert.equal(schemaAt(schema, ["pools", "x"]), undefined);
