@@ -32,7 +32,10 @@ const azureMonitor = section(
     endpoint: described(
       z
         .url({ protocol: /^https$/ })
-        .regex(/\/data[Cc]ollection[Rr]ules\/[^/]+\/streams\/[^/]+\/otlp\/v1\/logs$/, "is not a rule's URL for OTLP logs"),
+        .regex(
+          /\/data[Cc]ollection[Rr]ules\/[^/]+\/streams\/[^/]+\/otlp\/v1\/logs$/,
+          "is not a rule's URL for OTLP logs",
+        ),
       "URL of the rule's stream for OTLP logs, as the portal shows it at the data collection rule.",
       {
         patternErrorMessage: "the https URL for OTLP logs of a data collection rule, up to /otlp/v1/logs",

@@ -4,6 +4,7 @@ import { fromJson } from "../model/json.ts";
 import type { NodeSettings } from "../model/nodeSettings.ts";
 import { type PoolSpec, poolGroups, poolSpecs } from "../model/pools.ts";
 import { ConfigError, configPrefix, type Problem, refuse } from "../model/problem.ts";
+import { ownSettings } from "./cloudSchema.ts";
 import { loadConfig, validate } from "./load.ts";
 import type { PoolConfig, StackConfig } from "./schema.ts";
 
@@ -31,8 +32,9 @@ export function attachedPools(
   if (taken.length > 0) throw new ConfigError(taken);
   // The attaching program's pools come first, so that problems carry paths of its own stack file. They are checked
   // together because all must fit into the network.
-  const text = own === undefined ? (pools ?? "[]") : JSON.stringify([...own, ...base.pools]);
-  const config = loadConfig({ ...textsOf(base), [`${configPrefix}pools`]: text }, lock);
+  const { [`${configPrefix}pools`]: before = "[]", ...texts } = textsOf(ownSettings(base));
+  const text = own === undefined ? (pools ?? "[]") : JSON.stringify([...own, ...(listOf(before) ?? [])]);
+  const config = loadConfig({ ...texts, [`${configPrefix}pools`]: text }, lock);
   const wanted = config.pools.slice(0, own?.length ?? 0);
   const problems = wanted.flatMap((pool, index) => clusterProblems(pool, index, base, lock));
   if (problems.length > 0) throw new ConfigError(problems);
@@ -42,7 +44,7 @@ export function attachedPools(
 /** The config the cluster was created from. A newer release of Fenestra that no longer accepts it says so. */
 function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig {
   try {
-    return validate(Object.fromEntries(Object.entries(cluster)), lock);
+    return validate(Object.fromEntries(Object.entries(ownSettings(cluster))), lock);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     const path = (problem: Problem) => problem.path.replace(`config.${configPrefix}`, "output config of the cluster: ");
@@ -57,7 +59,7 @@ function listOf(text: string | undefined): readonly unknown[] | undefined {
 }
 
 /** The config in the form in which Pulumi passes it to a program. */
-function textsOf(config: StackConfig): Readonly<Record<string, string>> {
+function textsOf(config: object): Readonly<Record<string, string>> {
   return Object.fromEntries(
     Object.entries(config)
       .filter(([, value]) => value !== undefined)

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { renderSchema, schemaFile } from "../../cli/schema.ts";
-import { schemaOf } from "../../components/config/cloudSchema.ts";
+import { ownSettings, schemaOf } from "../../components/config/cloudSchema.ts";
 import { organisationSettings } from "../../components/config/groups.ts";
 import {
   configJsonSchema,
@@ -11,9 +11,10 @@ import {
   propertyOf,
   schemaAt,
 } from "../../components/config/jsonSchema.ts";
-import { loadConfig } from "../../components/config/load.ts";
+import { loadConfig, validate } from "../../components/config/load.ts";
 import { stackSchema } from "../../components/config/schema.ts";
 import { readStackFile, stackNames, stacksFolder } from "../../components/config/stackFile.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { ConfigError } from "../../components/model/problem.ts";
@@ -147,8 +148,11 @@ describe("the example stack files", () => {
         lines.length <= 46 && lines.findIndex((line) => !line.startsWith("#")) === 4,
         "three lines say what it is for",
       );
-      const spec = clusterSpec(loadConfig(stackConfig(stack)));
+      const config = loadConfig(stackConfig(stack));
+      const spec = clusterSpec(config);
       assert.equal(spec.name, stack);
+      // The output of a stack is such a config, which pools of other programs load again.
+      assert.deepEqual(validate({ ...ownSettings(config) }, readArtifactLock()), config);
       assert.equal(spec.cloud, stack.split("-")[0]);
     });
 });
