@@ -19,7 +19,7 @@ const groups = ["Needed", "Usual", "The organisation's"] as const;
 type Group = (typeof groups)[number];
 
 /** The group of a setting. */
-export function groupOf(path: string, required: boolean): Group {
+function groupOf(path: string, required: boolean): Group {
   return required ? "Needed" : organisationSettings.includes(path) ? "The organisation's" : "Usual";
 }
 

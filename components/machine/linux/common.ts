@@ -25,7 +25,7 @@ export function commonUnits(cloud: Cloud): readonly string[] {
 }
 
 /** Inputs of the common files: a worker's pool, or no pool for a control-plane machine. */
-export type LinuxFilesArgs = KubeletArgs & {
+type LinuxFilesArgs = KubeletArgs & {
   readonly spec: NodeSettings;
   readonly stages: readonly Stage[];
   readonly env: MachineEnv;
