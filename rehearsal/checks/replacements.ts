@@ -265,7 +265,7 @@ export function replacementChecks({
         await asks(3);
         await cluster.powerOffMachine(member.machine);
         await cluster.startLinux(member, false);
-        await waitFor(`node ${nodeName} to be registered`, limitsMs.steps, async () =>
+        await waitFor(`node ${nodeName} to be registered`, limitsMs.machine, async () =>
           (await nodesByName(api)).has(nodeName),
         );
         const { items } = await api.core.listNamespacedEvent({ namespace: "default" });

@@ -8,7 +8,7 @@ import type { DecodedMachine } from "../cluster/bringUp.ts";
 
 /** Breaks something on purpose: a negative control expects that this is seen. */
 export interface Breakage {
-  /** Changes a machine's decoded files before it boots. What a Linux machine fetches comes to it unchanged. */
+  /** Changes a machine's decoded files before it boots, but for what a Linux machine fetches. */
   readonly payload?: (machine: DecodedMachine) => DecodedUserData;
   /** Changes the list by which the mirror is filled. */
   readonly mirror?: (list: MirrorList) => MirrorList;

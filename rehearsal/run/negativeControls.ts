@@ -10,20 +10,39 @@ import type { Breakage } from "./breakage.ts";
 
 type Changed = (machine: DecodedMachine) => boolean;
 
-/** Changes the content of the files of all machines, or of some. */
+/**
+ * Changes the content of the files of all machines, or of some.
+ *
+ * @throws where a Linux machine fetches what is changed: it comes as it is. Another stack has it in its user data
+ */
 function inFiles(change: (file: DecodedFile) => string, changed: Changed = () => true): Breakage {
   return {
     payload: (machine) => {
       const { payload } = machine;
       if (!changed(machine)) return payload;
-      return { ...payload, files: payload.files.map((file) => ({ ...file, content: change(file) })) };
+      const files = payload.files.map((file) => {
+        const content = change(file);
+        if (content !== file.content && payload.system === "linux" && payload.fetched.includes(file.path))
+          throw new Error(`the negative control changes ${file.path}, which these machines fetch; choose another stack`);
+        return { ...file, content };
+      });
+      return { ...payload, files };
     },
   };
 }
 
-/** Changes the content of one file of all machines, or of some; its path or the end of that. */
+/**
+ * Changes the content of one file of all machines, or of some; its path or the end of that.
+ *
+ * @throws where the file does not have what is changed
+ */
 function inFile(end: string, change: (content: string) => string, changed?: Changed): Breakage {
-  return inFiles(({ path, content }) => (path.endsWith(end) ? change(content) : content), changed);
+  return inFiles(({ path, content }) => {
+    if (!path.endsWith(end)) return content;
+    const found = change(content);
+    if (found === content) throw new Error(`${path} does not have what the negative control changes`);
+    return found;
+  }, changed);
 }
 
 const isWindows: Changed = ({ payload }) => payload.system === "windows";
@@ -191,17 +210,17 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ),
   },
   "newest-first": {
-    what: "of several requests for one machine the node controller answers the newest (Azure: its files are in the user data)",
+    what: "of several requests for one machine the node controller answers the newest",
     fails: "replaced: identity ends",
     ...inFile("/requests.py", (content) => content.replace("return asked[0], f", "return asked[-1], f")),
   },
   "one-certificate": {
-    what: "the node controller gives a machine one first certificate, used or not (Azure)",
+    what: "the node controller gives a machine one first certificate, used or not",
     fails: "replaced: kubelet killed",
-    ...inFile("/requests.py", (content) => content.replace(/FIRSTS = 30, \d/, "FIRSTS = 30, 1")),
+    ...inFile("/requests.py", (content) => content.replace(/^(PAUSE, FIRSTS, .* = 30), \d/m, "$1, 1")),
   },
   "short-memory": {
-    what: "the node controller believes every certificate of a name (Azure)",
+    what: "the node controller believes every certificate of a name",
     fails: "replaced: without a Node",
     ...inFile("/controller.py", (content) => content.replace(/return certificate in written.*$/m, "return True")),
   },
@@ -211,21 +230,20 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ...inObject("ConfigMap", "fenestra-node-controller", (text) => text.replace(/(perHour[^:]*:)\d+/, "$10")),
   },
   "absence-by-lists": {
-    what: "the node controller takes a machine for gone that lists leave out, however new its Node (Azure: its files are in the user data)",
+    what: "the node controller takes a machine for gone that lists leave out, however new its Node",
     fails: "replaced: without a Node",
-    ...inFiles(({ path, content }) => {
-      if (path.endsWith("/judge.py")) return content.replace(/OLD_NODE = (.*), \d+$/m, "OLD_NODE = $1, 0");
-      if (!path.endsWith("/controller.py")) return content;
-      return content.replace("return action.machine is not None or self.cloud.gone(action.node)", "return True");
-    }),
+    ...together([
+      inFile("/judge.py", (content) => content.replace(/OLD_NODE = (.*), \d+$/m, "OLD_NODE = $1, 0")),
+      inFile("/controller.py", (content) => content.replace("self.cloud.gone(action.node)", "True")),
+    ]),
   },
   "health-before-join": {
-    what: "Linux workers open their health port whether their node is Ready or not (Azure)",
+    what: "Linux workers open their health port whether their node is Ready or not",
     fails: "replaced: bad payload",
     ...inFile("/opt/fenestra/health.sh", (content) => content.replace("if node_ready; then", "if true; then")),
   },
   "cordon-without-mark": {
-    what: "Linux workers do not remember that it was they that cordoned their node (Azure)",
+    what: "Linux workers do not remember that it was they that cordoned their node",
     fails: "replaced: maintenance",
     ...inFile("/opt/fenestra/drain.sh", (content) =>
       content.replace('{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},', "{"),
