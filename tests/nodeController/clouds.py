@@ -290,7 +290,7 @@ class Microsoft:
             found = [self.item(one) for one in fleet.machines.values() if one.state != "gone" and one.path == match[1]]
             return (200, found[-1]) if found else (404, {"error": {"code": "NotFound"}})
         if path == SET:
-            return 200, {"name": "c-linux"}
+            return 200, {"name": "c-linux", "sku": {"capacity": fleet.capacity}}
         if fleet.mode == "zone" and path.startswith(f"{SET}/"):
             return 500, {"error": {"code": "InternalServerError"}}
         control = f"{ROOT}/Microsoft.Compute/virtualMachines/c-cp-0"

@@ -1,7 +1,9 @@
-# How long an honest first request and an honest renewal wait beside so many hostile ones of one kind, which one worker
-# makes: ORIGIN, TOKEN, KIND, COUNT.
+# How long honest requests wait beside so many hostile ones of one kind, on a real API server: ORIGIN, TOKEN, KIND, COUNT.
+# Those of a kubelet's kinds one worker makes; those of the kind `stranger` ask for a machine that nobody has, among
+# a thousand machines that join.
 import json
 import os
+import resource
 import threading
 import time
 
@@ -9,16 +11,19 @@ import live
 from api import CSRS, Feed
 from controller import Controller
 from lease import Lease
+from requests import seconds
 from status import Board
 
-origin, token, kind, count = (os.environ[each] for each in ("ORIGIN", "TOKEN", "KIND", "COUNT"))
-clock, api = live.Clock(), live.OwnApi(origin, token)
+kind, count = os.environ["KIND"], int(os.environ["COUNT"])
+stranger = kind == "stranger"
+clock, api = live.Clock(), live.OwnApi(os.environ["ORIGIN"], os.environ["TOKEN"])
 live.let_nodes(api)
-cloud = live.Cloud(4)
-worker, joins, renews, _ = (each.id for each in cloud.machines)
+cloud = live.Cloud(1000 if stranger else 3)
+worker, joins, renews, *_ = (each.id for each in cloud.machines)
 lease, feed = Lease(api, "flood", clock), Feed(api, print)
 controller = Controller(api, cloud, feed, lease, Board(api, clock, "flood"), clock, lambda text: None)
-threading.Thread(target=feed.run, daemon=True).start()
+# Of machines that are older than the memory any certificate counts.
+controller.board.records["began"] = int(time.time()) + 3600
 
 
 def lead():
@@ -27,22 +32,26 @@ def lead():
         controller.step()
         feed.news.wait(1)
         feed.news.clear()
+        # As the program itself does.
         time.sleep(0.2)
 
 
-# Of machines that are older than the memory any certificate counts.
-controller.board.records["began"] = int(time.time()) + 3600
+threading.Thread(target=feed.run, daemon=True).start()
 threading.Thread(target=lead, daemon=True).start()
+asked, of = ("first", "i-0ffffffffffffffff") if stranger else (kind, worker)
 addresses = ["-addext", "subjectAltName=IP:10.0.0.1"] if kind == "serving" else []
-hostile = live.body(kind, worker, live.signed(worker, *addresses))
-left = iter(range(int(count)))
+hostile = live.body(asked, of, live.signed(of, *addresses))
+honest = [live.body("first", each.id, live.signed(each.id)) for each in cloud.machines] if stranger else []
+left = iter(range(count))
 
 
 def send():
     web = api.web()
-    for _ in left:
-        code, said = live.sent(web, kind, worker, hostile)
-        assert code == 201, said
+    for number in left:
+        mine = [honest.pop()] if honest and number % 10 == 0 else []
+        for what in [hostile, *mine]:
+            code, said = live.sent(web, asked, of, what)
+            assert code == 201, said
 
 
 def took(kind, node):
@@ -60,6 +69,14 @@ for each in threads:
     each.start()
 for each in threads:
     each.join()
-made, waiting = time.monotonic() - began, len(feed.all())
-print(json.dumps({"first": took("first", joins), "renewal": took("renewal", renews), "made": round(made), "seen": waiting}))
+result = {"made": round(time.monotonic() - began), "seen": len(feed.all())}
+if stranger:
+    while sum(each.at > 0 for each in feed.all()) < 1000 and time.monotonic() - began < 600:
+        time.sleep(1)
+    decided = [(each["metadata"], each["status"]["conditions"][0]) for each in api.pages(CSRS) if each["status"].get("conditions")]
+    waits = [seconds(how["lastUpdateTime"]) - seconds(meta["creationTimestamp"]) for meta, how in decided]
+    result |= {"decided": len(decided), "joined": max(waits)}
+else:
+    result |= {"first": took("first", joins), "renewal": took("renewal", renews)}
+print(json.dumps({**result, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}))
 os._exit(0)

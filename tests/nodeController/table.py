@@ -1,7 +1,8 @@
 # Every call that the controller makes, times every wrong answer, times what is going on when that begins: what was done
 # wrong, what was told, and whether all was as before 25 minutes after the fault. The calls are those that it makes when
-# nothing is wrong, so a new one has its rows by being made. Arguments: cloud, and which share of the cells. A line of
-# JSON for each cell; table.ts judges them.
+# nothing is wrong, so a new one has its rows by being made. Each call meets each fault once, and the starts turn by turn:
+# every pair of the three is there. Arguments: cloud, and which share of the cells. A line of JSON for each cell;
+# table.ts judges them.
 import json
 import re
 import sys
@@ -151,9 +152,9 @@ def cell(start, reuse, call="", fault=""):
             world.fault = ("", None)
         elif call and now - since > 600 and not world.hits:
             return None
-        # A call that was answered so, again and again, for three minutes.
-        recent = [at for at in world.hits if now - at <= 180]
-        again = fault in LOUD and len(recent) > 4 and recent[0] <= now - 170 and recent[-1] > now - 40
+        # A call that was answered so, again and again, for three minutes and the ten seconds that a lease lasts.
+        recent = [at for at in world.hits if now - at <= 200]
+        again = fault in LOUD and len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
         if again and (not looks or now - since > LONG - 60) and len(looks) < 2:
             looks.append(look(world, True, events))
         settle(world, ones, TURN)
@@ -176,7 +177,8 @@ def calls(reuse):
 
 if __name__ == "__main__":
     reuse, share, only = sys.argv[1] == "azure", int(sys.argv[2]), sys.argv[3:]
-    rows = [(call, fault, start) for call, starts in calls(reuse).items() for fault in {**LOUD, **QUIET} for start in starts]
+    found = sorted(calls(reuse).items())
+    rows = [(call, fault, starts[(at + number) % len(starts)]) for at, (call, starts) in enumerate(found) for number, fault in enumerate({**LOUD, **QUIET})]
     print(json.dumps({"calls": sorted({call for call, _, _ in rows}), "cells": len(rows)}), flush=True)
     for call, fault, start in [("", "", start) for start in STARTS[reuse]] + rows[int(only[0]) if only and only[0].isdigit() else 0 :: share]:
         result = cell(start, reuse, call, fault)

@@ -279,8 +279,9 @@ class Microsoft(unittest.TestCase):
     def test_sizes_are_restored(self):
         owed = {"c-linux": {"size": 4, "machines": 2, "at": 1000}}
 
-        def settle(wanted, *later, leaving=False, status=200):
-            cloud, answers = microsoft(lambda *_: (status, json.dumps({"error": {"code": "ResourceNotFound"}})))
+        def settle(wanted, *later, leaving=False, status=200, by_itself=None):
+            answer = {"error": {"code": "ResourceNotFound"}, "sku": {"capacity": wanted if by_itself is None else by_itself}}
+            cloud, answers = microsoft(lambda *_: (status, json.dumps(answer)))
             machines = (Machine("x", "x", "c-linux", "leaving", 0.0),) if leaving else ()
             for at in (0.0, *later):
                 pools = {} if wanted is None else {"c-linux": Pool("c-linux", wanted, path=SET, etag='"7"')}
@@ -294,6 +295,7 @@ class Microsoft(unittest.TestCase):
         for wanted in (4, 5, 1):
             self.assertEqual(settle(wanted), (owed, [], 0), "the list may be from before")
             self.assertEqual(settle(wanted, 301.0), ({}, [], 0), "restored, or somebody else's wish")
+            self.assertEqual(settle(wanted, 301.0, by_itself=3), (owed, [], 0), "the list is old")
         self.assertEqual(settle(None), (owed, [], 1), "lists may leave it out")
         self.assertEqual(settle(None, status=404), ({}, [], 0))
         for status in (409, 412, 429):

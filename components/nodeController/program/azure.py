@@ -167,8 +167,8 @@ class Azure:
     def settle(self, listing, owed):
         # Restores sizes, each by one call that only goes through if nobody changed the set since it was read, and not
         # while one of its machines goes: a later change ends an earlier one. What is still owed, and what fails. A list
-        # may show a size from before the machine went, so it has to do so for a while; a size that comes of no repair
-        # is somebody else's wish.
+        # may show a size from before the machine went, so it has to do so for a while, and the set by itself too; a size
+        # that comes of no repair is somebody else's wish.
         left, problems, leaving = {}, [], {each.pool for each in listing.machines if each.state == "leaving"}
         for name, debt in owed.items():
             pool, key = listing.pools.get(name), (name, debt["at"])
@@ -179,23 +179,24 @@ class Azure:
             if pool is None:
                 problems.append(f"{name} is owed a size of {debt['size']}, and is not listed")
                 continue
-            if pool.wanted >= debt["size"] or pool.wanted < debt["size"] - debt["machines"]:
-                if listing.at - since > SETTLED:
-                    del left[name], self.since[key]
-                continue
-            if name in leaving:
-                continue
             headers = {"If-Match": pool.etag} if pool.etag else {}
             try:
-                self.call("PATCH", f"{pool.path}?api-version={COMPUTE}", {"sku": {"capacity": debt["size"]}}, headers)
-            except Trouble as error:
+                if pool.wanted >= debt["size"] or pool.wanted < debt["size"] - debt["machines"]:
+                    if listing.at - since > SETTLED and self.one(name)["sku"]["capacity"] == pool.wanted:
+                        del left[name], self.since[key]
+                elif name not in leaving:
+                    self.call("PATCH", f"{pool.path}?api-version={COMPUTE}", {"sku": {"capacity": debt["size"]}}, headers)
+            except (Trouble, LookupError, TypeError) as error:
                 problems.append(f"the size of {name} is not restored: {error}")
         return left, problems
+
+    def one(self, name):
+        return self.call("GET", f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}?api-version={COMPUTE}")
 
     def away(self, name):
         # Whether there is no such set any more.
         try:
-            self.call("GET", f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}?api-version={COMPUTE}")
+            self.one(name)
         except Trouble as error:
             return error.status == 404 and "ResourceNotFound" in str(error)
         return False

@@ -151,7 +151,7 @@ class Controller:
         return self.listing
 
     def volumes(self):
-        item = volumes.released(self.api, self.clock.wall(), self.holding)
+        item = volumes.released(self.api, self.clock.own(), self.holding)
         if item:
             self.api.put(f"{status.FOLDER}/{volumes.HOLD}", item)
 
@@ -205,17 +205,11 @@ class Controller:
         self.write(todo + rest[:OTHERS])
 
     def remember(self, approved):
-        # Approved requests by machine and kind, and whether a certificate is a machine's. What counts is written down
-        # with the machine: since when, and the newest few, so that nobody fills the memory of another. A first
-        # certificate ends those before it. A machine of which nothing is written down is believed if it is older than
-        # this memory.
-        records = self.board.records
-        written = records.setdefault("certificates", {})
-        if "issued" in records or "began" not in records:
-            # As the release before wrote them, which may have led meanwhile.
-            records["began"] = int(self.clock.wall())
-            for certificate, (id, at) in sorted(records.pop("issued", {}).items(), key=lambda each: each[1][1]):
-                written[id] = [at, [certificate, *written.get(id, (0, []))[1]][:FEW]]
+        # Approved requests by machine and kind, and whether a certificate is a machine's. Written down is of each machine
+        # since when its certificates count, and the newest few, so that nobody fills the memory of another. A first one
+        # ends those before it. Without a word of it a machine is believed that is older than this memory.
+        written = self.board.records.setdefault("certificates", {})
+        began = self.board.records.setdefault("began", int(self.clock.wall()))
         machines, given, self.again = self.listing.by_name() if self.listing else {}, {}, {}
         for each in sorted(approved, key=lambda each: (each.at, requests.age(each))):
             machine = machines.get(each.node)
@@ -234,7 +228,7 @@ class Controller:
                 written[id] = [int(each.at), [each.certificate, *older][:FEW]]
 
         def known(machine, certificate):
-            return certificate in written[machine.id][1] if machine.id in written else machine.made < records["began"]
+            return certificate in written[machine.id][1] if machine.id in written else machine.made < began
 
         return given, known
 

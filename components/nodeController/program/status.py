@@ -103,7 +103,6 @@ FORMS = {
     "repairs": lambda each: isinstance(each, list) and all(type(one["at"]) is int and one["machine"] + one["pool"] for one in each),
     "owed": lambda each: all(one["size"] + one["at"] + one["machines"] > 0 for one in each.values()),
     "rolls": lambda each: all(one["at"] + one["tries"] + len(one["version"]) > 0 for one in each.values()),
-    "issued": lambda each: all(len(machine) and at + 1 for machine, at in each.values()),
     "certificates": lambda each: all(at + 1 and "".join(few) for at, few in each.values()),
     "began": lambda each: each + 1 > 0,
     "failing": lambda each: all(at + 1 for at in each.values()),

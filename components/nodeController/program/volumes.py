@@ -1,9 +1,7 @@
 # Holds the end of the drivers of volumes back while one has still to delete something:
 # components/kubernetes/addOns/volumes.ts.
-import requests
-
 HOLD, FINALIZER = "fenestra-volumes", "fenestra.dev/volumes"
-# Seconds that the drivers have at most: what a cloud does not give back then, it may never.
+# Seconds that a volume holds the drivers at most: what a cloud does not give back then, it may never.
 LONGEST = 300
 
 
@@ -20,19 +18,19 @@ def left(volumes, claims):
 
 
 def released(api, now, holding):
-    # The object without its finalizer, when it may go; None otherwise. `holding` is what was seen to hold it: that a
-    # list has it no more is no proof.
+    # The object without its finalizer, when it may go; None otherwise. `holding` is what was seen to hold it, and since
+    # when by the own clock: that a list has it no more is no proof.
     item = api.data(HOLD)
     meta = (item or {}).get("metadata", {})
     if not meta.get("deletionTimestamp") or FINALIZER not in meta.get("finalizers", ()):
         return None
     # Volumes first: a claim that is made in between is there then.
     there = list(api.pages("/api/v1/persistentvolumes"))
-    holding.update(dict.fromkeys(left(there, api.pages("/api/v1/persistentvolumeclaims"))))
+    for name in left(there, api.pages("/api/v1/persistentvolumeclaims")):
+        holding.setdefault(name, now)
     listed = {each["metadata"]["name"] for each in there}
     for name in [each for each in holding if each not in listed and not api.has("/api/v1/persistentvolumes", each)]:
         del holding[name]
-    begun = requests.seconds(meta["deletionTimestamp"])
-    if holding and (not begun or now - begun < LONGEST):
+    if holding and now - min(holding.values()) < LONGEST:
         return None
     return {**item, "metadata": {**meta, "finalizers": [each for each in meta["finalizers"] if each != FINALIZER]}}

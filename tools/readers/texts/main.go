@@ -7,7 +7,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -39,6 +42,7 @@ type answer struct {
 
 var readers = map[string]func(request) ([]string, error){
 	"azure.json":            azureConfig,
+	"certificate-request":   certificateRequest,
 	"cni":                   cniList,
 	"hosts.toml":            registryHosts,
 	"net-conf.json":         flannelConfig,
@@ -79,6 +83,37 @@ func strictJSON(text string, into any) error {
 func azureConfig(one request) ([]string, error) {
 	var config azure.Config
 	return nil, yaml.UnmarshalStrict([]byte(one.Text), &config)
+}
+
+// certificateRequest is ParseCSR of client-go (util/certificate/csr), and what the API server and its signer take from
+// that.
+func certificateRequest(one request) ([]string, error) {
+	block, _ := pem.Decode([]byte(one.Text))
+	if block == nil || block.Type != "CERTIFICATE REQUEST" {
+		return nil, errors.New("no request in PEM")
+	}
+	found, err := x509.ParseCertificateRequest(block.Bytes)
+	if err != nil {
+		return nil, err
+	}
+	var read []string
+	for _, name := range found.Subject.Names {
+		read = append(read, fmt.Sprintf("%s=%v", name.Type, name.Value))
+	}
+	for _, name := range found.DNSNames {
+		read = append(read, "DNS="+name)
+	}
+	for _, address := range found.IPAddresses {
+		read = append(read, "IP="+address.String())
+	}
+	for _, name := range found.EmailAddresses {
+		read = append(read, "mail="+name)
+	}
+	for _, name := range found.URIs {
+		read = append(read, "URI="+name.String())
+	}
+	slices.Sort(read)
+	return read, nil
 }
 
 func cniList(one request) ([]string, error) {
