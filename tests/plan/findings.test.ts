@@ -149,6 +149,7 @@ describe("findings", () => {
 
   const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
   const linux = { name: "linux", os: "linux", image };
+  const profile = "arn:aws:iam::123456789012:instance-profile/own";
   const networks = (count: number) => ({
     public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
   });
@@ -185,6 +186,7 @@ describe("findings", () => {
       },
       ["warning size-tier-too-small kubernetes.sizeTier", "note no-autoscaler pools[0].autoscale"],
     ],
+    [{ pools: [{ ...linux, instanceProfile: profile }] }, ["note identity-of-your-own pools[0].instanceProfile"]],
     [{ pools: [linux, { ...pool, size: "t3.medium", diskGb: 30 }] }, ["warning windows-machine-small pools[1]"]],
     [
       { region: "eu-west-9", network: { zones: ["eu-west-9a", "eu-west-9b", "eu-west-9c"], nat: "perZone" } },
