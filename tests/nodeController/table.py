@@ -154,7 +154,7 @@ def cell(start, reuse, call="", fault=""):
             return None
         # A call that was answered so, again and again, for three minutes and the ten seconds that a lease lasts.
         recent = [at for at in world.hits if now - at <= 200]
-        again = fault in LOUD and len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
+        again = fault in LOUD and now - since <= LONG and len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
         if again and (not looks or now - since > LONG - 60) and len(looks) < 2:
             looks.append(look(world, True, events))
         settle(world, ones, TURN)
