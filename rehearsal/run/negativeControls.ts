@@ -23,7 +23,9 @@ function inFiles(change: (file: DecodedFile) => string, changed: Changed = () =>
       const files = payload.files.map((file) => {
         const content = change(file);
         if (content !== file.content && payload.system === "linux" && payload.fetched.includes(file.path))
-          throw new Error(`the negative control changes ${file.path}, which these machines fetch; choose another stack`);
+          throw new Error(
+            `the negative control changes ${file.path}, which these machines fetch; choose another stack`,
+          );
         return { ...file, content };
       });
       return { ...payload, files };

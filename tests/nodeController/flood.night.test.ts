@@ -16,12 +16,7 @@ describe("a flood of requests for certificates", function () {
   before(async function () {
     server = await startApiServer(this);
     const bindings = new URL("../../components/machine/linux/rootfs/etc/fenestra/bindings.yaml", import.meta.url);
-    const { code, stderr } = await server.kubectl([
-      "apply",
-      "--server-side",
-      "--filename",
-      fileURLToPath(bindings),
-    ]);
+    const { code, stderr } = await server.kubectl(["apply", "--server-side", "--filename", fileURLToPath(bindings)]);
     assert.equal(code, 0, stderr);
   });
 

@@ -207,21 +207,6 @@ class Whole(unittest.TestCase):
         world.ask("renewal", old)
         self.assertEqual(self.after(world, lead, 5), [], "unknown is no where anything is written")
 
-    def test_a_true_request_among_hostile_ones(self):
-        world = World(1, False)
-        one = world.launch()
-        for number in range(300):
-            world.ask("first", machine(1000 + number))
-        mine = world.ask("first", one)
-        for number in range(300):
-            world.ask("first", machine(1400 + number))
-        lead = controller(world, "cp-0_1")
-        settle(world, [lead], 6)
-        self.assertEqual(world.requests[mine]["status"]["conditions"][0]["type"], "Approved")
-        self.assertEqual([each for each in world.done if each[0] != "log"], [("FenestraApproved", mine)])
-        report = json.loads(world.objects[f"configmaps/{STATUS}"]["data"]["status"])
-        self.assertIn(f"{one.name} since 1970-02-04T17:20Z", report["pools"]["c-linux"]["joining"])
-
     def test_a_denial_is_an_event_and_a_metric(self):
         world, texts = World(11, False), []
         lead, one, ghost = controller(world, "cp-0_1"), min(world.machines.values()), machine(900)

@@ -1,11 +1,10 @@
 # Which certificates kubelets get, by what the cloud says of their machine. Pure.
 import base64
 import binascii
-import calendar
 import hashlib
 import ipaddress
 import re
-import time
+from datetime import datetime
 from typing import NamedTuple
 
 import pkcs10
@@ -55,8 +54,8 @@ class Request(NamedTuple):
 def seconds(stamp):
     # RFC 3339 as the API server and both clouds write it, to the second.
     try:
-        return float(calendar.timegm(time.strptime(stamp[:19], "%Y-%m-%dT%H:%M:%S")))
-    except (TypeError, ValueError):
+        return datetime.fromisoformat(f"{stamp[:19]}+00:00").timestamp()
+    except (TypeError, ValueError, LookupError):
         return 0.0
 
 

@@ -352,7 +352,8 @@ export const identityRules = {
               {
                 path: key(`pools[${index}].instanceProfile`),
                 message: `Machines of ${name} join by its join secret: a role that cannot read it joins none, one that reads another pool's lets root on a machine of ${name} join there.`,
-                remedy: "Give it the policy that the plan shows without the setting, as docs/operations/machines.md says.",
+                remedy:
+                  "Give it the policy that the plan shows without the setting, as docs/operations/machines.md says.",
               },
             ],
       ),
