@@ -1,5 +1,5 @@
-# Requests for certificates with a changed byte or two that the reader takes, and what it reads: for other readers. As a
-# program, a list in JSON for tools/readers/texts.
+# Requests with a changed byte or two, and what is read of those that are taken. As a program, a list in JSON for
+# tools/readers/texts.
 import base64
 import ipaddress
 import json
@@ -36,7 +36,7 @@ def accepted(count):
         for _ in range(random.randint(1, 2)):
             at = random.randrange(len(data)) if random.random() < 0.2 else random.choice([*range(110), *range(185, min(290, len(data)))])
             data[at] = random.choice((random.randrange(256), data[at] ^ 1 << random.randrange(8), *ODD))
-        texts.append(pem(bytes(data)))
+        texts += [pem(bytes(data)), pem(bytes(data[:at]))]
     for text in texts:
         try:
             found[text] = pkcs10.read(text)
