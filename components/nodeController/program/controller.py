@@ -184,6 +184,9 @@ class Controller:
             verdict, why = requests.decide(request, seen, machine, request.node in self.nodes, counts, self.cloud.cluster)
             if verdict == "wait":
                 self.waiting[request.name] = why
+                if machine and not 0 < machine.made <= now:
+                    # Nobody knows for how long.
+                    self.answered = own
             elif verdict == "approve":
                 right.setdefault((machine, request.kind), []).append((request, why))
             else:
