@@ -54,7 +54,7 @@ export const cures: readonly (readonly [string, RegExp, readonly string[], strin
   [
     "a file is read",
     /\[IO\.File\]::\w*Read\w*/i,
-    ["files.ps1", "readObject.aws.ps1", "readObject.azure.ps1"],
+    ["files.ps1", "hns.ps1", "readObject.aws.ps1", "readObject.azure.ps1"],
     "$text = [IO.File]::ReadAllLines($path)",
   ],
   [

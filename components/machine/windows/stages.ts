@@ -49,6 +49,8 @@ interface StageRecord<Name extends string> {
   readonly connects?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
   readonly reboots?: boolean;
+  /** A stage that it waits for, to run in the same wave: what that fetches is there before a restart of Windows. */
+  readonly beside?: Name;
   /** Scripts besides its own whose change repeats the stage. */
   readonly uses?: readonly string[];
   /**
@@ -96,6 +98,7 @@ const records = [
     exitCode: 21,
     limitSeconds: long,
     reboots: true,
+    beside: "artifacts",
     inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]],
   },
   {

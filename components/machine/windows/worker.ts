@@ -248,14 +248,16 @@ const machinePaths = {
 /**
  * Groups stages into waves: a stage is in the first wave after those it needs, and the stages of a wave run in
  * parallel. A stage that holds connections is moved after `network` when the two would share a wave, and of stages with
- * a service in common one waits for the other: `network` goes first, since most wait for it. Throws when the stages
- * depend on each other in a cycle.
+ * a service in common one waits for the other: `network` goes first, since most wait for it. One that runs `beside`
+ * another waits for that, unless nothing else is left. Throws when the stages depend on each other in a cycle.
  */
 export function stageWaves(stages: readonly WindowsStageRule[]): readonly (readonly WindowsStageName[])[] {
   const waves: WindowsStageName[][] = [];
   const done = new Set<WindowsStageName>();
   while (done.size < stages.length) {
-    const able = stages.filter(({ name, needs }) => !done.has(name) && needs.every((need) => done.has(need)));
+    const free = stages.filter(({ name, needs }) => !done.has(name) && needs.every((need) => done.has(need)));
+    const meets = free.filter(({ beside }) => beside === undefined || free.some(({ name }) => name === beside));
+    const able = meets.length > 0 ? meets : free;
     if (able.length === 0) throw new RangeError("the stages need each other in a circle");
     const cutting = able.some(isNetwork);
     const candidates = able.filter(({ connects }) => !(cutting && connects === true));

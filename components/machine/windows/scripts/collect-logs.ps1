@@ -9,8 +9,9 @@ $ErrorActionPreference = 'Continue'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/hns.ps1"
 
-# Of a file that is larger only the end is taken, and no more files once the archive's contents have the second size.
-$limits = @{ file = 20971520; all = 524288000; used = 0 }
+# Of a file that is larger only the end is taken, and no more files once the archive's contents have the second size. A
+# question has these seconds.
+$limits = @{ file = 20971520; all = 524288000; used = 0; seconds = 120 }
 
 # Masks secrets by the list that Linux machines have too: what the first group of a pattern holds stays, the rest of the
 # match is hidden. In some cultures, as in Turkish, I is not the capital of i.
@@ -41,15 +42,29 @@ function Write-Masked {
     }
 }
 
-# Writes the output of a command, or its error, to a separate file.
+# Writes the output of a command, or its error, to a separate file. Each has a thread of its own: what hangs costs its
+# own answer.
 function Save-Answer {
     param([string] $Name, [scriptblock] $Command)
     try {
+        $thread = [PowerShell]::Create().AddScript({
+            param([string] $Folder, [object] $machine, [string[]] $words, [string] $Text)
+            . "$Folder/lib.ps1"
+            . "$Folder/hns.ps1"
+            & ([scriptblock]::Create($Text)) 2>&1
+        })
+        foreach ($argument in $PSScriptRoot, $machine, $words, "$Command") {
+            $thread.AddArgument($argument) | Out-Null
+        }
+        $work = $thread.BeginInvoke()
+        if (-not $work.AsyncWaitHandle.WaitOne(1000 * $limits.seconds)) {
+            throw "no answer within $($limits.seconds) s"
+        }
         # Before the output is wrapped into lines, which could split a secret.
-        $text = & $Command 2>&1 | ForEach-Object { if ($_ -is [string] -or $_ -is [Management.Automation.ErrorRecord]) { Hide-Secret "$_" } else { $_ } } | Out-String -Width 400
+        $text = $thread.EndInvoke($work) | ForEach-Object { if ($_ -is [string] -or $_ -is [Management.Automation.ErrorRecord]) { Hide-Secret "$_" } else { $_ } } | Out-String -Width 400
     }
     catch {
-        $text = "$_"
+        $text = "$($_.Exception.GetBaseException().Message)"
     }
     Write-Masked (New-Object IO.StringReader $text) "$folder/$Name.txt"
 }
@@ -135,8 +150,8 @@ if ($patterns.Count -eq 0) {
 $folder = Join-Path ([IO.Path]::GetTempPath()) "fenestra-$([Guid]::NewGuid())"
 # The archive is as confidential as the node itself.
 Protect-Folder $folder
-foreach ($kind in 'networks', 'endpoints', 'policylists') {
-    Save-Answer "hns-$kind" { Invoke-Hns GET "/$kind/" | ConvertTo-Json -Depth 20 }
+foreach ($words in 'networks', 'endpoints', 'policylists') {
+    Save-Answer "hns-$words" { Invoke-Hns GET "/$words/" | ConvertTo-Json -Depth 20 }
 }
 Save-Answer 'services' { Get-Service | Format-Table -AutoSize }
 Save-Answer 'tasks' { Invoke-Wmi { Get-ScheduledTask -TaskName 'fenestra*' -CimSession $wmi | Get-ScheduledTaskInfo -CimSession $wmi } }
@@ -148,7 +163,8 @@ Save-Answer 'memory' { Invoke-Wmi { Get-CimInstance Win32_OperatingSystem -CimSe
 Save-Answer 'dumps' { Get-ChildItem -LiteralPath $machine.paths.dumps | Format-Table -AutoSize -Property @('LastWriteTime', 'Length', 'Name') }
 Save-Answer 'events' { Get-WinEvent -MaxEvents 1000 -LogName @('Application', 'System') | ForEach-Object { '{0:o} {1} {2} {3}' -f $_.TimeCreated, $_.ProviderName, $_.Id, $_.Message } }
 foreach ($question in 'info', 'pods', 'ps --all') {
-    Save-Answer "crictl-$(($question -split ' ')[0])" { Invoke-Crictl $machine ($question -split ' ') }
+    $words = -split $question
+    Save-Answer "crictl-$($words[0])" { Invoke-Crictl $machine $words }
 }
 Save-Answer 'containerd-config' { Invoke-Program $machine.services.containerd.program @('--config', $machine.paths.containerdConfig, 'config', 'dump') -Seconds 60 }
 foreach ($source in @($machine.paths.logs, $machine.paths.state, $machine.paths.machine, $machine.network.conflist, $machine.network.subnetFile) + $machine.cloudLogs) {
@@ -156,7 +172,7 @@ foreach ($source in @($machine.paths.logs, $machine.paths.state, $machine.paths.
         Copy-Source $source
     }
 }
-Save-Answer 'left-out' { $omitted }
+Write-Masked (New-Object IO.StringReader ($omitted -join "`r`n")) "$folder/left-out.txt"
 try {
     $ErrorActionPreference = 'Stop'
     Invoke-Program 'tar.exe' @('-czf', "$Destination.new", '-C', $folder, '.') -Seconds 600 | Out-Null

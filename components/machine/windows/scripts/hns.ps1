@@ -31,7 +31,39 @@ function Initialize-Hns {
         'if (error != null) { throw error; }'
         'return response; } } }'
     )
-    Add-Type -TypeDefinition "$source"
+    Import-Source 'hns' "$source"
+}
+
+# Compiles C# once for all processes of this machine: that takes seconds, and a file is read in milliseconds. A file that
+# cannot be loaded is made again; where none can be written, each process compiles for itself.
+function Import-Source {
+    param([string] $Name, [string] $Source)
+    # Another text is another file.
+    $hash = [Security.Cryptography.SHA256]::Create().ComputeHash([Text.Encoding]::UTF8.GetBytes($Source))
+    $file = "$PSScriptRoot/$Name-$([BitConverter]::ToString($hash, 0, 4)).dll"
+    foreach ($attempt in 1, 2) {
+        try {
+            if (Test-Program $file) {
+                # By its bytes, which hold no file open.
+                [Reflection.Assembly]::Load([IO.File]::ReadAllBytes($file)) | Out-Null
+                return
+            }
+        }
+        catch {
+            Write-Log "$_"
+        }
+        if ($attempt -eq 1) {
+            try {
+                Add-Type -TypeDefinition $Source -OutputAssembly "$PSScriptRoot/$Name-$PID.dll" -OutputType Library
+                Save-Written "$PSScriptRoot/$Name-$PID.dll"
+                Move-File "$PSScriptRoot/$Name-$PID.dll" $file
+            }
+            catch {
+                Write-Log "compiled for this process alone: $_"
+            }
+        }
+    }
+    Add-Type -TypeDefinition $Source
 }
 
 # Calls HNS. A minute is enough for the longest call, creating the first network.

@@ -1,6 +1,7 @@
 # The stage runner: runs the waves of stages in order until the node is Ready, again after each failure and each reboot.
 param(
-    # Run only the first wave, with few attempts, and report its exit code, instead of continuing to Ready.
+    # Run only the waves up to the one that may ask for a restart, with few attempts, and report the exit code, instead
+    # of continuing to Ready.
     [switch] $FirstWave
 )
 $ErrorActionPreference = 'Stop'
@@ -140,7 +141,11 @@ function Invoke-Run {
     param([object] $Machine, [switch] $FirstWave)
     $waves = @($Machine.waves | Where-Object { $_ -notcontains 'after' })
     if ($FirstWave) {
-        $waves = @(, $waves[0])
+        $last = 0
+        while ($last + 1 -lt $waves.Count -and $waves[$last] -notcontains 'os') {
+            $last += 1
+        }
+        $waves = @($waves[0..$last])
     }
     $outcome = @{ code = 1 }
     $attempt = 0

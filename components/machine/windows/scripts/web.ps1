@@ -27,7 +27,11 @@ function Send-Web {
     param([hashtable] $Request, [double] $Seconds)
     $deadline = New-Deadline $Seconds
     $web = [Net.WebRequest]::CreateHttp($Request.Uri)
-    $web.Timeout = [int] (1000 * $Seconds)
+    # .NET's limit leaves out the name (HttpWebRequest.Timeout, remarks), which Windows keeps once it is known.
+    if (-not [Net.Dns]::GetHostAddressesAsync($web.RequestUri.Host).Wait([int] (1000 * $Seconds))) {
+        throw "nobody has said the address of $($web.RequestUri.Host) within $([int] $Seconds) s"
+    }
+    $web.Timeout = [int] [Math]::Max(1, 1000 * (Get-Left $deadline))
     $web.ReadWriteTimeout = 5000
     $bytes = $null
     foreach ($name in @($Request.Headers.Keys | Where-Object { $_ })) {

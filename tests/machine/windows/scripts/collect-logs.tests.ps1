@@ -7,7 +7,8 @@ foreach ($name in 'files.ps1', 'lib.ps1', 'collect-logs.ps1', 'secret-patterns.t
     Copy-Item -LiteralPath "$scripts/$name" -Destination "$case/scripts"
 }
 # Smaller limits take less time.
-Write-Text "$case/scripts/collect-logs.ps1" (Read-Text "$case/scripts/collect-logs.ps1").Replace('20971520', '209715')
+$text = (Read-Text "$case/scripts/collect-logs.ps1").Replace('20971520', '209715')
+Write-Text "$case/scripts/collect-logs.ps1" $text.Replace('seconds = 120', 'seconds = 25')
 # In place of the calls into Windows.
 Set-Content -Path "$case/scripts/hns.ps1" -Value @(
     'function Invoke-Hns {'
@@ -55,6 +56,8 @@ if (-not $onWindows) {
     New-Program 'icacls.exe' "`$args[0] | Add-Content -Path '$temp/rights'" | Out-Null
     & ln -s (Get-Command tar).Path "$temp/bin/tar.exe"
 }
+# Each question has a runspace of its own.
+Add-Content -Path "$case/scripts/lib.ps1" -Value @'
 function New-CimSession { 'session' }
 function Remove-CimSession { }
 function Get-Service { 'kubelet Running' }
@@ -64,19 +67,23 @@ function Get-NetRoute { '169.254.169.254/32' }
 function Get-NetIPAddress { '10.0.0.7' }
 # As the commands of CIM: an error that is not thrown.
 function Get-NetAdapter { Write-Error 'no adapter' }
-function Get-WindowsFeature { New-Object PSObject -Property @{ Name = 'Containers'; InstallState = 'Installed' } }
+# As a provider that hangs.
+function Get-WindowsFeature { if ($env:FAKE_HANGS) { Start-Sleep -Seconds 3600 } }
 function Get-CimInstance {
     param([string] $ClassName, [string] $CimSession)
     if ($CimSession -ne 'session') { throw 'no limit' }
     New-Object PSObject -Property @{ FreePhysicalMemory = 4711 }
 }
 function Get-WinEvent {
-    New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = "joined with $fakeToken" }
+    New-Object PSObject -Property @{ TimeCreated = '12:00'; ProviderName = 'fenestra'; Id = 1; Message = 'joined with abcdef.0123456789abcdef' }
 }
+'@
 
 $packed = Join-Path $temp 'logs.tar.gz'
 $open = Join-Path $temp 'open'
+$env:FAKE_HANGS = 'yes'
 & "$case/scripts/collect-logs.ps1" -Destination $packed
+$env:FAKE_HANGS = ''
 New-Item -ItemType Directory -Path $open | Out-Null
 & tar -xzf $packed -C $open
 $files = @(Get-ChildItem -Recurse -File -LiteralPath $open)
@@ -88,6 +95,7 @@ Test 'it has a file for each question, also for one that fails' {
     Assert-Equal $names @($expected | ForEach-Object { "$_.txt" })
     Assert-Equal (Get-Content -Raw "$open/hns-policylists.txt").Trim() 'HNS does not answer'
     Assert-Equal (Get-Content -Raw "$open/adapters.txt").Trim() 'no adapter'
+    Assert-Equal (Get-Content -Raw "$open/features.txt").Trim() 'no answer within 25 s'
     Assert-Equal (Get-Content -Raw "$open/hns-networks.txt").Contains('flannel.4096 of /networks/') $true
     Assert-Equal (Get-Content -Raw "$open/crictl-pods.txt").Trim() 'crictl --runtime-endpoint npipe:////./pipe/containerd-containerd --timeout 60s pods'
 }

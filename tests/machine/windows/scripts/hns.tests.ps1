@@ -1,7 +1,9 @@
 # What is asked of HNS and what is made of its answers, also while it restarts and with several networks side by side.
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"
+. "$scripts/files.ps1"
 . "$scripts/hns.ps1"
+. "$PSScriptRoot/log-fake.ps1"
 
 $hns = @{ text = ''; calls = @() }
 [Fenestra.Hns]::Answer = {
@@ -38,6 +40,31 @@ Test 'HNS that hangs is told with the call, after a minute' {
     finally {
         [Fenestra.Hns]::Answer = $answer
     }
+}
+Test 'C# is compiled once for all processes, again where its file is torn, and by each for itself where it cannot be written' {
+    $source = 'namespace Fenestra { public static class Once { public static int Two() { return 2; } } }'
+    Import-Source 'once' $source
+    Assert-Equal ([Fenestra.Once]::Two()) 2
+    $file = "$scripts/$((Get-ChildItem -Name -Path $scripts -Filter 'once-*.dll'))"
+    $whole = [IO.File]::ReadAllBytes($file)
+    $compiled = @{ for = @(); fails = $false }
+    function Add-Type {
+        param([string] $TypeDefinition, [string] $OutputAssembly, [string] $OutputType)
+        if ($OutputAssembly -and $compiled.fails) { throw 'no room' }
+        $compiled.for += "$OutputType"
+        if ($OutputAssembly) { [IO.File]::WriteAllBytes($OutputAssembly, $whole) }
+    }
+    Import-Source 'once' $source
+    Assert-Equal $compiled.for @()
+    foreach ($torn in (New-Object byte[] 99), [byte[]] (77, 90, 1)) {
+        [IO.File]::WriteAllBytes($file, $torn)
+        Import-Source 'once' $source
+        Assert-Equal ([IO.File]::ReadAllBytes($file).Length) $whole.Length
+    }
+    $compiled.fails = $true
+    Import-Source 'once' "$source "
+    Assert-Equal $compiled.for @('Library', 'Library', '')
+    Assert-Equal @(Get-ChildItem -Name -Path $scripts -Filter '*.dll').Count 1
 }
 foreach ($case in @(
     @{ title = 'beside the one of Windows itself'; text = $two; found = 'b' }

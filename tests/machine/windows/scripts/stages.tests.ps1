@@ -265,6 +265,13 @@ Test 'in the foreground a wave that fails is tried three times and its code repo
     Assert-Equal @($fake.ran | Where-Object { $_ -eq 'artifacts' }).Count 3
     Assert-Equal @($fake.ran | Where-Object { $_ -eq 'containerd' }).Count 0
 }
+Test 'in the foreground all runs that comes before a restart, also where logins come first' {
+    Reset-Fake
+    $machine = New-Machine
+    $machine.waves = @(@('ccg', 'missing'), @('os', 'artifacts'), @('network', 'missing'))
+    Assert-Equal (Invoke-Run $machine -FirstWave) 0
+    Assert-Equal $fake.ran @('ccg', 'os', 'artifacts')
+}
 Test 'another fingerprint repeats a stage' {
     Reset-Fake
     $machine = New-Machine

@@ -30,6 +30,11 @@ foreach ($path in 'silent', 'headers-then-silent', 'trickle') {
         Assert-Equal ($watch.Elapsed.TotalSeconds -lt 15) $true
     }
 }
+Test 'a name that nobody answers for ends in time' {
+    $text = (Read-Text "$scripts/web.ps1").Replace('[Net.Dns]::GetHostAddressesAsync($web.RequestUri.Host)', '(New-Object Threading.Tasks.TaskCompletionSource[object]).Task')
+    Write-Text "$scripts/nameless.ps1" $text
+    Assert-Throws { & { . "$scripts/nameless.ps1"; Send-Web @{ Uri = 'http://127.0.0.1/' } 1 } } 'address of 127.0.0.1 within 1 s'
+}
 Test 'method, headers, type and body go out as they are, and a token is asked for without a body' {
     $answer = Send-Web @{ Method = 'POST'; Uri = "$base/echo"; ContentType = 'application/x-www-form-urlencoded; charset=utf-8'; Body = 'a=1&b=%20'; Headers = @{ authorization = 'AWS4-HMAC-SHA256 Credential=a/b, SignedHeaders=host;x, Signature=0' } } 10
     $seen = $answer.text | ConvertFrom-Json

@@ -1,0 +1,143 @@
+# What each script does when it is started, with its functions in place of Windows: loops that go on, arguments, exit
+# codes; and the calls that end a drain or open a key of Windows' own.
+. "$PSScriptRoot/harness.ps1"
+Copy-Item -LiteralPath "$source/podNetworks/azureCni/start-kube-proxy.ps1" -Destination $scripts
+. "$scripts/lib.ps1"
+$fakeMain = @{}
+
+# Starts a script with these functions instead of its own; it ends with its exit code or, where it would go on for ever,
+# with a pause that throws.
+function Invoke-Main {
+    param([string] $Script, [string] $Functions, [hashtable] $Arguments = @{})
+    Set-Values $fakeMain @{ did = @(); rounds = 0; code = 0 }
+    $text = Read-Text "$scripts/$Script.ps1"
+    $always = 'function Start-Log { }; function Initialize-Web { }; function Write-Log { Add-Did "log $args" }; function Write-Notice { Add-Did "told $args" }'
+    Write-Text "$scripts/main.ps1" $text.Replace('$machine = Get-Machine', "$always`n$Functions`n`$machine = Get-Machine")
+    try {
+        & "$scripts/main.ps1" @Arguments | Out-Null
+        $fakeMain.code = $LASTEXITCODE
+    }
+    catch {
+        Add-Did "ends: $_"
+    }
+}
+function Add-Did { $fakeMain.did += "$($args | ForEach-Object { $_ })" }
+# A started program, which runs to its end or, with `breaks`, is waited for in vain.
+function New-FakeProcess {
+    $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = 7; HasExited = -not $fakeMain.breaks }
+    $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { if ($fakeMain.breaks) { throw 'broken' } }
+    $process | Add-Member -MemberType ScriptMethod -Name Kill -Value { Add-Did 'kill' }
+    $process
+}
+Write-Text "$temp/token" 'token'
+Write-Text "$temp/sandbox/config.yaml" 'a: b'
+Write-Text "$scripts/machine.json" (@{
+    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
+    logs = @{ program = 'otelcol.exe'; seconds = 9; files = @('COLLECTOR_CONFIG', 'FAKE_NONE'); kubeconfig = 'c.conf' }
+    kubeProxy = @{ program = 'kube-proxy.exe'; seconds = 9; kubeconfig = 'p.conf'; arguments = @('--hostname-override=@NODE_NAME@') }
+    prePull = @{ afterSeconds = 300; images = @('a', 'b') }
+} | ConvertTo-Json -Depth 5)
+
+Test 'the health task goes on behind a round that has failed, with a guard' {
+    Invoke-Main 'watch-health' @'
+function Start-Guard { Add-Did "guard $($args[1].duty)" }
+function Get-BootId { 'boot-1' }
+function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; Add-Did "round $($args[1])" }
+function Start-Sleep { if ($fakeMain.rounds -gt 1) { throw "pause $args" } }
+'@
+    Assert-Equal $fakeMain.did @('guard the boot', 'log health: bad', 'round boot-1', 'ends: pause -Seconds 30')
+}
+Test 'the task of notices goes on behind a round that has failed, and stays when the cloud may take the machine' {
+    Invoke-Main 'watch-notices' @'
+function Invoke-Round { $fakeMain.rounds += 1; if ($fakeMain.rounds -eq 1) { throw 'bad' }; $fakeMain.rounds -gt 2 }
+function Start-Sleep { Add-Did "pause $args"; if ("$args" -like '*3600') { throw 'for ever' } }
+'@
+    Assert-Equal $fakeMain.did @('log notices: bad', 'pause -Seconds 5', 'pause -Seconds 5', 'told the cloud may take this machine now', 'pause -Seconds 3600', 'ends: for ever')
+}
+Test 'a drain is asked for with its time and hook, or taken back' {
+    $functions = 'function Get-NodeName { "n1" }; function Invoke-Drain { param($Machine, $Node, $Seconds, $Hook, [switch] $Returns); Add-Did "$Node $Seconds $Hook $Returns" }; function Set-Cordon { param($Machine, $Node, $Deadline, [switch] $Off); Add-Did "$Node $($Deadline.seconds) $Off" }'
+    Invoke-Main 'drain' $functions @{ Seconds = 90; Hook = 'h'; Returns = $true }
+    Assert-Equal @($fakeMain.did, $fakeMain.code) @(@('n1 90 h True'), 0)
+    Invoke-Main 'drain' $functions @{ Seconds = 0 }
+    Assert-Equal $fakeMain.did @('n1 20 True')
+}
+foreach ($breaks in $false, $true) {
+    Test "pods of programs end with their program, which never outlives them: $breaks" {
+        $fakeMain.breaks = $breaks
+        $end = if ($breaks) { 'kill', 'ends: Exception calling "WaitForExit" with "0" argument(s): "broken"' } else { @() }
+        $env:COLLECTOR_CONFIG = '/config.yaml'
+        $env:CONTAINER_SANDBOX_MOUNT_POINT = "$temp/sandbox"
+        $common = 'function Wait-Program { Add-Did "waits $args" }; function Write-PodKubeconfig { Add-Did $args[1] };'
+        Invoke-Main 'start-collector' "$common function Start-Process { param(`$FilePath, `$ArgumentList, [switch] `$PassThru, [switch] `$NoNewWindow); Add-Did `$FilePath `$ArgumentList; New-FakeProcess }"
+        Assert-Equal $fakeMain.did @(@('waits otelcol.exe 9', 'c.conf', "otelcol.exe --config $(Join-Path "$temp/sandbox" '/config.yaml')") + $end)
+        Assert-Equal $env:KUBECONFIG 'c.conf'
+        Invoke-Main 'start-kube-proxy' "$common function Get-Node { @{ name = 'n1'; providerId = 'p'; address = 'a' } }; function Initialize-Network { Add-Did 'network' }; function Start-PodProgram { Add-Did `$args[0] `$args[1]; New-FakeProcess }"
+        Assert-Equal $fakeMain.did @(@('network', 'waits kube-proxy.exe 9', 'p.conf', 'kube-proxy.exe --hostname-override=n1') + $end)
+        if (-not $breaks) { Assert-Equal $fakeMain.code 7 }
+    }
+}
+Test 'an image that cannot be pulled keeps no other from it' {
+    Invoke-Main 'prepull' 'function Start-Sleep { Add-Did $args }; function Invoke-Crictl { if ("$($args[1])" -eq "pull a") { throw "no" }; Add-Did $args[1] $args[2] }'
+    Assert-Equal $fakeMain.did @('-Seconds 300', 'log not pulled: no', 'pull b 1800', 'log pulled b')
+}
+Test 'the cloud is told what it waits for, and nothing else' {
+    . "$scripts/notice.ps1"
+    function Send-Lifecycle { Add-Did $args[1..3] }
+    function Invoke-Web { Add-Did $args[0].Uri $args[0].Body }
+    $machine = @{ lifecycle = @{ terminateHook = 'h' } }
+    foreach ($case in @(
+        @{ termination = @{ finish = 'lifecycle' }; did = @('h CompleteLifecycleAction CONTINUE') }
+        @{ termination = @{ finish = 'event'; id = 'e1' }; did = @('http://169.254.169.254/metadata/scheduledevents?api-version=2020-07-01 {"StartRequests":[{"EventId":"e1"}]}') }
+        @{ termination = @{ finish = 'none' }; did = @() }
+    )) {
+        $fakeMain.did = @()
+        Complete-Termination $machine $case.termination
+        Assert-Equal $fakeMain.did $case.did
+    }
+}
+
+# The registry's key of the plug-ins, whose owner is TrustedInstaller, and the privileges of this process.
+Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;
+public static int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before) { before = false; Did += " " + privilege + (enable ? "+" : "-"); return Answer; } } }'
+function New-FakeSecurity {
+    $security = New-Object PSObject -Property @{ sddl = '' }
+    $security | Add-Member -MemberType ScriptMethod -Name SetSecurityDescriptorSddlForm -Value { $this.sddl = "$args" }
+    $security | Add-Member -MemberType ScriptMethod -Name GetSecurityDescriptorSddlForm -Value { 'O:TI' }
+    $security | Add-Member -MemberType ScriptMethod -Name AddAccessRule -Value { $this.sddl += "allow $($args[0])" }
+    $security
+}
+$fakeHive = New-Object PSObject
+$fakeHive | Add-Member -MemberType ScriptMethod -Name OpenSubKey -Value {
+    if ($fakeMain.gone) { return }
+    $key = New-Object PSObject -Property @{ rights = "$($args[2])" }
+    $key | Add-Member -MemberType ScriptMethod -Name GetAccessControl -Value { New-FakeSecurity }
+    $key | Add-Member -MemberType ScriptMethod -Name SetAccessControl -Value { Add-Did "$($args[0].sddl) by $($this.rights)" }
+    $key | Add-Member -MemberType ScriptMethod -Name CreateSubKey -Value {
+        if ($fakeMain.breaks) { throw 'no key' }
+        Add-Did "make $($args[0])"
+        New-Object IO.MemoryStream
+    }
+    $key
+}
+$text = (Read-Text "$scripts/stage-ccg.ps1").Replace('[Microsoft.Win32.Registry]::LocalMachine', '$fakeHive').Replace('New-Object Security.AccessControl.RegistrySecurity', 'New-FakeSecurity')
+$text = $text.Replace('New-Object Security.Principal.SecurityIdentifier', 'Write-Output').Replace('New-Object Security.AccessControl.RegistryAccessRule', 'Write-Output')
+Write-Text "$scripts/stage-ccg.ps1" $text
+Test 'a class is added by its own right, and the key given back as it was, also where that fails' {
+    . "$scripts/stage-ccg.ps1"
+    foreach ($breaks in $false, $true) {
+        Set-Values $fakeMain @{ did = @(); breaks = $breaks }
+        [Fenestra.Privilege]::Did = ''
+        try { Add-AllowedClass 'SOFTWARE\Allowed' '{C}' } catch { Add-Did "$_" }
+        Assert-Equal ([Fenestra.Privilege]::Did) ' 9+ 18+ 18- 9-'
+        Assert-Equal $fakeMain.did[0, 1] @('O:BA Owner by ReadPermissions, TakeOwnership', 'allow S-1-5-32-544 FullControl Allow by ReadPermissions, ChangePermissions')
+        $made = 'make {C}'
+        if ($fakeMain.breaks) { $made = '*no key*' }
+        Assert-Equal @($fakeMain.did -like $made).Count 1
+        Assert-Equal @($fakeMain.did -eq 'O:TI Owner, Access by ReadPermissions, ChangePermissions, TakeOwnership').Count 1
+    }
+    $fakeMain.gone = $true
+    Assert-Throws { Open-Key 'SOFTWARE\None' 'ReadPermissions' } 'there is no key HKEY_LOCAL_MACHINE\\SOFTWARE\\None'
+    [Fenestra.Privilege]::Answer = -1073741727
+    Assert-Throws { Set-Privilege 9 $true } '^privilege 9 does not change: 0xc0000061$'
+}
+Complete-Tests
