@@ -2,20 +2,23 @@ import { X509Certificate } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { V1Node } from "@kubernetes/client-node";
+import { nodeFacts } from "../checks/cluster/nodes.ts";
 import { controlPlaneKey } from "../checks/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
 import { asked, askedList, askedObject } from "../verify/asked.ts";
 import { snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
+import { readAttached, staleAttachments } from "../verify/checks/volumes.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
 
 const help = `Usage: fenestra status --kubeconfig FILE [--watch]
 
 Shows how a running cluster is, and changes nothing: the machines of the control plane with their releases and last snapshots, what the node
-controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), what an update in progress
-waits for, and when certificates end, kubelets' own included.
+controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), volumes that outlive their
+pods, crashes of Windows machines and the day of their virus signatures, what an update in progress waits for, and when certificates end,
+kubelets' own included.
 
   --kubeconfig FILE  a kubeconfig that may read Nodes and the ConfigMaps of kube-system; its current context is used
   --watch            show it again when something has changed, until Ctrl-C
@@ -65,8 +68,9 @@ async function look(api: ClusterApi): Promise<Look> {
       askedObject(`ConfigMap ${namespace}/${name}`, "ConfigMap", (options) =>
         api.core.readNamespacedConfigMap({ name, namespace }, options),
       );
-    const [nodes, machines, snapshots, marks] = await Promise.all([
+    const [nodes, attached, machines, snapshots, marks] = await Promise.all([
       askedList("the list of Nodes", (options) => api.core.listNode({}, options)),
+      readAttached(api),
       page(machinesPage),
       page(snapshotPage),
       page(marksPage),
@@ -81,6 +85,10 @@ async function look(api: ClusterApi): Promise<Look> {
       snapshots: snapshots?.data ?? {},
       marks: marks?.data ?? {},
       names: nodes.map(({ metadata }) => metadata?.name ?? ""),
+      remarks: [
+        ...staleAttachments(attached, new Date()),
+        ...nodes.map(nodeFacts).flatMap(({ name, traces }) => traces.map((line) => `${name}: ${line}`)),
+      ],
       certificates,
       serving: await Promise.all(
         nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? "")),
@@ -124,6 +132,8 @@ export interface StatusFacts {
   readonly marks: Readonly<Record<string, string>>;
   /** Of all Nodes. */
   readonly names: readonly string[];
+  /** Of volumes and machines that somebody should look at. */
+  readonly remarks: readonly string[];
   /** Whose certificate to PEM, base64. */
   readonly certificates: Readonly<Record<string, string | undefined>>;
   /** Ends of kubelets' serving certificates. */
@@ -152,7 +162,7 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
 
 /** The text of a status. Pure. */
 export function statusText(facts: StatusFacts, now: Date): string {
-  const { controlPlane, page, snapshots, marks, names, certificates, serving } = facts;
+  const { controlPlane, page, snapshots, marks, names, remarks, certificates, serving } = facts;
   const machines = controlPlane.map(({ metadata, status }) => {
     const name = metadata?.name ?? "";
     const ready =
@@ -185,6 +195,7 @@ export function statusText(facts: StatusFacts, now: Date): string {
     ...(machines.length === 0 ? ["no control-plane Node is listed"] : machines),
     ...saved,
     ...markLines(marks, names, now),
+    ...remarks,
     ...pageLines(page, now.getTime() / 1000),
     ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
     ...ends,

@@ -4,6 +4,7 @@ import {
   AppsV1Api,
   CertificatesV1Api,
   CoreV1Api,
+  CustomObjectsApi,
   type KubeConfig,
   Metrics,
   NodeV1Api,
@@ -16,6 +17,7 @@ import type { ApiClients } from "../checks/cluster/api.ts";
 export interface ClusterApi extends ApiClients {
   readonly config: KubeConfig;
   readonly server: string;
+  readonly custom: CustomObjectsApi;
   readonly storage: StorageV1Api;
   readonly certificates: CertificatesV1Api;
   readonly admission: AdmissionregistrationV1Api;
@@ -32,6 +34,7 @@ export function clusterApi(config: KubeConfig, server: string): ClusterApi {
     core: config.makeApiClient(CoreV1Api),
     apps: config.makeApiClient(AppsV1Api),
     node: config.makeApiClient(NodeV1Api),
+    custom: config.makeApiClient(CustomObjectsApi),
     storage: config.makeApiClient(StorageV1Api),
     certificates: config.makeApiClient(CertificatesV1Api),
     admission: config.makeApiClient(AdmissionregistrationV1Api),

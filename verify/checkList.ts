@@ -25,7 +25,9 @@ import { metadataCheck, outboundCheck } from "./checks/outside.ts";
 import { controlPlaneCheck, objectsCheck, snapshotsCheck } from "./checks/parts.ts";
 import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
-import { diskDriverCheck, type diskDriverOf, volumeCheck } from "./checks/storage.ts";
+import { diskDriverCheck, type diskDriverOf, restoredCheck, volumeCheck } from "./checks/storage.ts";
+import { updatesCheck } from "./checks/updates.ts";
+import { attachmentsCheck, fileSystemsCheck } from "./checks/volumes.ts";
 import { controlPlaneGroup, controlPlaneId, type NodeGroup, nodeGroups } from "./nodes.ts";
 import type { BalancerKind } from "./probePods.ts";
 
@@ -48,6 +50,8 @@ export interface ClusterFacts {
         readonly windows: string | undefined;
       }
     | undefined;
+  /** Whether there is a VolumeSnapshotClass of that driver. */
+  readonly snapshots: boolean;
   /** StorageClasses of SMB shares. */
   readonly shares: readonly string[];
   /** Whether there are Prometheus exporters on nodes of each system. */
@@ -107,6 +111,9 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     objectsCheck,
     workloadsCheck(),
     snapshotsCheck,
+    attachmentsCheck,
+    fileSystemsCheck(facts.nodes),
+    ...groups.filter(({ os }) => os === "windows").map(updatesCheck),
     ...placementChecks(facts, groups),
     ...groups.flatMap((group) => [onPods(logsCheck(group), group), onPods(execCheck(group), group)]),
     ...fromNodes((start, target) => nodeToPodCheck(start, target, network)),
@@ -168,7 +175,7 @@ function exporterChecks({ exporters }: ClusterFacts, groups: readonly NodeGroup[
   });
 }
 
-function diskChecks({ disks }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
+function diskChecks({ disks, snapshots }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
   if (disks === undefined)
     return [
       missing(
@@ -180,6 +187,13 @@ function diskChecks({ disks }: ClusterFacts, groups: readonly NodeGroup[]): read
   return groups.flatMap((group) => [
     real(diskDriverCheck(group, disks.driver), group),
     real(volumeCheck(group, disks[group.os]), group),
+    snapshots
+      ? real(restoredCheck(group, disks[group.os]), group)
+      : missing(
+          `restored/${group.id}`,
+          "claims are restored beside their sources",
+          "there is no VolumeSnapshotClass of its driver",
+        ),
   ]);
 }
 

@@ -19,6 +19,14 @@ import { diskDriverOf, shareClasses, storageClassFor } from "./checks/storage.ts
 import { executor } from "./probe.ts";
 import { ProbePods, pauseImage, verifyNamespaceLabels } from "./probePods.ts";
 
+/** The class of snapshots (components/kubernetes/addOns/csi.ts). */
+const snapshotClass = {
+  group: "snapshot.storage.k8s.io",
+  version: "v1",
+  plural: "volumesnapshotclasses",
+  name: "disks",
+} as const;
+
 /** Reads what decides which checks there are. */
 export async function clusterFacts(
   api: ClusterApi,
@@ -29,21 +37,25 @@ export async function clusterFacts(
       api.core.readNamespacedService({ namespace: exporterNamespace, name }, call),
     ).then((found) => found !== undefined);
   const policyName = { name: runtimeClassPolicy };
-  const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, linux, windows] = await Promise.all([
-    askedList("the list of Nodes", (call) => api.core.listNode({}, call)),
-    askedList("the list of RuntimeClasses", (call) => api.node.listRuntimeClass({}, call)),
-    // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
-    askedObject("the policy of RuntimeClasses", "MutatingAdmissionPolicy", (call) =>
-      api.admission.readMutatingAdmissionPolicy(policyName, call),
-    ),
-    askedObject("the metrics API", "APIService", (call) =>
-      api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" }, call),
-    ),
-    askedList("the list of StorageClasses", (call) => api.storage.listStorageClass({}, call)),
-    askedList("the list of CSIDrivers", (call) => api.storage.listCSIDriver({}, call)),
-    exporter("node-exporter"),
-    exporter("windows-exporter"),
-  ]);
+  const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, snapshots, linux, windows] =
+    await Promise.all([
+      askedList("the list of Nodes", (call) => api.core.listNode({}, call)),
+      askedList("the list of RuntimeClasses", (call) => api.node.listRuntimeClass({}, call)),
+      // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
+      askedObject("the policy of RuntimeClasses", "MutatingAdmissionPolicy", (call) =>
+        api.admission.readMutatingAdmissionPolicy(policyName, call),
+      ),
+      askedObject("the metrics API", "APIService", (call) =>
+        api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" }, call),
+      ),
+      askedList("the list of StorageClasses", (call) => api.storage.listStorageClass({}, call)),
+      askedList("the list of CSIDrivers", (call) => api.storage.listCSIDriver({}, call)),
+      askedObject("the VolumeSnapshotClass", "VolumeSnapshotClass", (call) =>
+        api.custom.getClusterCustomObject(snapshotClass, call),
+      ),
+      exporter("node-exporter"),
+      exporter("windows-exporter"),
+    ]);
   if (nodes.length === 0) throw new Error("the list of Nodes is empty");
   const diskDriver = diskDriverOf(drivers.map(({ metadata }) => metadata?.name ?? ""));
   return {
@@ -64,6 +76,7 @@ export async function clusterFacts(
             linux: storageClassFor("linux", storageClasses),
             windows: storageClassFor("windows", storageClasses),
           },
+    snapshots: snapshots !== undefined,
     shares: shareClasses(storageClasses),
     exporters: { linux, windows },
     outbound: options.outbound,

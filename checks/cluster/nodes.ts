@@ -15,6 +15,8 @@ export interface NodeFacts {
   readonly os: string;
   /** Windows build by what the node itself reports as its kernel: `10.0.20348`. */
   readonly build: string | undefined;
+  /** The same with its update: `10.0.20348.2340`. */
+  readonly update: string | undefined;
   readonly labels: Readonly<Record<string, string>>;
   /** `key=value:effect`. */
   readonly taints: readonly string[];
@@ -31,6 +33,8 @@ export interface NodeFacts {
   readonly failed: string | undefined;
   /** How long the task that looks after the machine has been silent; `undefined` while it is not. */
   readonly silent: string | undefined;
+  /** What a Windows machine says of its past; nothing of another form counts. */
+  readonly traces: readonly string[];
   /** It belongs to a rehearsal: KWOK plays it, or most of its containers have no program. */
   readonly simulated: boolean;
   /** By the provider id; `undefined` for none that is known. */
@@ -42,6 +46,8 @@ const simulatedAnnotation = "kwok.x-k8s.io/node";
 /** What the scripts of a machine write on their Node (lib.sh, joined.ps1). */
 const failedAnnotation = "fenestra.dev/failed";
 const beatAnnotation = "fenestra.dev/beat";
+const crashAnnotation = "fenestra.dev/crashes";
+const signatureAnnotation = "fenestra.dev/signatures";
 /**
  * Seconds for a beat (300), the limit of a round (600) and the pause before the next task (300), as worker.ts of
  * Windows has them.
@@ -63,6 +69,19 @@ function silence(beat: string | undefined, kubelet: Date | undefined, windows: b
   return late ? `been silent since ${beat}` : undefined;
 }
 
+/**
+ * Starts of Windows without an end before, by their annotation, and the day of Defender's signatures: updates are off,
+ * and signatures of a machine that lives for months may age.
+ */
+function traces(annotations: Readonly<Record<string, string>> = {}): readonly string[] {
+  const crashes = /^\d{1,4}, last [\dTZ:-]{20}(, stop 0x[0-9a-f]{8})?$/.exec(annotations[crashAnnotation] ?? "")?.[0];
+  const signatures = /^\d{4}-\d\d-\d\d$/.exec(annotations[signatureAnnotation] ?? "")?.[0];
+  return [
+    ...(crashes === undefined ? [] : [`Windows has crashed or lost power: ${crashes}`]),
+    ...(signatures === undefined ? [] : [`Defender's signatures are of ${signatures}`]),
+  ];
+}
+
 /** Facts of a Node. */
 export function nodeFacts(node: V1Node): NodeFacts {
   const { metadata, spec, status } = node;
@@ -73,6 +92,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     name: metadata?.name ?? "",
     os,
     build: os === "windows" ? /^\d+\.\d+\.\d+/.exec(status?.nodeInfo?.kernelVersion ?? "")?.[0] : undefined,
+    update: os === "windows" ? status?.nodeInfo?.kernelVersion : undefined,
     labels,
     taints: (spec?.taints ?? []).map(
       ({ key, value, effect }) => `${key}${value === undefined || value === "" ? "" : `=${value}`}:${effect}`,
@@ -88,6 +108,7 @@ export function nodeFacts(node: V1Node): NodeFacts {
     cordoned: spec?.unschedulable === true,
     failed: /^[\w.@, -]{1,500}$/.exec(metadata?.annotations?.[failedAnnotation] ?? "")?.[0],
     silent: silence(metadata?.annotations?.[beatAnnotation], ready?.lastHeartbeatTime, os === "windows"),
+    traces: traces(metadata?.annotations),
     simulated:
       metadata?.annotations?.[simulatedAnnotation] === "fake" ||
       status?.nodeInfo?.containerRuntimeVersion.startsWith(rehearsalRuntime) === true,
@@ -138,7 +159,7 @@ export function nodesCheck({ id, title, own, count, problems, skip }: WantedNode
     title,
     ...(skip === undefined ? {} : { skip }),
     run: async ({ api, signal, note }) => {
-      const names = await until(
+      const found = await until(
         "the nodes",
         { signal, intervalMs: 2_000, lookAt: "kubectl get nodes -o wide --show-labels; kubectl describe node <name>" },
         async () => {
@@ -147,10 +168,11 @@ export function nodesCheck({ id, title, own, count, problems, skip }: WantedNode
           if (count !== undefined && nodes.length !== count) throw new NotYet(`found ${nodes.length}, wanted ${count}`);
           const wrong = nodes.flatMap((node) => [...nodeProblems(node), ...(problems?.(node) ?? [])]);
           if (wrong.length > 0) throw new NotYet(wrong.join("\n"));
-          return nodes.map(({ name }) => name);
+          return nodes;
         },
       );
-      note(names.join(", "));
+      note(found.map(({ name }) => name).join(", "));
+      for (const { name, traces: lines } of found) for (const line of lines) note(`${name}: ${line}`);
     },
   };
 }

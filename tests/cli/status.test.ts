@@ -11,7 +11,11 @@ const { certificate } = newAuthority("kubernetes");
 describe("fenestra status", () => {
   // Nodes of AWS are named by their instances, members of etcd by their places.
   const names = ["i-0d0378e5c71cedc9e", "i-0a1b2c3d4e5f60718"];
-  const text = (status: object | undefined, marks: Readonly<Record<string, string>> = {}): string[] =>
+  const text = (
+    status: object | undefined,
+    marks: Readonly<Record<string, string>> = {},
+    remarks: readonly string[] = [],
+  ): string[] =>
     statusText(
       {
         controlPlane: ["True", "Unknown"].map((ready, index) => ({
@@ -20,6 +24,7 @@ describe("fenestra status", () => {
         })),
         names,
         marks,
+        remarks,
         page: status === undefined ? "" : JSON.stringify(status),
         snapshots: { "cp-0": "2026-11-20T08:00:00Z cp-0/x.db.gz 1000" },
         serving: [
@@ -47,6 +52,8 @@ describe("fenestra status", () => {
     );
     assert.equal(lines[6], "serving certificates of 2 of 3 kubelets: the first ends 2026-11-20T13:00:00.000Z, of n2");
   });
+
+  it("has remarks on volumes and machines", () => assert.equal(text(undefined, {}, ["w1: crashed"])[4], "w1: crashed"));
 
   it("says what each mark holds, and which hold nothing", () => {
     const marks = {

@@ -62,6 +62,7 @@ const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): Cl
   runtimeClassPolicy: true,
   metricsApi: true,
   disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },
+  snapshots: true,
   shares: ["files"],
   exporters: { linux: true, windows: true },
   outbound: "https://registry.k8s.io/",
@@ -204,6 +205,19 @@ describe("what verify opens", () => {
 describe("state of nodes", () => {
   it("has no problem on nodes as they should be", () =>
     assert.deepEqual(mixed.map(nodeFacts).flatMap(nodeProblems), []));
+
+  it("tells crashes and the age of signatures, in no other form than machines write", () => {
+    const traces = (crashes: string, signatures: string) => {
+      const written = node("w", { build: "10.0.20348" });
+      const annotations = { "fenestra.dev/crashes": crashes, "fenestra.dev/signatures": signatures };
+      return nodeFacts({ ...written, metadata: { ...written.metadata, annotations } }).traces;
+    };
+    assert.deepEqual(traces("2, last 2026-11-26T01:02:03Z, stop 0x0000007e", "2026-10-01"), [
+      "Windows has crashed or lost power: 2, last 2026-11-26T01:02:03Z, stop 0x0000007e",
+      "Defender's signatures are of 2026-10-01",
+    ]);
+    assert.deepEqual(traces("2, last \u001b[2J", "soon"), []);
+  });
 
   const taints = (key: string, value: string) => [{ key, value, effect: "NoSchedule" }];
   const windows = { build: "10.0.20348" };

@@ -22,6 +22,8 @@ const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   name,
   os: "linux",
   build: undefined,
+  update: undefined,
+  traces: [],
   labels: {},
   taints: [],
   ready: true,

@@ -4,10 +4,13 @@ import { checkPod, ifFound } from "../../checks/cluster/api.ts";
 import { type NodeFacts, nodeFacts } from "../../checks/cluster/nodes.ts";
 import { podProblem } from "../../checks/cluster/workloads.ts";
 import { NotYet, until } from "../../checks/poll.ts";
-import type { VerifyCheck } from "../check.ts";
+import { field } from "../../components/gates/apiProbe.ts";
+import type { VerifyCheck, VerifyContext } from "../check.ts";
 import { type NodeGroup, nodeGroups } from "../nodes.ts";
 import { executor } from "../probe.ts";
 import { forGroup, probeImage } from "../probePods.ts";
+
+const snapshotGroup = "snapshot.storage.k8s.io";
 
 /** Drivers of the clouds' disks, with the label in which each keeps a node's zone. */
 const diskDrivers = {
@@ -94,20 +97,20 @@ export function diskDriverCheck(group: NodeGroup, driver: DiskDriver): VerifyChe
   };
 }
 
-/** Shell line that writes a text to the disk, and one that reads it. */
+/** Shell lines that write a text to a mounted claim and read it, by the claim's folder. */
 const commands = {
   linux: {
-    folder: "/data",
+    folder: (name: string) => `/${name}`,
     shell: ["sh", "-c"],
-    write: (text: string) => `echo ${text} > /data/probe.txt`,
-    read: "cat /data/probe.txt",
+    write: (folder: string, text: string) => `echo ${text} > ${folder}/probe.txt`,
+    read: (folder: string) => `cat ${folder}/probe.txt`,
   },
   windows: {
-    folder: "C:\\data",
+    folder: (name: string) => `C:\\${name}`,
     shell: ["cmd.exe", "/c"],
     // The redirection first: a digit right before it would be read as the number of a stream.
-    write: (text: string) => `>C:\\data\\probe.txt echo ${text}`,
-    read: "type C:\\data\\probe.txt",
+    write: (folder: string, text: string) => `>${folder}\\probe.txt echo ${text}`,
+    read: (folder: string) => `type ${folder}\\probe.txt`,
   },
 } as const;
 
@@ -115,6 +118,92 @@ const commands = {
 export function shareClasses(classes: readonly Pick<V1StorageClass, "metadata" | "provisioner">[]): readonly string[] {
   return classes.flatMap(({ metadata, provisioner }) =>
     provisioner === "smb.csi.k8s.io" ? [metadata?.name ?? ""] : [],
+  );
+}
+
+/** Makes a claim of 4 GiB, with the content of a snapshot where one is named. */
+async function makeClaim(
+  { api, namespace }: Pick<VerifyContext, "api" | "namespace">,
+  name: string,
+  storageClassName: string,
+  snapshot?: string,
+): Promise<void> {
+  const dataSource = { apiGroup: snapshotGroup, kind: "VolumeSnapshot", name: snapshot ?? "" };
+  await api.core.createNamespacedPersistentVolumeClaim({
+    namespace,
+    body: {
+      apiVersion: "v1",
+      kind: "PersistentVolumeClaim",
+      metadata: { name },
+      spec: {
+        accessModes: ["ReadWriteOnce"],
+        resources: { requests: { storage: "4Gi" } },
+        storageClassName,
+        ...(snapshot === undefined ? {} : { dataSource }),
+      },
+    },
+  });
+}
+
+/**
+ * Runs shell lines in a pod of a group that mounts claims, each in a folder of its name, and removes it.
+ *
+ * @param lines given the folders, in the order of the claims
+ * @returns what each line wrote
+ */
+async function withClaims(
+  { api, namespace, signal }: VerifyContext,
+  group: NodeGroup,
+  name: string,
+  claims: readonly string[],
+  lines: (...folders: string[]) => readonly string[],
+): Promise<readonly string[]> {
+  const { folder, shell } = commands[group.os];
+  const body = checkPod(name, {
+    ...forGroup(group),
+    containers: [
+      {
+        name: "probe",
+        image: probeImage(group),
+        args: ["pause"],
+        // The root of a new NTFS volume lets only administrators make files.
+        ...(group.os === "windows"
+          ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
+          : {}),
+        volumeMounts: claims.map((claim) => ({ name: claim, mountPath: folder(claim) })),
+      },
+    ],
+    volumes: claims.map((claim) => ({ name: claim, persistentVolumeClaim: { claimName: claim } })),
+  });
+  const lookAt = `kubectl -n ${namespace} describe pod ${name} and pvc ${claims.join(" ")} (while verify runs); kubectl -n kube-system get pods | grep csi`;
+  await api.core.createNamespacedPod({ namespace, body });
+  await until(`pod ${name} with its volume`, { signal, intervalMs: 2_000, lookAt }, async () => {
+    const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
+    if (problem !== undefined) throw new NotYet(problem);
+  });
+  const answers: string[] = [];
+  for (const line of lines(...claims.map(folder))) {
+    const { code, stdout, stderr } = await executor(api.config, namespace)(name, [...shell, line]);
+    expect(code === 0, `"${line}" ended with ${code}: ${stderr.trim()}`, lookAt);
+    answers.push(stdout.trim());
+  }
+  await api.core.deleteNamespacedPod({ namespace, name });
+  // While it ends its node holds the disk, and the next pod would read through the same mount.
+  await until(`pod ${name} to be gone`, { signal, intervalMs: 1_000, lookAt }, async () => {
+    if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
+      throw new NotYet("it is still there");
+  });
+  return answers;
+}
+
+/** The class, or a failure that says what is missing. */
+function classOf(group: NodeGroup, storageClass: string | undefined): string {
+  if (storageClass !== undefined) return storageClass;
+  throw new CheckFailure(
+    group.os === "windows"
+      ? "there is a driver for disks, and no StorageClass makes NTFS volumes (csi.storage.k8s.io/fstype: ntfs)"
+      : "there is a driver for disks, and no default StorageClass",
+    "kubectl get storageclasses -o yaml",
   );
 }
 
@@ -130,76 +219,67 @@ export function volumeCheck(
   storageClass: string | undefined,
   id = `volume/${group.id}`,
 ): VerifyCheck {
-  const { folder, shell, write, read } = commands[group.os];
+  const { write, read } = commands[group.os];
   return {
     id,
     title: `a pod of ${group.id} writes to a claim of ${storageClass ?? "a StorageClass for its system"}, and another pod reads it after the first is gone`,
-    run: async ({ api, namespace, signal, note }) => {
-      if (storageClass === undefined)
-        throw new CheckFailure(
-          group.os === "windows"
-            ? "there is a driver for disks, and no StorageClass makes NTFS volumes (csi.storage.k8s.io/fstype: ntfs)"
-            : "there is a driver for disks, and no default StorageClass",
-          "kubectl get storageclasses -o yaml",
-        );
+    run: async (context) => {
+      const { namespace, note } = context;
       const claim = id.replaceAll("/", "-");
       const text = `${namespace} ${group.id}`;
-      await api.core.createNamespacedPersistentVolumeClaim({
-        namespace,
-        body: {
-          apiVersion: "v1",
-          kind: "PersistentVolumeClaim",
-          metadata: { name: claim },
-          spec: {
-            accessModes: ["ReadWriteOnce"],
-            resources: { requests: { storage: "4Gi" } },
-            storageClassName: storageClass,
-          },
-        },
-      });
-      const withPod = async (suffix: string, line: string): Promise<string> => {
-        const name = `${claim}-${suffix}`;
-        const body = checkPod(name, {
-          ...forGroup(group),
-          containers: [
-            {
-              name: "probe",
-              image: probeImage(group),
-              args: ["pause"],
-              // The root of a new NTFS volume lets only administrators make files.
-              ...(group.os === "windows"
-                ? { securityContext: { windowsOptions: { runAsUserName: "ContainerAdministrator" } } }
-                : {}),
-              volumeMounts: [{ name: "disk", mountPath: folder }],
-            },
-          ],
-          volumes: [{ name: "disk", persistentVolumeClaim: { claimName: claim } }],
-        });
-        const lookAt = `kubectl -n ${namespace} describe pod ${name} and pvc ${claim} (while verify runs); kubectl -n kube-system get pods | grep csi`;
-        await api.core.createNamespacedPod({ namespace, body });
-        const running = async (): Promise<void> => {
-          const problem = podProblem(await api.core.readNamespacedPod({ namespace, name }));
-          if (problem !== undefined) throw new NotYet(problem);
-        };
-        await until(`pod ${name} with its volume`, { signal, intervalMs: 2_000, lookAt }, running);
-        const { code, stdout, stderr } = await executor(api.config, namespace)(name, [...shell, line]);
-        expect(code === 0, `"${line}" ended with ${code}: ${stderr.trim()}`, lookAt);
-        await api.core.deleteNamespacedPod({ namespace, name });
-        // While it ends its node holds the disk, and the next pod would read through the same mount.
-        await until(`pod ${name} to be gone`, { signal, intervalMs: 1_000, lookAt }, async () => {
-          if ((await ifFound(api.core.readNamespacedPod({ namespace, name }))) !== undefined)
-            throw new NotYet("it is still there");
-        });
-        return stdout.trim();
-      };
-      await withPod("writer", write(text));
-      const answer = await withPod("reader", read);
+      await makeClaim(context, claim, classOf(group, storageClass));
+      await withClaims(context, group, `${claim}-writer`, [claim], (folder = "") => [write(folder, text)]);
+      const [answer] = await withClaims(context, group, `${claim}-reader`, [claim], (folder = "") => [read(folder)]);
       expect(
         answer === text,
         `the second pod read "${answer}", wanted "${text}"`,
         `kubectl -n ${namespace} get pvc,pv`,
       );
       note(`StorageClass ${storageClass}`);
+    },
+  };
+}
+
+/**
+ * A volume restored from a snapshot is mounted beside its source on one node, as to take one file back. On Windows both
+ * disks have the same ids, and the second comes online only with new ones.
+ */
+export function restoredCheck(group: NodeGroup, storageClass: string | undefined): VerifyCheck {
+  const { write, read } = commands[group.os];
+  return {
+    id: `restored/${group.id}`,
+    title: `a pod of ${group.id} mounts a claim restored from a snapshot beside its source, and reads both`,
+    run: async (context) => {
+      const { api, namespace, signal } = context;
+      const [source, restored] = [`source-${group.id}`, `restored-${group.id}`];
+      const text = `${namespace} ${group.id}`;
+      await makeClaim(context, source, classOf(group, storageClass));
+      await withClaims(context, group, `${source}-writer`, [source], (folder = "") => [write(folder, text)]);
+      const snapshots = { group: snapshotGroup, version: "v1", namespace, plural: "volumesnapshots" };
+      await api.custom.createNamespacedCustomObject({
+        ...snapshots,
+        body: {
+          apiVersion: `${snapshotGroup}/v1`,
+          kind: "VolumeSnapshot",
+          metadata: { name: source },
+          spec: { source: { persistentVolumeClaimName: source } },
+        },
+      });
+      const lookAt = `kubectl -n ${namespace} describe volumesnapshot ${source} (while verify runs); kubectl -n kube-system get pods | grep snapshot`;
+      await until(`snapshot ${source}`, { signal, intervalMs: 2_000, lookAt }, async () => {
+        const found: unknown = await api.custom.getNamespacedCustomObject({ ...snapshots, name: source });
+        const status = field(found, "status");
+        if (field(status, "readyToUse") !== true) throw new NotYet(JSON.stringify(status ?? "it has no status"));
+      });
+      await makeClaim(context, restored, classOf(group, storageClass), source);
+      const answers = await withClaims(context, group, `${restored}-reader`, [source, restored], (...folders) =>
+        folders.map(read),
+      );
+      expect(
+        answers.every((answer) => answer === text),
+        `the pod read "${answers.join('" and "')}", wanted "${text}" from both`,
+        `kubectl -n ${namespace} get pvc,pv; on Windows Get-Disk, whose second is offline for a signature collision`,
+      );
     },
   };
 }

@@ -37,6 +37,8 @@ const machineKey = "HKLM:\\SOFTWARE";
 const dumps = `${machineKey}\\Microsoft\\Windows\\Windows Error Reporting\\LocalDumps`;
 const serviceKey = "HKLM:\\SYSTEM\\CurrentControlSet\\Services";
 
+const crashes = "HKLM:\\SYSTEM\\CurrentControlSet\\Control\\CrashControl";
+
 const registry: readonly RegistryKey[] = [
   // A cumulative update on a running node breaks its network (microsoft/Windows-Containers#516); nodes are replaced
   // instead.
@@ -51,6 +53,9 @@ const registry: readonly RegistryKey[] = [
   // 1 is a small dump.
   { path: dumps, type: "DWord", values: { DumpCount: 10, DumpType: 1 }, reboot: false },
   { path: dumps, type: "ExpandString", values: { DumpFolder: windowsPaths.dumps }, reboot: false },
+  // Of a blue screen a small dump, the newest alone, where logs are collected.
+  { path: crashes, type: "DWord", values: { CrashDumpEnabled: 3, MinidumpsCount: 1 }, reboot: false },
+  { path: crashes, type: "ExpandString", values: { MinidumpDir: windowsPaths.dumps }, reboot: false },
 ];
 
 /**

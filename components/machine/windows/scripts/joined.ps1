@@ -35,8 +35,46 @@ function Get-OwnNode {
     $Memory.node
 }
 
+# How often this machine has come up without having gone down (System log: 41 of Kernel-Power), when last, and the stop code
+# of the newest blue screen (1001 of BugCheck); and of which day Defender's signatures are. Asked once a day; what does not
+# answer is no part of it.
+function Get-Traces {
+    param([object] $Machine, [hashtable] $Memory)
+    if ($Memory.traces -and (Get-Left $Memory.traces.until) -gt 0) {
+        return $Memory.traces.words
+    }
+    $words = @()
+    try {
+        # An image's own events are older.
+        $made = '{0:s}Z' -f (Get-Item -LiteralPath $Machine.paths.state).CreationTimeUtc
+        $query = "*[System[TimeCreated[@SystemTime>='$made'] and ((EventID=41 and Provider[@Name='Microsoft-Windows-Kernel-Power']) or (EventID=1001 and Provider[@Name='Microsoft-Windows-WER-SystemErrorReporting']))]]"
+        $text = "$(Invoke-Program 'wevtutil.exe' @('qe', 'System', "/q:$query", '/c:200', '/rd:true', '/f:xml') -Seconds 60)"
+        $word = 'fenestra.dev/crashes-'
+        if ($text -match "(?s)<EventID[^>]*>41<.*?SystemTime=.([\dT:-]{19})") {
+            $word = "fenestra.dev/crashes=$([Regex]::Matches($text, '<EventID[^>]*>41<', 'CultureInvariant').Count), last $($Matches[1])Z"
+            if ($text -match '(?s)<EventID[^>]*>1001<.*?<Data[^>]*>(0x[0-9a-f]{8})') {
+                $word += ", stop $($Matches[1])"
+            }
+        }
+        $words += $word
+    }
+    catch {
+        Write-Log "crashes: $_"
+    }
+    try {
+        $defender = Invoke-Wmi { Get-CimInstance -Namespace 'root/Microsoft/Windows/Defender' -ClassName MSFT_MpComputerStatus -CimSession $wmi -ErrorAction Stop }
+        $words += 'fenestra.dev/signatures=' + ('{0:s}' -f [DateTime] $defender.AntivirusSignatureLastUpdated).Substring(0, 10)
+    }
+    catch {
+        # It may be uninstalled.
+        Write-Log "signatures: $_"
+    }
+    $Memory.traces = @{ words = $words; until = New-Deadline 86400 }
+    $words
+}
+
 # Writes on this machine's own Node which duties have failed, nothing where none has, and every few minutes that rounds
-# end: `fenestra verify` and the node controller compare that with the kubelet's own times.
+# end, with its traces: `fenestra verify` and the node controller compare that with the kubelet's own times.
 function Send-Beat {
     param([object] $Machine, [hashtable] $Memory)
     # Not what this itself could not write.
@@ -45,7 +83,7 @@ function Send-Beat {
     if (-not $name -or ($Memory.told -eq $failed -and (Get-Left $Memory.beat) -gt 0)) {
         return
     }
-    $words = @("fenestra.dev/failed=$failed" -replace '=$', '-') + "fenestra.dev/beat=$('{0:s}Z' -f [DateTime]::UtcNow)"
+    $words = @("fenestra.dev/failed=$failed" -replace '=$', '-') + "fenestra.dev/beat=$('{0:s}Z' -f [DateTime]::UtcNow)" + @(Get-Traces $Machine $Memory)
     Invoke-Program $Machine.programs.kubectl (@('--kubeconfig', $Machine.paths.kubeconfig, '--request-timeout', '10s', 'annotate', 'node', $name, '--overwrite') + $words) -Seconds 15 | Out-Null
     $Memory.told = $failed
     $Memory.beat = New-Deadline $Machine.watch.beatSeconds

@@ -238,6 +238,22 @@ Test 'duties that have failed and a beat are written on the Node, by the name th
     }
     Assert-Equal @($fakeNode.told['fenestra.dev/failed'], $fakeNode.told.count, $memory.node) @($null, 3, 'i-0123456789abcdef0')
 }
+Test 'crashes since this machine was made and the day of Defender''s signatures are written on the Node, asked once a day' {
+    Reset-Node
+    $text = '<Event><System><Provider Name="P"/><EventID{0}</EventID><TimeCreated SystemTime="2026-11-{1}T01:02:03.456Z"/></System><EventData><Data Name="param1">{2}</Data></EventData></Event>'
+    $fakeNode.events = ($text -f ' Qualifiers="16384">1001', '27', '0x0000007e (0xffffffffc0000005)') + ($text -f '>41', '26', '126') + ($text -f '>41', '20', '0')
+    $fakeNode.defender = New-Object PSObject -Property @{ AntivirusSignatureLastUpdated = [DateTime] '2026-10-01T05:00:00' }
+    $memory = @{}
+    Send-Beat $fakeMachine $memory
+    Assert-Equal @($fakeNode.told['fenestra.dev/crashes'], $fakeNode.told['fenestra.dev/signatures']) @('2, last 2026-11-26T01:02:03Z, stop 0x0000007e', '2026-10-01')
+    $fakeNode.events = ''
+    $fakeNode.time += 400
+    Send-Beat $fakeMachine $memory
+    Assert-Equal $fakeNode.told['fenestra.dev/crashes'] '2, last 2026-11-26T01:02:03Z, stop 0x0000007e'
+    $fakeNode.time += 86400
+    Send-Beat $fakeMachine $memory
+    Assert-Equal $fakeNode.told['fenestra.dev/crashes'] $null
+}
 Test 'a round that hangs ends its process, and says in what' {
     $program = New-Program 'guarded' "
         . '$scripts/watch-health.ps1'

@@ -116,8 +116,9 @@ function Stop-Process {
     }
 }
 function Get-CimInstance {
-    param([string] $ClassName, [string] $Filter)
+    param([string] $ClassName, [string] $Filter, [string] $Namespace)
     Invoke-Call 'Get-CimInstance' {
+        if ($Namespace -like '*Defender') { return $fakeNode.defender }
         foreach ($name in @($fakeNode.services.Keys)) {
             $id = $fakeNode.services[$name].id
             if ("Name='$name'", "ProcessId=$id" -contains $Filter) { New-Object PSObject -Property @{ Name = $name; ProcessId = $id } }

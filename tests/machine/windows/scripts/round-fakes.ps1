@@ -31,6 +31,7 @@ function Invoke-Program {
     $call = "$(Split-Path -Leaf $Path) $($words[0])"
     $text = Invoke-Call $call -Limit $Seconds -Sure:('stopp', 'annotate', '/r' -contains $words[0]) {
         switch ($call) {
+            'wevtutil.exe qe' { $fakeNode.events }
             'crictl info' { '{"status":{}}' }
             'crictl pods' { @($fakeNode.sandboxes.Keys) }
             'crictl inspectp' {

@@ -1,0 +1,142 @@
+import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttachment } from "@kubernetes/client-node";
+import type { NodeFacts } from "../../checks/cluster/nodes.ts";
+import { NotYet, until } from "../../checks/poll.ts";
+import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { fromJson } from "../../components/model/json.ts";
+import type { ClusterApi } from "../api.ts";
+import { askedList, type CallOptions } from "../asked.ts";
+import type { VerifyCheck } from "../check.ts";
+
+/** What says which volumes are attached, and by which pods they are used. */
+export interface Attached {
+  readonly attachments: readonly V1VolumeAttachment[];
+  readonly volumes: readonly V1PersistentVolume[];
+  readonly pods: readonly V1Pod[];
+}
+
+/** Reads {@link Attached}. */
+export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | "storage">): Promise<Attached> {
+  const [attachments, volumes, pods] = await Promise.all([
+    askedList("the list of VolumeAttachments", (call: CallOptions) => storage.listVolumeAttachment({}, call)),
+    askedList("the list of PersistentVolumes", (call: CallOptions) => core.listPersistentVolume({}, call)),
+    askedList("the list of Pods", (call: CallOptions) => core.listPodForAllNamespaces({}, call)),
+  ]);
+  return { attachments, volumes, pods };
+}
+
+/** Longest time in milliseconds between the end of a pod and that of its volumes' attachments. */
+const patienceMs = 600_000;
+
+/** Claims that pods which have not ended use, as `node namespace/claim`. */
+function used(pods: readonly V1Pod[]): ReadonlySet<string> {
+  return new Set(
+    pods
+      .filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed")
+      .flatMap(({ metadata, spec }) =>
+        (spec?.volumes ?? []).flatMap(({ name, persistentVolumeClaim, ephemeral }) => {
+          const claim = persistentVolumeClaim?.claimName ?? (ephemeral && `${metadata?.name}-${name}`);
+          return claim === undefined ? [] : [`${spec?.nodeName} ${metadata?.namespace}/${claim}`];
+        }),
+      ),
+  );
+}
+
+/**
+ * Attachments that have outlived their pods, with the mounts behind them, a line each: those that are to go, or whose
+ * end has failed, for ten minutes; and those that no pod of their node uses. Since when nobody uses one is written
+ * nowhere: then its own age counts. Pure.
+ */
+export function staleAttachments({ attachments, volumes, pods }: Attached, now: Date): readonly string[] {
+  const users = used(pods);
+  return attachments.flatMap(({ metadata, spec, status }) => {
+    const name = spec.source.persistentVolumeName ?? "";
+    const { namespace, name: claim } = volumes.find((each) => each.metadata?.name === name)?.spec?.claimRef ?? {};
+    const asked = metadata?.deletionTimestamp ?? status?.detachError?.time;
+    const idle =
+      name === "" || users.has(`${spec.nodeName} ${namespace}/${claim}`) ? undefined : metadata?.creationTimestamp;
+    const since = asked ?? idle;
+    if (since === undefined || now.getTime() - since.getTime() < patienceMs) return [];
+    const why = status?.detachError?.message;
+    const state = asked === undefined ? "and no pod there uses it" : `and should have gone at ${asked.toISOString()}`;
+    return [
+      `volume ${name || "of a pod"} (${claim === undefined ? "no claim" : `${namespace}/${claim}`}) is attached to ${spec.nodeName}, ${state}${why === undefined ? "" : `: ${why}`}`,
+    ];
+  });
+}
+
+/** No volume stays attached or mounted behind its pod; each has its ten minutes while this looks. */
+export const attachmentsCheck: VerifyCheck = {
+  id: "attachments",
+  title: "no volume is attached or mounted where its pods have been gone for 10 minutes",
+  run: async ({ api, signal, note }) => {
+    const options = {
+      signal,
+      limitMs: patienceMs,
+      intervalMs: 5_000,
+      lookAt:
+        'kubectl get volumeattachments; docs/operations/debugging.md, "VolumeAttachment that stays", for a disk that is online in Windows',
+    };
+    const count = await until("volumes to be let go", options, async () => {
+      const attached = await readAttached(api);
+      const stale = staleAttachments(attached, new Date());
+      if (stale.length > 0) throw new NotYet(stale.join("\n"));
+      return attached.attachments.length;
+    });
+    note(`${count} attachments`);
+  },
+};
+
+/** Bytes of a claim's size as the API server writes it. */
+function bytes(quantity: string): number {
+  const [, number = "", unit = ""] = /^(\d+)(Ki|Mi|Gi|Ti|Pi)?$/.exec(quantity) ?? [];
+  return Number(number) * 1024 ** ["", "Ki", "Mi", "Gi", "Ti", "Pi"].indexOf(unit);
+}
+
+/**
+ * Claims whose file systems are smaller than their disks by more than a tenth, a line each. A claim that was restored
+ * from a smaller snapshot is one: the EBS driver on Windows does not extend it (aws-ebs-csi-driver v1.63.1,
+ * pkg/mounter/mount_windows.go). Pure.
+ *
+ * @param summary a kubelet's answer to `/stats/summary`
+ */
+export function smallFileSystems(claims: readonly V1PersistentVolumeClaim[], summary: unknown): readonly string[] {
+  return list(field(summary, "pods")).flatMap((pod) =>
+    list(field(pod, "volume")).flatMap((volume) => {
+      const [namespace, name] = ["namespace", "name"].map((key) => text(field(field(volume, "pvcRef"), key)));
+      const claim = claims.find(({ metadata }) => metadata?.namespace === namespace && metadata?.name === name);
+      const size = claim?.status?.capacity?.storage ?? "";
+      const found = Number(field(volume, "capacityBytes"));
+      return found < 0.9 * bytes(size)
+        ? [
+            `claim ${namespace}/${name} has ${size}, and its file system ${(found / 1024 ** 3).toFixed(1)}Gi: enlarge the claim by 1Gi, and its file system follows`,
+          ]
+        : [];
+    }),
+  );
+}
+
+/** File systems fill their claims. A smaller one is mended by hand: what enlarges it also costs, and for good. */
+export function fileSystemsCheck(nodes: readonly NodeFacts[]): VerifyCheck {
+  return {
+    id: "file-systems",
+    title: "the file systems of claims are as large as the claims, restored ones too",
+    run: async ({ api, signal, note }) => {
+      const options = {
+        signal,
+        limitMs: 60_000,
+        intervalMs: 5_000,
+        lookAt: "docs/operations/backup.md; kubectl get pvc -A",
+      };
+      await until("file systems", options, async () => {
+        const claims = (await api.core.listPersistentVolumeClaimForAllNamespaces()).items;
+        const lines: string[] = [];
+        for (const { name } of nodes.filter((node) => node.ready && !node.simulated)) {
+          const answer = await api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" });
+          lines.push(...smallFileSystems(claims, fromJson(answer)));
+        }
+        if (lines.length > 0) throw new NotYet([...new Set(lines)].join("\n"));
+        note(`${claims.length} claims`);
+      });
+    },
+  };
+}
