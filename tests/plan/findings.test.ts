@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
+import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
@@ -237,6 +238,7 @@ describe("findings", () => {
     [{ pools: [pool] }, ["warning no-linux-capacity pools"]],
     [{ pools: [linux, { ...pool, os: "windows-2019" }] }, ["warning windows-past-upstream-support pools[1].os"]],
     [{ ...production, pools: [{ name: "linux", os: "linux" }] }, ["warning image-latest pools[0].image"]],
+    [{ pools: [linux, pool], httpProxy: "http://10.9.0.5:3128" }, ["note windows-roots certificateAuthorities"]],
     [{ pools: [{ ...linux, autoscale: { min: 1, max: 2 } }] }, ["note no-autoscaler pools[0].autoscale"]],
     [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
     [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-06-29" }],
@@ -374,7 +376,15 @@ describe("findings", () => {
     assert.equal(reaches(all, "error"), true);
   });
 
-  it("say that images of Amazon for Windows end, where one is pinned", () => {
+  it("trust roots that a stack names", () => {
+    const certificateAuthorities = [newAuthority("own").certificate];
+    assert.deepEqual(
+      found(input({ pools: [linux, pool], httpProxy: "http://10.9.0.5:3128", certificateAuthorities })),
+      [],
+    );
+  });
+
+  it("say the order of a month, and that images of Amazon end, where an image of Windows is pinned", () => {
     const at = (image: string, os: string) =>
       findings(
         input({

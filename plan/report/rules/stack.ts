@@ -1,5 +1,6 @@
 import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
+import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../../components/model/exampleValues.ts";
@@ -238,16 +239,33 @@ export const stackRules = {
   },
   "pinned-windows-image": {
     level: "note",
-    about: "a pinned image of Amazon's, which it withdraws",
+    about: "a pinned image of Windows, which ages; Amazon's it withdraws",
     find: ({ spec }) =>
       spec.pools
-        .filter(({ os, image }) => os === "windows" && image.startsWith("ami-"))
-        .map(({ path }) => ({
-          path: `${path}.image`,
-          message:
-            "Amazon withdraws each of its Windows images after about three months; then the pool can start no machine any more.",
-          remedy: "Pin an image of your own account: yours, or a copy of Amazon's (aws ec2 copy-image).",
-        })),
+        .filter(({ os, image }) => os === "windows" && image !== "latest")
+        .map(({ path, image }) => {
+          const amazons = image.startsWith("ami-");
+          return {
+            path: `${path}.image`,
+            message: `Nodes take no updates, and a Server Core image of a later month than theirs ends with 0xc0370106.${amazons ? " Amazon withdraws each of its Windows images after about three months; then the pool can start no machine any more." : ""}`,
+            remedy: `Each month name a new image here, for all Windows pools at once, and rebuild container images when the pools have rolled.${amazons ? " Pin an image of your own account: yours, or a copy of Amazon's (aws ec2 copy-image)." : ""}`,
+          };
+        }),
+  },
+  "windows-roots": {
+    level: "note",
+    about: "Windows machines that cannot fetch roots of certificates",
+    find: ({ spec }) => {
+      const { pools, network, httpProxy, certificateAuthorities: own } = spec;
+      if (own.length > 0 || !pools.some(windows) || (network.nat !== "none" && httpProxy === undefined)) return [];
+      const hosts = new Set(windowsArtifacts(spec).map(({ urls: [url = ""] }) => new URL(url).host));
+      return {
+        path: key("certificateAuthorities"),
+        message: `Windows fetches roots that its image lacks from ctldl.windowsupdate.com, past httpProxy: where it cannot, TLS to ${[...hosts].sort().join(", ")} and the cloud's own endpoints may fail (SEC_E_UNTRUSTED_ROOT), while Linux machines connect.`,
+        remedy:
+          "Compare certutil -store AuthRoot of the image with the roots of these hosts, and name what is missing.",
+      };
+    },
   },
   "spot-in-production": {
     level: "note",

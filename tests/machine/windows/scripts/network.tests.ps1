@@ -8,29 +8,26 @@
 
 . "$PSScriptRoot/log-fake.ps1"
 $metadata = '169.254.169.254/32'
-Test 'a route that is right is left alone' {
-    $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $metadata 7 '10.0.0.1'))
-    Assert-Equal @(Repair-Routes @($metadata)) @()
-}
-Test 'a route that is lost is made, and told' {
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
-    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })[0].InterfaceIndex 7
-}
-Test 'a route over the adapter of before is replaced in both stores' {
-    $table.removed = @()
-    $table.routes = @((New-Route '0.0.0.0/0' 12 '10.0.0.1'), (New-Route $metadata 7 '10.0.9.1'))
-    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
-    Assert-Equal $table.removed @("ActiveStore $metadata", "PersistentStore $metadata")
-    $route = @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata })
-    Assert-Equal @($route.Count, $route[0].InterfaceIndex, $route[0].NextHop) @(1, 12, '10.0.0.1')
-}
-Test 'a route is made for this boot only: the adapter behind a virtual switch is another one at the next' {
-    $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
-    $table.kept = @(New-Route $metadata 4 '10.0.9.1')
-    Repair-Routes @($metadata) | Out-Null
-    Assert-Equal @($table.kept) @()
-    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata }).Count 1
+# Destination, adapter and gateway of each route; the default route is over adapter 7.
+$clock = '169.254.169.123/32'
+foreach ($case in @(
+    @{ title = 'that are right are left alone'; has = @("$metadata 7 10.0.0.1", "$clock 7 10.0.0.1"); made = @(); removed = @() }
+    @{ title = 'that are lost are made, and no other'; has = @("$clock 7 10.0.0.1"); made = @($metadata); removed = @() }
+    @{ title = 'over the adapter of before are replaced'; has = @("$metadata 4 10.0.9.1", "$clock 4 10.0.9.1"); made = @($metadata, $clock); removed = @("ActiveStore $metadata", "ActiveStore $clock") }
+    @{ title = 'to the same place over an adapter that is gone are taken out'; has = @("$metadata 7 10.0.0.1", "$metadata 4 10.0.9.1", "$clock 7 10.0.0.1"); made = @($metadata); removed = @("ActiveStore $metadata") }
+    @{ title = 'that Azure hands out to its platform are left alone'; has = @('168.63.129.16/32 7 10.0.0.1', "$clock 7 10.0.0.1"); made = @($metadata); removed = @() }
+)) {
+    Test "routes $($case.title); what is made is for this boot only" {
+        $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1') + @($case.has | ForEach-Object { $words = -split $_; New-Route $words[0] $words[1] $words[2] })
+        $table.kept = @($case.made | ForEach-Object { New-Route $_ 4 '10.0.9.1' })
+        $table.removed = @()
+        $others = @($table.routes | Where-Object { $_.DestinationPrefix -notlike '169.254.*' }).Count
+        Assert-Equal @(Repair-Routes @($metadata, $clock)) $case.made
+        Assert-Equal @($table.removed -like 'Active*') $case.removed
+        Assert-Equal @($table.kept) @()
+        Assert-Equal @($table.routes | ForEach-Object { "$($_.DestinationPrefix) $($_.InterfaceIndex) $($_.NextHop)" } | Where-Object { $_ -like '169.254.*' } | Sort-Object) @("$clock 7 10.0.0.1", "$metadata 7 10.0.0.1")
+        Assert-Equal ($table.routes.Count) ($others + 2)
+    }
 }
 Test 'a route that somebody else makes at this moment keeps no other from being made' {
     $table.routes = @(New-Route '0.0.0.0/0' 7 '10.0.0.1')
@@ -41,31 +38,6 @@ Test 'a route that somebody else makes at this moment keeps no other from being 
         & $real -DestinationPrefix $DestinationPrefix -InterfaceIndex $InterfaceIndex -NextHop $NextHop -RouteMetric $RouteMetric -PolicyStore $PolicyStore
     }
     Assert-Equal @(Repair-Routes @($metadata, '169.254.169.123/32')) @('169.254.169.123/32')
-}
-Test 'a second route to the same place, over an adapter that is gone, is taken out' {
-    $table.routes = @((New-Route '0.0.0.0/0' 12 '10.0.0.1'), (New-Route $metadata 12 '10.0.0.1'), (New-Route $metadata 7 '10.0.9.1'))
-    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
-    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -eq $metadata }).Count 1
-}
-Test 'of the addresses of AWS only those that are lost are fixed' {
-    $clock = '169.254.169.123/32'
-    $activation = '169.254.169.250/32', '169.254.169.251/32'
-    $table.routes = @((New-Route '0.0.0.0/0' 7 '10.0.0.1'), (New-Route $clock 7 '10.0.0.1'), (New-Route $activation[1] 4 '10.0.0.1'))
-    $table.kept = @()
-    Assert-Equal @(Repair-Routes (@($metadata, $clock) + $activation)) (@($metadata) + $activation)
-    Assert-Equal @($table.kept) @()
-    Assert-Equal @($table.routes | Where-Object { $_.DestinationPrefix -like '169.254.*' -and $_.InterfaceIndex -eq 7 }).Count 4
-    Assert-Equal @(Repair-Routes (@($metadata, $clock) + $activation)) @()
-}
-Test 'routes that the network of Azure hands out are left alone, that to the platform''s own address too' {
-    $table.removed = @()
-    $platform = '168.63.129.16/32'
-    $table.routes = @((New-Route '0.0.0.0/0' 9 '10.1.0.1'), (New-Route $metadata 9 '10.1.0.1'), (New-Route $platform 9 '10.1.0.1'))
-    Assert-Equal @(Repair-Routes @($metadata)) @()
-    Assert-Equal $table.removed @()
-    $table.routes = @((New-Route '0.0.0.0/0' 9 '10.1.0.1'), (New-Route $platform 9 '10.1.0.1'))
-    Assert-Equal @(Repair-Routes @($metadata)) @($metadata)
-    Assert-Equal $table.removed @("PersistentStore $metadata")
 }
 Test 'of two default routes the one with the lower sum of metrics counts, and one without a gateway never' {
     $dear = New-Route '0.0.0.0/0' 5 '10.0.0.1'
