@@ -29,6 +29,13 @@ const withoutPowerShell: Readonly<Record<string, string>> = {
   "ebs-csi-node-windows/node-driver-registrar": "as Azure's",
 };
 
+/** Halves on Windows that lack a probe which their halves on Linux have, and who notices a hung one instead. */
+const unprobed: Readonly<Record<string, string>> = {
+  "kube-flannel-windows": "the machine's health task",
+  "csi-azuredisk-node-windows": "`verify`: volume/ and attachments; upstream's half has none",
+  "csi-smb-node-windows": "`verify`: share/; upstream's half has none",
+};
+
 const withoutDrive = (path: unknown): string =>
   String(path)
     .replace(/^[A-Z]:/i, "")
@@ -118,6 +125,21 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
       }),
     );
     assert.deepEqual([...new Set(small)].toSorted(), Object.keys(withoutPowerShell).toSorted());
+  });
+
+  it("are probed as their halves on Linux, but for these", () => {
+    const lacking = combinations.flatMap(({ spec }) => {
+      const all = manifestsOf(spec);
+      return all.flatMap((each) => {
+        const linux = all.find(
+          ({ kind, metadata }) => kind === each.kind && `${metadata.name}-windows` === each.metadata.name,
+        );
+        const probed = (half: Manifest | undefined) =>
+          (half && podSpec(half)?.containers.some(({ livenessProbe }) => livenessProbe)) === true;
+        return probed(linux) && !probed(each) ? [each.metadata.name] : [];
+      });
+    });
+    assert.deepEqual([...new Set(lacking)].toSorted(), Object.keys(unprobed).toSorted());
   });
 
   it("are seen where they would look at the path itself", () => {
