@@ -42,7 +42,7 @@ export function runPwsh(
   shell: string,
   script: readonly string[],
   env: NodeJS.ProcessEnv = {},
-  seconds = 240,
+  seconds = 900,
 ): Promise<PwshRun> {
   const started = performance.now();
   const grouped = process.platform !== "win32";

@@ -60,7 +60,7 @@ function coverage(statements: readonly string[], hits: ReadonlySet<number>) {
 }
 
 describe("the PowerShell scripts' own tests", function () {
-  this.timeout(300_000);
+  this.timeout(1_000_000);
   const found = findPwsh();
   const onWindows = process.platform === "win32" ? ["smoke.windows.ps1"] : [];
   const all = [...readdirSync(folder).filter((file) => file.endsWith(".tests.ps1")), ...onWindows];

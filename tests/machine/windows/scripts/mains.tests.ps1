@@ -32,7 +32,8 @@ function New-FakeProcess {
 Write-Text "$temp/token" 'token'
 Write-Text "$temp/sandbox/config.yaml" 'a: b'
 Write-Text "$scripts/machine.json" (@{
-    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }
+    cloud = @{}; watch = @{ healthSeconds = 30; noticeSeconds = 5; roundSeconds = 600 }; kubeletEndpoint = 'pipe'; programs = @{ crictl = 'crictl' }
+    prePull = @{ afterSeconds = 300; images = @('a', 'b') }
     logs = @{ program = 'otelcol.exe'; seconds = 9; files = @('COLLECTOR_CONFIG', 'FAKE_NONE'); kubeconfig = 'c.conf' }
     kubeProxy = @{ program = 'kube-proxy.exe'; seconds = 9; kubeconfig = 'p.conf'; arguments = @('--hostname-override=@NODE_NAME@') }
 } | ConvertTo-Json -Depth 5)
@@ -74,6 +75,10 @@ foreach ($breaks in $false, $true) {
         Assert-Equal $fakeMain.did @(@('network', 'waits kube-proxy.exe 9', 'p.conf', 'kube-proxy.exe --hostname-override=n1') + $end)
         if (-not $breaks) { Assert-Equal $fakeMain.code 7 }
     }
+}
+Test 'an image has half an hour, and one that cannot be pulled keeps no other from it' {
+    Invoke-Main 'prepull' 'function Start-Sleep { Add-Did $args }; function Invoke-Program { if ($args[1][-1] -eq "a") { throw "no" }; Add-Did $args[1] $args[2] $args[3] }'
+    Assert-Equal $fakeMain.did @('-Seconds 300', 'log not pulled: no', '--runtime-endpoint pipe --timeout 1800s pull b -Seconds 1810', 'log pulled b')
 }
 Test 'the cloud is told what it waits for, and nothing else' {
     . "$scripts/notice.ps1"
