@@ -138,6 +138,12 @@ export const podTable: readonly PodCase[] = [
     { ...windows, runtimeClassName: "windows-2019", containers: one("x") },
     "windows-2019",
   ),
+  row(
+    "an image of one update",
+    { ...windows, containers: one("mcr.microsoft.com/windows/servercore:10.0.20348.4773") },
+    "windows-2022",
+    ["ends it with 0xc0370106"],
+  ),
   row("an image without a build", { ...windows, containers: one("agnhost:2.62") }, "none", [unknownBuild]),
   row(
     "images of two builds",

@@ -7,14 +7,14 @@ import type { ClusterApi } from "../api.ts";
 import { askedList, type CallOptions } from "../asked.ts";
 import type { VerifyCheck } from "../check.ts";
 
-/** What says which volumes are attached, and by which pods they are used. */
-export interface Attached {
+/** Volumes that are attached, and the pods that may use them. */
+interface Attached {
   readonly attachments: readonly V1VolumeAttachment[];
   readonly volumes: readonly V1PersistentVolume[];
   readonly pods: readonly V1Pod[];
 }
 
-/** Reads {@link Attached}. */
+/** Reads what is attached, for `status` too. */
 export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | "storage">): Promise<Attached> {
   const [attachments, volumes, pods] = await Promise.all([
     askedList("the list of VolumeAttachments", (call: CallOptions) => storage.listVolumeAttachment({}, call)),
@@ -24,7 +24,7 @@ export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | 
   return { attachments, volumes, pods };
 }
 
-/** Longest time in milliseconds between the end of a pod and that of its volumes' attachments. */
+/** Milliseconds that an attachment may outlive its pods. */
 const patienceMs = 600_000;
 
 /** Claims that pods which have not ended use, as `node namespace/claim`. */
@@ -42,9 +42,8 @@ function used(pods: readonly V1Pod[]): ReadonlySet<string> {
 }
 
 /**
- * Attachments that have outlived their pods, with the mounts behind them, a line each: those that are to go, or whose
- * end has failed, for ten minutes; and those that no pod of their node uses. Since when nobody uses one is written
- * nowhere: then its own age counts. Pure.
+ * Attachments, with the mounts behind them, that have outlived their pods, a line each: they should have gone, or no pod
+ * of their node uses them. Since when not is written nowhere: then their own age counts. Pure.
  */
 export function staleAttachments({ attachments, volumes, pods }: Attached, now: Date): readonly string[] {
   const users = used(pods);

@@ -48,6 +48,9 @@ const probes = [
   .flatMap(([path, kinds]) => kinds.map((kind) => `${path}.?${kind}.hasValue()`))
   .join(" || ");
 
+/** Tags that name build and update: `10.0.20348.2340`. */
+const oneUpdate = "[:-]10[.]0[.][0-9]{5}[.][0-9]+([-_@]|$)";
+
 /** Volumes of types that a kubelet on Windows does not mount. */
 const noMount = ["nfs", "iscsi", "fc", "rbd", "cephfs", "image"];
 
@@ -111,6 +114,11 @@ function windowsLimits(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "window
     {
       expression: `(namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod") || variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)`,
       message: `a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace, and label that ${namespaceLabels.memoryLimits}: defaulted`,
+    },
+    {
+      expression: `!variables.images.exists(i, i.matches(${text(oneUpdate)}))`,
+      message:
+        "an image of this pod is of one update of Windows: a node with an older one ends it with 0xc0370106 (kubectl get nodes -o wide shows theirs), so roll the pool first",
     },
     ...(spec.addons.storage
       ? [
