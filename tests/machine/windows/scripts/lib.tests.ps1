@@ -120,6 +120,15 @@ Test 'while another process holds the lock nothing is done, and false comes back
     Assert-Equal (Invoke-Alone $lock 10000 { $ran.count += 1 }) $true
     Assert-Equal $ran.count 1
 }
+Test 'a notice is on the console also where its event is refused, cut to what an event takes' {
+    . "$scripts/files.ps1"
+    $said = @{}
+    function Write-Event { throw 'full' }
+    function Write-Console { $said.text = $args[0] }
+    $ConsolePort = 'COM1'
+    Write-Notice ('x' * 40000)
+    Assert-Equal $said.text.Length 30000
+}
 Test 'a line is written while somebody reads the log, and a log that cannot be written stops nobody' {
     . "$scripts/files.ps1"
     $LogFile = "$temp/logs/read.log"

@@ -25,7 +25,7 @@ function New-Machine {
         stages    = @($stages)
         waves     = @(@('os', 'artifacts'), @('network', 'missing'), @('containerd', 'join', 'ccg'), @('services', 'missing'), @('programs', 'missing'), @('ready', 'missing'))
         reboots   = @{ allowed = 2 }
-        retry     = @{ pauseSeconds = @(10, 20, 40); jitter = 0.2; foregroundAttempts = 3 }
+        retry     = @{ pauseSeconds = @(10, 20, 40); jitter = 0.2; foregroundAttempts = 3; lockSeconds = 7 }
         exitCodes = @{ reboot = 3010; accessRights = 19; rebootLoop = 20 }
         protected = @("$folder/state", "$folder/logs")
     }
@@ -80,6 +80,7 @@ function Get-Service { }
 $fakeLock = @{ held = $false }
 function Invoke-Alone {
     param([string] $Lock, [int] $Milliseconds, [scriptblock] $Body)
+    if ($fakeLock.hangs) { return $false }
     $fakeLock.held = $true
     & $Body | Out-Null
     $fakeLock.held = $false
@@ -243,6 +244,14 @@ Test 'what the user wants done on a Ready node is done without the lock, and its
     Assert-Equal $fake.reports @(31, 31, 0)
     Assert-Equal @($fake.ran | Where-Object { $_ -eq 'after' }).Count 3
     Assert-Equal $fake.locked @($false, $false, $false)
+}
+Test 'a lock that is held for too long is told, and the run goes on without it' {
+    Reset-Fake
+    $fakeLock.hangs = $true
+    Assert-Equal (Invoke-Run (New-Machine)) 0
+    $fakeLock.hangs = $false
+    Assert-Equal $fake.ran $inOrder
+    Assert-Equal ($fakeNotices.told[-1] -like '*has held the lock for 7 s*') $true
 }
 Test 'what a stage lets slip beside its answer asks for no reboot' {
     Reset-Fake
