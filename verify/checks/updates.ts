@@ -5,19 +5,15 @@ import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
 import { type NodeGroup, nodeGroups } from "../nodes.ts";
 
-/** What the servicing stack says of an image whose update is newer than its host's: 0xc0370106. */
+/** 0xc0370106 */
 const newerImage = 3_224_830_214;
 
-/** Build and update of a version such as `10.0.20348.2340`. */
 const versionOf = (words: string): readonly [build: string, update: number] | undefined => {
   const [, build, update] = /(?:^|[^\d.])(10\.0\.\d{5})\.(\d+)(?![\d.])/.exec(words) ?? [];
   return build === undefined ? undefined : [build, Number(update)];
 };
 
-/**
- * Pods whose images are of a later month than their node, a line each: by a tag that names the update, and, of any image,
- * by the code with which its container ended. Pure.
- */
+/** Pods whose images are newer than their node, a line each: by a tag with the update, or the code of an end. Pure. */
 export function newerImages(
   nodes: readonly Pick<NodeFacts, "name" | "update">[],
   pods: readonly V1Pod[],
@@ -42,7 +38,7 @@ export function newerImages(
   });
 }
 
-/** Nodes of a group have the updates that the images of their pods ask for. */
+/** Nodes have the updates that their images ask for. */
 export function updatesCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `updates/${group.id}`,

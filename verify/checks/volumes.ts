@@ -14,7 +14,7 @@ interface Attached {
   readonly pods: readonly V1Pod[];
 }
 
-/** Reads what is attached, for `status` too. */
+/** Reads it, for `status` too. */
 export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | "storage">): Promise<Attached> {
   const [attachments, volumes, pods] = await Promise.all([
     askedList("the list of VolumeAttachments", (call: CallOptions) => storage.listVolumeAttachment({}, call)),
@@ -27,7 +27,7 @@ export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | 
 /** Milliseconds that an attachment may outlive its pods. */
 const patienceMs = 600_000;
 
-/** Claims that pods which have not ended use, as `node namespace/claim`. */
+/** Claims in use, as `node namespace/claim`. */
 function used(pods: readonly V1Pod[]): ReadonlySet<string> {
   return new Set(
     pods
@@ -63,7 +63,7 @@ export function staleAttachments({ attachments, volumes, pods }: Attached, now: 
   });
 }
 
-/** No volume stays attached or mounted behind its pod; each has its ten minutes while this looks. */
+/** No volume outlives its pods. */
 export const attachmentsCheck: VerifyCheck = {
   id: "attachments",
   title: "no volume is attached or mounted where its pods have been gone for 10 minutes",
@@ -85,18 +85,14 @@ export const attachmentsCheck: VerifyCheck = {
   },
 };
 
-/** Bytes of a claim's size as the API server writes it. */
 function bytes(quantity: string): number {
   const [, number = "", unit = ""] = /^(\d+)(Ki|Mi|Gi|Ti|Pi)?$/.exec(quantity) ?? [];
   return Number(number) * 1024 ** ["", "Ki", "Mi", "Gi", "Ti", "Pi"].indexOf(unit);
 }
 
 /**
- * Claims whose file systems are smaller than their disks by more than a tenth, a line each. A claim that was restored
- * from a smaller snapshot is one: the EBS driver on Windows does not extend it (aws-ebs-csi-driver v1.63.1,
- * pkg/mounter/mount_windows.go). Pure.
- *
- * @param summary a kubelet's answer to `/stats/summary`
+ * Claims whose file systems are smaller by more than a tenth, a line each, by a kubelet's `/stats/summary`: the EBS driver
+ * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). Pure.
  */
 export function smallFileSystems(claims: readonly V1PersistentVolumeClaim[], summary: unknown): readonly string[] {
   return list(field(summary, "pods")).flatMap((pod) =>
@@ -114,7 +110,7 @@ export function smallFileSystems(claims: readonly V1PersistentVolumeClaim[], sum
   );
 }
 
-/** File systems fill their claims. A smaller one is mended by hand: what enlarges it also costs, and for good. */
+/** File systems fill their claims. */
 export function fileSystemsCheck(nodes: readonly NodeFacts[]): VerifyCheck {
   return {
     id: "file-systems",

@@ -1,12 +1,11 @@
-# What each script does when it is started, with its functions in place of Windows: loops that go on, arguments, exit
-# codes; and the calls that end a drain or open a key of Windows' own.
+# What scripts do when they are started: loops that go on, arguments, exit codes; and the calls that end a drain or open a
+# key of Windows' own.
 . "$PSScriptRoot/harness.ps1"
 Copy-Item -LiteralPath "$source/podNetworks/azureCni/start-kube-proxy.ps1" -Destination $scripts
 . "$scripts/lib.ps1"
 $fakeMain = @{}
 
-# Starts a script with these functions instead of its own; it ends with its exit code or, where it would go on for ever,
-# with a pause that throws.
+# Starts a script with these functions instead of its own. Where it would go on for ever a pause throws.
 function Invoke-Main {
     param([string] $Script, [string] $Functions, [hashtable] $Arguments = @{})
     Set-Values $fakeMain @{ did = @(); rounds = 0; code = 0 }
@@ -22,7 +21,6 @@ function Invoke-Main {
     }
 }
 function Add-Did { $fakeMain.did += "$($args | ForEach-Object { $_ })" }
-# A started program, which runs to its end or, with `breaks`, is waited for in vain.
 function New-FakeProcess {
     $process = New-Object PSObject -Property @{ Handle = 1; ExitCode = 7; HasExited = -not $fakeMain.breaks }
     $process | Add-Member -MemberType ScriptMethod -Name WaitForExit -Value { if ($fakeMain.breaks) { throw 'broken' } }
@@ -96,7 +94,6 @@ Test 'the cloud is told what it waits for, and nothing else' {
     }
 }
 
-# The registry's key of the plug-ins, whose owner is TrustedInstaller, and the privileges of this process.
 Add-Type -TypeDefinition 'namespace Fenestra { public static class Privilege { public static string Did = ""; public static int Answer;
 public static int RtlAdjustPrivilege(int privilege, bool enable, bool thread, out bool before) { before = false; Did += " " + privilege + (enable ? "+" : "-"); return Answer; } } }'
 function New-FakeSecurity {

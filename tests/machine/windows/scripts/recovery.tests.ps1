@@ -272,7 +272,7 @@ Test 'a first boot asks for one restart, and the second ends Ready with all that
 Test 'a later boot starts these processes' {
     Restart-Fake
     Assert-Ready
-    Assert-Equal $fakePc.ran @('credentials', 'network', 'join', 'proxy', 'services')
+    Assert-Equal $fakePc.ran @('credentials', 'network', 'proxy', 'join', 'services')
 }
 Test 'a machine comes back with the logins it has while their store refuses, and asks for them again' {
     Restart-Fake
