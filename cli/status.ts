@@ -68,9 +68,13 @@ async function look(api: ClusterApi): Promise<Look> {
       askedObject(`ConfigMap ${namespace}/${name}`, "ConfigMap", (options) =>
         api.core.readNamespacedConfigMap({ name, namespace }, options),
       );
-    const [nodes, attached, machines, snapshots, marks] = await Promise.all([
+    const [nodes, volumes, machines, snapshots, marks] = await Promise.all([
       askedList("the list of Nodes", (options) => api.core.listNode({}, options)),
-      readAttached(api),
+      // Somebody may read Nodes and no volumes.
+      readAttached(api).then(
+        (attached) => staleAttachments(attached, new Date()),
+        (error: unknown) => [`volumes are not known: ${messageOf(error)}`],
+      ),
       page(machinesPage),
       page(snapshotPage),
       page(marksPage),
@@ -86,7 +90,7 @@ async function look(api: ClusterApi): Promise<Look> {
       marks: marks?.data ?? {},
       names: nodes.map(({ metadata }) => metadata?.name ?? ""),
       remarks: [
-        ...staleAttachments(attached, new Date()),
+        ...volumes,
         ...nodes.map(nodeFacts).flatMap(({ name, traces }) => traces.map((line) => `${name}: ${line}`)),
       ],
       certificates,
