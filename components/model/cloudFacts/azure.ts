@@ -202,7 +202,7 @@ export const azure: CloudFacts = {
       // A computer name has at most 15 characters, and a scale set adds 6 of its own (Azure documentation, virtual
       // machine scale set computer name prefix).
       longestGroup: 9,
-      // The extension reports the first wave.
+      // The extension reports what comes before a restart.
       foreground: true,
       statusFiles: "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status",
       // The Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").

@@ -169,7 +169,7 @@ export interface CloudFacts {
     readonly windows: {
       /** Longest name of a group of machines. */
       readonly longestGroup: number;
-      /** Whether the first wave runs while the cloud waits for its result. */
+      /** Whether what comes before a restart runs while the cloud waits for its result. */
       readonly foreground: boolean;
       readonly statusFiles: string;
       /** Serial port that nothing else holds. */
