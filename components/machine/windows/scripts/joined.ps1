@@ -46,7 +46,7 @@ function Get-Traces {
     $words = @()
     try {
         # An image's own events are older.
-        $made = '{0:s}Z' -f (Get-Item -LiteralPath $Machine.paths.state).CreationTimeUtc
+        $made = '{0:s}Z' -f [IO.Directory]::GetCreationTimeUtc($Machine.paths.state)
         $query = "*[System[TimeCreated[@SystemTime>='$made'] and ((EventID=41 and Provider[@Name='Microsoft-Windows-Kernel-Power']) or (EventID=1001 and Provider[@Name='Microsoft-Windows-WER-SystemErrorReporting']))]]"
         $text = "$(Invoke-Program 'wevtutil.exe' @('qe', 'System', "/q:$query", '/c:200', '/rd:true', '/f:xml') -Seconds 60)"
         $word = 'fenestra.dev/crashes-'
