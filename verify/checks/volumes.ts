@@ -2,7 +2,6 @@ import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttach
 import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
-import { fromJson } from "../../components/model/json.ts";
 import type { ClusterApi } from "../api.ts";
 import { askedList, type CallOptions } from "../asked.ts";
 import type { VerifyCheck } from "../check.ts";
@@ -127,7 +126,7 @@ export function fileSystemsCheck(nodes: readonly NodeFacts[]): VerifyCheck {
         const lines: string[] = [];
         for (const { name } of nodes.filter((node) => node.ready && !node.simulated)) {
           const answer = await api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" });
-          lines.push(...smallFileSystems(claims, fromJson(answer)));
+          lines.push(...smallFileSystems(claims, JSON.parse(answer)));
         }
         if (lines.length > 0) throw new NotYet([...new Set(lines)].join("\n"));
         note(`${claims.length} claims`);
