@@ -94,12 +94,27 @@ const short = 900;
 
 const records = [
   {
-    name: "os",
+    name: "features",
     exitCode: 21,
     limitSeconds: long,
     reboots: true,
     beside: "artifacts",
-    inputs: ({ sections: { os } }) => [os, networkRepairs[os.name]],
+    uses: ["settings.ps1"],
+    inputs: ({ sections: { os } }) => [
+      os.name,
+      os.features,
+      os.registry.filter(({ reboot }) => reboot),
+      networkRepairs[os.name],
+      os.servicesOff,
+    ],
+  },
+  {
+    // Beside the features: only a reboot gives the pagefile its size.
+    name: "settings",
+    exitCode: 34,
+    beside: "artifacts",
+    uses: ["settings.ps1"],
+    inputs: ({ sections: { os } }) => os,
   },
   {
     name: "credentials",
@@ -122,7 +137,7 @@ const records = [
   },
   {
     name: "containerd",
-    needs: ["os", "artifacts"],
+    needs: ["features", "artifacts"],
     sendsBack: ["artifacts"],
     exitCode: 23,
     uses: ["services.ps1"],
@@ -140,7 +155,7 @@ const records = [
   },
   {
     name: "network",
-    needs: ["os"],
+    needs: ["features", "settings"],
     scope: "boot",
     exitCode: 24,
     uses: ["hns.ps1", "routes.ps1"],

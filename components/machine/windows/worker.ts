@@ -41,6 +41,7 @@ const sharedScripts = [
   "fetch.ps1",
   "files.ps1",
   "lib.ps1",
+  "settings.ps1",
   "task.ps1",
   "download.ps1",
   "hns.ps1",

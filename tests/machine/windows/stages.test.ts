@@ -54,7 +54,7 @@ describe("the stages of a Windows node", () => {
     const logins = { credentials: { proxy: true, registries: [] } };
     assert.deepEqual(stageWaves(stagesOf(logins, { ccgPlugin: false, annotations: {} })), [
       ["credentials"],
-      ["os", "artifacts"],
+      ["features", "settings", "artifacts"],
       ["network"],
       ["containerd", "join"],
       ["proxy"],
@@ -65,7 +65,7 @@ describe("the stages of a Windows node", () => {
     assert.deepEqual(
       stageWaves(stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" })),
       [
-        ["os", "artifacts"],
+        ["features", "settings", "artifacts"],
         ["network"],
         ["containerd", "before", "ccg"],
         ["join"],
@@ -92,7 +92,7 @@ describe("the stages of a Windows node", () => {
     );
   });
 
-  it("start at most 16 processes of PowerShell until the first Ready on AWS, and 9 at a later boot", () => {
+  it("start at most 17 processes of PowerShell until the first Ready on AWS, and 9 at a later boot", () => {
     const { spec, pool, payload } =
       windowsExamples("aws").find((each) => !each.pool.ccgPlugin) ?? assert.fail("no example");
     const { tasks } = windowsMachine({ spec, pool, access: exampleAccess(spec, pool.name) }, []);
@@ -101,7 +101,7 @@ describe("the stages of a Windows node", () => {
     // User data's entry and the task that it registers; the tasks of two boots; and each stage once, since none runs to
     // say that it is done.
     assert.ok(payload.files.some(({ path }) => path.endsWith("fetch.ps1")));
-    assert.ok(2 + 2 * boot + stages.length <= 16);
+    assert.ok(2 + 2 * boot + stages.length <= 17);
     assert.ok(boot + stages.filter(({ scope }) => scope === "boot").length <= 9);
   });
 
@@ -120,8 +120,8 @@ describe("the stages of a Windows node", () => {
 
   it("ask for a reboot in one wave, behind which is what it fetches, so that one is enough", () => {
     const asking = windowsStages.filter(({ reboots }) => reboots).map(({ name }) => name);
-    assert.deepEqual(asking, ["os"]);
-    assert.deepEqual(stageWaves(windowsStages).slice(0, 2), [["credentials"], ["os", "artifacts"]]);
+    assert.deepEqual(asking, ["features"]);
+    assert.deepEqual(stageWaves(windowsStages).slice(0, 2), [["credentials"], ["features", "settings", "artifacts"]]);
     assert.equal(windowsReboots.expected, 1);
   });
 
@@ -189,18 +189,18 @@ describe("the stages of a Windows node", () => {
 
   it("a stage with connections that could run beside the network is moved behind it", () => {
     const all = stagesOf(plain, { ccgPlugin: true, annotations: {}, beforeJoin: "x", afterJoin: "x" });
-    const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["os"] as const } : stage));
+    const loose = all.map((stage) => (stage.name === "artifacts" ? { ...stage, needs: ["features"] as const } : stage));
     const waves = stageWaves(loose);
-    assert.deepEqual(waves.slice(0, 3), [["os"], ["network"], ["artifacts", "before"]]);
+    assert.deepEqual(waves.slice(0, 3), [["features", "settings"], ["network"], ["artifacts", "before"]]);
     const alone = loose.map((stage) =>
       stage.name === "before" ? { ...stage, services: ["kubelet"] as const } : stage,
     );
-    assert.deepEqual(stageWaves(alone).slice(0, 4), [["os"], ["network"], ["artifacts"], ["containerd", "ccg"]]);
+    assert.deepEqual(stageWaves(alone).slice(1, 4), [["network"], ["artifacts"], ["containerd", "ccg"]]);
   });
 
   it("that need each other are refused", () => {
     const circle = windowsStages.map((stage) =>
-      stage.name === "os" ? { ...stage, needs: ["ready"] as const } : stage,
+      stage.name === "features" ? { ...stage, needs: ["ready"] as const } : stage,
     );
     assert.throws(() => stageWaves(circle), RangeError);
   });

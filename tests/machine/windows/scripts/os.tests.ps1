@@ -120,13 +120,19 @@ $machine = ConvertTo-Data @{
     }
 }
 
+# Both stages, which on a machine run side by side.
+function Invoke-Both {
+    param([object] $OfTest)
+    & "$scripts/stage-features.ps1" -Machine $OfTest
+    & "$scripts/stage-settings.ps1" -Machine $OfTest
+}
 ConvertTo-Json -Depth 5 @{ 'windows-2022' = @(@{ path = 'HKLM:\SYSTEM\y'; type = 'DWord'; values = @{ '1114842764' = 0 }; reboot = $true }); 'windows-2019' = @(@{ path = 'HKLM:\SYSTEM\z'; type = 'DWord'; values = @{ other = 1 }; reboot = $true }) } | Set-Content -Path "$temp/repairs.json"
 
 Test 'a stock image: the feature is installed, everything is set, one reboot is asked for' {
     Reset-System
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal @(Invoke-Both $machine) @('reboot')
     Assert-Equal $fakeSystem.installed @('Containers')
-    Assert-Equal $fakeSystem.values @('HKLM:\SOFTWARE\x NoAutoUpdate DWord 1', 'HKLM:\SYSTEM\y 1114842764 DWord 0')
+    Assert-Equal $fakeSystem.values @('HKLM:\SYSTEM\y 1114842764 DWord 0', 'HKLM:\SOFTWARE\x NoAutoUpdate DWord 1')
     Assert-Equal $fakeNotices.told @()
     Assert-Equal @($fakeSystem.services.wuauserv, $fakeSystem.services.UsoSvc, $fakeSystem.services.w32time) @('Disabled', 'Disabled', 'Automatic')
     Assert-Equal $fakeSystem.started @('w32time')
@@ -143,13 +149,13 @@ Test 'a stock image: the feature is installed, everything is set, one reboot is 
 }
 Test 'after the reboot nothing is installed again and none is asked for' {
     Reset-System
-    & "$scripts/stage-os.ps1" -Machine $machine | Out-Null
+    Invoke-Both $machine | Out-Null
     $fakeSystem.installed = @()
     # An attempt that is repeated for another stage.
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal @(Invoke-Both $machine) @('reboot')
     $fakeSystem.features.Containers = 'Installed'
     $fakeSystem.calls = @()
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
+    Assert-Equal @(Invoke-Both $machine) @()
     Assert-Equal $fakeSystem.installed @()
     Assert-Equal @($fakeSystem.calls | Where-Object { $_ -like '* add *' }) @()
 }
@@ -157,18 +163,18 @@ Test 'an image that has the feature needs a reboot for repairs that it lacks, si
     Reset-System
     $fakeSystem.features.Containers = 'Installed'
     $fakeSystem.before['1114842764'] = 0
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
+    Assert-Equal @(Invoke-Both $machine) @()
     $fakeSystem.before = @{}
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal @(Invoke-Both $machine) @('reboot')
     # A policy of the domain takes it back at each start.
     $fakeSystem.before['1114842764'] = 1
     Set-Content -Path "$temp/reboots" -Value '1'
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @()
+    Assert-Equal @(Invoke-Both $machine) @()
 }
 Test 'a feature that does not install is an error, and updates, which it may need, are not off yet' {
     Reset-System
     $fakeSystem.success = $false
-    Assert-Throws { & "$scripts/stage-os.ps1" -Machine $machine } 'features not installed: Failed'
+    Assert-Throws { Invoke-Both $machine } 'features not installed: Failed'
     Assert-Equal $fakeSystem.services.Count 0
 }
 foreach ($case in @(
@@ -182,7 +188,7 @@ foreach ($case in @(
     Test "what fails at '$($case.fail)' costs no node: it is told, and the rest is set" {
         Reset-System
         $fakeSystem.fail = $case.fail
-        Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+        Assert-Equal @(Invoke-Both $machine) @('reboot')
         Assert-Equal $fakeNotices.told @("settings not made, the node goes on without: $($case.told)")
         Assert-Equal @($fakeSystem.sizes[0], $fakeSystem.started[-1], $fakeSystem.installed[0]) @(4096, 'w32time', 'Containers')
     }
@@ -191,9 +197,9 @@ Test 'a feature that is missing beside one that waits for its restart is install
     Reset-System
     $machine.os.features = @('Containers', 'Hyper-V')
     $fakeSystem.features = @{ Containers = 'InstallPending'; 'Hyper-V' = 'Available' }
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('again')
+    Assert-Equal @(Invoke-Both $machine) @('again')
     $fakeSystem.features.Containers = 'Installed'
-    Assert-Equal @(& "$scripts/stage-os.ps1" -Machine $machine) @('reboot')
+    Assert-Equal @(Invoke-Both $machine) @('reboot')
     Assert-Equal $fakeSystem.installed @('Hyper-V')
     $machine.os.features = @('Containers')
 }

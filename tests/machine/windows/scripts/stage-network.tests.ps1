@@ -207,10 +207,10 @@ Test 'what the last boot left is cleared, but for the address of kube-proxy and 
 }
 Test 'features that a restart of Windows has rolled back are installed again' {
     $machine = New-Case
-    Set-Content -Path "$($machine.paths.state)/os.json" -Value '{}'
+    Set-Content -Path "$($machine.paths.state)/features.json" -Value '{}'
     $hns.missing = $true
     Assert-Throws { Invoke-Network $machine } '^there is no service hns'
-    Assert-Equal (Test-Path "$($machine.paths.state)/os.json") $false
+    Assert-Equal (Test-Path "$($machine.paths.state)/features.json") $false
 }
 Test 'an adapter that comes late is waited for, and one that does not come is told' {
     $machine = New-Case

@@ -3,9 +3,9 @@
 . "$scripts/stage.ps1"
 . "$scripts/run.ps1"
 
-$fakeNames = 'os', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
+$fakeNames = 'features', 'settings', 'artifacts', 'containerd', 'network', 'join', 'ccg', 'services', 'programs', 'ready'
 # Those that are done once; the others are done at each boot.
-$onceNames = 'os', 'artifacts', 'containerd', 'ccg', 'programs', 'ready'
+$onceNames = 'features', 'settings', 'artifacts', 'containerd', 'ccg', 'programs', 'ready'
 
 # A machine whose stages only write down that they ran, in a folder of its own.
 function New-Machine {
@@ -17,13 +17,13 @@ function New-Machine {
         if ('network', 'join', 'services' -contains $name) { $scope = 'boot' }
         @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($fakeNames, $name); hash = $Hash; fills = @(); services = @() }
     })
-    $stages[3].services = @('kubelet', 'containerd')
+    $stages[4].services = @('kubelet', 'containerd')
     Set-Content -Path "$folder/node.json" -Value '{"server":"https://api:6443"}'
     ConvertTo-Data @{
         folder    = $folder
         paths     = @{ state = "$folder/state"; logs = "$folder/logs"; node = "$folder/node.json"; bootstrapKubeconfig = "$folder/bootstrap.conf" }
         stages    = @($stages)
-        waves     = @(@('os', 'artifacts'), @('network', 'missing'), @('containerd', 'join', 'ccg'), @('services', 'missing'), @('programs', 'missing'), @('ready', 'missing'))
+        waves     = @(@('features', 'settings', 'artifacts'), @('network', 'missing'), @('containerd', 'join', 'ccg'), @('services', 'missing'), @('programs', 'missing'), @('ready', 'missing'))
         reboots   = @{ allowed = 2 }
         retry     = @{ pauseSeconds = @(10, 20, 40); jitter = 0.2; foregroundAttempts = 3; lockSeconds = 7 }
         exitCodes = @{ reboot = 3010; accessRights = 19; rebootLoop = 20 }
@@ -110,13 +110,13 @@ function Invoke-Wave {
     $codes
 }
 
-$inOrder = 'os', 'artifacts', 'network', 'containerd', 'join', 'ccg', 'services', 'programs', 'ready'
+$inOrder = 'features', 'settings', 'artifacts', 'network', 'containerd', 'join', 'ccg', 'services', 'programs', 'ready'
 Test 'a run sets access rights before any stage, runs each once, in order, and holds services before the stage that needs them still' {
     Reset-Fake
     $machine = New-Machine
     Assert-Equal (Invoke-Run $machine) 0
     Assert-Equal $fake.reports @(0)
-    Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage os')
+    Assert-Equal @($fake.order | Select-Object -First 3) @('protect state', 'protect logs', 'stage features')
     $network = [Array]::IndexOf($fake.order, 'stage network')
     Assert-Equal $fake.order[$network - 1] 'hold kubelet containerd'
     Invoke-Run $machine | Out-Null
@@ -139,7 +139,7 @@ Test 'each failed attempt is reported, but not while the extension runs' {
     Reset-Fake
     $fake.fail['join'] = 2
     Invoke-Run (New-Machine) | Out-Null
-    Assert-Equal $fake.reports @(25, 25, 0)
+    Assert-Equal $fake.reports @(26, 26, 0)
     Reset-Fake
     $fake.fail['artifacts'] = 1
     Invoke-Run (New-Machine) -FirstWave | Out-Null
@@ -213,14 +213,14 @@ foreach ($broken in $fakeNames) {
 foreach ($case in @{ word = 'reboot'; runs = 1 }, @{ word = 'again'; runs = 2 }) {
     Test "a stage that answers '$($case.word)' ends the run with 3010, and has run $($case.runs) times after the restart" {
         Reset-Fake
-        $fake.reboot['os'] = 1
+        $fake.reboot['features'] = 1
         $fake.word = $case.word
         $machine = New-Machine
         Assert-Equal (Invoke-Run $machine) 3010
-        Assert-Equal $fake.ran @('os', 'artifacts')
+        Assert-Equal $fake.ran @('features', 'settings', 'artifacts')
         $fake.boot = 'boot-2'
         Assert-Equal (Invoke-Run $machine) 0
-        Assert-Equal @('os', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran | Where-Object { $_ -eq $name }).Count }) @($case.runs, 1)
+        Assert-Equal @('features', 'artifacts' | ForEach-Object { $name = $_; @($fake.ran | Where-Object { $_ -eq $name }).Count }) @($case.runs, 1)
     }
 }
 Test 'facts of the node that are torn, and a token that is back, repeat the stage that they are of' {
@@ -261,7 +261,7 @@ Test 'what a stage lets slip beside its answer asks for no reboot' {
 }
 Test 'a stage that wants reboots for ever is an error after those allowed' {
     Reset-Fake
-    $fake.reboot['os'] = 99
+    $fake.reboot['features'] = 99
     $machine = New-Machine
     Assert-Equal (Invoke-Run $machine -FirstWave) 3010
     Assert-Equal (Invoke-Run $machine -FirstWave) 3010
@@ -270,7 +270,7 @@ Test 'a stage that wants reboots for ever is an error after those allowed' {
 Test 'in the foreground a wave that fails is tried three times and its code reported' {
     Reset-Fake
     $fake.fail['artifacts'] = 99
-    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 22
+    Assert-Equal (Invoke-Run (New-Machine) -FirstWave) 23
     Assert-Equal @($fake.ran | Where-Object { $_ -eq 'artifacts' }).Count 3
     Assert-Equal @($fake.ran | Where-Object { $_ -eq 'containerd' }).Count 0
 }
@@ -285,7 +285,7 @@ Test 'another fingerprint repeats a stage' {
     Reset-Fake
     $machine = New-Machine
     Invoke-Run $machine | Out-Null
-    $machine.stages[3].hash = 'other'
+    $machine.stages[4].hash = 'other'
     $fake.ran = @()
     Invoke-Run $machine | Out-Null
     Assert-Equal $fake.ran @('network')
@@ -296,7 +296,7 @@ foreach ($torn in 'missing', '', 'providerID: "aws', "`0`0", 'providerID: "@PROV
         $machine = New-Machine
         Invoke-Run $machine | Out-Null
         $file = "$($machine.folder)/config.yaml"
-        $machine.stages[4].fills = @($file)
+        $machine.stages[5].fills = @($file)
         Write-Text $machine.paths.node '{"server":"https://api:6443","name":"n","providerId":"aws:///a/i-1","address":"10.0.0.7"}'
         Write-Text "$file.template" 'providerID: "@PROVIDER_ID@"'
         Write-Text $file 'providerID: "aws:///a/i-1"'

@@ -17,14 +17,14 @@ $fakeReader = ConvertTo-Data @{
     reboots  = @{ allowed = 2 }
     network  = @{ name = 'flannel'; hostLocal = $temp; reservations = "$temp/store"; sourceVip = @{ file = "$fakeFolder/vip.json"; container = 'vip'; interface = 'vip' } }
 }
-$fakeStage = ConvertTo-Data @{ name = 'os'; hash = 'h'; scope = 'boot'; fills = @() }
+$fakeStage = ConvertTo-Data @{ name = 'features'; hash = 'h'; scope = 'boot'; fills = @() }
 New-Folder "$temp/store"
 Set-Content -Path "$temp/store/10.244.3.2" -Value @('vip', 'source-vip')
 
 $fakeReaders = @(
     @{ file = 'machine.json'; good = '{"pool":"win"}'; read = { try { (Get-Machine "$fakeFolder/machine.json").pool } catch { 'refused' } }; whole = 'win'; torn = 'refused' }
     @{ file = 'node.json'; good = '{"name":"n1"}'; read = { "$((Read-Data $fakeReader.paths.node).name)" }; whole = 'n1'; torn = '' }
-    @{ file = 'os.json'; good = '{"hash":"h","boot":"b"}'; read = { Test-StageDone $fakeReader $fakeStage 'b' }; whole = $true; torn = $false }
+    @{ file = 'features.json'; good = '{"hash":"h","boot":"b"}'; read = { Test-StageDone $fakeReader $fakeStage 'b' }; whole = $true; torn = $false }
     @{ file = 'reboots'; good = '2'; read = { Add-Reboot $fakeReader }; whole = $false; torn = $true }
     @{ file = 'subnet.env'; good = 'FLANNEL_SUBNET=10.244.3.1/24'; read = { Get-Subnet "$fakeFolder/subnet.env" }; whole = '10.244.3.0/24'; torn = '' }
     @{ file = 'vip.json'; good = '{"address":"10.244.3.2","subnet":"s"}'; read = { Get-SourceVip $fakeReader 's' }; whole = '10.244.3.2'; torn = '10.244.3.9' }

@@ -21,30 +21,30 @@ function Invoke-Program {
     Stop-Process -Force -Id ([int] $Arguments[1])
 }
 function Get-BootId { 'boot-1' }
-$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; stages = @(@{ name = 'os'; exitCode = 21; limitSeconds = 120; hash = 'a'; fills = @() }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120; hash = 'b'; fills = @() }) }
+$machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; stages = @(@{ name = 'features'; exitCode = 21; limitSeconds = 120; hash = 'a'; fills = @() }, @{ name = 'artifacts'; exitCode = 22; limitSeconds = 120; hash = 'b'; fills = @() }) }
 
 Test 'the exit codes of a wave are those of its processes' {
-    $commands.os = 'exit 7'
+    $commands.features = 'exit 7'
     $commands.artifacts = 'exit 22'
-    $codes = Invoke-Wave $machine @('os', 'artifacts')
-    Assert-Equal @($codes.os, $codes.artifacts) @(7, 22)
+    $codes = Invoke-Wave $machine @('features', 'artifacts')
+    Assert-Equal @($codes.features, $codes.artifacts) @(7, 22)
 }
 Test 'a stage that does not end in its time is ended and has failed, and the other one of its wave has not' {
-    $commands.os = 'Start-Sleep -Seconds 300'
+    $commands.features = 'Start-Sleep -Seconds 300'
     $commands.artifacts = 'exit 0'
     $machine.stages[0].limitSeconds = 2
     $watch = [Diagnostics.Stopwatch]::StartNew()
-    $codes = Invoke-Wave $machine @('os', 'artifacts')
-    Assert-Equal @($codes.os, $codes.artifacts) @(21, 0)
+    $codes = Invoke-Wave $machine @('features', 'artifacts')
+    Assert-Equal @($codes.features, $codes.artifacts) @(21, 0)
     Assert-Equal ($watch.Elapsed.TotalSeconds -lt 100) $true
-    Assert-Equal $processes.os.HasExited $true
+    Assert-Equal $processes.features.HasExited $true
 }
 Test 'no process is started to say that there is nothing to do' {
     Set-StageDone $machine $machine.stages[1] 'boot-0'
     $processes.Clear()
-    $commands.os = 'exit 0'
+    $commands.features = 'exit 0'
     $machine.stages[0].limitSeconds = 120
-    $codes = Invoke-Wave $machine @('os', 'artifacts')
-    Assert-Equal @($codes.os, $codes.artifacts, $processes.Count) @(0, 0, 1)
+    $codes = Invoke-Wave $machine @('features', 'artifacts')
+    Assert-Equal @($codes.features, $codes.artifacts, $processes.Count) @(0, 0, 1)
 }
 Complete-Tests

@@ -1,0 +1,61 @@
+# Settings of this machine, beside the features and before their reboot, with which the pagefile takes effect: registry,
+# pagefile, ports, clock, Defender. A node can work without.
+param([object] $Machine)
+. "$PSScriptRoot/settings.ps1"
+$os = $Machine.os
+
+# On Azure a disk larger than the image leaves the rest unused.
+function Resize-SystemDrive {
+    $largest = (Get-PartitionSupportedSize -DriveLetter C).SizeMax
+    if ($largest - (Get-Partition -DriveLetter C).Size -gt 1073741824) {
+        Resize-Partition -DriveLetter C -Size $largest
+    }
+}
+
+# Fixed at its initial size, because Windows grows a pagefile more slowly than pods take memory.
+function Set-Pagefile {
+    param([int] $InitialMb, [int] $MaximumMb)
+    $system = Get-CimInstance Win32_ComputerSystem
+    if ($system.AutomaticManagedPagefile) {
+        Set-CimInstance -InputObject $system -Property @{ AutomaticManagedPagefile = $false }
+    }
+    $sizes = @{ InitialSize = [uint32] $InitialMb; MaximumSize = [uint32] $MaximumMb }
+    $file = Get-CimInstance Win32_PageFileSetting | Where-Object { $_.Name -eq 'C:\pagefile.sys' }
+    if ($null -eq $file) {
+        $file = New-CimInstance -ClassName Win32_PageFileSetting -Property @{ Name = 'C:\pagefile.sys' }
+    }
+    Set-CimInstance -InputObject $file -Property $sizes
+}
+
+Set-Keys @($os.registry | Where-Object { -not $_.reboot })
+foreach ($protocol in 'tcp', 'udp') {
+    Invoke-Optional "$protocol ports of connections" {
+        Invoke-Program 'netsh.exe' @('int', 'ipv4', 'set', 'dynamicport', $protocol, "start=$($os.dynamicPorts.start)", "num=$($os.dynamicPorts.count)")
+    }
+}
+foreach ($port in $os.excludedUdpPorts) {
+    Invoke-Optional "UDP port $port left out" {
+        $there = @(Invoke-Program 'netsh.exe' @('int', 'ipv4', 'show', 'excludedportrange', 'udp'))
+        if (@($there -match "^\s*$port\s").Count -eq 0) {
+            Invoke-Program 'netsh.exe' @('int', 'ipv4', 'add', 'excludedportrange', 'udp', "$port", '1', 'persistent')
+        }
+    }
+}
+Invoke-Optional 'clock' {
+    Set-Service -Name w32time -StartupType Automatic
+    Start-Within w32time
+    foreach ($arguments in $os.clock) {
+        Invoke-Program 'w32tm.exe' @($arguments)
+    }
+}
+Invoke-Optional 'exclusions of Defender' {
+    # It may be uninstalled or managed from outside.
+    if (Get-Command Add-MpPreference -ErrorAction SilentlyContinue) {
+        Add-MpPreference -ExclusionProcess $os.defender.processes -ExclusionPath $os.defender.paths
+    }
+}
+Invoke-Optional 'folder of dumps' { New-Folder $Machine.paths.dumps }
+# The launch agent may extend the drive at the same time.
+Invoke-Optional 'size of the system drive' { Resize-SystemDrive }
+Invoke-Optional 'pagefile' { Set-Pagefile $os.pagefile.initialMb $os.pagefile.maximumMb }
+Write-Failed
