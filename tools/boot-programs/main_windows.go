@@ -103,6 +103,10 @@ func containerd(args []string) error {
 			windows.DisconnectNamedPipe(server)
 		}
 	}()
+	// An image is made with it as a process.
+	if served, err := svc.IsWindowsService(); err == nil && !served {
+		select {}
+	}
 	return svc.Run("containerd", service{})
 }
 

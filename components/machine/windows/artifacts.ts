@@ -49,7 +49,8 @@ const places: Readonly<Record<string, Place>> = {
   "kube-log-runner.exe": program,
   // The archive contains a folder `bin` itself.
   containerd: { ...program, folder: windowsPaths.root, unpack: true },
-  crictl: { ...program, stage: "programs", unpack: true },
+  // The first pods' images are pulled with it.
+  crictl: { ...program, unpack: true },
   "cni-plugins": { ...plugin, unpack: true },
 };
 

@@ -33,6 +33,8 @@ export const windowsPaths = {
   node: `${windowsRoot}\\node.json`,
   /** Results of the stages, so that a repeat skips them. */
   state: `${windowsRoot}\\state`,
+  /** What an image of the user's has done beforehand. */
+  image: `${windowsRoot}\\image.json`,
   /** Logs of the stages, of containerd and of the kubelet. */
   logs: "C:\\var\\log\\fenestra",
   dumps: "C:\\var\\log\\fenestra\\dumps",

@@ -47,6 +47,8 @@ interface StageRecord<Name extends string> {
    * left a network.
    */
   readonly connects?: boolean;
+  /** Whether an image may have done it: then `image.json` has the hash of its scripts and inputs alone. */
+  readonly bakes?: boolean;
   /** Whether it may request a reboot: only such a stage's process exits with 3010. */
   readonly reboots?: boolean;
   /** A stage that it waits for, to run in the same wave: what that fetches is there before a restart of Windows. */
@@ -95,6 +97,7 @@ const short = 900;
 const records = [
   {
     name: "features",
+    bakes: true,
     exitCode: 21,
     limitSeconds: long,
     reboots: true,
@@ -127,6 +130,7 @@ const records = [
   },
   {
     name: "artifacts",
+    bakes: true,
     needs: ["credentials"],
     exitCode: 22,
     limitSeconds: long,
@@ -206,6 +210,7 @@ const records = [
   {
     // After the kubelet was started: the node becomes Ready without them, and usually has them by then.
     name: "programs",
+    bakes: true,
     needs: ["services"],
     exitCode: 28,
     limitSeconds: long,
@@ -257,6 +262,16 @@ export function stagesOf(spec: Pick<NodeSettings, "credentials">, pool: PoolStep
 export const windowsExitCodes = { done: 0, reboot: 3010, accessRights: 19, rebootLoop: 20 } as const;
 
 /**
+ * The waves of an image's making: stages that it may have done, and the settings, since only a reboot gives the
+ * pagefile its size.
+ */
+export function bakedStages(stages: readonly WindowsStageRule[]): readonly WindowsStageRule[] {
+  const left = stages.filter(({ name, bakes }) => bakes === true || name === "settings");
+  const names = left.map(({ name }) => name);
+  return left.map((stage) => ({ ...stage, needs: stage.needs.filter((need) => names.includes(need)) }));
+}
+
+/**
  * Reboots. A stock image needs one, for the Containers feature; a third request after two is a loop, for example a
  * pending update that never settles.
  */
@@ -276,6 +291,7 @@ export function hashedStages(
     const {
       name,
       needs,
+      bakes,
       scope,
       exitCode,
       limitSeconds,
@@ -285,12 +301,11 @@ export function hashedStages(
       inputs,
       fills,
     } = stage;
-    const hash = fingerprint([
-      [`stage-${name}.ps1`, ...uses].map(script),
-      needs.map((need) => hashes.get(need)),
-      inputs(source),
-    ]);
+    const own = [[`stage-${name}.ps1`, ...uses].map(script), inputs(source)];
+    const hash = fingerprint([...own, needs.map((need) => hashes.get(need))]);
     hashes.set(name, hash);
-    return { name, scope, exitCode, limitSeconds, hash, fills: fills?.(source.spec) ?? [], services, sendsBack };
+    const content = bakes ? { content: fingerprint(own) } : {};
+    const filled = fills?.(source.spec) ?? [];
+    return { name, scope, exitCode, limitSeconds, hash, ...content, fills: filled, services, sendsBack };
   });
 }

@@ -17,6 +17,8 @@ export interface WindowsSystem {
   readonly name: string;
   /** Windows features to install; they share the one reboot. */
   readonly features: readonly string[];
+  /** Services that are there when they are installed. */
+  readonly featureServices: readonly string[];
   readonly registry: readonly RegistryKey[];
   readonly servicesOff: readonly string[];
   readonly dynamicPorts: { readonly start: number; readonly count: number };
@@ -72,6 +74,7 @@ export function windowsSystem(cloud: Cloud, pool: WindowsPool, network: PodNetwo
   return {
     name: pool.release.name,
     features: ["Containers", ...(pool.hyperV ? ["Hyper-V"] : [])],
+    featureServices: ["hns", "vmcompute", ...(pool.hyperV ? ["vmms"] : [])],
     registry: [...registry, ...cloudFacts[cloud].machines.windows.clock.registry, ...network.windows.registry],
     servicesOff: ["wuauserv", "UsoSvc"],
     dynamicPorts,

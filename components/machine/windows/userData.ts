@@ -57,6 +57,15 @@ export function windowsExtensionCommand(): string {
  */
 function loader(files: readonly PayloadFile[], entry: string): string {
   return [
+    ...unpacking(files, entry),
+    "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry",
+    "exit $LASTEXITCODE",
+  ].join("\n");
+}
+
+/** The part of it that unpacks. */
+export function unpacking(files: readonly PayloadFile[], entry: string): readonly string[] {
+  return [
     "$ErrorActionPreference='Stop'",
     `$p='${gzip(archive(files, entry))}'`,
     "$m=New-Object IO.MemoryStream(,[Convert]::FromBase64String($p))",
@@ -79,7 +88,5 @@ function loader(files: readonly PayloadFile[], entry: string): string {
     ...files
       .filter(isTrustFile)
       .map(({ path }) => `certutil.exe -f -addstore Root '${path}'\nif($LASTEXITCODE){exit $LASTEXITCODE}`),
-    "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry",
-    "exit $LASTEXITCODE",
-  ].join("\n");
+  ];
 }

@@ -1,7 +1,8 @@
 import { stringify } from "yaml";
+import { requireArtifact } from "../../model/artifacts.ts";
 import type { PodNetwork } from "../../model/podNetwork.ts";
 import { ports } from "../../model/ports.ts";
-import { pauseImage } from "../../model/releases.ts";
+import { pauseImage, versionFor, versions } from "../../model/releases.ts";
 import { healthSeconds, heartbeatSeconds, noticeSeconds } from "../../model/timings.ts";
 import { windowsImage } from "../../model/windowsImages.ts";
 import { cloudSection } from "../cloudAccess.ts";
@@ -42,6 +43,7 @@ const sharedScripts = [
   "files.ps1",
   "lib.ps1",
   "settings.ps1",
+  "image.ps1",
   "task.ps1",
   "download.ps1",
   "hns.ps1",
@@ -58,9 +60,13 @@ const sharedScripts = [
   "watch-notices.ps1",
   "watch-health.ps1",
   "start-collector.ps1",
+  "bake.ps1",
 ] as const;
 
-/** The scripts that a Windows node receives, by name: those above, and those in the folder of the pod network. */
+/**
+ * The scripts that a Windows node receives, by name: those above, and those in the folder of the pod network; and that
+ * which makes images.
+ */
 export function windowsScripts({ windows: { scripts } }: PodNetwork): readonly string[] {
   return [...sharedScripts, scripts.repair, "prepull.ps1", "pod.ps1", ...scripts.agents, "collect-logs.ps1"];
 }
@@ -125,6 +131,7 @@ export function windowsWorkerPayload(args: WindowsWorkerArgs): WorkerPayload {
   ];
   const used = new Set(stagesOf(spec, pool).map(({ name }) => name));
   const unused = [
+    "bake.ps1",
     ...windowsStages.flatMap(({ name }) => (used.has(name) ? [] : [`stage-${name}.ps1`])),
     ...(spec.addons.logs === undefined ? ["start-collector.ps1"] : []),
   ];
@@ -221,9 +228,21 @@ export function windowsMachine({ spec, pool, access }: WindowsWorkerArgs, config
       logBytes: serviceLogs.bytes,
     },
     // The base image of most Windows pods, of the pool's build: exactly the reference that pods name.
+    // Of the first pods: pulled while the kubelet waits for its certificate.
+    firstImages: firstImages(spec),
     prePull: { images: [windowsImage(spec.artifacts, "servercore", pool.release)], afterSeconds: prePullSeconds },
     cloudLogs: facts.cloudLogs,
   };
+}
+
+/** What a Ready node runs first: the sandbox, and the base of the pod network's and kube-proxy's pods. */
+function firstImages({ artifacts, kubernetes: { version } }: WindowsWorkerArgs["spec"]): readonly string[] {
+  const name = "mcr.microsoft.com/oss/kubernetes/windows-host-process-containers-base-image";
+  return [
+    pauseImage(artifacts, version),
+    requireArtifact(artifacts, { name, version: versionFor(versions.images[name], version, "windows"), os: "windows" })
+      .url,
+  ];
 }
 
 /** Paths that the scripts need, by the names they use. */
@@ -232,6 +251,7 @@ const machinePaths = {
   repairs: windowsPaths.repairs,
   node: windowsPaths.node,
   state: windowsPaths.state,
+  image: windowsPaths.image,
   logs: windowsPaths.logs,
   dumps: windowsPaths.dumps,
   downloads: windowsPaths.downloads,

@@ -154,6 +154,15 @@ export const aws: CloudFacts = {
       longestGroup: Number.POSITIVE_INFINITY,
       // EC2Launch does not survive a reboot from within, so there the task does it all.
       foreground: false,
+      // It also has user data run again (EC2 User Guide, EC2Launch v2 settings).
+      generalize: {
+        command: [
+          ...["C:\\Program Files\\Amazon\\EC2Launch\\EC2Launch.exe", "sysprep"],
+          ...["--clean", "--block", "--shutdown=false"],
+        ],
+        agents: [],
+        firstLogon: false,
+      },
       statusFiles: "",
       console: "COM1",
       clock: {

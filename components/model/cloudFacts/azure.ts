@@ -204,6 +204,12 @@ export const azure: CloudFacts = {
       longestGroup: 9,
       // The extension reports what comes before a restart.
       foreground: true,
+      // Azure/AgentBaker, vhdbuilder/packer/windows/sysprep.ps1; the agents as kubernetes-sigs/image-builder has them.
+      generalize: {
+        command: ["C:\\Windows\\System32\\Sysprep\\sysprep.exe", "/oobe", "/generalize", "/mode:vm", "/quiet", "/quit"],
+        agents: ["RdAgent", "WindowsAzureGuestAgent"],
+        firstLogon: true,
+      },
       statusFiles: "C:\\Packages\\Plugins\\Microsoft.Compute.CustomScriptExtension\\*\\Status\\*.status",
       // The Windows special administration console holds the port (Azure documentation, "Serial Console for Windows").
       console: "",

@@ -171,6 +171,15 @@ export interface CloudFacts {
       readonly longestGroup: number;
       /** Whether what comes before a restart runs while the cloud waits for its result. */
       readonly foreground: boolean;
+      /** How Windows becomes the source of an image. */
+      readonly generalize: {
+        /** The program and its arguments; it neither stops nor restarts the machine. */
+        readonly command: readonly string[];
+        /** Services that must run before. */
+        readonly agents: readonly string[];
+        /** Whether the first logon's own pitfalls are removed. */
+        readonly firstLogon: boolean;
+      };
       readonly statusFiles: string;
       /** Serial port that nothing else holds. */
       readonly console: string;

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../../components/config/load.ts";
+import { bakeData } from "../../../components/machine/windows/bake.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
 import { clusterSpec } from "../../../components/model/clusterSpec.ts";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
@@ -38,7 +39,9 @@ function fullPayload(): Readonly<Record<string, string>> {
   const access = exampleAccess(spec, pool.name);
   const cloud = { ...access.cloud, credentials: "logins" };
   const { files } = windowsWorkerPayload({ spec, pool, access: { ...access, cloud } });
-  return Object.fromEntries(files.map(({ path, content }) => [path, content]));
+  const bake = bakeData({ spec, pool, files, product: "1.2.3", base: "ami-1", images: ["a@sha256:1", "b@sha256:2"] });
+  const forBake = { path: "C:\\fenestra\\bake.json", content: JSON.stringify(bake) };
+  return Object.fromEntries([...files, forBake].map(({ path, content }) => [path, content]));
 }
 
 /** Statements of all that tests must run, in percent. */

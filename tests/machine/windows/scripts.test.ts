@@ -69,15 +69,17 @@ describe("the PowerShell scripts of a Windows node", () => {
  * list is a slip of the pen or a function that was renamed, which PowerShell itself reports only when it gets there.
  */
 const ofWindows: ReadonlySet<string> = new Set(
-  `Add-Member Add-MpPreference Add-Type ConvertFrom-Json ConvertTo-Json Copy-Item ForEach-Object
-  Format-List Format-Table Get-Acl Get-ChildItem Get-CimInstance Get-Command Get-FileHash Get-Item Get-ItemProperty Get-NetAdapter Get-NetFirewallRule
+  `Add-Member Add-MpPreference Add-Type ConvertFrom-Json ConvertTo-Json Copy-Item Disable-LocalUser ForEach-Object
+  Format-List Format-Table Get-Acl Get-ChildItem Get-CimInstance Get-Command Get-FileHash Get-Item Get-ItemProperty Get-LocalUser Get-NetAdapter Get-NetFirewallRule
   Get-NetIPAddress Get-NetRoute Get-Partition Get-PartitionSupportedSize Get-Process Get-Random Get-ScheduledTask Get-ScheduledTaskInfo
   Get-Service Get-SmbGlobalMapping Get-WindowsFeature Get-WinEvent Install-WindowsFeature Invoke-CimMethod Join-Path New-CimInstance New-CimSession Remove-CimSession
   New-Item New-ItemProperty New-NetFirewallRule New-NetRoute New-Object New-ScheduledTaskAction New-ScheduledTaskPrincipal
-  New-ScheduledTaskSettingsSet New-ScheduledTaskTrigger New-Service New-TimeSpan Out-Null Out-String Register-ScheduledTask Remove-Item
+  New-ScheduledTaskSettingsSet New-ScheduledTaskTrigger New-Service New-TimeSpan Out-Null Out-String Register-ScheduledTask Remove-Item Remove-ItemProperty
   Remove-NetFirewallRule Remove-NetRoute Remove-SmbGlobalMapping Resize-Partition Restart-Computer Select-Object Select-String Set-CimInstance
-  Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Sleep Stop-Process
-  Test-Path Unregister-ScheduledTask Where-Object Write-EventLog Write-Host Write-Verbose`.split(/\s+/),
+  Set-ItemProperty Set-Service Set-Variable Sort-Object Split-Path Start-Process Start-ScheduledTask Start-Sleep Stop-Process
+  Test-Path Unregister-ScheduledTask Update-MpSignature Where-Object Write-EventLog Write-Host Write-Verbose`.split(
+    /\s+/,
+  ),
 );
 
 /**
@@ -110,6 +112,14 @@ function included(network: PodNetwork): ReadonlySet<string> {
   return new Set(
     windowsScripts(network).flatMap((name) => [...closure(name, network)].filter((other) => other !== name)),
   );
+}
+
+/** Texts of the files that a test reads in, and that those read in. */
+function beside(text: string): readonly string[] {
+  const next = [...text.matchAll(/^\. "\$PSScriptRoot\/(.+\.ps1)"/gm)].map(([, file = ""]) =>
+    readFileSync(new URL(file, testFolder), "utf8"),
+  );
+  return [...next, ...next.flatMap(beside)];
 }
 
 /** Names of the variables that a script sets, in lower case. */
@@ -150,10 +160,7 @@ describe("commands of the PowerShell scripts", () => {
 
   for (const { name, text } of tests.filter((test) => test.name.endsWith(".tests.ps1")))
     it(`${name} calls only what Windows has, what it defines and what the scripts define`, async () => {
-      const beside = [...text.matchAll(/^\. "\$PSScriptRoot\/(.+\.ps1)"/gm)].map(([, file = ""]) =>
-        readFileSync(new URL(file, testFolder), "utf8"),
-      );
-      const functions = new Set([text, ...beside, ...everyScript].flatMap(defined));
+      const functions = new Set([text, ...beside(text), ...everyScript].flatMap(defined));
       const unknown = (await commandNames(text))
         // A test that fakes a command names the real one by its module.
         .map((command) => command.replace(/^Microsoft\.PowerShell\.\w+\\/, ""))

@@ -246,6 +246,6 @@ describe("the way of a Windows node to Ready", () => {
   it("begins without what neither the kubelet nor the runtime nor the network needs", () => {
     const later = windowsArtifacts(exampleSpec("aws-prod")).filter(({ stage }) => stage !== "artifacts");
     const names = later.map(({ name, stage }) => `${name} ${stage}`);
-    assert.deepEqual(names, ["kubectl.exe programs", "kube-proxy.exe programs", "crictl programs"]);
+    assert.deepEqual(names, ["kubectl.exe programs", "kube-proxy.exe programs"]);
   });
 });

@@ -110,6 +110,13 @@ function Invoke-Crictl {
     Invoke-Program $Machine.programs.crictl ($common + $Arguments) -Seconds ($Seconds + 10)
 }
 
+# Pulls an image beside everything else.
+function Start-Pull {
+    param([object] $Machine, [string] $Image)
+    $arguments = '--runtime-endpoint', $Machine.kubeletEndpoint, '--timeout', '600s', 'pull', $Image
+    Start-Process -FilePath $Machine.programs.crictl -ArgumentList $arguments -WindowStyle Hidden
+}
+
 # What a block asks of WMI in the session $wmi: without one its commands have no limit.
 function Invoke-Wmi {
     param([scriptblock] $Question)

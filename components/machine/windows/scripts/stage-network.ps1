@@ -72,7 +72,7 @@ function Clear-Shares {
 
 if (-not (Get-Service -Name hns -ErrorAction SilentlyContinue)) {
     # A restart of Windows may have rolled the features back.
-    Remove-Item -Force -LiteralPath "$($Machine.paths.state)/features.json" -ErrorAction SilentlyContinue
+    Clear-Stages $Machine 'features'
     throw 'there is no service hns: the features are installed again'
 }
 Set-Service -Name hns -StartupType Automatic

@@ -26,3 +26,12 @@ Wait-Until { Test-Path -LiteralPath $Machine.services.containerd.pipe } 60 'the 
 $arguments = @($Machine.kubelet.arguments | ForEach-Object { Expand-Text $_ $node })
 Set-Kubelet ((@($service.command) + $arguments) -join ' ')
 Start-NodeService kubelet
+# The first pods' images, while it waits for its certificate. Nobody waits for them: the kubelet pulls what is missing.
+foreach ($image in $Machine.firstImages) {
+    try {
+        Start-Pull $Machine $image
+    }
+    catch {
+        Write-Log "not pulled: ${image}: $_"
+    }
+}

@@ -4,6 +4,7 @@ $ErrorActionPreference = 'Stop'
 . "$PSScriptRoot/lib.ps1"
 . "$PSScriptRoot/state.ps1"
 . "$PSScriptRoot/services.ps1"
+. "$PSScriptRoot/image.ps1"
 
 # 0 done, 3010 done but for a reboot, or to be done again after it, else the stage's own code.
 function Invoke-Stage {
@@ -13,6 +14,11 @@ function Invoke-Stage {
         return 0
     }
     $watch = [Diagnostics.Stopwatch]::StartNew()
+    if (Test-Baked $Machine $Stage) {
+        Set-StageDone $Machine $Stage $BootId
+        Write-Log "stage $($Stage.name): the image has done it, seen in $($watch.Elapsed.TotalSeconds) s"
+        return 0
+    }
     Write-Log "stage $($Stage.name): start"
     try {
         Stop-NodeService $Stage.services

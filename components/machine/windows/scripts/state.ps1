@@ -47,9 +47,12 @@ function Test-StageDone {
     $true
 }
 
-# Forgets that stages are done.
+# Forgets that stages are done, and what an image says of any.
 function Clear-Stages {
     param([object] $Machine, [string[]] $Names)
+    if ($Names -and $Machine.paths.image) {
+        Remove-Item -Force -LiteralPath $Machine.paths.image -ErrorAction SilentlyContinue
+    }
     foreach ($name in $Names) {
         Remove-Item -Force -LiteralPath "$($Machine.paths.state)/$name.json" -ErrorAction SilentlyContinue
     }

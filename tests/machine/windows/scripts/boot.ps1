@@ -61,6 +61,11 @@ switch ($Action) {
         if (Test-Path "$folder\features") { Set-Content -Path "$folder\features" -Value 'Installed' }
         Get-ScheduledTask -TaskName 'fenestra-*' | Start-ScheduledTask
     }
+    'settle' {
+        # What others have left pending on this machine is not the bake's.
+        Remove-Item -Recurse -Force -Path 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending', 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired' -ErrorAction SilentlyContinue
+        Remove-ItemProperty -Path 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager' -Name PendingFileRenameOperations -ErrorAction SilentlyContinue
+    }
     'kill' {
         do {
             Start-Sleep -Milliseconds 200
