@@ -28,6 +28,7 @@ const commands: Readonly<
   uninstall: ["List what would be left in the cloud after pulumi destroy", () => import("./uninstall.ts")],
   pin: ["Fetch the publishers' checksums and rewrite the lock file of artifacts", () => import("./pin.ts")],
   mirror: ["List every URL and image that a stack needs, with digests", () => import("./mirror.ts")],
+  image: ["Write what a builder of images needs to make one for a Windows pool", () => import("./image.ts")],
   schema: ["Print the JSON Schema of a stack file", () => import("./schema.ts")],
 };
 

@@ -1,0 +1,128 @@
+import { createHash } from "node:crypto";
+import { parseArgs } from "node:util";
+import { stringify } from "yaml";
+import { loadConfig } from "../components/config/load.ts";
+import { imageProblems } from "../components/config/rules/machines.ts";
+import { bakeScript } from "../components/machine/windows/bake.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { hasCredentials } from "../components/model/credentials.ts";
+import type { WindowsPool } from "../components/model/pools.ts";
+import { pauseImage } from "../components/model/releases.ts";
+import { windowsImage } from "../components/model/windowsImages.ts";
+import project from "../package.json" with { type: "json" };
+import type { Plan, PlanMachine } from "../plan/plan.ts";
+import { imagesIn } from "../plan/program/images.ts";
+import { makePlan } from "../plan/report/makePlan.ts";
+import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
+import { builders } from "./image/builders.ts";
+import { readme } from "./image/readme.ts";
+import { writePlan } from "./plan.ts";
+import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
+
+const help = `Usage: fenestra image --stack NAME --pool POOL --out DIR [options]
+
+Writes what a builder of images runs to make one for a Windows pool: bake.ps1, a Packer template, a document for the cloud's own builder, and a
+README. Fenestra itself builds none. Such an image only saves time: a machine's user data decides what is on it. Needs no network.
+
+${stackHelp(17)}
+  --pool POOL      the pool, by its name in the stack file
+  --out DIR        folder to write to; it is made when it is not there
+  --base IMAGE     the vendor's image to begin with, in place of the pool's
+  --pull IMAGE     one more container image to pull, with its digest; may be repeated
+`;
+
+/** `fenestra image`. */
+export const command: Command = { help, run: (args, terminal) => image(args, terminal) };
+
+async function image(args: readonly string[], { out, err }: Terminal): Promise<ExitCode> {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      ...stackOptions,
+      pool: { type: "string" },
+      out: { type: "string" },
+      base: { type: "string" },
+      pull: { type: "string", multiple: true, default: [] },
+    },
+  });
+  const { stack, config } = readStack("image needs --stack NAME", values);
+  const loaded = loadConfig(config);
+  const spec = clusterSpec(loaded);
+  const windows = loaded.pools.flatMap(({ name, os }) => (os === "linux" ? [] : [name]));
+  const index = loaded.pools.findIndex(({ name }) => name === values.pool);
+  const pool = spec.pools.find(({ path }) => path === `config.fenestra:pools[${index}]`);
+  if (pool?.os !== "windows")
+    throw new UsageError(`--pool ${values.pool ?? ""} is no Windows pool of ${stack}; allowed: ${windows.join(", ")}`);
+  if (values.out === undefined) throw new UsageError("image needs --out DIR");
+  if (hasCredentials(spec.credentials))
+    throw new UsageError(
+      "the stack has proxyCredentials or registryCredentials, and the machine of a builder gets no secret; allowed: a mirror or a proxy without a login",
+    );
+  const base = values.base ?? pool.image;
+  const [wrong] = imageProblems(spec.cloud, base, "--base");
+  if (wrong !== undefined) throw new UsageError(`--base ${base} ${wrong.message}; allowed: ${wrong.allowed}`);
+  if (base.startsWith("/"))
+    throw new UsageError(`the pool's image ${base} is one of your own; allowed: --base with a version of the vendor's`);
+  const bare = values.pull.filter((reference) => !/@sha256:[0-9a-f]{64}$/.test(reference));
+  if (bare.length > 0)
+    throw new UsageError(
+      `--pull ${bare.join(", ")} has no digest; allowed: a reference that ends in @sha256:<64 digits>`,
+    );
+
+  const plan = await makePlan({ stack, config, entry: programEntry });
+  const builder = builders[spec.cloud];
+  const vendors = builder.vendors(pool, base);
+  const images = [
+    ...new Set([
+      pauseImage(spec.artifacts, spec.kubernetes.version),
+      windowsImage(spec.artifacts, "servercore", pool.release),
+      windowsImage(spec.artifacts, "nanoserver", pool.release),
+      ...ownImages(plan),
+      ...values.pull,
+    ]),
+  ].toSorted();
+  const pulled = images.filter((reference) => reference.includes("@sha256:"));
+  const script = bakeScript({
+    spec,
+    pool,
+    files: filesOf(plan, pool),
+    product: project.version,
+    base: vendors,
+    images: pulled,
+  });
+  const sha256 = createHash("sha256").update(script).digest("hex");
+  const build = { spec, pool, base, sha256 };
+  const templates = Object.entries(builder.files(build)).map(([path, content]) => ({
+    path,
+    content: path.endsWith(".yaml") ? stringify(content, { lineWidth: 0 }) : `${JSON.stringify(content, null, 2)}\n`,
+  }));
+  writePlan(values.out, [
+    { path: "bake.ps1", content: script },
+    ...templates,
+    { path: "README.md", content: readme(build, vendors, pulled) },
+  ]);
+  out(`${["bake.ps1", ...templates.map(({ path }) => path), "README.md"].join(", ")} in ${values.out}\n`);
+  if (pulled.length < images.length)
+    err(`not pulled, without a digest: ${images.filter((reference) => !pulled.includes(reference)).join(", ")}\n`);
+  return exitCodes.fine;
+}
+
+/** What a machine of the pool receives. */
+function filesOf({ machines }: Plan, { name }: WindowsPool): PlanMachine["files"] {
+  const found = machines.find(({ role, files }) =>
+    files.some(
+      ({ path, content }) => role === "windows" && path.endsWith("\\machine.json") && JSON.parse(content).pool === name,
+    ),
+  );
+  if (found === undefined) throw new RangeError(`the plan has no machine of the pool ${name}`);
+  return found.files;
+}
+
+/** Images of the DaemonSets for Windows. */
+function ownImages({ resources }: Plan): readonly string[] {
+  return resources
+    .filter(
+      ({ type, inputs }) => type.endsWith(":DaemonSet") && /"kubernetes.io\/os":"windows"/.test(JSON.stringify(inputs)),
+    )
+    .flatMap(({ inputs }) => imagesIn(inputs));
+}

@@ -1,0 +1,254 @@
+import type { VirtualMachineImageTemplateArgs } from "@pulumi/azure-native/virtualmachineimages/index.js";
+import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
+import type { WindowsPool } from "../../components/model/pools.ts";
+
+/** What the builders' files are made from. */
+export interface Build {
+  readonly spec: Pick<ClusterSpec, "cloud" | "region">;
+  readonly pool: WindowsPool;
+  /** The vendor's image: `latest`, or one of its ids or versions. */
+  readonly base: string;
+  /** SHA-256 of bake.ps1, hexadecimal. */
+  readonly sha256: string;
+}
+
+const script = "C:\\Windows\\Temp\\bake.ps1";
+const call = `powershell.exe -NoProfile -ExecutionPolicy Bypass -File ${script}`;
+const restartMinutes = 30;
+
+/**
+ * Takes away what Packer came in by, once its last command has been answered: a process of WMI outlives the session.
+ */
+const closeDoor = [
+  "Start-Sleep 10",
+  "$l=Get-ChildItem WSMan:\\localhost\\Listener",
+  "$t=$l|ForEach-Object{(Get-ChildItem $_.PSPath|Where-Object Name -eq CertificateThumbprint).Value}|Where-Object{$_}",
+  "$l|Remove-Item -Recurse -Force",
+  "$t|ForEach-Object{Remove-Item ('Cert:\\LocalMachine\\My\\'+$_)}",
+  "Remove-NetFirewallRule -DisplayName packer",
+].join(";");
+
+/** Opens it on AWS, whose images have no listener with TLS. */
+const openDoor = [
+  "<powershell>",
+  "$c=New-SelfSignedCertificate -DnsName packer -CertStoreLocation Cert:\\LocalMachine\\My",
+  "New-Item -Path WSMan:\\localhost\\Listener -Transport HTTPS -Address * -CertificateThumbPrint $c.Thumbprint -Force",
+  "New-NetFirewallRule -DisplayName packer -Direction Inbound -Protocol TCP -LocalPort 5986 -Action Allow",
+  "</powershell>",
+].join("\n");
+
+/** The steps are those of every builder: a restart whether it was asked for or not, since a seal needs one. */
+function provisioners() {
+  const asSystem = { elevated_user: "SYSTEM", elevated_password: "" };
+  const run = (inline: readonly string[], exitCodes: readonly number[] = [0]) => ({
+    powershell: { ...asSystem, inline: [...inline, "exit $LASTEXITCODE"], valid_exit_codes: exitCodes },
+  });
+  const encoded = Buffer.from(closeDoor, "utf16le").toString("base64");
+  return [
+    { file: { source: `${hcl("path.root")}/bake.ps1`, destination: script } },
+    run([call], [0, 3010]),
+    { "windows-restart": { restart_timeout: `${restartMinutes}m` } },
+    run([call]),
+    run([`${call} -Seal -Sysprep`]),
+    {
+      powershell: {
+        inline: [
+          `Remove-Item ${script}`,
+          `Invoke-CimMethod -ClassName Win32_Process -MethodName Create -Arguments @{CommandLine='powershell.exe -EncodedCommand ${encoded}'} | Out-Null`,
+        ],
+      },
+    },
+    { "shell-local": { inline: ["sleep 30"] } },
+  ];
+}
+
+/** A value that Packer fills in. */
+const hcl = (name: string) => `\${${name}}`;
+
+const variable = (description: string, preset?: string) => ({
+  type: "string",
+  description,
+  ...(preset === undefined ? {} : { default: preset }),
+});
+
+const winrm = { communicator: "winrm", winrm_use_ssl: true, winrm_insecure: true, winrm_timeout: "30m" } as const;
+
+function packerAws({ spec, pool, base }: Build) {
+  const latest = base === "latest";
+  return {
+    packer: { required_plugins: { amazon: { version: ">= 1.3.0", source: "github.com/hashicorp/amazon" } } },
+    variable: { subnet_id: variable("A subnet whose machines reach the publishers and this computer") },
+    ...(latest
+      ? { data: { "amazon-parameterstore": { base: { region: spec.region, name: pool.release.awsImageParameter } } } }
+      : {}),
+    source: {
+      "amazon-ebs": {
+        pool: {
+          ...winrm,
+          winrm_username: "Administrator",
+          region: spec.region,
+          subnet_id: hcl("var.subnet_id"),
+          instance_type: pool.size.name,
+          source_ami: latest ? hcl("data.amazon-parameterstore.base.value") : base,
+          ami_name: `fenestra-${pool.name}-{{timestamp}}`,
+          user_data: openDoor,
+          imds_support: "v2.0",
+          launch_block_device_mappings: {
+            device_name: "/dev/sda1",
+            volume_type: "gp3",
+            volume_size: pool.diskGb,
+            delete_on_termination: true,
+          },
+          // An image of a Windows disk takes up to half an hour (jenkins-infra/packer-images#1661).
+          aws_polling: { delay_seconds: 30, max_attempts: 240 },
+        },
+      },
+    },
+    build: { sources: ["source.amazon-ebs.pool"], provisioner: provisioners() },
+  };
+}
+
+function packerAzure({ spec, pool, base }: Build) {
+  const { publisher, offer, sku } = pool.release.azureImage;
+  return {
+    packer: { required_plugins: { azure: { version: ">= 2.0.0", source: "github.com/hashicorp/azure" } } },
+    variable: {
+      subscription_id: variable("Subscription of the gallery"),
+      resource_group: variable("Resource group of the gallery"),
+      gallery: variable("Name of the gallery"),
+      definition: variable("Image definition: Generalized, Gen2, x64, security type Standard"),
+      version: variable("Version to make: 1.0.0"),
+    },
+    source: {
+      "azure-arm": {
+        pool: {
+          ...winrm,
+          winrm_username: "packer",
+          use_azure_cli_auth: true,
+          subscription_id: hcl("var.subscription_id"),
+          location: spec.region,
+          vm_size: pool.size.name,
+          os_type: "Windows",
+          image_publisher: publisher,
+          image_offer: offer,
+          image_sku: sku,
+          image_version: base,
+          os_disk_size_gb: pool.diskGb,
+          shared_image_gallery_destination: {
+            subscription: hcl("var.subscription_id"),
+            resource_group: hcl("var.resource_group"),
+            gallery_name: hcl("var.gallery"),
+            image_name: hcl("var.definition"),
+            image_version: hcl("var.version"),
+            target_region: { name: spec.region },
+          },
+        },
+      },
+    },
+    build: { sources: ["source.azure-arm.pool"], provisioner: provisioners() },
+  };
+}
+
+/** A document of EC2 Image Builder, which generalizes Windows itself behind it. */
+function ec2Component({ pool, sha256 }: Build) {
+  const step = (name: string, command: string, good: readonly number[] = [0]) => ({
+    name,
+    action: "ExecutePowerShell",
+    timeoutSeconds: 7200,
+    inputs: {
+      commands: [
+        `if((Get-FileHash ${script}).Hash -ne '${sha256}'){throw 'bake.ps1 is another one'}`,
+        command,
+        // The agent has its own meaning of 3010.
+        `if(${good.join(",")} -notcontains $LASTEXITCODE){exit 1}`,
+        "exit 0",
+      ],
+    },
+  });
+  return {
+    name: `fenestra-${pool.name}`,
+    schemaVersion: 1.0,
+    parameters: [{ Source: { type: "string", description: "Where bake.ps1 is: s3://bucket/bake.ps1" } }],
+    phases: [
+      {
+        name: "build",
+        steps: [
+          {
+            name: "download",
+            action: "S3Download",
+            inputs: [{ source: "{{ Source }}", destination: script, overwrite: true }],
+          },
+          step("bake", call, [0, 3010]),
+          { name: "restart", action: "Reboot", inputs: { delaySeconds: 10 } },
+          step("pull", call),
+          step("seal", `${call} -Seal`),
+        ],
+      },
+    ],
+  };
+}
+
+/** A template of Azure Image Builder, which generalizes Windows itself behind it. */
+function azureImageBuilder({ pool, base, sha256, spec }: Build) {
+  const run = (name: string, command: string, validExitCodes: number[] = [0]) => ({
+    type: "PowerShell" as const,
+    name,
+    runElevated: true,
+    runAsSystem: true,
+    inline: [command, "exit $LASTEXITCODE"],
+    validExitCodes,
+  });
+  const parameter = (name: string) => `[parameters('${name}')]`;
+  const { identity, ...properties } = {
+    identity: { type: "UserAssigned", userAssignedIdentities: [parameter("identity")] },
+    buildTimeoutInMinutes: 180,
+    vmProfile: { vmSize: pool.size.name, osDiskSizeGB: pool.diskGb },
+    source: { type: "PlatformImage", ...pool.release.azureImage, version: base },
+    customize: [
+      { type: "File", name: "script", sourceUri: parameter("script"), destination: script, sha256Checksum: sha256 },
+      run("bake", call, [0, 3010]),
+      { type: "WindowsRestart", restartTimeout: `${restartMinutes}m` },
+      run("pull", call),
+      run("seal", `${call} -Seal`),
+    ],
+    distribute: [
+      {
+        type: "SharedImage",
+        galleryImageId: parameter("definition"),
+        runOutputName: "image",
+        targetRegions: [{ name: spec.region, replicaCount: 1 }],
+      },
+    ],
+  } satisfies Omit<VirtualMachineImageTemplateArgs, "resourceGroupName">;
+  return {
+    $schema: "https://schema.management.azure.com/schemas/2019-04-01/deploymentTemplate.json#",
+    contentVersion: "1.0.0.0",
+    parameters: {
+      identity: { type: "string", metadata: { description: "Id of the builder's user-assigned identity" } },
+      definition: { type: "string", metadata: { description: "Id of the image definition in a gallery" } },
+      script: { type: "securestring", metadata: { description: "URL of bake.ps1, with its signature" } },
+    },
+    resources: [
+      {
+        type: "Microsoft.VirtualMachineImages/imageTemplates",
+        apiVersion: "2024-02-01",
+        name: `fenestra-${pool.name}`,
+        location: spec.region,
+        identity: { type: identity.type, userAssignedIdentities: { [identity.userAssignedIdentities[0] ?? ""]: {} } },
+        properties,
+      },
+    ],
+  };
+}
+
+/** By cloud: the vendor's image in words, and the builders' files by name. */
+export const builders = {
+  aws: {
+    vendors: ({ release }: WindowsPool, base: string) => (base === "latest" ? release.awsImageParameter : base),
+    files: (build: Build) => ({ "bake.pkr.json": packerAws(build), "component.yaml": ec2Component(build) }),
+  },
+  azure: {
+    vendors: ({ release }: WindowsPool, base: string) => [...Object.values(release.azureImage), base].join(":"),
+    files: (build: Build) => ({ "bake.pkr.json": packerAzure(build), "imageTemplate.json": azureImageBuilder(build) }),
+  },
+} as const;

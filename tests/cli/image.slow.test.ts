@@ -1,0 +1,146 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { gunzipSync } from "node:zlib";
+import { parse } from "yaml";
+import { z } from "zod";
+import { fenestra } from "../support/fenestra.ts";
+import { stackDir } from "../support/stacks.ts";
+
+const archiveSchema = z.object({ entry: z.string(), files: z.record(z.string(), z.string()) });
+const machineSchema = z.looseObject({
+  paths: z.record(z.string(), z.string()),
+  artifacts: z.array(z.looseObject({ folder: z.string() })),
+  stages: z.array(z.looseObject({ name: z.string(), content: z.string().optional() })),
+  bake: z.looseObject({
+    waves: z.array(z.array(z.string())),
+    images: z.array(z.string()),
+    remove: z.array(z.string()),
+    generalize: z.looseObject({ command: z.array(z.string()) }),
+  }),
+});
+const provisionerSchema = z.record(
+  z.string(),
+  z.looseObject({ inline: z.array(z.string()).default([]), valid_exit_codes: z.array(z.number()).optional() }),
+);
+
+describe("fenestra image", function () {
+  this.timeout(300_000);
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-image-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const text = (...names: readonly string[]) => readFileSync(path.join(folder, ...names), "utf8");
+  const image = (stack: string, pool: string, ...more: readonly string[]) =>
+    fenestra("image", ...stackDir, "--stack", stack, "--pool", pool, "--out", path.join(folder, stack), ...more);
+
+  for (const [stack, document] of [
+    ["aws-dev", "component.yaml"],
+    ["azure-dev", "imageTemplate.json"],
+  ] as const)
+    describe(stack, () => {
+      const digest = `a.test/b@sha256:${"0".repeat(64)}`;
+      let machine: z.output<typeof machineSchema>;
+      let files: Readonly<Record<string, string>>;
+      before(async () => {
+        const { code, err } = await image(stack, "win2022", "--pull", digest);
+        assert.equal(code, 0, err);
+        const [, packed = ""] = /^\$p='([^']+)'$/m.exec(text(stack, "bake.ps1")) ?? [];
+        const archive = archiveSchema.parse(JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8")));
+        ({ files } = archive);
+        assert.equal(archive.entry, "C:\\fenestra\\bake.ps1");
+        machine = machineSchema.parse(JSON.parse(files["C:\\fenestra\\machine.json"] ?? ""));
+      });
+
+      it("writes a script that bakes what may be in an image", () => {
+        assert.deepEqual(readdirSync(path.join(folder, stack)).toSorted(), [
+          "README.md",
+          "bake.pkr.json",
+          "bake.ps1",
+          document,
+        ]);
+        assert.deepEqual(machine.bake.waves, [["features", "settings", "artifacts", "programs"]]);
+        assert.ok(machine.bake.images.every((each) => /@sha256:[0-9a-f]{64}$/.test(each)));
+        for (const part of [digest, "/servercore:", "/nanoserver:", "windows-host-process", "/pause"])
+          assert.ok(
+            machine.bake.images.some((each) => each.includes(part)),
+            part,
+          );
+      });
+
+      it("which takes away all that it was given, and nothing that the image is for", () => {
+        const gone = (file: string) =>
+          machine.bake.remove.some((each) => file === each || file.startsWith(`${each}\\`));
+        const {
+          node,
+          state,
+          logs,
+          kubeconfig,
+          certificates,
+          image: record,
+          downloads = "",
+          cniBin = "",
+        } = machine.paths;
+        for (const file of [...Object.keys(files), node, state, logs, kubeconfig, certificates])
+          assert.ok(gone(file ?? ""), file);
+        for (const file of [record ?? "", downloads, cniBin, ...machine.artifacts.map((each) => `${each.folder}\\x`)])
+          assert.ok(!gone(file), file);
+        assert.equal(machine.bake.remove.at(-1), state);
+      });
+
+      it("and a Packer template with the builders' steps in their order", () => {
+        const template = z
+          .looseObject({ build: z.object({ sources: z.array(z.string()), provisioner: z.array(provisionerSchema) }) })
+          .parse(JSON.parse(text(stack, "bake.pkr.json")));
+        const steps = template.build.provisioner.flatMap((each) => Object.entries(each));
+        assert.deepEqual(
+          steps.map(([name]) => name),
+          ["file", "powershell", "windows-restart", "powershell", "powershell", "powershell", "shell-local"],
+        );
+        assert.deepEqual(
+          steps.map(([, { valid_exit_codes }]) => valid_exit_codes).filter((codes) => codes !== undefined),
+          [[0, 3010], [0], [0]],
+        );
+        assert.match(steps[4]?.[1].inline.join() ?? "", /-Seal -Sysprep/);
+      });
+
+      it(`and ${document}, which names the script by its digest and leaves sysprep to the builder`, () => {
+        const sha256 = createHash("sha256").update(text(stack, "bake.ps1")).digest("hex");
+        const written = text(stack, document);
+        assert.ok(written.includes(sha256));
+        assert.ok(text(stack, "README.md").includes(sha256));
+        assert.ok(written.includes("-Seal") && !written.includes("-Sysprep"));
+        assert.ok(document.endsWith(".json") ? JSON.parse(written) : parse(written));
+      });
+
+      it("is judged by a plan beside it", async () => {
+        const hash = (name: string) => machine.stages.find((each) => each.name === name)?.content ?? "";
+        const stages = ["features", "artifacts"].map((name) => ({ name, hash: hash(name) }));
+        const record = { format: 1, os: "windows-2022", product: "1.0.0", base: "b", built: "2026-10-01T00:00:00Z" };
+        const file = path.join(folder, `${stack}.json`);
+        const plan = (asOf: string) =>
+          fenestra("plan", ...stackDir, "--stack", stack, "--image-json", `win2022=${file}`, "--as-of", asOf);
+        writeFileSync(file, JSON.stringify({ ...record, stages, images: [digest] }));
+        const { out } = await plan("2026-11-16");
+        assert.match(out, /spares the stages features, artifacts, and 1 container images; run all the same: programs/);
+        assert.match(out, /The image was made 46 days ago/);
+        assert.doesNotMatch((await plan("2026-11-15")).out, /days ago/);
+        writeFileSync(file, JSON.stringify({ ...record, format: 2, stages, images: [] }));
+        assert.match((await plan("2026-11-15")).err, /--image-json win2022=.*format/s);
+      });
+    });
+
+  it("refuses what cannot become an image, and says what can", async () => {
+    const cases: readonly (readonly [args: readonly string[], message: RegExp])[] = [
+      [["aws-dev", "none"], /--pool none is no Windows pool of aws-dev; allowed: win2019, win2022/],
+      [["aws-dev", "linux"], /--pool linux is no Windows pool/],
+      [["aws-dev", "win2022", "--pull", "a:latest"], /--pull a:latest has no digest/],
+      [["aws-dev", "win2022", "--base", "20348.1.2"], /--base 20348.1.2 is neither latest nor a pinned image/],
+    ];
+    for (const [[stack = "", pool = "", ...more], message] of cases) {
+      const { code, err } = await image(stack, pool, ...more);
+      assert.equal(code, 2);
+      assert.match(err, message);
+    }
+  });
+});
