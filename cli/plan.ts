@@ -1,10 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { parseArgs, styleText } from "node:util";
+import { loadConfig } from "../components/config/load.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
 import { UserDataError } from "../plan/decode/userData.ts";
 import { type BasePlan, readBasePlan } from "../plan/diff/base.ts";
 import { diffPlans } from "../plan/diff/compare.ts";
 import { diffText, type Paint } from "../plan/diff/text.ts";
+import { type ImageRecord, readImageRecord } from "../plan/imageRecord.ts";
 import { ProgramError, ShapeError } from "../plan/program/runProgram.ts";
 import { type OutputFile, planFiles, planJson } from "../plan/report/files.ts";
 import { type Level, levels, reaches } from "../plan/report/findings.ts";
@@ -25,6 +28,7 @@ ${stackHelp(19)}
                      this repository with the same package-lock.json
   --fail-on LEVEL    exit with 1 when a finding is at this level or worse: error (default), warning, note;
                      lost-data: also with ${exitCodes.lostData} where the change of --diff loses data, addresses or their protection
+  --image-json P=F   image.json of the image of the pool P: say what it is expected to bring, and with --as-of whether it is old
   --as-of DATE       judge what is out of support as of this day (2026-11-30); without it nothing is said of it
 
 Values that only the cloud knows are fakes of the same form and length.
@@ -57,17 +61,20 @@ async function plan(args: readonly string[], { out, err }: Terminal): Promise<Ex
       diff: { type: "string" },
       "fail-on": { type: "string", default: "error" },
       "as-of": { type: "string" },
+      "image-json": { type: "string", multiple: true, default: [] },
     },
   });
   const { stack, config } = readStack("plan needs --stack NAME", values);
   const failOn = values["fail-on"] === lostData ? "error" : levelOf(values["fail-on"]);
   const asOf = dateOf(values["as-of"]);
+  const images = new Map(values["image-json"].map((given) => imageOf(given, config)));
   const base = values.diff === undefined ? undefined : readBase(values.diff, stack, values["stack-dir"]);
   const plan = await makePlan({
     stack,
     config,
     entry: programEntry,
     asOf,
+    images,
     ...(base === undefined ? {} : { account: base.cluster.accountId }),
   });
   const diff = base === undefined ? undefined : diffPlans(base, plan);
@@ -136,6 +143,19 @@ function levelOf(text: string): Level {
   if (level === undefined)
     throw new UsageError(`--fail-on ${text} is not a level; allowed: ${[...levels, lostData].join(", ")}`);
   return level;
+}
+
+/** Pool and record of `--image-json`. */
+function imageOf(given: string, config: Readonly<Record<string, string>>): readonly [string, ImageRecord] {
+  const [pool = "", ...rest] = given.split("=");
+  const named = `--image-json ${given}`;
+  const pools = clusterSpec(loadConfig(config)).pools.flatMap(({ os, name }) => (os === "windows" ? [name] : []));
+  if (rest.length === 0 || !pools.includes(pool))
+    throw new UsageError(`${named} names no Windows pool; allowed: POOL=FILE with one of ${pools.join(", ")}`);
+  const file = rest.join("=");
+  const record = readImageRecord(withUserFile(named, "the image.json of an image", () => readFileSync(file, "utf8")));
+  if (typeof record === "string") throw new UsageError(`${named}: ${record}`);
+  return [pool, record];
 }
 
 function dateOf(text: string | undefined): string | undefined {

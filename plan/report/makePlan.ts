@@ -11,6 +11,7 @@ import { decodeUserData } from "../decode/userData.ts";
 import { hiddenSecret } from "../diff/leaves.ts";
 import { fetchedObjects, placeOf, simulatedCloud } from "../fakes/cloud.ts";
 import { collectMachines } from "../fakes/collect.ts";
+import type { ImageRecord } from "../imageRecord.ts";
 import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVersion } from "../plan.ts";
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
@@ -25,6 +26,8 @@ export interface PlanRequest {
   readonly entry: string;
   /** Day to judge support by, ISO date. */
   readonly asOf?: string | undefined;
+  /** What own images say of themselves, by the pool's name. */
+  readonly images?: ReadonlyMap<string, ImageRecord> | undefined;
   /**
    * Account of the simulated cloud in place of the stack file's: that of a plan to compare with, or each ARN and id
    * would differ.
@@ -39,14 +42,14 @@ export interface PlanRequest {
  * @throws ConfigError for a mistake in the stack file; ShapeError when the two runs make other resources; ProgramError
  * when the program fails.
  */
-export async function makePlan({ stack, config, entry, asOf, account }: PlanRequest): Promise<Plan> {
+export async function makePlan({ stack, config, entry, asOf, account, images }: PlanRequest): Promise<Plan> {
   const spec = clusterSpec(loadConfig(config));
   const simulate = simulatedCloud(placeOf(config, account), "fake");
   const run = { entry, stack, config, simulate };
   const preview = await runProgram({ ...run, mode: "unknown-outputs" });
   const program = await runProgram({ ...run, mode: "known-outputs" });
   requireSameResources(preview, program);
-  return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config });
+  return planOfRun({ stack, spec, program, asOf, encrypted: encryptedKeys(config), config, images });
 }
 
 interface PlanInput {
@@ -59,13 +62,14 @@ interface PlanInput {
   readonly encrypted?: readonly string[];
   /** The stack file, as Pulumi hands it to a program. */
   readonly config?: Readonly<Record<string, string>>;
+  readonly images?: PlanRequest["images"];
 }
 
 /** Names under which user data, and the objects that belong to it, go to a cloud. */
 const userDataProperties = ["userData", "userDataBase64", "customData", "content"];
 
 /** The plan of a run with simulated outputs. Pure: the same program gives the same plan. */
-export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }: PlanInput): Plan {
+export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, images = new Map() }: PlanInput): Plan {
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
   const choices = choicesInWords(spec);
@@ -111,7 +115,7 @@ export function planOfRun({ stack, spec, program, asOf, encrypted = [], config }
     outputs: Object.keys(program.outputs).sort(),
     messages: program.messages.map(({ severity, text }) => ({ severity, text })),
     billed: billedOf(program, kinds),
-    findings: findings({ spec, program, machines: kinds, leaks: secretsInUserData(program), asOf, encrypted }),
+    findings: findings({ spec, program, machines: kinds, leaks: secretsInUserData(program), asOf, encrypted, images }),
   };
 }
 

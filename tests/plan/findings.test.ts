@@ -151,6 +151,15 @@ describe("findings", () => {
   const pool = { name: "win", os: "windows-2022", image: "ami-0a1b2c3d4e5f60719" };
   const linux = { name: "linux", os: "linux", image };
   const profile = "arn:aws:iam::123456789012:instance-profile/own";
+  const built = { built: "2026-10-01T00:00:00Z", stages: [{ name: "features", hash: "a" }], images: [] };
+  const images = new Map([["win", { format: 1 as const, os: pool.os, product: "1.0.0", base: "b", ...built }]]);
+  const stages = [
+    { name: "features", content: "a" },
+    { name: "artifacts", content: "b" },
+  ];
+  const content = JSON.stringify({ pool: "win", os: { name: pool.os }, stages });
+  const own = { path: "C:\\fenestra\\machine.json", mode: null, bytes: 0, sha256: "", content };
+  const imaged = bareMachine("m", { files: [own] });
   const networks = (count: number) => ({
     public: { allow: Array.from({ length: count }, (_, index) => `100.64.${index}.0/24`) },
   });
@@ -243,6 +252,9 @@ describe("findings", () => {
     [{ ...production, accountId: undefined }, ["warning no-account-guard accountId"]],
     [{}, ["warning kubernetes-out-of-support kubernetes.version"], { asOf: "2027-06-29" }],
     [{}, [], { asOf: "2027-06-28" }],
+    [{ pools: [linux, pool] }, ["warning image-old pools[1].image"], { asOf: "2026-11-16", images }],
+    [{ pools: [linux, pool] }, [], { asOf: "2026-11-15", images }],
+    [{ pools: [linux, pool] }, ["note image-brings pools[1].image"], { images, machines: [imaged] }],
     ...[
       ["", 900],
       ["warning", 901],

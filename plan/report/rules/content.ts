@@ -1,6 +1,7 @@
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { clientLimits } from "../../../components/model/clusterSpec.ts";
+import { broughtBy, imageDays } from "../../imageRecord.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
 import { mapOf, textOf } from "../../program/values.ts";
@@ -173,6 +174,49 @@ export const contentRules = {
         .filter(({ type, inputs }) => type === "aws:ebs/volume:Volume" && inputs.encrypted !== true)
         .map(({ name }) => ({ path: name, message: "The volume is not encrypted.", remedy: "Set encrypted." })),
   },
+  "image-old": {
+    level: "warning",
+    about: `an image of your own of more than ${imageDays} days, since its updates and signatures age`,
+    find: ({ spec, asOf, images = new Map() }) =>
+      spec.pools.flatMap(({ name, path }) => {
+        const { built } = images.get(name) ?? {};
+        const days = Math.floor((Date.parse(asOf ?? "") - Date.parse(built ?? "")) / 86_400_000);
+        return days > imageDays
+          ? [
+              {
+                path: `${path}.image`,
+                message: `The image was made ${days} days ago.`,
+                remedy:
+                  "Make one from the vendor's newest (fenestra image), nodes of a month before container images of it.",
+              },
+            ]
+          : [];
+      }),
+  },
+  "image-brings": {
+    level: "note",
+    about: "what an image of your own is expected to bring, by its `image.json`",
+    find: ({ spec, machines, images = new Map() }) =>
+      machines.flatMap(({ files }) => {
+        const text = files.find(({ path }) => path.endsWith("\\machine.json"))?.content ?? "{}";
+        return [...images].flatMap(([name, image]) => {
+          const brought = broughtBy(image, text);
+          const pool = spec.pools.find((each) => each.name === name);
+          if (brought === undefined || brought.pool !== name || pool === undefined) return [];
+          const { skipped, run } = brought;
+          return [
+            {
+              path: `${pool.path}.image`,
+              message: `The image of ${image.built.slice(0, 10)} (Fenestra ${image.product}, from ${image.base}) spares the stages ${words(skipped)}, and ${image.images.length} container images; run all the same: ${words(run)}.`,
+              remedy:
+                run.length === 0
+                  ? "Nothing is missing."
+                  : "Make a new one with fenestra image where the time matters: what is unchanged is not downloaded again.",
+            },
+          ];
+        });
+      }),
+  },
   "registry-out-of-reach": {
     level: "error",
     about: "a registry that nodes cannot reach",
@@ -190,6 +234,8 @@ export const contentRules = {
     },
   },
 } as const satisfies Rules;
+
+const words = (names: readonly string[]): string => names.join(", ") || "none";
 
 function imagesOf({ resources }: RecordedProgram): readonly string[] {
   return resources.filter(({ type }) => type.startsWith("kubernetes:")).flatMap(({ inputs }) => imagesIn(inputs));

@@ -1,5 +1,6 @@
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import type { Finding, Level } from "../../finding.ts";
+import type { ImageRecord } from "../../imageRecord.ts";
 import type { PlanMachine } from "../../plan.ts";
 import type { Leak } from "../../program/leaks.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
@@ -12,6 +13,8 @@ export interface FindingInput {
   /** Day to judge support by, ISO date; without it the end of support is not reported. */
   readonly asOf: string | undefined;
   readonly encrypted: readonly string[];
+  /** What own images say of themselves, by the pool's name. */
+  readonly images?: ReadonlyMap<string, ImageRecord>;
 }
 
 /** What a rule finds in one place. */
