@@ -3,6 +3,7 @@ import { cpus, loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { readStackFile, stacksFolder } from "../components/config/stackFile.ts";
+import { bootModel } from "./boot.ts";
 
 /**
  * Figures of speed: medians of `RUNS` runs (default 5) after one that warms the caches. Nothing is asserted: a machine
@@ -47,6 +48,7 @@ const row = (name: string, { plan, wall, cpu, resources }: Figures) =>
     `${name.padEnd(22)}${seconds(plan)}  ${seconds(wall)}  ${seconds(cpu)}  ${String(resources).padStart(9)}`,
   );
 
+console.log(bootModel().join("\n"));
 const load = loadavg().map((value) => value.toFixed(1));
 console.log(`Node ${process.version}, ${cpus().length} processors, load ${load.join(" ")}, medians of ${runs} runs\n`);
 console.log(`${"".padEnd(22)}    plan     process   processor  resources`);

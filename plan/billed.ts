@@ -72,6 +72,8 @@ function kindOf(disk: PropertyMap): string {
   const more = [
     [disk.iops, "IOPS"],
     [disk.throughput, "MiB/s"],
+    // Once for each machine, by the GiB of its image (Amazon EBS pricing, volume initialization).
+    [disk.volumeInitializationRate, "MiB/s of initialization"],
   ].flatMap(([value, unit]) => (typeof value === "number" ? [`${value} ${unit}`] : []));
   return [String(kind), ...more].join(", ");
 }

@@ -110,7 +110,10 @@ describe("pools on AWS", () => {
     assert.deepEqual(inputs.blockDeviceMappings, [
       {
         deviceName: "/dev/sda1",
-        ebs: { volumeType: "gp3", volumeSize: 120, throughput: 400, encrypted: "true", deleteOnTermination: "true" },
+        ebs: {
+          ...{ volumeType: "gp3", volumeSize: 120, throughput: 400, volumeInitializationRate: 200 },
+          ...{ encrypted: "true", deleteOnTermination: "true" },
+        },
       },
     ]);
     assert.deepEqual(mapOf(inputs.metadataOptions), {
