@@ -53,7 +53,6 @@ function provisioners() {
     {
       powershell: {
         inline: [
-          `Remove-Item ${script}`,
           `Invoke-CimMethod -ClassName Win32_Process -MethodName Create -Arguments @{CommandLine='powershell.exe -EncodedCommand ${encoded}'} | Out-Null`,
         ],
       },

@@ -85,7 +85,10 @@ export function bakeScript(args: BakeArgs): string {
     ...unpacking([...files, own], entry),
     "$o=@();if($Seal){$o+='-Seal'};if($Sysprep){$o+='-Sysprep'}",
     "powershell.exe -NoProfile -NonInteractive -ExecutionPolicy Bypass -File $a.entry @o",
-    "exit $LASTEXITCODE",
+    "$c=$LASTEXITCODE",
+    // It names the cluster too.
+    "if($Seal -and -not $c){Remove-Item $PSCommandPath}",
+    "exit $c",
     "",
   ].join("\n");
 }
