@@ -75,7 +75,7 @@ const winrm = { communicator: "winrm", winrm_use_ssl: true, winrm_insecure: true
 function packerAws({ spec, pool, base }: Build) {
   const latest = base === "latest";
   return {
-    packer: { required_plugins: { amazon: { version: ">= 1.3.0", source: "github.com/hashicorp/amazon" } } },
+    packer: { required_plugins: { amazon: { version: ">= 1.3", source: "github.com/hashicorp/amazon" } } },
     variable: { subnet_id: variable("A subnet whose machines reach the publishers and this computer") },
     ...(latest
       ? { data: { "amazon-parameterstore": { base: { region: spec.region, name: pool.release.awsImageParameter } } } }
@@ -110,13 +110,13 @@ function packerAws({ spec, pool, base }: Build) {
 function packerAzure({ spec, pool, base }: Build) {
   const { publisher, offer, sku } = pool.release.azureImage;
   return {
-    packer: { required_plugins: { azure: { version: ">= 2.0.0", source: "github.com/hashicorp/azure" } } },
+    packer: { required_plugins: { azure: { version: ">= 2.0", source: "github.com/hashicorp/azure" } } },
     variable: {
       subscription_id: variable("Subscription of the gallery"),
       resource_group: variable("Resource group of the gallery"),
       gallery: variable("Name of the gallery"),
       definition: variable("Image definition: Generalized, Gen2, x64, security type Standard"),
-      version: variable("Version to make: 1.0.0"),
+      version: variable("Version to make, three numbers"),
     },
     source: {
       "azure-arm": {

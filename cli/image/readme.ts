@@ -9,7 +9,7 @@ const commands = {
     "EC2 Image Builder (rights: EC2InstanceProfileForImageBuilder and s3:GetObject for the machine; imagebuilder:* and iam:PassRole for you):",
     "",
     "    aws s3 cp bake.ps1 s3://BUCKET/bake.ps1",
-    "    aws imagebuilder create-component --name fenestra-POOL --semantic-version 1.0.0 --platform Windows --data file://component.yaml",
+    "    aws imagebuilder create-component --name fenestra-POOL --semantic-version ... --platform Windows --data file://component.yaml",
     "",
     "Its recipe begins with BASE, has a volume of DISK GiB and gives the component its Source, after updates of Windows. Its images stay until a",
     "lifecycle policy deletes them.",
@@ -19,7 +19,7 @@ const commands = {
   azure: [
     "Packer (rights: Contributor on the gallery's resource group and on one for the build):",
     "",
-    "    packer init . && packer build -var subscription_id=... -var resource_group=... -var gallery=... -var definition=... -var version=1.0.0 .",
+    "    packer init . && packer build -var subscription_id=... -var resource_group=... -var gallery=... -var definition=... -var version=... .",
     "",
     "Azure Image Builder (rights: galleries/images/versions/write for its identity; Contributor and Managed Identity Operator for you), with the URL of",
     "bake.ps1 in a storage account:",

@@ -54,7 +54,7 @@ const allowed: Readonly<Record<string, readonly string[]>> = {
   ),
   cli: ["cli", "ci", "package.json", "components", "plan", "preflight", "rehearsal", "verify", "checks"],
   tools: ["tools", "components", "rehearsal/testkit"],
-  bench: ["bench", "components/config", "plan"],
+  bench: ["bench", "components/config", "components/machine/windows", "plan"],
 };
 
 /**

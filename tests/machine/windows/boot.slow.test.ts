@@ -41,6 +41,7 @@ const machineSchema = z.looseObject({
   retry: z.looseObject({ pauseSeconds: z.array(z.number()) }),
   watch: z.looseObject({ healthSeconds: z.number(), sickRounds: z.number() }),
   prePull: z.looseObject({ afterSeconds: z.number() }),
+  bake: z.looseObject({ extensions: z.string() }).optional(),
 });
 const archiveSchema = z.looseObject({ files: z.record(z.string(), z.string()) });
 const machinePath = "C:\\fenestra\\machine.json";
@@ -69,6 +70,8 @@ function forBoot(userData: string, digest: (artifact: z.output<typeof artifactSc
     retry: { ...data.retry, pauseSeconds: [1, 5] },
     watch: { ...data.watch, healthSeconds: 2, sickRounds: 3 },
     prePull: { ...data.prePull, afterSeconds: 1 },
+    // A runner of GitHub is a machine of Azure with extensions.
+    ...(data.bake === undefined ? {} : { bake: { ...data.bake, extensions: "C:\\fenestra-boot\\plugins" } }),
   };
   const files = { ...archive.files, [machinePath]: JSON.stringify(changed) };
   return userData.replace(holder, () => `$p='${gzipSync(JSON.stringify({ ...archive, files })).toString("base64")}'`);

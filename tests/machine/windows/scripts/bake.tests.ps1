@@ -98,7 +98,10 @@ function Complete-Bake {
     }
     throw "does not end: $code"
 }
-function Get-Left-Over { @(Get-ChildItem -Recurse -File -LiteralPath $drive | ForEach-Object { $_.FullName.Substring($drive.Length) } | Sort-Object) }
+function Get-Left-Over {
+    param([string] $Disk = $drive)
+    @(Get-ChildItem -Recurse -File -LiteralPath $Disk | ForEach-Object { $_.FullName.Substring($Disk.Length).Replace('\', '/') } | Where-Object { $_ -notmatch '/pipe$' } | Sort-Object)
+}
 # A machine from the disk as it is, with its user data.
 function Assert-Boot {
     param([int] $Restarts)
@@ -155,7 +158,7 @@ Test 'a seal leaves programs, downloads and its record, and nothing of this mach
     Write-Text "$drive/Windows/Panther/unattend.xml" 'x'
     Assert-Equal (Invoke-BakeScript -Seal) 0
     $left = Get-Left-Over
-    Assert-Equal @($left | Where-Object { $_ -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|pipe$|var/run/)' }) @()
+    Assert-Equal @($left | Where-Object { $_ -notmatch '^/(fenestra/(bin|downloads|otelcol|credential-providers)/|opt/cni/bin/|fenestra/image\.json$|var/run/)' }) @()
     $image = Read-Data $fakeData.paths.image
     Assert-Equal @($image.format, $image.os, $image.product, $image.base, $image.stages.name) @(1, $fakeData.os.name, '1.2.3', 'ami-1', @('features', 'artifacts', 'programs'))
     Assert-Equal ((Read-Text $fakeData.paths.image) -match 'ssm|fenestra/|proxy|10\.0\.') $false
@@ -209,7 +212,7 @@ foreach ($cut in 'features', 'settings', 'artifacts', 'programs', 'crictl.exe', 
         }
         Assert-Equal (Invoke-BakeScript -Seal) 0
         Assert-Equal @($fakeBake.cut, $fakeBake.fail) @('', '')
-        Assert-Equal @((Get-Left-Over) -notmatch '/image\.json$|/pipe$') @(Get-ChildItem -Recurse -File -LiteralPath "$temp/sealed" | ForEach-Object { $_.FullName.Substring("$temp/sealed".Length) } | Where-Object { $_ -notmatch '/image\.json$|/pipe$' } | Sort-Object)
+        Assert-Equal (Get-Left-Over) (Get-Left-Over "$temp/sealed")
     }
 }
 Test 'Windows is generalized by its state, not by an exit code' {
