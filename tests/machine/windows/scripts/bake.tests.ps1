@@ -229,6 +229,7 @@ Test 'Windows is generalized by its state, not by an exit code' {
     Invoke-Sysprep $fakeData
     Assert-Equal $fakeBake.called @('EC2Launch.exe sysprep --clean --block --shutdown=false')
     $fakeBake.called = @()
+    $fakeServices.hns.status = 'Running'
     $fakeData.bake.generalize = ConvertTo-Data @{ command = @('sysprep.exe', '/quit'); agents = @('hns'); firstLogon = $true }
     Invoke-Sysprep $fakeData
     Assert-Equal $fakeBake.called @('net.exe accounts /maxpwage:unlimited', 'disabled S-1-5-21-1-500', 'cdrom Start 1', 'without {1}', 'sysprep.exe /quit')
@@ -258,7 +259,7 @@ Test 'a stage is believed where the image says it, has it, and of the same versi
         if (-not ($there -band 1)) { $fakeServices.Remove('vmcompute') }
         foreach ($index in 1, 2) {
             if ($there -band (1 -shl $index)) { continue }
-            $gone = @($fakeData.artifacts | Where-Object { $_.stage -eq $all[$index] })[$there % 3]
+            $gone = @($fakeData.artifacts | Where-Object { $_.stage -eq $all[$index] })[$there % 2]
             if ($gone.unpack) { Remove-Item -Recurse -LiteralPath "$($gone.folder)/$($fakeArchives[$gone.name])" }
             else { Write-Text "$($gone.folder)/$($gone.name)" 'MZ another' }
         }
