@@ -12,15 +12,16 @@ import { snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
 import { readAttached, staleAttachments } from "../verify/checks/volumes.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
 import { clusterOf } from "./kubeconfig.ts";
+import { roomLines } from "./room.ts";
 
 const help = `Usage: fenestra status --kubeconfig FILE [--watch]
 
 Shows how a running cluster is, and changes nothing: the machines of the control plane with their releases and last snapshots, what the node
 controller says of each pool (who joins, leaves, is sick or held and since when, how a roll goes and why it stopped), volumes that outlive their
-pods, crashes of Windows machines and the day of their virus signatures, what an update in progress waits for, and when certificates end,
-kubelets' own included.
+pods, crashes of Windows machines and the day of their virus signatures, what an update in progress waits for, what the nodes of each pool have
+left for pods, and when certificates end, kubelets' own included.
 
-  --kubeconfig FILE  a kubeconfig that may read Nodes and the ConfigMaps of kube-system; its current context is used
+  --kubeconfig FILE  a kubeconfig that may read Nodes, pods and the ConfigMaps of kube-system; its current context is used
   --watch            show it again when something has changed, until Ctrl-C
 
 Exit code: 0 it was shown, 1 the cluster does not answer, 2 a mistake in the command line.
@@ -68,8 +69,9 @@ async function look(api: ClusterApi): Promise<Look> {
       askedObject(`ConfigMap ${namespace}/${name}`, "ConfigMap", (options) =>
         api.core.readNamespacedConfigMap({ name, namespace }, options),
       );
-    const [nodes, volumes, machines, snapshots, marks] = await Promise.all([
+    const [nodes, pods, volumes, machines, snapshots, marks] = await Promise.all([
       askedList("the list of Nodes", (options) => api.core.listNode({}, options)),
+      askedList("the list of pods", (options) => api.core.listPodForAllNamespaces({}, options)),
       // Somebody may read Nodes and no volumes.
       readAttached(api).then(
         (attached) => staleAttachments(attached, new Date()),
@@ -88,6 +90,7 @@ async function look(api: ClusterApi): Promise<Look> {
       page: machines?.data?.status ?? "",
       snapshots: snapshots?.data ?? {},
       marks: marks?.data ?? {},
+      room: roomLines(nodes, pods),
       names: nodes.map(({ metadata }) => metadata?.name ?? ""),
       remarks: [
         ...volumes,
@@ -134,6 +137,8 @@ export interface StatusFacts {
   readonly snapshots: Readonly<Record<string, string>>;
   /** What people have marked: a Node's name or `all`, to what is to be done with it. */
   readonly marks: Readonly<Record<string, string>>;
+  /** What pools have left for pods. */
+  readonly room: readonly string[];
   /** Of all Nodes. */
   readonly names: readonly string[];
   /** Of volumes and machines that somebody should look at. */
@@ -166,7 +171,7 @@ function markLines(marks: StatusFacts["marks"], names: readonly string[], now: D
 
 /** The text of a status. Pure. */
 export function statusText(facts: StatusFacts, now: Date): string {
-  const { controlPlane, page, snapshots, marks, names, remarks, certificates, serving } = facts;
+  const { controlPlane, page, snapshots, marks, room, names, remarks, certificates, serving } = facts;
   const machines = controlPlane.map(({ metadata, status }) => {
     const name = metadata?.name ?? "";
     const ready =
@@ -202,6 +207,7 @@ export function statusText(facts: StatusFacts, now: Date): string {
     ...remarks,
     ...pageLines(page, now.getTime() / 1000),
     ...(waits.length === 0 ? [] : [`an update in progress waits for ${waits.join(", ")}`]),
+    ...room,
     ...ends,
     ...(first === undefined
       ? []

@@ -51,6 +51,9 @@ const poolSchema = record({
   size: z.string().describe("The cloud's name of the size."),
   vcpus: z.number().describe("Virtual processors of a machine."),
   memoryGib: z.number().describe("Memory of a machine in GiB."),
+  room: record({ cpu: count, memory: count }).describe(
+    "What an empty node has for pods beside the agents of every node: thousandths of a processor, MiB.",
+  ),
   zones: texts.describe("Zones of its machines."),
   count: count.describe("Machines at first."),
   autoscale: record({ min: count, max: count })

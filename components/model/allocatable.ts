@@ -1,6 +1,7 @@
 import type { KubeletSettings } from "../config/flagSchema.ts";
 import type { Capacity } from "./cloudFacts/machineSizes.ts";
 import type { OperatingSystem } from "./operatingSystems.ts";
+import { quantity } from "./quantity.ts";
 
 /** Resources that the kubelet reserves, as its configuration file spells them. */
 type Resource = "cpu" | "memory" | "ephemeral-storage";
@@ -46,7 +47,9 @@ function curveMib(memoryGib: number): number {
 
 /**
  * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820,
- * kubernetes/kubernetes#73417), so the system keeps 2 GiB there, or a quarter of a machine below 8 GiB.
+ * kubernetes/kubernetes#73417), so the system keeps 2 GiB there, as AKS and EKS advise, or a quarter of a machine below
+ * 8 GiB. Of processors AKS keeps 100m of 2 and EKS 70m, on Windows no more than on Linux: nothing holds a Windows
+ * node's pods to the rest, and a published pod of one processor should find its place (docs/operations/machines.md).
  */
 export function reservations(os: OperatingSystem, capacity: Capacity): Reservations {
   const windows = os.family === "windows";
@@ -59,7 +62,7 @@ export function reservations(os: OperatingSystem, capacity: Capacity): Reservati
       "ephemeral-storage": "1Gi",
     },
     systemReserved: {
-      cpu: windows ? "500m" : "100m",
+      cpu: windows ? "200m" : "100m",
       memory: `${systemMib}Mi`,
       "ephemeral-storage": windows ? "10Gi" : "2Gi",
     },
@@ -75,6 +78,8 @@ export function withOwn(computed: Reservations, own: Pick<KubeletSettings, keyof
   });
   return { kubeReserved: merged("kubeReserved"), systemReserved: merged("systemReserved") };
 }
+
+const mebibytes = (text: string): number => quantity(text) / 1024 ** 2;
 
 interface Machine {
   readonly os: OperatingSystem["family"];
@@ -127,7 +132,7 @@ export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Re
   // The file system is smaller than the disk: a disk of that many GiB counts as so many GB.
   const disk = (diskGb * 1e9) / 1024 ** 2;
   return {
-    cpu: { has: 1000 * size.vcpus, kept: reserved((each) => amount(each.cpu, "m")) },
+    cpu: { has: 1000 * size.vcpus, kept: reserved((each) => Math.round(1000 * quantity(each.cpu))) },
     memory: {
       has: 1024 * size.memoryGib * (1 - kernelShare[os]),
       kept: reserved((each) => mebibytes(each.memory)) + mebibytes(limit("memory.available")),
@@ -135,20 +140,8 @@ export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Re
     "ephemeral-storage": {
       has: disk,
       kept:
-        (disk * amount(limit("nodefs.available"), "%")) / 100 +
+        (disk * Number.parseFloat(limit("nodefs.available"))) / 100 +
         reserved((each) => mebibytes(each["ephemeral-storage"])),
     },
   };
-}
-
-/** Numeric value of a quantity such as `70m` in a unit. */
-function amount(quantity: string, unit: string): number {
-  const number = Number(quantity.slice(0, -unit.length));
-  if (!quantity.endsWith(unit) || Number.isNaN(number))
-    throw new RangeError(`${quantity} is not a quantity in ${unit}`);
-  return number;
-}
-
-function mebibytes(quantity: string): number {
-  return quantity.endsWith("Gi") ? 1024 * amount(quantity, "Gi") : amount(quantity, "Mi");
 }

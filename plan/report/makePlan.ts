@@ -5,6 +5,7 @@ import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpe
 import { fromJson } from "../../components/model/json.ts";
 import type { PoolSpec } from "../../components/model/pools.ts";
 import { configPrefix, hidesValue } from "../../components/model/problem.ts";
+import { roomOf, type Sized } from "../../components/model/room.ts";
 import { isFirstKeyAlone } from "../../components/model/secretsEncryption.ts";
 import { billedOf } from "../billed.ts";
 import { decodeUserData } from "../decode/userData.ts";
@@ -16,7 +17,15 @@ import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVers
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { requireSameResources, runProgram } from "../program/runProgram.ts";
-import { isPropertyList, isPropertyMap, type PropertyValue, reveal, Secret } from "../program/values.ts";
+import {
+  isPropertyList,
+  isPropertyMap,
+  listOf,
+  mapOf,
+  type PropertyValue,
+  reveal,
+  Secret,
+} from "../program/values.ts";
 import { findings } from "./findings.ts";
 
 export interface PlanRequest {
@@ -73,6 +82,7 @@ export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, 
   const kinds = machineKinds(program, spec);
   const controlPlane = spec.controlPlane;
   const choices = choicesInWords(spec);
+  const daemonSets = daemonSetPods(program);
   return {
     version: planVersion,
     stack,
@@ -109,7 +119,7 @@ export function planOfRun({ stack, spec, program, asOf, encrypted = [], config, 
       etcdDiskGb: controlPlane.etcdDiskGb,
       members: controlPlane.members.map(({ etcdName, zone, address }) => ({ etcdName, zone, address })),
     },
-    pools: spec.pools.map(planPool),
+    pools: spec.pools.map((pool) => planPool(pool, daemonSets)),
     machines: kinds,
     resources: program.resources.toSorted((a, b) => (a.urn < b.urn ? -1 : 1)).map(planResource),
     outputs: Object.keys(program.outputs).sort(),
@@ -138,7 +148,21 @@ function planExisting({ existing, cidrs, dns }: ClusterSpec["network"]): Partial
   };
 }
 
-function planPool(pool: PoolSpec): PlanPool {
+/** Pods of the DaemonSets that the program makes. */
+function daemonSetPods({ resources }: RecordedProgram): readonly Sized[] {
+  const requesting = (value: PropertyValue | undefined) =>
+    listOf(value).map((each) => ({ resources: { requests: mapOf(mapOf(mapOf(each).resources).requests) } }));
+  return resources
+    .filter(({ type }) => type === "kubernetes:apps/v1:DaemonSet")
+    .map(({ inputs }) => mapOf(mapOf(mapOf(inputs.spec).template).spec))
+    .map(({ nodeSelector, containers, initContainers }) => ({
+      nodeSelector: mapOf(nodeSelector),
+      containers: requesting(containers),
+      initContainers: requesting(initContainers),
+    }));
+}
+
+function planPool(pool: PoolSpec, daemonSets: readonly Sized[]): PlanPool {
   return {
     name: pool.name,
     path: pool.path,
@@ -147,6 +171,7 @@ function planPool(pool: PoolSpec): PlanPool {
     size: pool.size.name,
     vcpus: pool.size.vcpus,
     memoryGib: pool.size.memoryGib,
+    room: roomOf(pool, daemonSets),
     zones: pool.zones,
     count: pool.count,
     autoscale: pool.autoscale === undefined ? null : { min: pool.autoscale.min, max: pool.autoscale.max },

@@ -1,4 +1,5 @@
 import { ports } from "../../components/model/ports.ts";
+import { roomInWords } from "../../components/model/room.ts";
 import { billedLines } from "../billed.ts";
 import { groupFindings } from "../finding.ts";
 import type { Plan, PlanMachine } from "../plan.ts";
@@ -27,7 +28,7 @@ export function planMarkdown(plan: Plan): string {
     "## Pools",
     "",
     ...table(
-      ["Pool", "System", "Size", "Machines", "Zones", "Image", "Disk", "Taints", "RuntimeClass"],
+      ["Pool", "System", "Size", "Machines", "Zones", "Image", "Disk", "A node has for pods", "Taints", "RuntimeClass"],
       plan.pools.map((pool) => [
         pool.name,
         pool.os,
@@ -36,6 +37,7 @@ export function planMarkdown(plan: Plan): string {
         pool.zones.join(", "),
         code(pool.image),
         `${pool.diskGb} GiB`,
+        roomInWords(pool.room),
         pool.taints.map(code).join(" "),
         pool.runtimeClass === null ? "" : code(pool.runtimeClass),
       ]),

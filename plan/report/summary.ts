@@ -1,3 +1,4 @@
+import { roomInWords } from "../../components/model/room.ts";
 import { billedLines } from "../billed.ts";
 import { counted } from "../counted.ts";
 import { groupFindings, type Level, levels, placesOf } from "../finding.ts";
@@ -35,10 +36,11 @@ function poolTable({ pools }: Plan): readonly string[] {
     pool.size,
     countInWords(pool),
     pool.zones.join(" "),
+    roomInWords(pool.room),
     pool.taints.join(" ") || "-",
     pool.runtimeClass ?? "-",
   ]);
-  return table([["Pool", "System", "Size", "Count", "Zones", "Taints", "RuntimeClass"], ...rows], true);
+  return table([["Pool", "System", "Size", "Count", "Zones", "For pods", "Taints", "RuntimeClass"], ...rows], true);
 }
 
 function machineTable({ machines }: Plan): readonly string[] {

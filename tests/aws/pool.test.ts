@@ -90,7 +90,7 @@ describe("pools on AWS", () => {
       [`${template}/label/node.kubernetes.io/windows-build`]: "10.0.20348",
       [`${template}/label/fenestra.dev/pool`]: "win2022-a",
       [`${template}/taint/os`]: "windows:NoSchedule",
-      [`${template}/resources/cpu`]: "3400m",
+      [`${template}/resources/cpu`]: "3700m",
       [`${template}/resources/memory`]: "12812Mi",
       [`${template}/resources/ephemeral-storage`]: "91732Mi",
     });

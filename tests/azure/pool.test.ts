@@ -153,7 +153,7 @@ describe("pools on Azure", () => {
       [`${template}_label_node.kubernetes.io_windows-build`]: "10.0.20348",
       [`${template}_label_fenestra.dev_pool`]: "win22-1",
       [`${template}_taint_os`]: "windows:NoSchedule",
-      [`${template}_resources_cpu`]: "3400m",
+      [`${template}_resources_cpu`]: "3700m",
       [`${template}_resources_memory`]: "12812Mi",
       [`${template}_resources_ephemeral-storage`]: "98599Mi",
     });

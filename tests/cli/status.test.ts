@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { X509Certificate } from "node:crypto";
+import { roomLines } from "../../cli/room.ts";
 import { show, statusText } from "../../cli/status.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 
@@ -9,6 +10,25 @@ const once = { watch: false, pauseMs: 0 };
 const { certificate } = newAuthority("kubernetes");
 
 describe("fenestra status", () => {
+  it("says what the roomiest node of a pool has left", () => {
+    const node = (name: string) => ({
+      metadata: { name, labels: { "fenestra.dev/pool": "web" } },
+      status: { allocatable: { cpu: "1720m", memory: "4Gi" } },
+    });
+    const pods = [
+      ["a", "1"],
+      ["b", "0.5"],
+      ["b", "100m"],
+      ["b", "1", "Failed"],
+    ].map(([nodeName = "", cpu = "", phase = "Running"]) => ({
+      spec: { nodeName, containers: [{ name: "a", resources: { requests: { cpu, memory: "500M" } } }] },
+      status: { phase },
+    }));
+    assert.deepEqual(roomLines([node("a"), node("b"), {}], pods), [
+      "pool web: of 2 nodes the one with most room has 1120m CPU, 3.0 GiB left for pods",
+    ]);
+  });
+
   // Nodes of AWS are named by their instances, members of etcd by their places.
   const names = ["i-0d0378e5c71cedc9e", "i-0a1b2c3d4e5f60718"];
   const text = (
@@ -25,6 +45,7 @@ describe("fenestra status", () => {
         names,
         marks,
         remarks,
+        room: [],
         page: status === undefined ? "" : JSON.stringify(status),
         snapshots: { "cp-0": "2026-11-20T08:00:00Z cp-0/x.db.gz 1000" },
         serving: [

@@ -4,13 +4,13 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { podSpec } from "../../components/kubernetes/manifest.ts";
-import { allocatable, reservations } from "../../components/model/allocatable.ts";
+import { reservations } from "../../components/model/allocatable.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
 import { machineSize } from "../../components/model/pools.ts";
 import { syntaxErrors } from "../support/powershell.ts";
 import { exampleSpec } from "../support/stacks.ts";
-import { combinations, gmsa, manifest, manifestsOf, planOf, withPools } from "./switches.ts";
+import { combinations, gmsa, leastRoom, manifest, manifestsOf, planOf, withPools } from "./switches.ts";
 
 const aws = exampleSpec("aws-dev");
 
@@ -165,42 +165,15 @@ describe("samples", () => {
     assert.equal(probe("iis-2019")?.exec?.command?.[0], "curl.exe");
   });
 
-  it("fit on one machine of the default size per build, beside the agents of every node", () => {
-    const quantity = (text: unknown): number => {
-      const [, number, unit] = /^(\d+)(m|Mi|Gi)$/.exec(String(text)) ?? assert.fail(`${text} is no quantity`);
-      return Number(number) * (unit === "Gi" ? 1024 : 1);
-    };
-    for (const { title, spec } of combinations) {
-      const all = manifestsOf(spec);
-      const least = new Map(
-        all.flatMap((each) =>
-          each.kind === "HorizontalPodAutoscaler"
-            ? [[String(each.spec?.scaleTargetRef.name), each.spec?.minReplicas ?? 1] as const]
-            : [],
-        ),
-      );
-      for (const pool of spec.pools.filter((pool) => pool.os === "windows")) {
+  it("leave a published pod its place on one machine of the default size per build, beside the agents of every node", () => {
+    for (const { title, spec } of combinations)
+      for (const pool of spec.pools.filter(({ os }) => os === "windows")) {
         const size = machineSize(spec.cloud, cloudFacts[spec.cloud].sizes.default);
         assert.ok(size !== undefined);
-        const room = allocatable({ ...pool, size, reservations: reservations(pool.release, size) });
-        const pods = all.flatMap((each) => {
-          const pod = podSpec(each);
-          const own =
-            each.kind === "DaemonSet" ? pod?.os?.name === "windows" : pod?.runtimeClassName === pool.release.name;
-          const count = each.kind === "Deployment" ? (each.spec?.replicas ?? least.get(each.metadata.name) ?? 1) : 1;
-          return own && pod !== undefined ? Array.from({ length: count }, () => pod) : [];
-        });
-        for (const resource of ["cpu", "memory"] as const) {
-          const wanted = pods
-            .flatMap(({ containers }) => containers)
-            .reduce((sum, { resources }) => sum + quantity(resources?.requests?.[resource]), 0);
-          assert.ok(
-            wanted <= quantity(room[resource]),
-            `${title}, ${pool.name}: ${wanted} of ${room[resource]} ${resource}`,
-          );
-        }
+        const { cpu, memory } = leastRoom(spec, { ...pool, size, reservations: reservations(pool.release, size) });
+        // 1 CPU and 800M of Microsoft's quickstart for AKS.
+        assert.ok(cpu >= 1000 && memory >= 763, `${title}, ${pool.name}: ${cpu}m, ${memory} MiB`);
       }
-    }
   });
 
   it("act as an account of a domain only on nodes that can fetch it", () => {

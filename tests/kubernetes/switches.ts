@@ -6,6 +6,7 @@ import { type AddOns, addOns } from "../../components/model/addOns.ts";
 import { awsEnvironment, azureEnvironment } from "../../components/model/cloudFacts/tokens.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { type PoolSpec, windowsBuilds } from "../../components/model/pools.ts";
+import { type Room, roomOf } from "../../components/model/room.ts";
 import { podNetworkManifests } from "../../components/podNetworks/manifests.ts";
 import { everyAddOn } from "../../rehearsal/testkit/cluster.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
@@ -175,4 +176,25 @@ export function argsOf(workload: Manifest, container: string): readonly string[]
   const found = podSpec(workload)?.containers.find(({ name }) => name === container);
   if (found === undefined) throw new Error(`no container ${container}`);
   return [...(found.command ?? []), ...(found.args ?? [])].map(String);
+}
+
+/** What a node of a pool has left when all that the stack makes for its build runs on it, agents and samples. */
+export function leastRoom(spec: ClusterSpec, pool: PoolSpec): Room {
+  const all = planOf(spec).flatMap(({ manifests }) => manifests);
+  const least = new Map(
+    all.flatMap((each) =>
+      each.kind === "HorizontalPodAutoscaler"
+        ? [[String(each.spec?.scaleTargetRef.name), each.spec?.minReplicas ?? 1] as const]
+        : [],
+    ),
+  );
+  const pods = all.flatMap((each) => {
+    const pod = podSpec(each);
+    if (pod === undefined) return [];
+    const count = each.kind === "Deployment" ? (each.spec?.replicas ?? least.get(each.metadata.name) ?? 1) : 1;
+    const { runtimeClassName: own } = pod;
+    const build = own === undefined ? pod.nodeSelector : own === pool.release.name ? {} : { no: "node" };
+    return Array.from({ length: count }, () => ({ ...pod, nodeSelector: build }));
+  });
+  return roomOf(pool, pods);
 }

@@ -32,8 +32,8 @@ function inConfiguration(pool: PoolSpec, field: string, key: string): number {
 
 describe("what pods of a node can have", () => {
   for (const [os, vcpus, memoryGib, diskGb, expected] of [
-    ["windows-2022", 2, 8, 120, { cpu: "1420m", memory: "4722Mi", "ephemeral-storage": "91732Mi" }],
-    ["windows-2025", 4, 16, 128, { cpu: "3400m", memory: "12812Mi", "ephemeral-storage": "98599Mi" }],
+    ["windows-2022", 2, 8, 120, { cpu: "1720m", memory: "4722Mi", "ephemeral-storage": "91732Mi" }],
+    ["windows-2025", 4, 16, 128, { cpu: "3700m", memory: "12812Mi", "ephemeral-storage": "98599Mi" }],
     ["linux", 2, 8, 50, { cpu: "1820m", memory: "5277Mi", "ephemeral-storage": "39843Mi" }],
   ] as const)
     it(`${os} with ${vcpus} vCPU, ${memoryGib} GiB and a disk of ${diskGb} GiB`, () => {

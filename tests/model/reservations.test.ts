@@ -27,10 +27,10 @@ function taken(os: OperatingSystemName, vcpus: number, memoryGib: number): { mem
 
 describe("reservations", () => {
   for (const [os, vcpus, memoryGib, kube, system] of [
-    ["windows-2022", 2, 4, { cpu: "80m", memory: "512Mi" }, { cpu: "500m", memory: "1024Mi" }],
-    ["windows-2022", 2, 8, { cpu: "80m", memory: "922Mi" }, { cpu: "500m", memory: "2048Mi" }],
-    ["windows-2019", 4, 16, { cpu: "100m", memory: "1024Mi" }, { cpu: "500m", memory: "2048Mi" }],
-    ["windows-2025", 64, 256, { cpu: "380m", memory: "1024Mi" }, { cpu: "500m", memory: "2048Mi" }],
+    ["windows-2022", 2, 4, { cpu: "80m", memory: "512Mi" }, { cpu: "200m", memory: "1024Mi" }],
+    ["windows-2022", 2, 8, { cpu: "80m", memory: "922Mi" }, { cpu: "200m", memory: "2048Mi" }],
+    ["windows-2019", 4, 16, { cpu: "100m", memory: "1024Mi" }, { cpu: "200m", memory: "2048Mi" }],
+    ["windows-2025", 64, 256, { cpu: "380m", memory: "1024Mi" }, { cpu: "200m", memory: "2048Mi" }],
     ["linux", 1, 2, { cpu: "70m", memory: "512Mi" }, { cpu: "100m", memory: "256Mi" }],
     ["linux", 2, 8, { cpu: "80m", memory: "1844Mi" }, { cpu: "100m", memory: "256Mi" }],
     ["linux", 4, 16, { cpu: "100m", memory: "2663Mi" }, { cpu: "100m", memory: "256Mi" }],
@@ -48,7 +48,7 @@ describe("reservations", () => {
     const { memory, cpu } = taken("windows-2022", 2, 8);
     assert.equal(memory, 2970);
     assert.ok(8192 - memory - 500 > 4096);
-    assert.equal(cpu, 580);
+    assert.equal(cpu, 280);
   });
 
   it("never take more than the machine has", () => {

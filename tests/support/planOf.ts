@@ -35,6 +35,7 @@ export const barePool = (name: string, more: Partial<Plan["pools"][number]> = {}
     size: "",
     vcpus: 2,
     memoryGib: 8,
+    room: { cpu: 1000, memory: 4096 },
     zones: [],
     count: 1,
     autoscale: null,

@@ -1,4 +1,5 @@
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
+import { roomInWords } from "../../../components/model/room.ts";
 import { billedLines } from "../../billed.ts";
 import { counted } from "../../counted.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../../finding.ts";
@@ -48,7 +49,7 @@ export function poolTable({ pools }: Plan): string {
     pools.map((pool) => [
       `${escapeHtml(pool.name)}<span class="detail">${escapeHtml(pool.os)}${pool.spot ? ", spot" : ""}</span>`,
       countInWords(pool),
-      `${escapeHtml(pool.size)}<span class="detail">${pool.vcpus} vCPU, ${pool.memoryGib} GiB, ${pool.diskGb} GiB disk</span>`,
+      `${escapeHtml(pool.size)}<span class="detail">${pool.vcpus} vCPU, ${pool.memoryGib} GiB, ${pool.diskGb} GiB disk</span><span class="detail">for pods ${roomInWords(pool.room)}</span>`,
       pool.zones.map(escapeHtml).join("<br>"),
       code(pool.image),
       scheduling(pool),
