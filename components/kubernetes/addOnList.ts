@@ -17,8 +17,10 @@ import { storage } from "./addOns/storage.ts";
 import { volumeSnapshots } from "./addOns/volumeSnapshots.ts";
 import { volumes } from "./addOns/volumes.ts";
 import { workloadIdentity } from "./addOns/workloadIdentity.ts";
+import { podPolicy, policyManifests } from "./guardRails/policy.ts";
+import { roomPolicy } from "./guardRails/roomPolicy.ts";
 import { guardRails } from "./guardRails.ts";
-import type { Manifest } from "./manifest.ts";
+import { type Manifest, podSpec } from "./manifest.ts";
 import { runtimeClasses } from "./runtimeClasses.ts";
 import { samples } from "./samples.ts";
 import { configMap } from "./workload.ts";
@@ -73,7 +75,22 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
     .filter(({ settings }) => settings?.some(isOn) ?? true)
     .map((entry) => ({ name: entry.name, entry, manifests: entry.manifests(spec, values) }))
     .filter(({ manifests }) => manifests.length > 0);
-  return [...made, inventory(made.flatMap(({ manifests }) => manifests))];
+  const all = [
+    ...made,
+    ...room(
+      spec,
+      made.flatMap(({ manifests }) => manifests),
+    ),
+  ];
+  return [...all, inventory(all.flatMap(({ manifests }) => manifests))];
+}
+
+/** The policy that knows what is left of nodes beside all that is made here. */
+function room(spec: ClusterSpec, made: readonly Manifest[]): readonly RenderedAddOn[] {
+  if (!spec.addons.guardRails || spec.pools.length === 0) return [];
+  const daemonSets = made.flatMap((each) => (each.kind === "DaemonSet" ? (podSpec(each) ?? []) : []));
+  const manifests = policyManifests(podPolicy(roomPolicy(spec, daemonSets)));
+  return [{ name: "room", entry: { name: "room", after: [], manifests: () => manifests }, manifests }];
 }
 
 /**

@@ -145,7 +145,7 @@ describe("in-cluster objects on a real API server", function () {
       assert.equal((await apply(list(older))).code, 0);
       const spec = exampleSpec("aws-dev");
       const plan = planOf({ ...spec, addons: { ...spec.addons, exporters: true } });
-      const wanted = plan.filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
+      const wanted = plan.filter(({ name }) => ["runtime-classes", "guard-rails", "room"].includes(name));
       const manifests = [...wanted.flatMap((each) => each.manifests), ...servicePolicies("azure-dev")];
       const { code, stderr } = await apply(list(manifests.map(sent)), "--force-conflicts");
       assert.equal(code, 0, stderr);
@@ -200,6 +200,7 @@ describe("in-cluster objects on a real API server", function () {
             "host-process",
             "network-policies",
             "own-node",
+            "room",
             "service-status",
           ],
           ...[
@@ -260,6 +261,50 @@ describe("in-cluster objects on a real API server", function () {
         assert.deepEqual(spec.nodeSelector, row.spec.nodeSelector);
       }
       await api.kubectl(["delete", "-f", "-", "--cascade=foreground"], list([set, ...nodes.map(sent)]));
+    });
+
+    it("let in whoever follows a refusal's advice", async () => {
+      const without = (spec: PodCase["spec"], ...fields: readonly string[]): PodCase["spec"] =>
+        Object.fromEntries(Object.entries(spec).filter(([field]) => !fields.includes(field)));
+      const advice: readonly (readonly [says: RegExp, follow: (spec: PodCase["spec"]) => PodCase["spec"]])[] = [
+        [/use images of one release/, (spec) => ({ ...spec, containers: [Object(spec.containers)[0]] })],
+        [/leave spec.runtimeClassName and the label/, (spec) => without(spec, "runtimeClassName", "nodeSelector")],
+        [/leave gmsaCredentialSpecName/, (spec) => ({ ...without(spec, "initContainers"), ...account })],
+        [/leave it out/, (spec) => without(spec, "nodeName")],
+        [/set spec.os.name: windows/, (spec) => ({ ...spec, os: { name: "windows" } })],
+        [/kubectl label namespace/, (spec) => spec],
+      ];
+      const account = { securityContext: { windowsOptions: { gmsaCredentialSpecName: "web" } } };
+      for (const [index, row] of podTable.entries()) {
+        if (row.answer !== "refused" || /PodSecurity|runhcs/.test(row.says.join())) continue;
+        const namespace = `advice-${index}`;
+        const labels = { ...tableNamespaces[row.namespace] };
+        await apply(sent({ apiVersion: "v1", kind: "Namespace", metadata: { name: namespace, labels } }));
+        const refused = JSON.parse((await create(namespace, row.spec)).body).message;
+        const [, follow] = advice.find(([says]) => says.test(refused)) ?? assert.fail(refused);
+        const [, command] = /: kubectl (label namespace .*)$/.exec(refused) ?? [];
+        if (command !== undefined) assert.equal((await api.kubectl(command.split(" "))).code, 0);
+        // A label is seen a moment later.
+        await until(`${row.title}: ${refused}`, async () => (await create(namespace, follow(row.spec))).taken);
+      }
+    });
+
+    it("refuse to change a pod's image to one of a build that its node is not of", async () => {
+      const spec = { os: { name: "windows" }, containers: [{ name: "main", image: "x:ltsc2022" }] };
+      assert.equal(
+        (await api.kubectl(["create", "-f", "-"], objectIn(podHomes.Pod, "plain", spec, "changed"))).code,
+        0,
+      );
+      const change = (image: string) => api.kubectl(["-n", "plain", "set", "image", "pod/changed", `main=${image}`]);
+      assert.match((await change("x:ltsc2019")).stderr, /is for windows-2019, but its RuntimeClass/);
+      assert.deepEqual(
+        [
+          (await change("y:ltsc2022")).code,
+          (await api.kubectl(["-n", "plain", "label", "pod", "changed", "a=b"])).code,
+        ],
+        [0, 0],
+      );
+      await api.kubectl(["-n", "plain", "delete", "pod", "changed", "--force"]);
     });
 
     it("refuse a gMSA account in an ephemeral container, which the webhook is not asked about", async () => {
@@ -327,7 +372,11 @@ describe("in-cluster objects on a real API server", function () {
           "--dry-run=server",
           "--force-conflicts",
         );
-        const answer = [code, stderr.split("\n").filter((line) => line.includes("ValidatingAdmissionPolicy"))];
+        // The policies are those of a cluster without addons.gmsa.
+        const answer = [
+          code,
+          stderr.split("\n").filter((line) => /AdmissionPolicy(?!.*: Deployment gmsa-)/.test(line)),
+        ];
         assert.deepEqual(answer, [0, []], `${title}: ${stderr}`);
       }
     });

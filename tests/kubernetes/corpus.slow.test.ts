@@ -101,6 +101,43 @@ describe("published workloads, on a real API server with its scheduler", functio
           await cluster.api.kubectl(["delete", "--force", "-f", "-"], text);
         });
 
+    it("find room on nodes of the default size beside every agent and sample, one by one", async () => {
+      await cluster.asByDefault();
+      for (const [index, shape] of corpus.filter(({ sized }) => sized).entries()) {
+        const [outcome] = await cluster.run(`sized-${index}`, [{ ...shape, kind: "Pod" }]);
+        const large = shape.says?.startsWith("more than any node") === true || shape.place === "waits" || shape.alone;
+        assert.equal(outcome?.place === "waits", large, `${shape.address}: ${outcome?.place}`);
+      }
+    });
+
+    it("let the pods of node agents be made where the manual's commands were run", async () => {
+      const { blocks } = readDocument("docs/windows-applications.md");
+      const commands =
+        blocks
+          .find(({ text }) => text.includes("namespace agents"))
+          ?.text.trim()
+          .split("\n") ?? [];
+      assert.equal(commands.length, 3);
+      for (const command of commands) assert.equal((await cluster.api.kubectl(command.split(" ").slice(1))).code, 0);
+      const agents = {
+        linux: { hostNetwork: true, hostPID: true, volumes: [{ name: "logs", hostPath: { path: "/var/log" } }] },
+        windows: {
+          ...{ nodeSelector: win, hostNetwork: true },
+          securityContext: { windowsOptions: { hostProcess: true, runAsUserName: "NT AUTHORITY\\SYSTEM" } },
+        },
+      };
+      for (const [name, spec] of Object.entries(agents)) {
+        const set = workload("DaemonSet", name, spec).replace('"corpus"', '"agents"');
+        const made = async () =>
+          (await cluster.api.kubectl(["-n", "agents", "get", "pods", "-l", `app=${name}`, "-o", "name"])).stdout;
+        await until(`the pods of ${name}`, async () => {
+          // Labels are seen a moment later.
+          await cluster.api.kubectl(["apply", "-f", "-"], set);
+          return (await made()).trim().split("\n").length === 2;
+        });
+      }
+    });
+
     it("take what the manual shows as it is, without a warning", async () => {
       const shown = readDocument("docs/windows-applications.md").blocks.filter(({ language }) => language === "yaml");
       assert.ok(shown.length >= 2);

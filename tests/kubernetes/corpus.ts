@@ -11,6 +11,10 @@ export interface Shape {
   readonly namespace: string;
   readonly spec: Readonly<Record<string, unknown>>;
   readonly place: string;
+  /** Whether its container says how large it is. */
+  readonly sized: boolean;
+  /** Whether a default node takes it without the samples only. */
+  readonly alone: boolean;
   /** Its place where no policy changes pods (Kubernetes 1.35). */
   readonly before: string;
   /** A part of what its author is told; none when nothing is. */
@@ -44,6 +48,8 @@ const pods: Readonly<Record<string, object>> = {
   build2022os: selector({ ...onWindows, ...build2022 }),
   pool2022: selector({ "fenestra.dev/pool": "win2022" }),
   notLinux: affinity("NotIn", "linux"),
+  agentpool: selector({ agentpool: "winage", ...onWindows }),
+  premerge: selector({ "premerge-platform": "windows-2022" }),
   sku: selector({ "kubernetes.azure.com/os-sku": "Windows2019" }),
   linux: selector({ [os]: "linux" }),
   affine: affinity("In", "windows"),
@@ -76,7 +82,11 @@ const containers: Readonly<Record<string, object>> = {
   port: { ports: [{ containerPort: 9100 }] },
 };
 
+/** Limits of its container, which are its requests too: `1/800M`. */
+const size = /^([\d.]+m?)\/(\d+[MG]i?)$/;
+
 const texts: Readonly<Record<string, string>> = {
+  large: "more than any node that it may have can give",
   memory: "set resources.limits.memory on every container",
   "any build": "cannot be told from its image, so any Windows node may get it",
 };
@@ -97,17 +107,26 @@ function shape(base: string, line: string): Shape {
     .split("|")
     .map((cell) => cell.trim());
   const names = said.split(" ").filter((name) => name !== "");
-  const unknown = names.filter((name) => !(name in pods || name in containers));
+  const unknown = names.filter((name) => !(name in pods || name in containers || size.test(name)));
   const kind = kinds[short];
   if (unknown.length > 0 || kind === undefined) throw new RangeError(`${what}: ${short}, ${unknown.join()}`);
+  const [limits] = names.flatMap((name) => {
+    const [, cpu, memory] = size.exec(name) ?? [];
+    return cpu === undefined ? [] : [{ resources: { limits: { cpu, memory } } }];
+  });
   const [place = "", before = /^(windows|2019|2022)$/.test(place) ? "waits" : place] = places.split("/");
   const full = image.replace(/^core/, "mcr/windows/servercore").replace(/^mcr\//, "mcr.microsoft.com/");
   return {
     address: `${base}/${what}`,
     kind,
     namespace: /^(hosts|kube-system)$/.test(more) ? more : "corpus",
-    spec: { ...named(pods, names), containers: [{ name: "main", image: full, ...named(containers, names) }] },
+    spec: {
+      ...named(pods, names),
+      containers: [{ name: "main", image: full, ...named(containers, names), ...limits }],
+    },
     place,
+    sized: limits !== undefined,
+    alone: more === "alone",
     before,
     says: says === "" ? undefined : (texts[says] ?? says),
     published: more === "runs" || more === "cannot" ? more : undefined,

@@ -10,7 +10,7 @@ import { policiesInForce } from "../support/policies.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { corpus, type Shape } from "./corpus.ts";
 import { podHomes } from "./podTable.ts";
-import { planOf } from "./switches.ts";
+import { leastRoom, planOf } from "./switches.ts";
 
 /** What came of a shape. */
 interface Outcome {
@@ -37,7 +37,7 @@ interface Pod {
 }
 
 const windowsTaint = { key: "os", value: "windows", effect: "NoSchedule" };
-const node = (name: string, system: string, labels: object, taints: readonly object[]) => ({
+const node = (name: string, system: string, labels: Readonly<Record<string, string>>, taints: readonly object[]) => ({
   apiVersion: "v1",
   kind: "Node",
   metadata: {
@@ -52,16 +52,16 @@ const node = (name: string, system: string, labels: object, taints: readonly obj
   },
   spec: { taints },
 });
-const pool = "fenestra.dev/pool";
+const poolKey = "fenestra.dev/pool";
 const build = "node.kubernetes.io/windows-build";
 const nodes = [
   node("control", "linux", { "node-role.kubernetes.io/control-plane": "" }, [
     { key: "node-role.kubernetes.io/control-plane", effect: "NoSchedule" },
   ]),
-  node("linux-1", "linux", { [pool]: "linux" }, []),
-  node("linux-2", "linux", { [pool]: "linux" }, []),
-  node("2019", "windows", { [pool]: "win2019", [build]: "10.0.17763" }, [windowsTaint]),
-  node("2022", "windows", { [pool]: "win2022", [build]: "10.0.20348" }, [windowsTaint]),
+  node("linux-1", "linux", { [poolKey]: "linux" }, []),
+  node("linux-2", "linux", { [poolKey]: "linux" }, []),
+  node("2019", "windows", { [poolKey]: "win2019", [build]: "10.0.17763" }, [windowsTaint]),
+  node("2022", "windows", { [poolKey]: "win2022", [build]: "10.0.20348" }, [windowsTaint]),
 ];
 const claimed = { namespace: "corpus", name: "data" };
 const space = (name: string, labels = {}) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name, labels } });
@@ -110,12 +110,6 @@ export class CorpusCluster {
     rmSync(folder, { recursive: true });
     const cluster = new CorpusCluster(api);
     await cluster.apply([...nodes, ...around]);
-    const room = { cpu: "64", memory: "256Gi", pods: "250" };
-    const status = {
-      capacity: room,
-      allocatable: room,
-      conditions: [{ type: "Ready", status: "True", reason: "Test", message: "" }],
-    };
     for (const { metadata, spec } of nodes) {
       // Admission has added the taint of a node that is not ready, which the controller that would remove it is not
       // there for.
@@ -126,9 +120,31 @@ export class CorpusCluster {
         "-p",
         JSON.stringify({ spec: { $patch: "replace", taints: spec.taints } }),
       ]);
-      await api.kubectl(["patch", "node", metadata.name, "--subresource=status", "-p", JSON.stringify({ status })]);
+      await cluster.#allocate(metadata.name, { cpu: "64", memory: "256Gi" });
     }
     return cluster;
+  }
+
+  async #allocate(node: string, room: object): Promise<void> {
+    const allocatable = { ...room, pods: "250" };
+    const conditions = [{ type: "Ready", status: "True", reason: "Test", message: "" }];
+    const patch = JSON.stringify({ status: { capacity: allocatable, allocatable, conditions } });
+    const { code, stderr } = await this.#api.kubectl(["patch", "node", node, "--subresource=status", "-p", patch]);
+    assert.equal(code, 0, stderr);
+  }
+
+  /** Leaves the nodes what those of the default size have beside all agents and samples of the stack. */
+  async asByDefault(): Promise<void> {
+    // Without kubelets what an owner deletes stays.
+    await this.#api.kubectl(["delete", "pods", "-A", "--all", "--force", "--grace-period=0"]);
+    const spec = specOf(defaultRelease);
+    for (const { metadata } of nodes) {
+      const labels: Readonly<Record<string, string>> = metadata.labels;
+      const pool = spec.pools.find(({ name }) => labels[poolKey] === name);
+      if (pool === undefined) continue;
+      const { cpu, memory } = leastRoom(spec, pool);
+      await this.#allocate(metadata.name, { cpu: `${cpu}m`, memory: `${memory}Mi` });
+    }
   }
 
   get api(): ApiServer {
@@ -151,7 +167,7 @@ export class CorpusCluster {
       `${kind}admissionpolicybinding`,
     ]);
     for (const kind of kinds) await this.#api.kubectl(["delete", kind, "--all", "--ignore-not-found"]);
-    const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails"].includes(name));
+    const wanted = planOf(spec).filter(({ name }) => ["runtime-classes", "guard-rails", "room"].includes(name));
     await this.apply(wanted.flatMap(({ manifests }) => manifests));
     await policiesInForce(this.#api);
   }
@@ -167,9 +183,9 @@ export class CorpusCluster {
   }
 
   /** Makes every shape, waits until the controllers and the scheduler have decided, and removes them. */
-  async run(prefix: string): Promise<readonly Outcome[]> {
-    const names = corpus.map((_, index) => `${prefix}-${index}`);
-    const answers = await Promise.all(corpus.map((shape, index) => this.#send(shape, names[index] ?? "")));
+  async run(prefix: string, shapes = corpus): Promise<readonly Outcome[]> {
+    const names = shapes.map((_, index) => `${prefix}-${index}`);
+    const answers = await Promise.all(shapes.map((shape, index) => this.#send(shape, names[index] ?? "")));
     let outcomes: readonly (Outcome | undefined)[] = [];
     await until(
       "every shape to be decided",
@@ -178,7 +194,7 @@ export class CorpusCluster {
           (await this.#api.kubectl(["get", "pods", "-A", "-o", "json"])).stdout,
         ).items;
         const sets = JSON.parse((await this.#api.kubectl(["get", "daemonsets", "-A", "-o", "json"])).stdout).items;
-        outcomes = corpus.map((shape, index): Outcome | undefined => {
+        outcomes = shapes.map((shape, index): Outcome | undefined => {
           const { taken, body, warnings } = answers[index] ?? assert.fail();
           if (!taken) return { place: "refused", told: [JSON.parse(body).message], pods: [] };
           const own = pods.filter(({ metadata }) => metadata.labels?.app === names[index]);
@@ -191,7 +207,7 @@ export class CorpusCluster {
         });
         return outcomes.every((outcome) => outcome !== undefined);
       },
-      () => corpus.flatMap(({ address }, index) => (outcomes[index] === undefined ? [address] : [])).join("\n"),
+      () => shapes.flatMap(({ address }, index) => (outcomes[index] === undefined ? [address] : [])).join("\n"),
     );
     const kinds = "deployments,daemonsets,statefulsets,jobs,pods";
     const own = `app in (${names.join(",")})`;

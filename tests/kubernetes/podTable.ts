@@ -129,6 +129,13 @@ const hosts = { ...hostProcess, securityContext: hostProcessOptions };
 const optedIn = (title: string, spec: PodCase["spec"]): PodCase =>
   row(`${title}, opted in`, spec, "refused", [noOsName], "os-name-required");
 
+const cpu = (amount: string, requests?: object) => ({
+  resources: { limits: { cpu: amount, memory: "1Gi" }, ...(requests === undefined ? {} : { requests }) },
+});
+const choosing = (title: string, labels: object, says: readonly string[]): PodCase =>
+  row(title, { nodeSelector: labels, containers: one("nginx") }, "none", says);
+const tooLarge = "more than any node that it may have can give";
+
 /** The table; what people publish is in corpus.txt. */
 export const podTable: readonly PodCase[] = [
   row("a Linux pod", { containers: one("nginx") }, "none"),
@@ -193,6 +200,26 @@ export const podTable: readonly PodCase[] = [
   limit("mount propagation", { volumes: [{ name: "e", emptyDir: {} }] }, ["ignores mountPropagation"], {
     volumeMounts: [{ name: "e", mountPath: "C:\\e", mountPropagation: "HostToContainer" }],
   }),
+  row(
+    "what only Linux has",
+    {
+      ...onWindows,
+      securityContext: { runAsUser: 1000 },
+      hostUsers: false,
+      containers: one(servercore, { securityContext: { readOnlyRootFilesystem: true } }),
+    },
+    "windows-2022",
+    ["promise: hostUsers, readOnlyRootFilesystem, runAsUser."],
+  ),
+  row(
+    "a class that AKS has",
+    { ...onWindows, runtimeClassName: "runhcs-wcow-hypervisor", containers: one(servercore) },
+    "refused",
+    ["runhcs-wcow-hypervisor"],
+  ),
+  limit("an account that nobody fills in", account({ gmsaCredentialSpecName: "web" }), [
+    "fills in no gmsaCredentialSpecName",
+  ]),
   limit("a host port", {}, ["makes no host ports"], { ports: [{ containerPort: 80, hostPort: 8080 }] }),
   limit("a port", {}, [], { ports: [{ containerPort: 80 }] }),
   limit("the node's resolver", { dnsPolicy: "Default" }, ["set {pod}.dnsPolicy to None"]),
@@ -254,7 +281,7 @@ export const podTable: readonly PodCase[] = [
     "a gMSA account of the pod and of a container",
     {
       ...windows,
-      ...account({ gmsaCredentialSpecName: "web" }),
+      ...account({ gmsaCredentialSpec: "{}" }),
       containers: one(servercore, account({ gmsaCredentialSpec: "{}" })),
       initContainers: [{ ...one(servercore)[0], name: "first" }],
     },
@@ -286,6 +313,36 @@ export const podTable: readonly PodCase[] = [
     { tolerations: [{ key: "os", operator: "Equal", value: "windows", effect: "NoSchedule" }], ...plain },
     "none",
   ),
+  choosing("a pool as AKS does", { agentpool: "web" }, [
+    "(agentpool: web), so it stays Pending unless somebody has put them on Nodes: a pool is chosen by fenestra.dev/pool here (linux, win2019, win2022)",
+  ]),
+  choosing("a release as AKS does", { "kubernetes.azure.com/os-sku": "Windows2022" }, [
+    "a release of Windows is chosen by node.kubernetes.io/windows-build here",
+  ]),
+  choosing("two pools", { "fenestra.dev/pool": "linux", [buildLabel]: "10.0.20348" }, ["no pool of this stack"]),
+  choosing("a pool that there is not", { "fenestra.dev/pool": "web" }, ["(fenestra.dev/pool: web)"]),
+  choosing("a zone and a host", { "topology.kubernetes.io/zone": "a", "kubernetes.io/hostname": "b" }, []),
+  row("an affinity that no pool has", { ...wanting("team", ["web", "shop"]), ...plain }, "none", [
+    "(team In web shop)",
+  ]),
+  row("all of a node's processors", { containers: one("nginx", cpu("2")) }, "none", [
+    `asks for 2000m CPU and 1024Mi of memory, ${tooLarge}`,
+  ]),
+  row("a part of them with such a limit", { containers: one("nginx", cpu("2", { cpu: "1" })) }, "none"),
+  row(
+    "too many together",
+    { containers: [...one("nginx", cpu("1")), { name: "b", image: "x", ...cpu("1") }] },
+    "none",
+    [tooLarge],
+  ),
+  row("too many at first", { ...plain, initContainers: [{ name: "b", image: "x", ...cpu("2") }] }, "none", [tooLarge]),
+  row(
+    "one after the other",
+    { containers: one("nginx", cpu("1")), initContainers: [{ name: "b", image: "x", ...cpu("1") }] },
+    "none",
+  ),
+  row("one processor on Windows", { ...onWindows, containers: one(servercore, cpu("1")) }, "windows-2022"),
+  row("two of them", { ...onWindows, containers: one(servercore, cpu("2")) }, "windows-2022", [tooLarge]),
   row("naming a worker", { nodeName: "some-node", containers: one("nginx") }, "none"),
   row("naming a machine of the control plane", { nodeName: "control", ...plain }, "refused", [
     "{pod}.nodeName is a machine of the control plane",
@@ -306,6 +363,7 @@ export const daemonSetTable: readonly PodCase[] = [
     "an image of one build on certain nodes",
     { ...placed, nodeSelector: { ...onWindows.nodeSelector, team: "web" }, containers: one(servercore) },
     "none",
+    ["(kubernetes.io/os: windows, team: web)"],
   ),
   row("a Linux pod", { containers: one("nginx") }, "none"),
   row("without a selector", { ...placed, nodeSelector: {}, containers: one("x") }, "none"),

@@ -59,25 +59,33 @@ const integer = (value: string): string => `${value}.matches("^-?[0-9]{1,18}$")`
 
 /**
  * CEL: one of these nodes may fit the pod's node selector and required affinity (k8s.io/component-helpers:
- * scheduling/corev1/nodeaffinity). Of a key that is not among `values` nothing is known.
+ * scheduling/corev1/nodeaffinity).
+ *
+ * @param strict keys of which every value is known
+ * @param stranger CEL: of this key nothing is known, so any node may have it. Default: it is not among `values`
+ * @param and CEL that must be true of the node `n` as well
  */
 export function fits(
   pod: string,
   nodes: readonly Labels[],
   values: Readonly<Record<string, readonly string[]>>,
-  strict: readonly string[] = closed,
+  {
+    strict = closed,
+    stranger = (key) => `!(${key} in ${literal(values)})`,
+    and = "true",
+  }: { readonly strict?: readonly string[]; readonly stranger?: (key: string) => string; readonly and?: string } = {},
 ): string {
   if (nodes.length === 0) return "false";
   const known = literal(values);
   const open = (key: string, value: string): string =>
-    `(!(${key} in ${literal(strict)}) && !(${value} in ${known}[${key}]))`;
+    `(!(${key} in ${literal(strict)}) && ${key} in ${known} && !(${value} in ${known}[${key}]))`;
   const given = "e.?values.orValue([])";
   const number = (sign: string): string =>
     `e.key in n && ${given}.size() == 1 && ${integer("n[e.key]")} && ${integer(`${given}[0]`)} && int(n[e.key]) ${sign} int(${given}[0])`;
-  const selector = `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, !(k in ${known}) || (k in n && n[k] == ${pod}.nodeSelector[k]) || ${open("k", `${pod}.nodeSelector[k]`)}))`;
+  const selector = `(!has(${pod}.nodeSelector) || ${pod}.nodeSelector.all(k, ${stranger("k")} || (k in n && n[k] == ${pod}.nodeSelector[k]) || ${open("k", `${pod}.nodeSelector[k]`)}))`;
   const expression = [
-    `!(e.key in ${known}) || (`,
-    `e.operator == "In" ? (e.key in n && n[e.key] in ${given}) || (!(e.key in ${literal(strict)}) && !${given}.exists(v, v in ${known}[e.key])) :`,
+    `${stranger("e.key")} || (`,
+    `e.operator == "In" ? (e.key in n && n[e.key] in ${given}) || (!(e.key in ${literal(strict)}) && e.key in ${known} && !${given}.exists(v, v in ${known}[e.key])) :`,
     `e.operator == "NotIn" ? !(e.key in n && n[e.key] in ${given}) :`,
     `e.operator == "Exists" ? e.key in n :`,
     `e.operator == "DoesNotExist" ? !(e.key in n) :`,
@@ -85,8 +93,18 @@ export function fits(
   ].join(" ");
   const terms = affinityTerms(pod);
   const term = `(t.?matchExpressions.orValue([]).size() > 0 || has(t.matchFields)) && t.?matchExpressions.orValue([]).all(e, ${expression})`;
-  return `${literal(nodes)}.exists(n, ${selector} && (${terms}.size() == 0 || ${terms}.exists(t, ${term})))`;
+  return `${literal(nodes)}.exists(n, ${and} && ${selector} && (${terms}.size() == 0 || ${terms}.exists(t, ${term})))`;
 }
+
+/** Labels that a node has without its pool: from the cloud, the machine, or an agent that looks at it. */
+const without =
+  "^(kubernetes[.]io/(hostname|arch)|beta[.]kubernetes[.]io/(arch|instance-type)|node[.]kubernetes[.]io/instance-type|feature[.]node[.]kubernetes[.]io/.*|(topology|failure-domain)[.].*)$";
+
+/** Options of `fits`: what no pool is known to have no node has. */
+export const strictly = (values: Readonly<Record<string, readonly string[]>>) => ({
+  strict: Object.keys(values),
+  stranger: (key: string) => `(!(${key} in ${literal(values)}) && ${key}.matches(${text(without)}))`,
+});
 
 /** CEL: only Windows nodes fit the pod's selector and affinity; of a build that no pool has, none yet. */
 export function fitsWindowsAlone(pod: string, nodes: KnownNodes): string {
@@ -101,5 +119,5 @@ export function fitsWindowsAlone(pod: string, nodes: KnownNodes): string {
  */
 export function fitsControlPlane(pod: string): string {
   const values = Object.fromEntries([...osLabels, poolLabel].map((label) => [label, []]));
-  return fits(pod, [os("linux")], values, Object.keys(values));
+  return fits(pod, [os("linux")], values, { strict: Object.keys(values) });
 }

@@ -11,134 +11,11 @@ import {
   toleratesWindows,
 } from "./cel.ts";
 import { multiPlatform, windowsOnly } from "./imageReleases.ts";
-import { affinityTerms, knownNodes } from "./nodes.ts";
+import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
 import { namespaceLabels, notSystem, type PodPolicy, pod, type Requirement } from "./policy.ts";
 import { windowsVariables } from "./runtimeClassPolicy.ts";
 import { text, texts } from "./texts.ts";
-
-/** One thing that Windows ignores or cannot do. */
-interface WindowsLimit {
-  /**
-   * CEL that is true when the pod does not ask for it. `variables.pod` is its spec, `variables.containers` are all its
-   * containers, `variables.landsOn` the builds whose nodes may get it; `variables.ofDaemonSet` says whose pod it is.
-   */
-  readonly expression: string;
-  /** What happens and the fix; `{pod}` stands for the path of the pod's spec. */
-  readonly message: string;
-}
-
-/** A claim that a StatefulSet or a pod makes for itself names its class. */
-const unclassed = [
-  'object.kind != "StatefulSet" || dyn(object).spec.?volumeClaimTemplates.orValue([]).all(t, has(t.spec.storageClassName))',
-  "!has(variables.pod.volumes) || variables.pod.volumes.all(v, !has(v.ephemeral) || has(v.ephemeral.volumeClaimTemplate.spec.storageClassName))",
-]
-  .map((test) => `(${test})`)
-  .join(" && ");
-
-const noVolume = (test: string): string =>
-  `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
-
-/** What a kubelet asks a container by its pod's address. */
-const probes = [
-  ...["livenessProbe", "readinessProbe", "startupProbe"].map(
-    (probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const,
-  ),
-  ...["postStart", "preStop"].map((hook) => [`c.?lifecycle.?${hook}`, ["httpGet", "tcpSocket"]] as const),
-]
-  .flatMap(([path, kinds]) => kinds.map((kind) => `${path}.?${kind}.hasValue()`))
-  .join(" || ");
-
-/** Tags that name build and update: `10.0.20348.2340`. */
-const oneUpdate = "[:-]10[.]0[.][0-9]{5}[.][0-9]+([-_@]|$)";
-
-/** Volumes of types that a kubelet on Windows does not mount. */
-const noMount = ["nfs", "iscsi", "fc", "rbd", "cephfs", "image"];
-
-/**
- * What the API server accepts for a Windows pod although Windows does not do it (kubernetes/website:
- * concepts/windows/intro.md, "Compatibility and limitations"). What it refuses by itself is not repeated.
- */
-function windowsLimits(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "windows">): readonly WindowsLimit[] {
-  const { windows: network } = spec.kubernetes.podNetwork;
-  const deaf = spec.windows.filter((release) => !network.hostReachesOwnPods(release)).map(({ name }) => name);
-  return [
-    {
-      expression: "!(has(variables.pod.hostNetwork) && variables.pod.hostNetwork)",
-      message:
-        "Windows ignores hostNetwork but for HostProcess pods: leave {pod}.hostNetwork out, or use a HostProcess pod",
-    },
-    {
-      expression: noVolume('v.emptyDir.medium == "Memory"'),
-      message: "Windows has no memory-backed emptyDir: the volume lies on the node's disk",
-    },
-    {
-      expression: `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, ${noMount.map((type) => `has(v.${type})`).join(" || ")} || (has(v.hostPath) && has(v.hostPath.type) && v.hostPath.type == "Socket"))`,
-      message: `Windows mounts no volumes of the types ${noMount.join(", ")} and no hostPath of type Socket: use a claim, of SMB in place of NFS`,
-    },
-    {
-      expression: noVolume('v.emptyDir.medium.startsWith("HugePages")'),
-      message: "Windows has no huge pages: use an emptyDir without medium",
-    },
-    {
-      expression: `variables.containers.all(c, !has(c.resources) || ((!has(c.resources.limits) || c.resources.limits.all(r, !r.startsWith("hugepages-"))) && (!has(c.resources.requests) || c.resources.requests.all(r, !r.startsWith("hugepages-")))))`,
-      message: "Windows has no huge pages: no node offers them, and the pod stays Pending",
-    },
-    {
-      expression: "variables.containers.all(c, !has(c.volumeDevices) || c.volumeDevices.size() == 0)",
-      message: "Windows cannot attach block devices to containers: use a file system volume",
-    },
-    ...(network.hostPorts
-      ? []
-      : [
-          {
-            expression: "variables.containers.all(c, !has(c.ports) || c.ports.all(p, !has(p.hostPort)))",
-            message:
-              "the pod network of Windows nodes makes no host ports (containernetworking/plugins#530): use a Service of type NodePort or LoadBalancer",
-          },
-        ]),
-    {
-      expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "Default"',
-      message:
-        "a kubelet on Windows has no resolver to hand on, so a pod with dnsPolicy Default resolves no name: set {pod}.dnsPolicy to None with {pod}.dnsConfig, or leave it out",
-    },
-    {
-      expression: '!has(variables.pod.dnsPolicy) || variables.pod.dnsPolicy != "ClusterFirstWithHostNet"',
-      message:
-        "Windows pods have no host network, so dnsPolicy ClusterFirstWithHostNet means nothing there: leave {pod}.dnsPolicy out",
-    },
-    {
-      expression:
-        'variables.containers.all(c, !has(c.volumeMounts) || c.volumeMounts.all(m, !has(m.mountPropagation) || m.mountPropagation == "None"))',
-      message: "Windows ignores mountPropagation",
-    },
-    {
-      expression: `(namespaceObject.metadata.?labels[?${text(namespaceLabels.memoryLimits)}].orValue("") == "defaulted" && object.kind != "Pod") || variables.containers.all(c, has(c.resources) && has(c.resources.limits) && "memory" in c.resources.limits)`,
-      message: `a Windows node ends no process when memory runs out and hangs instead: set resources.limits.memory on every container, or a default by a LimitRange of the namespace, and label that ${namespaceLabels.memoryLimits}: defaulted`,
-    },
-    {
-      expression: `!variables.images.exists(i, i.matches(${text(oneUpdate)}))`,
-      message:
-        "an image of this pod is of one update of Windows: a node with an older one ends it with 0xc0370106 (kubectl get nodes -o wide shows theirs), so roll the pool first",
-    },
-    ...(spec.addons.storage
-      ? [
-          {
-            expression: unclassed,
-            message:
-              "the default StorageClass linux makes file systems of Linux: set storageClassName: windows in every volumeClaimTemplate of this pod",
-          },
-        ]
-      : []),
-    ...(deaf.length === 0
-      ? []
-      : [
-          {
-            expression: `!variables.landsOn.exists(b, b in ${texts(deaf)}) || variables.containers.all(c, !(${probes}))`,
-            message: `nodes of ${deaf.join(", ")} cannot reach their own pods by address, so HTTP, TCP and gRPC probes and HTTP hooks fail there: use exec${spec.windows.length > 1 ? ", or choose another build by {pod}.runtimeClassName" : ""}`,
-          },
-        ]),
-  ];
-}
+import { ignored, windowsLimits } from "./windowsLimits.ts";
 
 type Spec = Pick<ClusterSpec, "addons" | "kubernetes" | "pools" | "windows">;
 
@@ -171,13 +48,15 @@ const general = [
   buildLabel,
 ];
 
+const imagesOf = (pod: string): string => `(${allContainers(pod)}).map(c, c.image)`;
+
 /** What can run on no node, whatever happens: refused, since it would wait or fail without a word. */
 function placementPolicy(spec: Spec): PodPolicy {
   const numbers = spec.windows.map(({ name, build }) => `${build} for ${name}`).join(", ");
   return {
     name: "fenestra-windows-placement",
-    when: (pod) =>
-      `(${isFor(spec, pod)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
+    when: (pod, before) =>
+      `!(request.operation == "UPDATE" && object.kind == "Pod" && ${imagesOf(pod)} == ${imagesOf(before)}) && (${isFor(spec, pod)}) && !(${isHostProcess(pod)}) && (object.kind == "DaemonSet" || !(${ofDaemonSet}))`,
     variables: {
       ...windowsVariables(spec, pod),
       images_for: joined("releases"),
@@ -205,7 +84,8 @@ function placementPolicy(spec: Spec): PodPolicy {
         message: `the image of this DaemonSet is for {images_for}, but its template fits nodes of {nodes_of}: choose the build in {pod}.nodeSelector by ${buildLabel} (${numbers})`,
       },
     ],
-    operations: ["CREATE"],
+    // A pod's image can be changed.
+    operations: ["CREATE", "UPDATE"],
     bindings: [{ suffix: "deny", actions: ["Deny"], namespaces: [notSystem(spec)] }],
   };
 }
@@ -220,6 +100,8 @@ function limitsPolicy(spec: Spec, setsClass: boolean): PodPolicy {
       containers: allContainers(pod),
       ofDaemonSet: ofDaemonSet,
       ...windowsVariables(spec, pod),
+      ignored,
+      ignored_fields: joined("ignored"),
       landsOn: 'variables.ofDaemonSet || variables.runtimeClass == "" ? variables.builds : [variables.runtimeClass]',
       images_for: joined("releases"),
     },
@@ -303,11 +185,14 @@ function nodesPolicy(spec: Spec, setsClass: boolean): PodPolicy {
 const hasWindowsImage = (pod: string): string =>
   `(${allContainers(pod)}).exists(c, has(c.image) && c.image.matches(${text(windowsOnly)}))`;
 
-/** Images for Windows in pods that nothing sends there. */
+/** Images for Windows in pods that nothing sends there, and that Linux nodes get. */
 function imagePolicy(spec: Spec): PodPolicy {
+  const nodes = knownNodes(spec);
+  const values = knownValues(nodes);
   return {
     name: "fenestra-windows-images",
-    when: (pod) => `${hasWindowsImage(pod)} && !(${isFor(spec, pod)})`,
+    when: (pod) =>
+      `${hasWindowsImage(pod)} && !(${isFor(spec, pod)}) && (${fits(pod, nodes.linux, values, strictly(values))})`,
     checks: [
       {
         expression: "false",

@@ -1,0 +1,117 @@
+import { shares } from "../../model/allocatable.ts";
+import type { ClusterSpec } from "../../model/clusterSpec.ts";
+import { buildLabel, type PoolSpec, poolLabel } from "../../model/pools.ts";
+import { type Room, roomInWords, roomOf, type Sized } from "../../model/room.ts";
+import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.ts";
+import { namespaceLabels, notAllowed, notSystem, type PodPolicy, pod } from "./policy.ts";
+import { text, texts } from "./texts.ts";
+
+/** Labels by which other houses choose nodes, and what does here. */
+const elsewhere = ({ pools, windows }: Pick<ClusterSpec, "pools" | "windows">) =>
+  [
+    [
+      [
+        "agentpool",
+        "kubernetes.azure.com/agentpool",
+        "eks.amazonaws.com/nodegroup",
+        "alpha.eksctl.io/nodegroup-name",
+        "cloud.google.com/gke-nodepool",
+        "karpenter.sh/nodepool",
+      ],
+      `a pool is chosen by ${poolLabel} here (${pools.map(({ name }) => name).join(", ")})`,
+    ],
+    [
+      windows.length === 0 ? [] : ["kubernetes.azure.com/os-sku", "cloud.google.com/gke-os-distribution"],
+      `a release of Windows is chosen by ${buildLabel} here (${windows.map(({ name, build }) => `"${build}" for ${name}`).join(", ")})`,
+    ],
+  ] as const;
+
+/** CEL: what the scheduler counts the pod as, in units of so many. `requestsOf` is the same outside of the API server. */
+function requests(pod: string, resource: keyof Room, perUnit: string): string {
+  const of = (it: string): string =>
+    `quantity(${it}.?resources.?requests[?"${resource}"].orValue(${it}.?resources.?limits[?"${resource}"].orValue("0"))).asApproximateFloat()`;
+  const init = (sign: string): string =>
+    `${pod}.?initContainers.orValue([]).filter(c, c.?restartPolicy.orValue("") ${sign} "Always")`;
+  const all = `([(${pod}.containers + ${init("==")}).map(c, ${of("c")}).sum()] + ${init("!=")}.map(c, ${of("c")})).max()`;
+  return `(${pod}.?resources.?requests[?"${resource}"].hasValue() ? ${of(pod)} : ${all}) * ${perUnit}`;
+}
+
+const selector = (pod: string): string => `${pod}.?nodeSelector.orValue({})`;
+
+const inMilli = "1000.0";
+const inMib = "(1.0 / 1048576.0)";
+const [cpuOf, memoryOf] = [" cpu", " memory"] as const;
+
+/**
+ * Pods that no node can ever have: none has the labels, or none is large enough beside the agents of every node. Labels
+ * put on Nodes by hand and pools of other programs are not known, hence a warning.
+ *
+ * @param daemonSets pods of the cluster's DaemonSets
+ */
+export function roomPolicy(
+  spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">,
+  daemonSets: readonly Sized[],
+): PodPolicy {
+  const { linux, windows } = knownNodes(spec);
+  const values = knownValues({ linux, windows });
+  // Of Linux the kernel keeps a part that only the machine knows: what is told here is certain.
+  const most = (pool: PoolSpec): Room => {
+    const room = roomOf(pool, daemonSets);
+    return { ...room, memory: room.memory + Math.ceil(1024 * pool.size.memoryGib - shares(pool).memory.has) };
+  };
+  const nodes = spec.pools.flatMap((pool) => {
+    const { cpu, memory } = most(pool);
+    const known = knownNodes({ pools: [pool] });
+    const sized = { [cpuOf]: `${cpu}.0`, [memoryOf]: `${memory}.0` };
+    return (pool.os === "linux" ? known.linux.slice(1) : known.windows).map((labels) => ({ ...labels, ...sized }));
+  });
+  const fitsSome = (pod: string, size = "true"): string => fits(pod, nodes, values, { ...strictly(values), and: size });
+  const smallest = (resource: typeof cpuOf | typeof memoryOf): string =>
+    Math.min(...nodes.map((node) => Number(node[resource]))).toFixed(1);
+  const enough = `variables.cpu <= double(n[${text(cpuOf)}]) && variables.memory <= double(n[${text(memoryOf)}])`;
+  const builds = values[buildLabel] ?? [];
+  // A pod gets the build of its image from another policy, which says so when no pool has it.
+  const told = (pod: string): string =>
+    builds.length === 0
+      ? "false"
+      : `object.kind == "Pod" && !(${selector(pod)}[?${text(buildLabel)}].orValue(${text(builds[0] ?? "")}) in ${texts(builds)})`;
+  const lacks = (pod: string): string =>
+    `(has(${pod}.nodeSelector) || ${affinityTerms(pod)}.size() > 0) && !(${fitsSome(pod)}) && !(${told(pod)})`;
+  const terms = `${affinityTerms(pod)}.map(t, t.?matchExpressions.orValue([])`;
+  const rooms = spec.pools.map((pool) => `${pool.name} ${roomInWords(most(pool))}`);
+  return {
+    name: "fenestra-room",
+    when: (pod) =>
+      `(${lacks(pod)}) || ${requests(pod, "cpu", inMilli)} > ${smallest(cpuOf)} || ${requests(pod, "memory", inMib)} > ${smallest(memoryOf)}`,
+    variables: {
+      cpu: requests(pod, "cpu", inMilli),
+      memory: requests(pod, "memory", inMib),
+      asked: `(${selector(pod)}.map(k, k + ": " + ${selector(pod)}[k]) + ${terms}.map(e, e.key + " " + e.operator + " " + e.?values.orValue([]).join(" ")).join(", "))).join(", ")`,
+      instead: `([${elsewhere(spec)
+        .map(
+          ([keys, instead]) =>
+            `${selector(pod)}.exists(k, k in ${texts(keys)}) || ${affinityTerms(pod)}.exists(t, t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(keys)})) ? ${text(`${instead}; `)} : ""`,
+        )
+        .join(", ")}]).join("")`,
+      wants: `string(int(variables.cpu)) + "m CPU and " + string(int(variables.memory)) + "Mi of memory"`,
+    },
+    checks: [
+      {
+        expression: `!(${lacks(pod)})`,
+        message: `no pool of this stack has nodes with the labels that this pod asks for ({asked}), so it stays Pending unless somebody has put them on Nodes: {instead}set {pod}.nodeSelector to labels of a pool, or give one the label in pools[].labels of the stack file`,
+      },
+      {
+        expression: `!(${fitsSome(pod)}) || ${fitsSome(pod, enough)}`,
+        message: `this pod asks for {wants}, more than any node that it may have can give, so it stays Pending (an empty node of each pool has ${rooms.join("; ")}): lower resources.requests, or the limits where nothing is requested, or give a pool a larger size in the stack file`,
+      },
+    ],
+    operations: ["CREATE"],
+    bindings: [
+      {
+        suffix: "warn",
+        actions: ["Warn", "Audit"],
+        namespaces: [notSystem(spec), notAllowed(namespaceLabels.controlPlane)],
+      },
+    ],
+  };
+}
