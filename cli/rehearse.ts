@@ -1,13 +1,18 @@
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
+import { type OwnObject, objectsIn, readObjects } from "../rehearsal/api/ownObjects.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
 import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";
+
 import { deployerOf } from "./deployer.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { npmCi, openCheckout } from "./gitBase.ts";
@@ -15,7 +20,7 @@ import { readStack, stackHelp, stackOptions } from "./project.ts";
 
 const help = `Usage: fenestra rehearse --stack NAME [--stack-dir DIR] [--every-add-on] [--real-add-ons] [--keep] [--full]
                          [--logs DIR] [--only <checks>] [--skip <checks>] [--break <name>] [--engine [--as WORKFLOW]] [--update-to <release>]
-                         [--update-from REF]
+                         [--update-from REF] [--objects DIR|FILE|-]
 
 Runs the real program with simulated clouds and brings its cluster up on a real control plane in namespaces of this machine: etcd,
 kube-apiserver, kube-controller-manager, kube-scheduler, the kubelets and the scripts of Linux machines. Cloud APIs, kernels,
@@ -33,12 +38,17 @@ ${stackHelp(17)}
   --skip <checks>  Leave out those whose id begins with this text; may be given more than once
   --update-to <release>  Update a control plane of three and its pools to this release in place of the other checks: a minor, or an older patch for the way back
   --update-from REF  Bring it up with the program of this commit, branch or tag, and update it with this one, machine by machine
+  --objects PATH   Apply the manifests of this folder, file or standard input (-), and say of each object whether it is refused, what policies
+                   change, and where its pods are placed or why not; with an update also after it
   --break <name>   Break one thing on purpose and see the named check fail; may be given more than once:
 ${breakagesText()}
 `;
 
 /** Names the folder of the older program to the process inside the namespaces. */
 const olderVariable = "FENESTRA_OLDER_PROGRAM";
+
+/** Names the file with the objects to those processes: standard input is read once. */
+const objectsVariable = "FENESTRA_OWN_OBJECTS";
 
 /** `fenestra rehearse`. Exit code 0 when every check passed, 1 otherwise. */
 export const command: Command = {
@@ -89,6 +99,7 @@ function parseArguments(
       skip: { type: "string", multiple: true, default: [] },
       "update-to": { type: "string" },
       "update-from": { type: "string" },
+      objects: { type: "string" },
       break: { type: "string", multiple: true, default: [] },
     },
   });
@@ -111,6 +122,7 @@ function parseArguments(
   return {
     ...stack,
     from: values["update-from"],
+    objects: objectsOf(values.objects),
     everyAddOn: values["every-add-on"],
     realAddOns: values["real-add-ons"],
     keep,
@@ -123,6 +135,21 @@ function parseArguments(
     breakage: broken.length === 0 ? undefined : together(broken),
     updateTo: wantedOf(values["update-to"], stack.config, engine),
   };
+}
+
+function objectsOf(from: string | undefined): readonly OwnObject[] {
+  const read = process.env[objectsVariable];
+  if (from === undefined) return [];
+  if (read !== undefined) return objectsIn(read, readFileSync(read, "utf8"));
+  try {
+    const objects = readObjects(from);
+    const file = path.join(mkdtempSync(path.join(tmpdir(), "fenestra-objects-")), "objects.json");
+    writeFileSync(file, JSON.stringify({ apiVersion: "v1", kind: "List", items: objects }), { mode: 0o600 });
+    process.env[objectsVariable] = file;
+    return objects;
+  } catch (error) {
+    throw new UsageError(`--objects ${from}: ${messageOf(error)}`);
+  }
 }
 
 function wantedOf(

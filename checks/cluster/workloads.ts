@@ -1,4 +1,4 @@
-import type { V1DaemonSet, V1Deployment, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
+import type { V1DaemonSet, V1Deployment, V1Node, V1Pod, V1StatefulSet } from "@kubernetes/client-node";
 import type { Check } from "../check.ts";
 import { NotYet, until } from "../poll.ts";
 import type { ApiClients, ApiTools } from "./api.ts";
@@ -16,6 +16,14 @@ interface Workloads {
   readonly statefulSets: readonly V1StatefulSet[];
   readonly daemonSets: readonly V1DaemonSet[];
   readonly pods: readonly V1Pod[];
+  readonly nodes: readonly V1Node[];
+}
+
+/** Windows nodes that a DaemonSet chooses, and no Linux ones. */
+function chosenWindows({ spec }: V1DaemonSet, nodes: readonly V1Node[]): number {
+  const selector = Object.entries(spec?.template.spec?.nodeSelector ?? {});
+  const chosen = nodes.filter(({ metadata }) => selector.every(([key, value]) => metadata?.labels?.[key] === value));
+  return chosen.every(({ metadata }) => metadata?.labels?.["kubernetes.io/os"] === "windows") ? chosen.length : 0;
 }
 
 /** Why a pod is not Ready, in the words of the scheduler or the kubelet; `undefined` when it is. */
@@ -96,7 +104,7 @@ export function awaitsFirstProbe({ spec, status }: V1Pod, now: number): boolean 
  * @param excused pods that count as available although they are not. Default: none
  */
 export function workloadProblems(
-  { deployments, statefulSets, daemonSets, pods }: Workloads,
+  { deployments, statefulSets, daemonSets, pods, nodes }: Workloads,
   excused: (pod: V1Pod) => boolean = () => false,
 ): readonly WorkloadProblem[] {
   const of = (
@@ -139,27 +147,33 @@ export function workloadProblems(
         updatedNumberScheduled: updated = 0,
         numberAvailable,
       } = set.status ?? {};
+      const chosen = wanted === 0 ? chosenWindows(set, nodes) : 0;
       return of("DaemonSet", set, wanted, numberAvailable, () =>
-        updated < wanted && set.spec?.updateStrategy?.type !== "OnDelete"
-          ? `is not rolled out: ${updated} of ${wanted} pods at the new version`
-          : undefined,
+        chosen > 0
+          ? `wants no pods, although it chooses ${chosen} Windows nodes: its template does not tolerate their taints (os=windows:NoSchedule)`
+          : updated < wanted && set.spec?.updateStrategy?.type !== "OnDelete"
+            ? `is not rolled out: ${updated} of ${wanted} pods at the new version`
+            : undefined,
       );
     }),
   ];
 }
 
-async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
-  const [deployments, statefulSets, daemonSets, pods] = await Promise.all([
+/** All of the cluster. */
+export async function allWorkloads({ core, apps }: ApiClients): Promise<Workloads> {
+  const [deployments, statefulSets, daemonSets, pods, nodes] = await Promise.all([
     apps.listDeploymentForAllNamespaces(),
     apps.listStatefulSetForAllNamespaces(),
     apps.listDaemonSetForAllNamespaces(),
     core.listPodForAllNamespaces(),
+    core.listNode(),
   ]);
   return {
     deployments: deployments.items,
     statefulSets: statefulSets.items,
     daemonSets: daemonSets.items,
     pods: pods.items,
+    nodes: nodes.items,
   };
 }
 

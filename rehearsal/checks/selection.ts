@@ -5,6 +5,7 @@ import { minorNumber, windowsBuilds } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";
+import type { OwnObject } from "../api/ownObjects.ts";
 import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { DecodedMachine, SimulatedInfra } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
@@ -23,6 +24,7 @@ import { lateJoinCheck } from "./joining.ts";
 import { type Follow, followWith, manualCheck } from "./manual.ts";
 import { mirrorChecks } from "./mirror.ts";
 import { autoscalerCheck, poolChecks, poolRegistrationId } from "./nodes.ts";
+import { ownObjectChecks } from "./objects.ts";
 import {
   daemonSetNodes,
   nameServers,
@@ -123,6 +125,8 @@ export interface CheckOptions extends Release {
   readonly updateTo: Release | undefined;
   /** Folder of an older version of the program, with which such a cluster comes up. */
   readonly updateFrom: string | undefined;
+  /** Objects of the user's own. Default: none. */
+  readonly objects: readonly OwnObject[];
   /** Programs of add-ons that are run for real, name to path, and when they are there. Default: none. */
   readonly addOns: { readonly programs: ReadonlyMap<string, string>; readonly atHand: Promise<void> } | undefined;
   /**
@@ -181,16 +185,18 @@ export interface ClusterChecks {
 export function checksOfCluster(parts: ListParts): ClusterChecks {
   const { options, stackConfig, cluster, lab, updates } = parts;
   const { updateFrom } = options;
+  const own = ownObjectChecks(options.objects);
   const to = options.updateTo ?? (updateFrom === undefined ? undefined : options);
   if (to !== undefined) {
     const update = updateChecks({ cluster, lab, updates, kubeconfig: parts.kubeconfig, from: options, to });
-    return { readOnly: [], concurrent: [], disruptive: within(limitsMs.steps, update) };
+    const disruptive = [...own(), ...within(limitsMs.steps, update), ...own(" after the update")];
+    return { readOnly: [], concurrent: [], disruptive };
   }
   const acceptance = acceptanceChecks(parts);
   const first = acceptance.findIndex(({ id, slow }) => slow === true || id === firstOfAvailability);
   const readOnly = first === -1 ? acceptance.length : first;
   return {
-    readOnly: acceptance.slice(0, readOnly),
+    readOnly: [...acceptance.slice(0, readOnly), ...own()],
     disruptive: acceptance.slice(readOnly),
     concurrent: [
       hasWindows(parts)

@@ -37,7 +37,7 @@ const besideVariable = "FENESTRA_REHEARSAL_BESIDE";
 /** Settings of {@link rehearseInNamespaces}. */
 export interface RehearsalSettings
   extends Selection,
-    Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom"> {
+    Pick<RehearsalOptions, "stack" | "config" | "logs" | "breakage" | "updateFrom" | "objects"> {
   /** Every add-on and all samples switched on. */
   readonly everyAddOn: boolean;
   /** Some add-ons' own programs run. */

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import type { V1DaemonSet, V1Deployment, V1Pod } from "@kubernetes/client-node";
+import type { V1DaemonSet, V1Deployment, V1Node, V1Pod } from "@kubernetes/client-node";
 import { awaitsFirstProbe, podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
 import { emptied } from "../../verify/verify.ts";
 
@@ -20,7 +20,7 @@ function pod(status: V1Pod["status"]): V1Pod {
   };
 }
 const of = (each: V1Deployment, pods: readonly V1Pod[] = []) =>
-  workloadProblems({ deployments: [each], statefulSets: [], daemonSets: [], pods });
+  workloadProblems({ deployments: [each], statefulSets: [], daemonSets: [], pods, nodes: [] });
 
 describe("workloads", () => {
   const good = { replicas: 1, updatedReplicas: 1, availableReplicas: 1 };
@@ -61,13 +61,26 @@ describe("workloads", () => {
         spec: { selector: { matchLabels: labels }, template: {}, updateStrategy: { type } },
         status: { ...status, numberAvailable: 5, updatedNumberScheduled: 4 },
       };
-      const workloads = { deployments: [], statefulSets: [], daemonSets: [daemonSet], pods: [] };
+      const workloads = { deployments: [], statefulSets: [], daemonSets: [daemonSet], pods: [], nodes: [] };
       return workloadProblems(workloads).map(({ what }) => what);
     };
     assert.deepEqual(problems("RollingUpdate"), [
       "DaemonSet shop/agent is not rolled out: 4 of 5 pods at the new version",
     ]);
     assert.deepEqual(problems("OnDelete"), []);
+  });
+
+  it("are not well where a DaemonSet chooses Windows nodes and wants none", () => {
+    const node = (os: string): V1Node => ({ metadata: { labels: { "kubernetes.io/os": os, team: "web" } } });
+    const problems = (nodeSelector: Record<string, string>, nodes: readonly V1Node[]) => {
+      const status = { currentNumberScheduled: 0, desiredNumberScheduled: 0, numberMisscheduled: 0, numberReady: 0 };
+      const set: V1DaemonSet = { spec: { selector: {}, template: { spec: { containers: [], nodeSelector } } }, status };
+      return workloadProblems({ deployments: [], statefulSets: [], daemonSets: [set], pods: [], nodes }).length;
+    };
+    const both = [node("windows"), node("linux")];
+    assert.equal(problems({ "kubernetes.io/os": "windows" }, both), 1);
+    assert.equal(problems({ team: "web" }, both), 0);
+    assert.equal(problems({ "kubernetes.io/os": "windows" }, both.slice(1)), 0);
   });
 
   it("do not blame the pods of other namespaces", () => {
@@ -114,7 +127,7 @@ describe("workloads", () => {
     ] as const)
       assert.equal(awaitsFirstProbe(other, at), false);
     const behind = deployment({ replicas: 1, updatedReplicas: 1, availableReplicas: 0, unavailableReplicas: 1 });
-    const workloads = { deployments: [behind], statefulSets: [], daemonSets: [], pods: [late(15)] };
+    const workloads = { deployments: [behind], statefulSets: [], daemonSets: [], pods: [late(15)], nodes: [] };
     assert.equal(workloadProblems(workloads).length, 1);
     const problems = workloadProblems(workloads, (each) => awaitsFirstProbe(each, now));
     assert.deepEqual(problems, []);

@@ -1,0 +1,129 @@
+import type { V1Pod, V1PodSpec } from "@kubernetes/client-node";
+import { CheckFailure, expect } from "../../checks/check.ts";
+import { allWorkloads, podProblem, workloadProblems } from "../../checks/cluster/workloads.ts";
+import { requestsOf, roomInWords, roomOfNode } from "../../components/model/room.ts";
+import type { OwnObject } from "../api/ownObjects.ts";
+import { limitsMs } from "../host/limits.ts";
+import { waitFor } from "../host/processes.ts";
+import type { CheckContext, RehearsalCheck } from "./context.ts";
+
+const poolLabel = "fenestra.dev/pool";
+
+/** What policies have made of a pod, in words. */
+export function changesOf(template: Partial<V1PodSpec>, pod: Partial<V1PodSpec>): readonly string[] {
+  const own = (template.tolerations ?? []).map(({ key }) => key);
+  const count = ({ containers = [] }: Partial<V1PodSpec>) => containers.flatMap(({ env = [] }) => env).length;
+  const [affinity, before] = [pod, template].map((each) => JSON.stringify(each.affinity ?? "").includes(poolLabel));
+  return [
+    ...(pod.runtimeClassName === template.runtimeClassName ? [] : [`runtimeClassName ${pod.runtimeClassName}`]),
+    ...(pod.tolerations ?? []).flatMap(({ key = "" }) =>
+      own.includes(key) || key.startsWith("node.kubernetes.io/") ? [] : [`toleration of ${key}`],
+    ),
+    ...Object.keys(pod.nodeSelector ?? {}).flatMap((key) =>
+      key in (template.nodeSelector ?? {}) ? [] : [`nodeSelector ${key}`],
+    ),
+  ]
+    .map((change) => `fenestra-windows-*: ${change}`)
+    .concat(affinity && !before ? ["fenestra-control-plane: affinity to machines of pools"] : [])
+    .concat(count(pod) > count(template) ? ["fenestra-workload-identity: variables"] : []);
+}
+
+const titleOf = ({ kind, metadata: { name, namespace = "default" } }: OwnObject): string =>
+  `${kind} ${namespace}/${name}`;
+
+/** The same objects of a user's own before an update and after it. */
+export function ownObjectChecks(objects: readonly OwnObject[]) {
+  const seen = new Map<string, readonly (string | undefined)[]>();
+  return (when: "" | " after the update" = ""): readonly RehearsalCheck[] => {
+    let applied: Promise<number> | undefined;
+    const said = new Map<OwnObject, { readonly code: number; readonly lines: readonly string[] }>();
+    /** One after the other: a namespace that nobody makes is made, without a label. */
+    const apply = async ({ kubectl }: CheckContext): Promise<number> => {
+      for (const object of objects) {
+        const { namespace } = object.metadata;
+        if (namespace !== undefined) await kubectl(["create", "namespace", namespace]);
+        const command = ["apply", "--server-side", "--force-conflicts", "--field-manager=rehearsal", "--filename=-"];
+        const { code, stderr } = await kubectl(command, JSON.stringify(object));
+        said.set(object, { code, lines: stderr.split("\n").filter((line) => line !== "") });
+      }
+      return performance.now() + limitsMs.change;
+    };
+    return objects.map((object, index) => ({
+      id: `objects${when}: ${index + 1}`,
+      title: `${titleOf(object)} is taken, and its pods run${when}`,
+      limitMs: limitsMs.steps,
+      run: async (context) => {
+        applied ??= apply(context);
+        const end = await applied;
+        const { code, lines } = said.get(object) ?? { code: 1, lines: ["it was not applied"] };
+        for (const line of lines.filter((each) => each.startsWith("Warning: "))) context.note(line);
+        expect(code === 0, lines.filter((line) => !line.startsWith("Warning: ")).join(" "));
+        const pods = await podsOf(context, object, end);
+        if (pods.length === 0) return;
+        const nodes = (await context.api.core.listNode()).items;
+        const pool = ({ spec }: V1Pod): string =>
+          nodes.find(({ metadata }) => metadata?.name === spec?.nodeName)?.metadata?.labels?.[poolLabel] ?? "no pool";
+        const placed = [...Map.groupBy(pods, pool)].map(([name, members]) => `${members.length} on ${name}`);
+        context.note(`placed: ${placed.join(", ")}`);
+        const template = object.spec?.template?.spec ?? object.spec ?? {};
+        for (const change of new Set(pods.flatMap(({ spec = {} }) => changesOf(template, spec)))) context.note(change);
+        const [before, now] = [seen.get(titleOf(object)), pods.map(({ metadata }) => metadata?.uid)];
+        if (before !== undefined)
+          context.note(`${now.filter((uid) => !before.includes(uid)).length} pods are new ones`);
+        seen.set(titleOf(object), now);
+      },
+    }));
+  };
+}
+
+/** The pods of an object, once they run. */
+async function podsOf({ api, kubectl }: CheckContext, object: OwnObject, end: number): Promise<readonly V1Pod[]> {
+  const { kind, metadata, spec } = object;
+  const { name, namespace = "default" } = metadata;
+  const labels = Object.entries(kind === "Job" ? { "job-name": name } : (spec?.template?.metadata?.labels ?? {}));
+  if (kind !== "Pod" && (spec?.template === undefined || labels.length === 0)) return [];
+  const look = async (): Promise<readonly V1Pod[]> => {
+    const all = await allWorkloads(api);
+    const pods = all.pods.filter(
+      ({ metadata: of }) =>
+        of?.namespace === namespace &&
+        (kind === "Pod" ? of.name === name : labels.every(([key, value]) => of.labels?.[key] === value)),
+    );
+    const problems = [
+      ...workloadProblems(all).flatMap(({ what, reason = "" }) =>
+        what.startsWith(`${titleOf(object)} `) ? [`${what}: ${reason}`] : [],
+      ),
+      ...pods
+        .filter(({ status }) => status?.phase !== "Succeeded")
+        .flatMap((pod) => {
+          const why = podProblem(pod);
+          if (why === undefined) return [];
+          const wants = requestsOf(pod.spec ?? { containers: [] });
+          const rooms = Map.groupBy(all.nodes, ({ metadata: of }) => of?.labels?.[poolLabel] ?? "the control plane");
+          const small = [...rooms].filter(([, nodes]) =>
+            nodes.map((node) => roomOfNode(node)).every(({ cpu, memory }) => wants.cpu > cpu || wants.memory > memory),
+          );
+          return [
+            `${why}${small.length === 0 ? "" : `; ${roomInWords(wants)} are too large for ${small.map(([pool]) => pool).join(", ")}`}`,
+          ];
+        }),
+      ...(pods.length === 0 ? ["there are no pods"] : []),
+    ];
+    if (problems.length > 0) throw new Error([...new Set(problems)].join("; "));
+    return pods;
+  };
+  try {
+    return await waitFor(`the pods of ${titleOf(object)}`, Math.max(1_000, end - performance.now()), look);
+  } catch (error) {
+    const events = await kubectl([
+      "--namespace",
+      namespace,
+      "get",
+      "events",
+      "--field-selector=reason=FailedCreate",
+      '--output=jsonpath={range .items[*]}{.involvedObject.name} {.message}{"\\n"}{end}',
+    ]);
+    const own = events.stdout.split("\n").filter((line) => line.startsWith(name));
+    throw new CheckFailure([error instanceof Error ? error.message : "", ...own.slice(0, 1)].join("; "));
+  }
+}
