@@ -142,7 +142,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const { spec, member, subnetId, groupId, profileArn, after, gate } = this.#args;
     const fingerprint = pulumi
       .all([payload, profileArn])
-      .apply(([known, profile]) => machineFingerprint(spec, known, profile));
+      .apply(([known, profile]) => machineFingerprint(spec, member, known, profile));
     const card = new NetworkInterface(
       `${this.#name}-address`,
       {
@@ -164,7 +164,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, gate(fingerprint)],
+        dependsOn: [gate({ fingerprint, parts: [template.id, card.id], after })],
         deleteBeforeReplace: true,
         ignoreChanges: [
           // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the

@@ -121,9 +121,10 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     this.#args = args;
     this.#nodeName = controlPlaneName(args.spec.name, args.member);
     const payload = this.#payload();
-    const fingerprint = payload.apply((known) => machineFingerprint(args.spec, known));
+    const { spec, member, sshKey, after } = args;
+    const fingerprint = payload.apply((known) => machineFingerprint(spec, member, known));
     // Disk and network interface depend on it too: when one of them is replaced, the machine is deleted first.
-    const before = args.gate(fingerprint);
+    const before = args.gate({ fingerprint, parts: [sshKey], after });
     const disk = this.#makeDisk(before);
     const card = this.#makeCard(before);
     const machine = this.#makeMachine(disk, card, payload, fingerprint, before);
@@ -193,7 +194,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
   }
 
   #makeCard(before: pulumi.Resource): NetworkInterface {
-    const { spec, resourceGroup, member, subnetId, group, poolIds, after } = this.#args;
+    const { spec, resourceGroup, member, subnetId, group, poolIds } = this.#args;
     const address = (name: string, primary: boolean, privateIPAddress: string) => ({
       name,
       primary,
@@ -220,7 +221,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, before],
+        dependsOn: [before],
         replaceOnChanges: [...cardReplaceOnChanges],
         // The name is fixed: creating the new one first would fail because the name exists.
         deleteBeforeReplace: true,
@@ -246,7 +247,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     fingerprint: pulumi.Output<string>,
     before: pulumi.Resource,
   ): VirtualMachine {
-    const { spec, resourceGroup, member, identityId, sshKey, after } = this.#args;
+    const { spec, resourceGroup, member, identityId, sshKey } = this.#args;
     const { size, image, osDiskGb, osDisk: system } = spec.controlPlane;
     return new VirtualMachine(
       `${this.#name}-instance`,
@@ -277,7 +278,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       },
       {
         parent: this,
-        dependsOn: [...after, before],
+        dependsOn: [before],
         deleteBeforeReplace: true,
         hideDiffs: ["osProfile.customData"],
         replaceOnChanges: [...machineReplaceOnChanges],

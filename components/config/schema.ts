@@ -115,6 +115,10 @@ const controlPlaneSchema = section("Machines of the control plane.", {
   osDiskGb: described(z.int().min(30).max(1024).default(50), "Size of the system disk in GiB."),
   etcdDiskGb: described(z.int().min(8).max(256).default(20), "Size of the data disk of each etcd member in GiB."),
   ...controlPlaneDiskFields,
+  generations: described(
+    z.partialRecord(z.enum(["cp-0", "cp-1", "cp-2", "cp-3", "cp-4"]), z.int().min(2).max(9999)).optional(),
+    "Replaces single machines, by the names of their etcd members: { cp-1: 2 }, the next time { cp-1: 3 }. The gate before a machine looks at the others first, which `pulumi up --replace` does not.",
+  ),
   backup: section("Snapshots of etcd.", {
     everyHours: described(
       z.int().min(1).max(snapshotHours).default(snapshotHours),

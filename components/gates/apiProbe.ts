@@ -7,7 +7,7 @@ export interface ApiClient {
   /** Certificate of the cluster's authority, PEM: nothing else is trusted. */
   readonly caCertificate: string;
   /** Client certificate and key, PEM; without them the request is anonymous. */
-  readonly client?: { readonly certificate: string; readonly key: string };
+  readonly client?: { readonly certificate: string; readonly key: string } | undefined;
   /** Longest time of one request, its whole answer included, in milliseconds. Default 10,000. */
   readonly requestMs?: number;
 }
@@ -15,6 +15,8 @@ export interface ApiClient {
 export interface ApiAnswer {
   readonly status: number;
   readonly body: string;
+  /** Time of the server, in seconds of the epoch; this machine's where the answer says none. */
+  readonly at: number;
 }
 
 /** Greatest answer that is read, in bytes: a page of 500 nodes has about 10 MB. */
@@ -60,7 +62,8 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
         answer.on("error", fail);
         answer.on("end", () => {
           clearTimeout(timer);
-          resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8") });
+          const at = serverSeconds(answer.headers.date);
+          resolve({ status: answer.statusCode ?? 0, body: Buffer.concat(parts).toString("utf8"), at });
         });
       },
     );
@@ -81,14 +84,40 @@ export function unlessRefused(status: number, said: string): string {
   return said;
 }
 
-/** The object of a kind and name at a path. Throws when the answer is anything else. */
-export async function readObject(api: ApiClient, path: string, kind: string): Promise<unknown> {
+/** The time of an answer's header Date in seconds of the epoch, or this machine's. */
+export function serverSeconds(date: string | undefined): number {
+  const at = Date.parse(date ?? "");
+  return (Number.isNaN(at) ? Date.now() : at) / 1000;
+}
+
+/**
+ * What is wrong with what a GET of an object or a list brought, or `undefined`: it must be of the kind and name of its
+ * path. Answers to other paths, such as logs, are not judged. Pure.
+ */
+export function answerProblem(path: string, found: unknown): string | undefined {
+  const parts = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?([a-z]+)(?:\/([^/]+))?$/.exec(path);
+  if (parts === null) return undefined;
+  const [, plural = "", name] = parts;
+  const kind = text(field(found, "kind")).toLowerCase();
+  const singular = name === undefined ? kind.replace(/list$/, "") : kind;
+  const fits = [plural, plural.slice(0, -1), plural.slice(0, -2), `${plural.slice(0, -3)}y`].includes(singular);
+  if (name === undefined)
+    return fits && singular !== kind && Array.isArray(field(found, "items"))
+      ? undefined
+      : `the answer is no list of ${plural}`;
+  return fits && field(field(found, "metadata"), "name") === name
+    ? undefined
+    : `the answer is none of ${plural} ${name}`;
+}
+
+/** The object of a name at a path. Throws when the answer is anything else. */
+export async function readObject(api: ApiClient, path: string): Promise<unknown> {
   const { status, body } = await askApi(api, path);
-  const name = path.split("/").at(-1);
-  if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to ${kind} ${name}`));
+  const [plural, name] = path.split("/").slice(-2);
+  if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to ${plural} ${name}`));
   const found = fromJson(body);
-  if (field(found, "kind") !== kind || field(field(found, "metadata"), "name") !== name)
-    throw new Error(`the answer is no ${kind} ${name}`);
+  const problem = answerProblem(path, found);
+  if (problem !== undefined) throw new Error(problem);
   return found;
 }
 
@@ -106,10 +135,9 @@ export async function listNodes(api: ApiClient, label: string, what: string): Pr
     const { status, body } = await askApi(api, path);
     if (status !== 200) throw new Error(unlessRefused(status, `the API answers ${status} to a list of ${what}`));
     const answer = fromJson(body);
-    const items = field(answer, "items");
-    if (field(answer, "kind") !== "NodeList" || !Array.isArray(items))
-      throw new Error(`the API answers with no list of ${what}`);
-    nodes.push(...items);
+    const problem = answerProblem("/api/v1/nodes", answer);
+    if (problem !== undefined) throw new Error(`${what}: ${problem}`);
+    nodes.push(...list(field(answer, "items")));
     const before = next;
     next = text(field(field(answer, "metadata"), "continue"));
     if (next === "") break;
@@ -162,7 +190,7 @@ const memberComponents = ["etcd", "kube-apiserver"] as const;
 export async function memberProblem(api: ApiClient, member: MemberNode): Promise<string | undefined> {
   for (const component of memberComponents) {
     const pod = `${component}-${member.node}`;
-    const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`, "Pod");
+    const found = await readObject(api, `/api/v1/namespaces/kube-system/pods/${pod}`);
     // A kubelet may make mirror pods under any name, but only for its own node (plugin/pkg/admission/noderestriction,
     // Kubernetes 1.36).
     if (field(field(found, "spec"), "nodeName") !== member.node) return `pod ${pod} is not on its node`;

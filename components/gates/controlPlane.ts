@@ -4,7 +4,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { reachedOf } from "../model/upgrade.ts";
 import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
-import { controlPlaneIsDown, peersGate } from "./peersGate.ts";
+import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
 interface ApiGateArgs {
@@ -26,7 +26,8 @@ export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomReso
   const hook = new pulumi.ResourceHook(name, async () => {
     const api = await resolvedValue(args.api);
     const members = await Promise.all(args.members.map((member) => resolvedValue(member)));
-    await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members), args.patience);
+    const lives = leaseRenewed(api);
+    await waitFor(`the Kubernetes API at ${api.server}`, () => controlPlaneProblem(api, members, lives), args.patience);
   });
   return new pulumi.Stash(
     name,
@@ -35,11 +36,22 @@ export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomReso
   );
 }
 
-async function controlPlaneProblem(api: ApiClient, members: readonly MemberNode[]): Promise<string | undefined> {
+async function controlPlaneProblem(
+  api: ApiClient,
+  members: readonly MemberNode[],
+  lives: Lives,
+): Promise<string | undefined> {
   const problem = await apiProblem(api);
   if (problem !== undefined) return problem;
-  const problems = await Promise.all(members.map((member) => memberProblem(api, member)));
+  const problems = await Promise.all(members.map((member) => livingProblem(api, member, lives)));
   return problems.filter((each) => each !== undefined).join("; ") || undefined;
+}
+
+type Lives = ReturnType<typeof leaseRenewed>;
+
+/** Who has just died is ready for 50 seconds more, so its kubelet must have been heard since the first look. */
+async function livingProblem(api: ApiClient, member: MemberNode, lives: Lives): Promise<string | undefined> {
+  return (await memberProblem(api, member)) ?? (await lives(member.node));
 }
 
 interface MemberGateArgs {
@@ -62,16 +74,14 @@ export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.Cust
     const api = await resolvedValue(args.api);
     if (await controlPlaneIsDown(api, name)) return;
     const member = await resolvedValue(args.node);
-    await waitFor(`control-plane machine ${member.node}`, () => memberProblem(api, member), args.patience);
+    const lives = leaseRenewed(api);
+    await waitFor(`control-plane machine ${member.node}`, () => livingProblem(api, member, lives), args.patience);
   });
   return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }
 
-/**
- * Makes the gate that a machine waits for. The fingerprint changes when, and only when, the machine is going to be
- * replaced.
- */
-type GateBefore = (fingerprint: pulumi.Input<string>) => pulumi.Resource;
+/** Makes the gate that a machine waits for. */
+type GateBefore = (machine: MachineToCome) => pulumi.Resource;
 
 interface ChainMachine {
   /** Changes when, and only when, the machine was replaced. */
@@ -122,9 +132,12 @@ export class ControlPlane extends pulumi.ComponentResource {
       const { index } = member;
       const subnetId = subnetIds[member.zoneIndex];
       if (subnetId === undefined) throw new RangeError(`there is no control-plane subnet in zone ${member.zone}`);
-      const before = { parent: this, dependsOn: [last, ...reachable] };
-      const gate: GateBefore = (fingerprint) =>
-        peersGate(`${name}-before-${index}`, { fingerprint, member, members, version, api }, before);
+      const earlier = [last, ...reachable];
+      const gate: GateBefore = (machine) => {
+        const after = [...earlier, ...machine.after];
+        const own = { machine: { ...machine, after }, member, members, version, api };
+        return peersGate(`${name}-before-${index}`, own, { parent: this });
+      };
       const machine = args.makeMachine(`${name}-${index}`, { member, subnetId, gate }, { parent: this });
       last = memberGate(
         `${name}-gate-${index}`,

@@ -1,5 +1,5 @@
 import { fromJson } from "../model/json.ts";
-import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
+import { type ApiClient, answerProblem, askApi, field, list, text } from "./apiProbe.ts";
 
 /**
  * Where the node controller says how the machines are (components/nodeController/program/status.py), under the key
@@ -7,29 +7,32 @@ import { type ApiClient, askApi, field, list, text } from "./apiProbe.ts";
  */
 export const machinesPage = { namespace: "kube-system", name: "fenestra-machines" } as const;
 
-/** The page as it is; empty before the controller's first round. Throws when it cannot be read. */
-export async function readPage(api: ApiClient): Promise<string> {
+/** The page as it is, and the server's time; empty before the controller's first round. Throws when it cannot be read. */
+export async function readPage(api: ApiClient): Promise<{ readonly page: string; readonly at: number }> {
   const { namespace, name } = machinesPage;
-  const { status, body } = await askApi(api, `/api/v1/namespaces/${namespace}/configmaps/${name}`);
-  if (status === 404 && field(fromJson(body), "kind") === "Status") return "";
-  const page = fromJson(body);
-  if (status !== 200 || field(field(page, "metadata"), "name") !== name)
+  const path = `/api/v1/namespaces/${namespace}/configmaps/${name}`;
+  const { status, body, at } = await askApi(api, path);
+  const found = fromJson(body);
+  if (status === 404 && field(found, "kind") === "Status") return { page: "", at };
+  if (status !== 200 || answerProblem(path, found) !== undefined)
     throw new Error(`the API answers ${status} to the node controller's page, ConfigMap ${namespace}/${name}`);
-  return text(field(field(page, "data"), "status"));
+  return { page: text(field(field(found, "data"), "status")), at };
 }
 
 /**
  * Machines that the cloud is to have in a group, whether they have joined or not; 0 before the controller's first round
  * and for a group that is new to it. Throws when the page is too old to be believed, or says something else.
  *
- * @param now seconds of the epoch
+ * @param now seconds of the epoch, of the cluster's clock
  */
 export function wantedOn(page: string, group: string, now: number): number {
   if (page === "") return 0;
   const status = fromJson(page);
   const at = Number(field(status, "at"));
   if (!(Math.abs(now - at) <= staleSeconds))
-    throw new Error(`the node controller's page is not of now: ${shortfalls(page, now).join("; ")}`);
+    throw new Error(
+      `the node controller's page is not of now: ${[...shortfalls(page, now), ...early(status, now)].join("; ")}`,
+    );
   const pools = field(status, "pools");
   if (typeof pools !== "object" || pools === null) throw new Error("the node controller's page names no pools");
   const pool = field(pools, group);
@@ -58,6 +61,9 @@ const rollProblem = /fail|cancel|rollback/i;
 
 /** Seconds without news after which nobody leads: an unchanged page is written every 60. */
 const staleSeconds = 180;
+
+const early = (status: unknown, now: number): readonly string[] =>
+  Number(field(status, "at")) - now > staleSeconds ? ["the page is of the future"] : [];
 
 /** What a node controller owes and does not do; empty while one is at work and does all. Pure. */
 export function shortfalls(page: string, now: number): readonly string[] {
@@ -140,7 +146,7 @@ export function pageProblems(page: string, now: number): readonly string[] {
   const waiting = Number(field(field(status, "requests"), "waiting")) || 0;
   const problems = [
     ...shortfalls(page, now),
-    ...(Number(field(status, "at")) - now > staleSeconds ? ["the page is of the future"] : []),
+    ...early(status, now),
     ...(Array.isArray(pools) || typeof pools !== "object" || pools === null ? ["the page names no pools"] : []),
     ...standstills(status),
     ...(waiting > 0 ? [`${waiting} certificate requests wait`] : []),

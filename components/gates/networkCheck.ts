@@ -63,9 +63,13 @@ export function networkCheck(name: string, args: NetworkCheckArgs, opts: pulumi.
 function kept(inputs: unknown): readonly KnownFact[] {
   const parsed = state.safeParse(inputs);
   if (!parsed.success) throw new Error("what the cloud says about the existing network cannot be read");
-  return parsed.data.input.flatMap(({ found, remedy, ...fact }) =>
-    typeof found === "string" ? [{ ...fact, found, ...(remedy === undefined ? {} : { remedy }) }] : [],
-  );
+  return parsed.data.input.flatMap(({ found, remedy, ...fact }) => {
+    if (typeof found === "string") return [{ ...fact, found, ...(remedy === undefined ? {} : { remedy }) }];
+    // An object is what a preview does not know.
+    const isUnknown = typeof found === "object" && found !== null && !Array.isArray(found);
+    if (isUnknown && !pulumi.Output.isInstance(found)) return [];
+    throw new Error(`what the cloud says of ${fact.what} (${fact.path}) cannot be read`);
+  });
 }
 
 /** Throws ConfigError with every difference. */

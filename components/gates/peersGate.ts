@@ -6,19 +6,30 @@ import { reachedProblems } from "../model/upgrade.ts";
 import {
   type ApiClient,
   addressProblem,
+  apiProblem,
   askApi,
   type ControlPlaneNode,
   controlPlaneNodes,
   field,
+  list,
   readObject,
   text,
 } from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
 
-export interface PeersGateArgs {
-  /** Changes when, and only when, the machine is going to be replaced. */
+/** What a control-plane machine is going to be made from. */
+export interface MachineToCome {
+  /** Changes with all that the program itself decides and that replaces the machine. */
   readonly fingerprint: pulumi.Input<string>;
+  /** Other values of resources whose change replaces it: ids of what it is made with. */
+  readonly parts: readonly pulumi.Input<string>[];
+  /** All else that it waits for. A failure there would leave the gate passed and the machine as it was. */
+  readonly after: readonly pulumi.Resource[];
+}
+
+export interface PeersGateArgs {
+  readonly machine: MachineToCome;
   readonly member: ControlPlaneMember;
   readonly members: readonly ControlPlaneMember[];
   /** Kubernetes release that the machine is going to run. */
@@ -39,7 +50,7 @@ export interface PeersGateArgs {
  * (kubernetes-sigs/cluster-api#2241).
  */
 export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.CustomResourceOptions): pulumi.Stash {
-  const { member, members, version } = args;
+  const { machine, member, members, version } = args;
   const hook = new pulumi.ResourceHook(name, async ({ oldInputs }) => {
     // Machines that are going to be added are no members yet.
     const present = Number(field(oldInputs?.input, "replicas"));
@@ -54,6 +65,11 @@ export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.Custom
     const problem = async (): Promise<string | undefined> => {
       nodes = await controlPlaneNodes(api);
       const listed = nodes;
+      if (
+        !listed.some(({ address }) => others.some((other) => other.address === address)) &&
+        (await isAlone(api, others))
+      )
+        return undefined;
       const problems = await Promise.all(others.map(({ address }) => addressProblem(api, address, listed, lives)));
       return problems.filter((each) => each !== undefined).join("; ") || undefined;
     };
@@ -64,8 +80,8 @@ export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.Custom
     const judged = (nodes ?? []).filter((node) => others.some(({ address }) => address === node.address));
     refuseRelease(judged, version);
   });
-  const input = { fingerprint: args.fingerprint, replicas: members.length };
-  return new pulumi.Stash(name, { input }, { ...opts, hooks: { beforeUpdate: [hook] } });
+  const input = { fingerprint: machine.fingerprint, parts: machine.parts, replicas: members.length };
+  return new pulumi.Stash(name, { input }, { ...opts, dependsOn: [...machine.after], hooks: { beforeUpdate: [hook] } });
 }
 
 function advice({ etcdName }: ControlPlaneMember, problem: string, reached: boolean): string {
@@ -78,8 +94,23 @@ function advice({ etcdName }: ControlPlaneMember, problem: string, reached: bool
   return [
     `control-plane machine ${etcdName} is not replaced now, since etcd could lose its quorum: ${problem}.`,
     "Undo the change, bring the other machine back first (`pulumi refresh --exclude '**kubernetes:*/*:*::**'` and `pulumi up` if it is gone,",
-    "`pulumi up --replace <its URN>` if it is unhealthy), and then update again.",
+    "its next number in controlPlane.generations if it is unhealthy), and then update again.",
   ].join(" ");
+}
+
+/**
+ * Whether the machine is etcd's only member, although more were asked for: an update that was to add them was cut off.
+ * None of the others has a Node or an API server, which would renew its address every few seconds (kubernetes 1.36:
+ * pkg/controlplane/reconcilers/lease.go), and etcd has a quorum all the same: of two members or more it would have none.
+ */
+async function isAlone(api: ApiClient, others: readonly ControlPlaneMember[]): Promise<boolean> {
+  const slice = await readObject(api, "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
+  const serving = list(field(slice, "endpoints")).flatMap((endpoint) => list(field(endpoint, "addresses")));
+  return (
+    serving.length > 0 &&
+    !others.some(({ address }) => serving.includes(address)) &&
+    (await apiProblem({ ...api, client: undefined })) === undefined
+  );
 }
 
 /**
@@ -104,11 +135,11 @@ function refuseRelease(nodes: readonly ControlPlaneNode[], wanted: string): void
  * @returns a probe that says what is wrong with a node, or `undefined` once its lease has been renewed since the first
  * look at it
  */
-function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
+export function leaseRenewed(api: ApiClient): (node: string) => Promise<string | undefined> {
   const newest = new Map<string, number>();
   return async (node) => {
     const path = `/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/${node}`;
-    const renewed = text(field(field(await readObject(api, path, "Lease"), "spec"), "renewTime"));
+    const renewed = text(field(field(await readObject(api, path), "spec"), "renewTime"));
     const at = Date.parse(renewed);
     if (Number.isNaN(at)) return `the lease of ${node} has no time`;
     // The newest of all looks: one of three API servers may be behind.

@@ -139,11 +139,14 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
     const fingerprint = roll.replaces ? await resolvedValue(args.fingerprint) : undefined;
     const wanted = { pool: pool.name, count, release, fingerprint };
     let best = Number.NEGATIVE_INFINITY;
+    let good = 0;
     await waitFor(
       `pool ${pool.name}`,
       async (progressed) => {
         const { progress, old, missing, problems } = poolState(await poolNodes(api, pool.name), wanted);
-        if (problems.length === 0) return undefined;
+        good = problems.length === 0 ? good + 1 : 0;
+        // A node that has just died, or comes and goes, is Ready in one look.
+        if (problems.length === 0) return good > 1 ? undefined : "all nodes are Ready; a second look follows";
         if (progress > best) progressed();
         best = Math.max(best, progress);
         return [
@@ -166,7 +169,8 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
 /** What the page says of a group, or why it cannot be read: the pool's own reasons are told all the same. */
 async function pageOf(api: ApiClient, group: string): Promise<readonly string[]> {
   try {
-    return pageLines(await readPage(api), Date.now() / 1000, group);
+    const { page, at } = await readPage(api);
+    return pageLines(page, at, group);
   } catch (error) {
     return [`nothing: ${messageOf(error)}`];
   }
@@ -199,7 +203,8 @@ export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHoo
     let machines = 0;
     const count = async (): Promise<undefined> => {
       // Machines that the autoscaler has asked for a moment ago are no nodes yet.
-      const wanted = wantedOn(await readPage(api), args.group, Date.now() / 1000);
+      const { page, at } = await readPage(api);
+      const wanted = wantedOn(page, args.group, at);
       machines = Math.max((await poolNodes(api, args.pool)).length, wanted);
     };
     await waitFor(`the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });

@@ -25,6 +25,7 @@ const fingerprint = "aaaaaaaaaaaaaaaa";
 const group = "set";
 
 let renewals = 0;
+let present = controlPlane.members;
 const ready = { type: "Ready", status: "True" };
 const count = 30;
 
@@ -43,6 +44,8 @@ function well(path: string, sent: string): Answer {
     const renewTime = new Date(renewals * 1000).toISOString();
     return say({ kind: "Lease", metadata: { name }, spec: { renewTime } });
   }
+  if (path.includes("/endpointslices/"))
+    return say({ kind: "EndpointSlice", metadata: { name }, endpoints: [{ addresses: [first?.address] }] });
   if (path.includes("/pods/")) {
     const nodeName = name.replace(/^(etcd|kube-apiserver)-/, "");
     return say({ kind: "Pod", metadata: { name }, spec: { nodeName }, status: { conditions: [ready] } });
@@ -60,7 +63,7 @@ function well(path: string, sent: string): Answer {
     },
   });
   return path.includes("control-plane")
-    ? say({ kind: "NodeList", items: controlPlane.members.map(({ etcdName, address }) => node(etcdName, address)) })
+    ? say({ kind: "NodeList", items: present.map(({ etcdName, address }) => node(etcdName, address)) })
     : say({ kind: "NodeList", items: Array.from({ length: count }, (_, index) => node(`n-${index}`, "10.0.0.1")) });
 }
 
@@ -72,9 +75,20 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
   peers: (api, patience) =>
     peersGate(
       "gate",
-      { fingerprint, member: first, members: controlPlane.members, version: release, api, patience },
+      {
+        machine: { fingerprint, parts: [], after: [] },
+        member: first,
+        members: controlPlane.members,
+        version: release,
+        api,
+        patience,
+      },
       {},
     ),
+  alone: (api, patience) => {
+    present = [first];
+    return gates.peers?.(api, patience) ?? assert.fail();
+  },
   pool: (api, patience) =>
     poolGate("gate", { release, pool, fingerprint, roll: poolRoll(spec, pool), api, patience }, {}),
   policy: (api, patience) =>
@@ -95,6 +109,7 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
 async function pass(gate: string, answer: (path: string, sent: string) => Answer, seconds: number): Promise<void> {
   await serving(answer, async (api) => {
     const make = gates[gate] ?? assert.fail(gate);
+    present = controlPlane.members;
     const patience = { everySeconds: 0.001, limitSeconds: seconds };
     const { hooks } = await withMocks(() => void make({ ...api, requestMs: 3_000 * seconds }, patience));
     const args = {
@@ -148,23 +163,23 @@ export const faults: Readonly<Record<string, (was: Answer) => Answer>> = {
   }),
 };
 
-/** Calls whose kind or name nothing in the answer says. */
-const unnamed = /selfsubjectaccessreviews|configmaps/;
+/** Calls whose kind nothing in the answer says. */
+const unnamed = /selfsubjectaccessreviews/;
 
-/** Gates to the calls that they make of a well cluster, found by passing them. */
-export async function callsOfGates(): Promise<readonly (readonly [gate: string, call: string])[]> {
-  const pairs: [string, string][] = [];
+/** Gates to the calls that they make of a well cluster, found by passing them, each with a path of it. */
+export async function callsOfGates(): Promise<readonly (readonly [gate: string, call: string, path: string])[]> {
+  const pairs: [string, string, string][] = [];
   for (const gate of Object.keys(gates)) {
-    const asked = new Set<string>();
+    const asked = new Map<string, string>();
     await pass(
       gate,
       (path, sent) => {
-        asked.add(kindOf(path));
+        asked.set(kindOf(path), path);
         return well(path, sent);
       },
       5,
     );
-    pairs.push(...[...asked].map((call): [string, string] => [gate, call]));
+    pairs.push(...[...asked].map(([call, path]): [string, string, string] => [gate, call, path]));
   }
   return pairs;
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
+import { secret } from "@pulumi/pulumi";
 import { ExistingNetwork as AwsNetwork } from "../../components/aws/existingNetwork.ts";
 import { ExistingNetwork as AzureNetwork } from "../../components/azure/existingNetwork.ts";
 import { Security } from "../../components/azure/security.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { existingOf } from "../../plan/fakes/existing.ts";
-import { type PropertyMap, unknown } from "../../plan/program/values.ts";
+import { listOf, mapOf, type PropertyMap, unknown } from "../../plan/program/values.ts";
 import { ServedCloud } from "../../plan/providers/cloud.ts";
 import { deployAws } from "../../stacks/aws.ts";
 import { deployAzure } from "../../stacks/azure.ts";
@@ -196,6 +197,17 @@ describe("an existing network", () => {
       assert.match(first, /has 1 problem/);
       assert.equal(later, first);
     });
+
+  it("is refused where what the cloud says cannot be read", async () => {
+    const recorded = await run("aws");
+    const { inputs } = resource(recorded, stash, "aws-existing-network-check");
+    const hook = recorded.hooks.get("aws-existing-network-check")?.callback ?? assert.fail();
+    const [fact] = listOf(inputs.input).map(mapOf);
+    for (const found of [null, undefined, ["x"], 1, secret("x")]) {
+      const newInputs = { input: [{ ...fact, found }] };
+      assert.throws(() => Reflect.apply(hook, undefined, [{ newInputs }]), /cannot be read/);
+    }
+  });
 
   it("is known in a first preview, when nothing else is, not even a resource group", async () => {
     for (const [cloud, stack] of [

@@ -145,6 +145,13 @@ export const stackRules: Rules = {
     const refusal = sizes.diskRefusal(name);
     return refusal === undefined ? [] : [{ path: key("controlPlane.size"), value: name, ...refusal }];
   }),
+  generations: rule(["controlPlane.generations", "controlPlane.replicas"], (given) =>
+    Object.entries(given["controlPlane.generations"] ?? {}).flatMap(([member, number]) =>
+      Number(member.slice(3)) < given["controlPlane.replicas"]
+        ? []
+        : refuse(key(`controlPlane.generations.${member}`), number, "is of no machine", "members below replicas"),
+    ),
+  ),
   controlPlaneImage: rule(["cloud", "controlPlane.image"], ({ cloud, "controlPlane.image": image }) =>
     imageProblems(cloud, image, key("controlPlane.image")),
   ),

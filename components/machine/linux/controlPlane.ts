@@ -88,17 +88,26 @@ export function controlPlaneUnits(spec: Pick<ControlPlaneSettings, "cloud">): re
 }
 
 /**
- * Changes when, and only when, the machine must be replaced: what it runs, its image, size, system disk and identity.
+ * Changes when, and only when, the machine must be replaced: what it runs, its image, size, system disk, identity and
+ * generation.
  *
  * @param identity ARN of the instance profile on AWS: a new template does not reach a running machine, which would keep
  * a profile that is
  *   deleted.
  */
-export function machineFingerprint(spec: ControlPlaneSettings, payload: MachinePayload, identity?: string): string {
-  const { image, size, osDiskGb, osDisk } = spec.controlPlane;
+export function machineFingerprint(
+  spec: ControlPlaneSettings,
+  { etcdName }: Pick<ControlPlaneMember, "etcdName">,
+  payload: MachinePayload,
+  identity?: string,
+): string {
+  const { image, size, osDiskGb, osDisk, generations = {} } = spec.controlPlane;
   const disk = osDisk === undefined ? [] : [osDisk];
+  const generation = Object.entries(generations).filter(([member]) => member === etcdName);
   return createHash("sha256")
-    .update(JSON.stringify([payload, image, size.name, osDiskGb, spec.encryptionAtHost, identity, ...disk]))
+    .update(
+      JSON.stringify([payload, image, size.name, osDiskGb, spec.encryptionAtHost, identity, ...disk, ...generation]),
+    )
     .digest("hex");
 }
 

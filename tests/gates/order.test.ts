@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import type { RecordedProgram, RecordedResource } from "../../plan/program/recorded.ts";
+import { concerns, replacementRow } from "../../plan/replacement/table.ts";
+import { runStack } from "../support/mocks.ts";
+
+/** All that a resource waits for, by URN; of a component its children, as the engine waits for them. */
+function closure({ resources }: RecordedProgram, start: RecordedResource): ReadonlySet<string> {
+  const byUrn = new Map(resources.map((resource) => [resource.urn, resource]));
+  const seen = new Set<string>();
+  const visit = (urn: string): void => {
+    if (seen.has(urn)) return;
+    seen.add(urn);
+    byUrn.get(urn)?.dependencies.forEach(visit);
+  };
+  start.dependencies.forEach(visit);
+  return seen;
+}
+
+const machineTypes = ["aws:ec2/instance:Instance", "azure-native:compute:VirtualMachine"];
+const own = { "aws-prod": [], "azure-prod": ["address", "etcd"] } as const;
+
+for (const stack of ["aws-prod", "azure-prod"] as const)
+  describe(`the gate before a control-plane machine of ${stack}`, () => {
+    const chain = async () => {
+      const { program } = await runStack(stack);
+      const machines = program.resources.filter(({ type }) => machineTypes.includes(type));
+      assert.equal(machines.length, 3);
+      return machines.map((machine, index) => {
+        const gate = program.resources.find(({ name }) => name === `${stack}-control-plane-before-${index}`);
+        assert.ok(gate !== undefined);
+        return { program, machine, gate, prefix: `${stack}-control-plane-${index}-` };
+      });
+    };
+
+    it("waits for all that the machine does, so that nothing fails between them", async () => {
+      for (const { program, machine, gate, prefix } of await chain()) {
+        const before = closure(program, gate);
+        const late = program.resources.filter(({ urn }) => closure(program, machine).has(urn) && !before.has(urn));
+        const behind = late.filter((each) => each !== gate && each.custom).map(({ name }) => name);
+        // Azure's disk and card, whose replacement deletes the machine first, stand behind the gate themselves.
+        assert.deepEqual(
+          behind.sort(),
+          own[stack].map((part) => prefix + part),
+        );
+      }
+    });
+
+    it("is asked by every change of another resource that replaces the machine", async () => {
+      for (const { program, machine, gate } of await chain()) {
+        const forcing = [...(replacementRow(machine.type)?.replaces ?? []), ...machine.options.replaceOnChanges];
+        const from = Object.entries(machine.propertyDependencies)
+          .filter(([input]) => forcing.some((path) => concerns(input, path)))
+          .flatMap(([, urns]) => urns);
+        const held = new Set(gate.propertyDependencies.input);
+        const missing = program.resources.filter(({ urn }) => from.includes(urn) && !held.has(urn));
+        assert.ok(from.length > 0);
+        // What stands behind the gate is replaced by what itself has passed it.
+        const early = missing.filter((each) => !closure(program, each).has(gate.urn));
+        assert.deepEqual(
+          early.map(({ name }) => name),
+          [],
+        );
+      }
+    });
+  });
