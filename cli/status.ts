@@ -2,12 +2,12 @@ import { X509Certificate } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import type { V1Node } from "@kubernetes/client-node";
+import { ifFound } from "../checks/cluster/api.ts";
 import { nodeFacts } from "../checks/cluster/nodes.ts";
 import { controlPlaneKey } from "../checks/facts.ts";
 import { machinesPage, pageLines, unfinishedPools } from "../components/gates/machinesPage.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "../verify/api.ts";
-import { asked, askedList, askedObject } from "../verify/asked.ts";
 import { snapshotFindings, snapshotPage } from "../verify/checks/parts.ts";
 import { readAttached, staleAttachments } from "../verify/checks/volumes.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError } from "./exit.ts";
@@ -66,15 +66,13 @@ export async function show(
 async function look(api: ClusterApi): Promise<Look> {
   try {
     const page = ({ name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage) =>
-      askedObject(`ConfigMap ${namespace}/${name}`, "ConfigMap", (options) =>
-        api.core.readNamespacedConfigMap({ name, namespace }, options),
-      );
-    const [nodes, pods, volumes, machines, snapshots, marks] = await Promise.all([
-      askedList("the list of Nodes", (options) => api.core.listNode({}, options)),
-      askedList("the list of pods", (options) => api.core.listPodForAllNamespaces({}, options)),
+      ifFound(api.core.readNamespacedConfigMap({ name, namespace }));
+    const [{ items: nodes }, { items: pods }, volumes, machines, snapshots, marks] = await Promise.all([
+      api.core.listNode(),
+      api.core.listPodForAllNamespaces(),
       // Somebody may read Nodes and no volumes.
       readAttached(api).then(
-        (attached) => staleAttachments(attached, new Date()),
+        (attached) => staleAttachments(attached, api.now()),
         (error: unknown) => [`volumes are not known: ${messageOf(error)}`],
       ),
       page(machinesPage),
@@ -101,7 +99,7 @@ async function look(api: ClusterApi): Promise<Look> {
         nodes.slice(0, mostKubelets).map(({ metadata }) => servingEnd(api, metadata?.name ?? "")),
       ),
     };
-    return { text: statusText(facts, new Date()), failed: false };
+    return { text: statusText(facts, api.now()), failed: false };
   } catch (error) {
     return { text: `the API server ${api.server} does not answer as it should: ${messageOf(error)}`, failed: true };
   }
@@ -109,14 +107,10 @@ async function look(api: ClusterApi): Promise<Look> {
 
 /** Kubelets that are asked for the end of their certificates. */
 const mostKubelets = 100;
-/** Longest time of one of them, in milliseconds. With that of the lists before it is less than 15 s. */
-const kubeletMs = 5_000;
 
 /** When a kubelet's serving certificate ends, by its own metrics; nothing while it does not say. */
 async function servingEnd({ core }: ClusterApi, name: string): Promise<ServingEnd> {
-  const metrics = await asked(name, kubeletMs, (options) =>
-    core.connectGetNodeProxyWithPath({ name, path: "metrics" }, options),
-  ).catch(() => undefined);
+  const metrics = await core.connectGetNodeProxyWithPath({ name, path: "metrics" }).catch(() => undefined);
   const seconds = Number(
     /^kubelet_certificate_manager_server_ttl_seconds (\S+)$/m.exec(metrics ?? "")?.[1] ?? Number.NaN,
   );

@@ -5,13 +5,22 @@ import {
   CertificatesV1Api,
   CoreV1Api,
   CustomObjectsApi,
+  createConfiguration,
+  IsomorphicFetchHttpLibrary,
   type KubeConfig,
+  KubernetesObjectApi,
   Metrics,
   NodeV1Api,
+  type RequestContext,
+  ResponseContext,
+  ServerConfiguration,
   StorageV1Api,
   VersionApi,
+  wrapHttpLibrary,
 } from "@kubernetes/client-node";
 import type { ApiClients } from "../checks/cluster/api.ts";
+import { bodyProblem, serverSeconds } from "../components/gates/apiProbe.ts";
+import { messageOf } from "../components/gates/messageOf.ts";
 
 /** The parts of the Kubernetes API that are read or written here, with the identity of one kubeconfig. */
 export interface ClusterApi extends ApiClients {
@@ -23,23 +32,78 @@ export interface ClusterApi extends ApiClients {
   readonly admission: AdmissionregistrationV1Api;
   readonly registration: ApiregistrationV1Api;
   readonly version: VersionApi;
+  readonly objects: KubernetesObjectApi;
   readonly metrics: Metrics;
+  /** The cluster's time, by its last answer; this machine's before the first. */
+  readonly now: () => Date;
 }
 
-/** Clients for a kubeconfig's current context, which is of this API server. */
-export function clusterApi(config: KubeConfig, server: string): ClusterApi {
+/**
+ * Clients for a kubeconfig's current context, which is of this API server. Every call ends, and an answer that is not
+ * of the kind and name that was asked for is an error, which names the call.
+ *
+ * @param limitMs longest time of a call. Default: by what is asked
+ */
+export function clusterApi(config: KubeConfig, server: string, limitMs = defaultLimitMs): ClusterApi {
+  let aheadMs = 0;
+  // As KubeConfig.makeApiClient does it, which takes no httpApi.
+  const configuration = createConfiguration({
+    baseServer: new ServerConfiguration(server, {}),
+    authMethods: { default: config },
+    httpApi: wrapHttpLibrary({
+      send: async (request) => {
+        const response = await wholeAnswer(request, limitMs);
+        aheadMs = serverSeconds(response.headers.date) * 1000 - Date.now();
+        return response;
+      },
+    }),
+  });
   return {
     config,
     server,
-    core: config.makeApiClient(CoreV1Api),
-    apps: config.makeApiClient(AppsV1Api),
-    node: config.makeApiClient(NodeV1Api),
-    custom: config.makeApiClient(CustomObjectsApi),
-    storage: config.makeApiClient(StorageV1Api),
-    certificates: config.makeApiClient(CertificatesV1Api),
-    admission: config.makeApiClient(AdmissionregistrationV1Api),
-    registration: config.makeApiClient(ApiregistrationV1Api),
-    version: config.makeApiClient(VersionApi),
+    core: new CoreV1Api(configuration),
+    apps: new AppsV1Api(configuration),
+    node: new NodeV1Api(configuration),
+    custom: new CustomObjectsApi(configuration),
+    storage: new StorageV1Api(configuration),
+    certificates: new CertificatesV1Api(configuration),
+    admission: new AdmissionregistrationV1Api(configuration),
+    registration: new ApiregistrationV1Api(configuration),
+    version: new VersionApi(configuration),
+    objects: new KubernetesObjectApi(configuration),
     metrics: new Metrics(config),
+    now: () => new Date(Date.now() + aheadMs),
   };
+}
+
+/**
+ * The library itself waits 300 seconds. One call of `status` after another takes less than 15: the lists, and then the
+ * kubelets behind `/proxy/`. What changes something may wait for webhooks.
+ */
+function defaultLimitMs(method: string, path: string): number {
+  if (method !== "GET") return 30_000;
+  return path === "/version/" || path.includes("/proxy/") ? 5_000 : 8_000;
+}
+
+const http = new IsomorphicFetchHttpLibrary();
+
+/** Sends a request. Throws an Error that names it for what is no whole answer to it, and for those that nobody reads. */
+async function wholeAnswer(request: RequestContext, limitMs: typeof defaultLimitMs): Promise<ResponseContext> {
+  const [method, { pathname }] = [request.getHttpMethod(), new URL(request.getUrl())];
+  const ms = limitMs(method, pathname);
+  request.setSignal(AbortSignal.timeout(ms));
+  try {
+    const { httpStatusCode: status, headers, body } = await http.send(request).toPromise();
+    const said = await body.text();
+    if (status === 401 || status >= 500)
+      throw Object.assign(new Error(`the answer is ${status}: ${said.slice(0, 200)}`), { body: said });
+    const problem = method === "GET" && status === 200 ? bodyProblem(pathname, said) : undefined;
+    if (problem !== undefined) throw new Error(problem);
+    const whole = Buffer.from(said);
+    const read = { text: async () => said, binary: async () => whole, stream: () => null };
+    return new ResponseContext(status, headers, read);
+  } catch (error) {
+    const late = error instanceof Error && error.name === "TimeoutError";
+    throw new Error(`${method} ${pathname}: ${late ? `no whole answer within ${ms / 1000} s` : messageOf(error)}`);
+  }
 }

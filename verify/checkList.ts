@@ -11,7 +11,7 @@ import { defaultPodNetwork } from "../components/model/podAddressing.ts";
 import type { PodNetwork } from "../components/model/podNetwork.ts";
 import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
-import { machinesCheck, machinesTitle } from "./checks/machines.ts";
+import { machinesCheck, machinesTitle, type WantedMachines } from "./checks/machines.ts";
 import {
   exporterCheck,
   groupNodesCheck,
@@ -22,7 +22,7 @@ import {
   servingCertificatesCheck,
 } from "./checks/nodes.ts";
 import { metadataCheck, outboundCheck } from "./checks/outside.ts";
-import { controlPlaneCheck, objectsCheck, snapshotsCheck } from "./checks/parts.ts";
+import { controlPlaneCheck, controlPlaneTitle, objectsCheck, snapshotsCheck, snapshotsTitle } from "./checks/parts.ts";
 import { acrossHostsCheck, execCheck, logsCheck, nodeToPodCheck, sameHostCheck } from "./checks/pods.ts";
 import { apiFromPodCheck, dnsCheck, loadBalancerCheck, nodePortCheck, serviceIpCheck } from "./checks/services.ts";
 import { diskDriverCheck, type diskDriverOf, restoredCheck, volumeCheck } from "./checks/storage.ts";
@@ -34,6 +34,7 @@ import type { BalancerKind } from "./probePods.ts";
 /** What of a cluster decides which checks there are. */
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
+  readonly wanted: WantedMachines;
   readonly runtimeClasses: readonly {
     readonly name: string;
     readonly build: string;
@@ -84,6 +85,8 @@ function missing(id: string, title: string, skip: string): VerifyCheck {
   return { id, title, skip, run: () => Promise.resolve() };
 }
 
+const unseen = "the cluster shows no control-plane machine";
+
 /** A Windows build without RuntimeClass: its pods would have to spell out selector and toleration. */
 function missingClass(name: string, build: string): VerifyCheck {
   return {
@@ -99,6 +102,7 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
   const groups = nodeGroups(facts.nodes);
   const network = podNetworkOf(facts.nodes);
   const controlPlane = controlPlaneGroup(facts.nodes);
+  const members = facts.nodes.filter((node) => node.controlPlane).length;
   // From the control plane is asked as well, which is what upstream's guides for Windows do by hand.
   const askers = controlPlane === undefined ? groups : [controlPlane, ...groups];
   const fromPods = (check: (start: NodeGroup, target: NodeGroup) => VerifyCheck) =>
@@ -107,10 +111,10 @@ export function checkList(facts: ClusterFacts): readonly VerifyCheck[] {
     askers.flatMap((start) => groups.map((target) => real(onPods(check(start, target), target), start, target)));
   return [
     ...nodeChecks(facts, groups),
-    controlPlaneCheck,
+    members === 0 ? missing("control-plane", controlPlaneTitle, unseen) : controlPlaneCheck(members),
     objectsCheck,
     workloadsCheck(),
-    snapshotsCheck,
+    members === 0 ? missing("snapshots", snapshotsTitle, unseen) : snapshotsCheck(members),
     attachmentsCheck,
     fileSystemsCheck(facts.nodes),
     ...groups.filter(({ os }) => os === "windows").map(updatesCheck),
@@ -197,7 +201,7 @@ function diskChecks({ disks, snapshots }: ClusterFacts, groups: readonly NodeGro
   ]);
 }
 
-function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
+function nodeChecks({ nodes, wanted, metricsApi }: ClusterFacts, groups: readonly NodeGroup[]): readonly VerifyCheck[] {
   const controlPlane = nodes.filter((node) => node.controlPlane);
   const none = (os: NodeGroup["os"]): readonly VerifyCheck[] =>
     groups.some((group) => group.os === os)
@@ -217,9 +221,7 @@ function nodeChecks({ nodes, metricsApi }: ClusterFacts, groups: readonly NodeGr
       ];
   return [
     groupNodesCheck(controlPlaneId, controlPlane.length, "Linux"),
-    controlPlane.length === 0
-      ? missing("machines", machinesTitle, "the cluster shows no control-plane machine")
-      : machinesCheck(controlPlane.length),
+    controlPlane.length === 0 ? missing("machines", machinesTitle, unseen) : machinesCheck(controlPlane.length, wanted),
     ...groups.map(({ id, nodes: own, release, os }) =>
       groupNodesCheck(id, own.length, release === undefined ? os : `${release.title}, build ${release.build}`),
     ),

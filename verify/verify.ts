@@ -12,9 +12,9 @@ import { type Output, plain, recapLines, resultLines, summaryLine, timed } from 
 import { runChecks } from "../checks/run.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
 import type { ClusterApi } from "./api.ts";
-import { asked, askedList, askedObject } from "./asked.ts";
 import type { VerifyCheck } from "./check.ts";
 import type { ClusterFacts } from "./checkList.ts";
+import { inventoryPage } from "./checks/parts.ts";
 import { diskDriverOf, shareClasses, storageClassFor } from "./checks/storage.ts";
 import { executor } from "./probe.ts";
 import { ProbePods, pauseImage, verifyNamespaceLabels } from "./probePods.ts";
@@ -32,35 +32,31 @@ export async function clusterFacts(
   api: ClusterApi,
   options: Pick<ClusterFacts, "loadBalancer" | "sources" | "outbound">,
 ): Promise<ClusterFacts> {
-  const exporter = (name: string) =>
-    askedObject(`Service ${name}`, "Service", (call) =>
-      api.core.readNamespacedService({ namespace: exporterNamespace, name }, call),
-    ).then((found) => found !== undefined);
-  const policyName = { name: runtimeClassPolicy };
-  const [nodes, runtimeClasses, policy, metrics, storageClasses, drivers, snapshots, linux, windows] =
+  const exporter = async (name: string) =>
+    (await ifFound(api.core.readNamespacedService({ namespace: exporterNamespace, name }))) !== undefined;
+  const [nodes, runtimeClasses, policy, metrics, { items: storageClasses }, drivers, snapshots, linux, windows, made] =
     await Promise.all([
-      askedList("the list of Nodes", (call) => api.core.listNode({}, call)),
-      askedList("the list of RuntimeClasses", (call) => api.node.listRuntimeClass({}, call)),
+      api.core.listNode(),
+      api.node.listRuntimeClass(),
       // Servers before 1.36 do not know the kind, and answer 404 as for a missing object.
-      askedObject("the policy of RuntimeClasses", "MutatingAdmissionPolicy", (call) =>
-        api.admission.readMutatingAdmissionPolicy(policyName, call),
-      ),
-      askedObject("the metrics API", "APIService", (call) =>
-        api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" }, call),
-      ),
-      askedList("the list of StorageClasses", (call) => api.storage.listStorageClass({}, call)),
-      askedList("the list of CSIDrivers", (call) => api.storage.listCSIDriver({}, call)),
-      askedObject("the VolumeSnapshotClass", "VolumeSnapshotClass", (call) =>
-        api.custom.getClusterCustomObject(snapshotClass, call),
-      ),
+      ifFound(api.admission.readMutatingAdmissionPolicy({ name: runtimeClassPolicy })),
+      ifFound(api.registration.readAPIService({ name: "v1beta1.metrics.k8s.io" })),
+      api.storage.listStorageClass(),
+      api.storage.listCSIDriver(),
+      ifFound(api.custom.getClusterCustomObject(snapshotClass)),
       exporter("node-exporter"),
       exporter("windows-exporter"),
+      ifFound(api.core.readNamespacedConfigMap(inventoryPage)),
     ]);
-  if (nodes.length === 0) throw new Error("the list of Nodes is empty");
-  const diskDriver = diskDriverOf(drivers.map(({ metadata }) => metadata?.name ?? ""));
+  if (nodes.items.length === 0) throw new Error("the list of Nodes is empty");
+  const diskDriver = diskDriverOf(drivers.items.map(({ metadata }) => metadata?.name ?? ""));
   return {
-    nodes: nodes.map(nodeFacts),
-    runtimeClasses: runtimeClasses.flatMap(({ metadata, scheduling, handler }) => {
+    nodes: nodes.items.map(nodeFacts),
+    wanted: {
+      members: Number(made?.data?.controlPlane ?? Number.NaN),
+      pools: (made?.data?.pools ?? "").split(" ").filter((name) => name !== ""),
+    },
+    runtimeClasses: runtimeClasses.items.flatMap(({ metadata, scheduling, handler }) => {
       const build = scheduling?.nodeSelector?.[windowsBuildLabel];
       return build === undefined || metadata?.name === undefined
         ? []
@@ -162,16 +158,13 @@ interface VerifyOptions {
 /** Says which cluster it is; whether it does not answer. */
 export async function greet(api: ClusterApi, { err }: Output): Promise<boolean> {
   const found = await orSaid(api, { err }, async () => {
-    const { gitVersion } = await asked("its version", versionMs, (call) => api.version.getCode({}, call));
-    if (!gitVersion) throw new Error("its version: the answer names none");
+    const { gitVersion } = (await api.version.getCode()) ?? {};
+    if (!gitVersion) throw new Error("GET /version/: the answer names none");
     err(`cluster ${api.server}, Kubernetes ${gitVersion}\n`);
     return true;
   });
   return found === undefined;
 }
-
-/** Longest time of the first call, in milliseconds. */
-const versionMs = 5_000;
 
 /** What the API says; `undefined` when it does not answer as it should, which is told. */
 export async function orSaid<T>(

@@ -147,6 +147,8 @@ export function workloadProblems(
         updatedNumberScheduled: updated = 0,
         numberAvailable,
       } = set.status ?? {};
+      if (set.status?.desiredNumberScheduled === undefined)
+        return problem({ kind: "DaemonSet", metadata: set.metadata, selector: {} }, "has no status", pods);
       const chosen = wanted === 0 ? chosenWindows(set, nodes) : 0;
       return of("DaemonSet", set, wanted, numberAvailable, () =>
         chosen > 0
@@ -211,7 +213,8 @@ export function workloadsCheck({
         },
         async () => {
           const workloads = await allWorkloads(api);
-          if (workloads.deployments.length + workloads.daemonSets.length === 0) throw new NotYet("there are none");
+          for (const kind of ["deployments", "daemonSets", "pods"] as const)
+            if (workloads[kind].length === 0) throw new NotYet(`there are no ${kind}`);
           const now = Date.now();
           const problems = workloadProblems(workloads, (pod) => beforeProbes && awaitsFirstProbe(pod, now));
           lookAt = problems[0]?.lookAt;

@@ -110,6 +110,13 @@ export function answerProblem(path: string, found: unknown): string | undefined 
     : `the answer is none of ${plural} ${name}`;
 }
 
+/** The same of an answer's text, which must be whole: without more pages. Pure. */
+export function bodyProblem(path: string, body: string): string | undefined {
+  const found = fromJson(body);
+  const more = text(field(field(found, "metadata"), "continue")) !== "";
+  return answerProblem(path, found) ?? (more ? "the list is not whole" : undefined);
+}
+
 /** The object of a name at a path. Throws when the answer is anything else. */
 export async function readObject(api: ApiClient, path: string): Promise<unknown> {
   const { status, body } = await askApi(api, path);

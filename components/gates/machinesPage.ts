@@ -137,9 +137,10 @@ const safe = (line: string): string => line.replaceAll(/[^\x20-\x7e]+/g, " ").sl
  * Why a cluster is not as it should be, by the page: machines that are wanted and not Ready, pools that are held up,
  * and all that waits for somebody. Empty for a well cluster. Pure.
  *
+ * @param wanted names of the stack's pools; those of their groups end with them
  * @param now seconds of the epoch, of the cluster's clock
  */
-export function pageProblems(page: string, now: number): readonly string[] {
+export function pageProblems(page: string, wanted: readonly string[], now: number): readonly string[] {
   const status = fromJson(page);
   const pools = field(status, "pools");
   const named = typeof pools === "object" && pools !== null ? Object.entries(pools) : [];
@@ -148,6 +149,9 @@ export function pageProblems(page: string, now: number): readonly string[] {
     ...shortfalls(page, now),
     ...early(status, now),
     ...(Array.isArray(pools) || typeof pools !== "object" || pools === null ? ["the page names no pools"] : []),
+    ...wanted
+      .filter((pool) => named.length > 0 && !named.some(([group]) => `-${group}`.endsWith(`-${pool}`)))
+      .map((pool) => `the page names no pool ${pool}`),
     ...standstills(status),
     ...(waiting > 0 ? [`${waiting} certificate requests wait`] : []),
     ...named.flatMap(([name, pool]) => {

@@ -82,7 +82,13 @@ export function addOnOrder(spec: ClusterSpec, values: InClusterValues): readonly
       made.flatMap(({ manifests }) => manifests),
     ),
   ];
-  return [...all, inventory(all.flatMap(({ manifests }) => manifests))];
+  return [
+    ...all,
+    inventory(
+      spec,
+      all.flatMap(({ manifests }) => manifests),
+    ),
+  ];
 }
 
 /** The policy that knows what is left of nodes beside all that is made here. */
@@ -94,14 +100,19 @@ function room(spec: ClusterSpec, made: readonly Manifest[]): readonly RenderedAd
 }
 
 /**
- * What there must be, a line for each object: `fenestra verify` knows nothing of the stack, and sees what somebody has
- * deleted.
+ * What there must be, machines of the control plane, pools, and a line for each object: `fenestra verify` knows nothing
+ * of the stack, and sees what somebody has deleted.
  */
-function inventory(made: readonly Manifest[]): RenderedAddOn {
+function inventory({ controlPlane, pools }: ClusterSpec, made: readonly Manifest[]): RenderedAddOn {
   const objects = made.map(
     ({ apiVersion, kind, metadata: { namespace = "", name } }) => `${apiVersion} ${kind} ${namespace}/${name}`,
   );
-  const manifest = configMap({ name: "fenestra-objects", namespace: "kube-system" }, { objects: objects.join("\n") });
+  const data = {
+    controlPlane: String(controlPlane.members.length),
+    pools: pools.map(({ name }) => name).join(" "),
+    objects: objects.join("\n"),
+  };
+  const manifest = configMap({ name: "fenestra-objects", namespace: "kube-system" }, data);
   const entry: AddOnEntry = { name: "inventory", after: [], manifests: () => [manifest] };
   return { name: entry.name, entry, manifests: [manifest] };
 }

@@ -59,6 +59,7 @@ function node(
 const cluster = (nodes: readonly V1Node[], more: Partial<ClusterFacts> = {}): ClusterFacts => ({
   nodes: nodes.map(nodeFacts),
   runtimeClasses: [{ name: "windows-2022", build: "10.0.20348", isolated: false }],
+  wanted: { members: 3, pools: [] },
   runtimeClassPolicy: true,
   metricsApi: true,
   disks: { driver: "ebs.csi.aws.com", linux: "linux", windows: "windows" },

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import { KubeConfig } from "@kubernetes/client-node";
-import { clusterApi } from "../../verify/api.ts";
-import { asked, askedList, askedObject } from "../../verify/asked.ts";
+import { ifFound } from "../../checks/cluster/api.ts";
+import { answerProblem } from "../../components/gates/apiProbe.ts";
+import { type ClusterApi, clusterApi } from "../../verify/api.ts";
 import { machineProblems } from "../../verify/checks/machines.ts";
 import { type Answer, serving } from "../gates/serving.ts";
 
@@ -12,9 +13,11 @@ const page = (pool: object, more: object = {}) =>
 
 describe("verify, of what should be", () => {
   it("passes a page on which all is well, and fails each that shows less", () => {
-    assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, now), []);
+    const wanted = { members: 3, pools: ["win"] };
+    assert.deepEqual(machineProblems(page({ roll: { state: "Successful" }, joining: ["i-1"] }), 3, wanted, now), []);
+    assert.match(machineProblems(page({}), 3, { ...wanted, pools: ["in"] }, now).join(), /^the page names no pool in$/);
     for (const [text, members, problem] of [
-      [page({}), 2, /^2 control-plane Nodes, wanted 1, 3 or 5/],
+      [page({}), 1, /^1 control-plane Nodes, wanted 3/],
       [page({ ready: 0 }), 3, /^win: 0 of 2 Ready$/],
       [page({ wanted: "2" }), 3, /^win: /],
       [page({ sick: ["i-1"] }), 3, /to be replaced: i-1/],
@@ -23,17 +26,17 @@ describe("verify, of what should be", () => {
       [page({}, { halt: "9 of 12" }), 3, /^nothing is replaced or removed/],
       [page({}, { cloud: { problems: ["page 2"] } }), 3, /list is not whole: page 2/],
       [page({}, { requests: { waiting: 9 } }), 3, /^9 certificate requests wait/],
-      [page({}, { pools: [] }), 3, /names no pools/],
+      [page({}, { pools: [] }), 3, /names no pool/],
       [page({}, { at: now + 3600 }), 3, /of the future/],
       ["", 3, /has said nothing yet/],
     ] as const)
-      assert.match(machineProblems(text, members, now)[0] ?? "none", problem);
+      assert.match(machineProblems(text, members, wanted, now)[0] ?? "none", problem);
   });
 });
 
 describe("calls of verify and status", () => {
   /** Asks an API with this answer. */
-  const ask = async (answer: Answer, action: (api: ReturnType<typeof clusterApi>) => Promise<void>) =>
+  const ask = async (answer: Answer, action: (api: ClusterApi) => Promise<void>, limitMs?: () => number) =>
     await serving(
       () => answer,
       async ({ server, caCertificate }) => {
@@ -42,7 +45,7 @@ describe("calls of verify and status", () => {
           { name: "c", server, caData: Buffer.from(caCertificate).toString("base64"), skipTLSVerify: false },
           { name: "u" },
         );
-        await action(clusterApi(config, server));
+        await action(clusterApi(config, server, limitMs));
       },
     );
   const said = (body: object | string, status = 200): Answer => ({
@@ -54,30 +57,56 @@ describe("calls of verify and status", () => {
   it("end in time, and name what did not answer or answered something else", async () => {
     const silent: Answer = { status: 200, body: "", say: () => undefined };
     const half: Answer = { status: 200, body: "", say: (response) => void response.writeHead(200).write("{") };
+    const nodes = ({ core }: ClusterApi) => core.listNode();
     for (const answer of [silent, half])
-      await ask(answer, ({ core }) =>
-        assert.rejects(
-          asked("the Nodes", 200, (call) => core.listNode({}, call)),
-          /^Error: the Nodes: no whole answer within 0.2 s$/,
-        ),
+      await ask(
+        answer,
+        (api) => assert.rejects(nodes(api), /^Error: GET \/api\/v1\/nodes: no whole answer within 0.2 s$/),
+        () => 200,
       );
     for (const [answer, why] of [
-      [said({}), /no list/],
+      [said({}), /no list of nodes/],
       [said({ kind: "NodeList" }), /no list/],
+      [said({ kind: "PodList", items: [] }), /no list/],
       [said({ kind: "NodeList", metadata: { continue: "x" }, items: [] }), /not whole/],
-      [said({ message: "forbidden" }, 403), /the Nodes: forbidden/],
-      [said("", 401), /^Error: the Nodes: /],
-      [said("<html>", 200), /^Error: the Nodes: /],
+      [said({ message: "etcd is away" }, 500), /^Error: GET \/api\/v1\/nodes: etcd is away$/],
+      [said("", 401), /^Error: GET \/api\/v1\/nodes: /],
+      [said("<html>", 200), /^Error: GET \/api\/v1\/nodes: /],
     ] as const)
-      await ask(answer, ({ core }) =>
-        assert.rejects(
-          askedList("the Nodes", (call) => core.listNode({}, call)),
-          why,
-        ),
-      );
-    const read = ({ core }: ReturnType<typeof clusterApi>) =>
-      askedObject("the page", "ConfigMap", (call) => core.readNamespacedConfigMap({ name: "a", namespace: "b" }, call));
+      await ask(answer, (api) => assert.rejects(nodes(api), why));
+    const read = ({ core }: ClusterApi) => ifFound(core.readNamespacedConfigMap({ name: "a", namespace: "b" }));
     await ask(said({ kind: "Status" }, 404), async (api) => assert.equal(await read(api), undefined));
-    await ask(said({ kind: "Status" }), (api) => assert.rejects(read(api), /the page: the answer is no ConfigMap/));
+    for (const other of [{ kind: "Status" }, { kind: "ConfigMap", metadata: { name: "x" } }])
+      await ask(said(other), (api) => assert.rejects(read(api), /the answer is none of configmaps a$/));
+    const well = said({ kind: "ConfigMap", metadata: { name: "a" }, data: { x: "1" } });
+    await ask(well, async (api) => assert.deepEqual((await read(api))?.data, { x: "1" }));
+  });
+
+  it("tell the time of the cluster, not of this machine", async () => {
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    const list = '{"kind":"NodeList","items":[]}';
+    const late: Answer = {
+      status: 200,
+      body: list,
+      say: (response, text) =>
+        void response.writeHead(200, { "content-type": "application/json", date: hourAgo.toUTCString() }).end(text),
+    };
+    await ask(late, async (api) => {
+      await api.core.listNode();
+      assert.ok(Math.abs(api.now().getTime() - hourAgo.getTime()) < 5_000);
+    });
+  });
+
+  it("judge every kind that verify reads by its path", () => {
+    for (const [path, kind] of [
+      ["/api/v1/namespaces/a", "Namespace"],
+      ["/apis/networking.k8s.io/v1/namespaces/b/networkpolicies/a", "NetworkPolicy"],
+      ["/apis/storage.k8s.io/v1/storageclasses/a", "StorageClass"],
+      ["/api/v1/namespaces/b/endpoints/a", "Endpoints"],
+    ] as const) {
+      assert.equal(answerProblem(path, { kind, metadata: { name: "a" } }), undefined);
+      assert.match(answerProblem(path, { kind: "Secret", metadata: { name: "a" } }) ?? "", /the answer is none of/);
+    }
+    assert.equal(answerProblem("/api/v1/namespaces/b/pods/a/log", "text"), undefined);
   });
 });

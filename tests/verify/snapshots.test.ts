@@ -24,9 +24,14 @@ describe("the age of etcd's snapshots", () => {
       problems: ["the last one of cp-1 is of 2026-11-19T23:00:00.000Z", "1 of 3 members have never sent one"],
       notDue: 0,
     });
-    assert.deepEqual(findings({ "cp-0": "soon", "cp-1": entry(1), "cp-2": entry(1) }).problems, [
-      "the last one of cp-0 is of soon, which is no time",
-    ]);
+    assert.deepEqual(
+      findings({ "cp-0": "soon x 1", "cp-1": entry(-2), node: entry(1).replace("1000", "0") }).problems,
+      [
+        "the last one of cp-0 is of soon, which is no time",
+        `the last one of cp-1 is of ${ago(-2).toISOString()}, which is to come`,
+        `the last one of node is of ${ago(1).toISOString()}, which has no size, which is of no member`,
+      ],
+    );
     assert.deepEqual(findings({}, old).problems, ["3 of 3 members have never sent one"]);
   });
 });

@@ -1,11 +1,11 @@
-import { KubernetesObjectApi, type V1Pod } from "@kubernetes/client-node";
+import type { V1Pod } from "@kubernetes/client-node";
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { ifFound } from "../../checks/cluster/api.ts";
 import { podProblem } from "../../checks/cluster/workloads.ts";
 import { controlPlaneKey, lateSnapshotHours } from "../../checks/facts.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
-import { machinesPage, shortfalls } from "../../components/gates/machinesPage.ts";
+import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Static pods of a control-plane machine (kubernetes: cmd/kubeadm/app/constants). */
@@ -21,44 +21,39 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
   });
 }
 
+export const controlPlaneTitle = "etcd, API server, scheduler and controllers run on every control-plane machine";
+
+/** When each control-plane Node was made, by name. Throws when there are fewer than the first look at the cluster saw. */
+async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<ReadonlyMap<string, Date>> {
+  const { items } = await core.listNode({ labelSelector: controlPlaneKey });
+  if (items.length < members) throw new CheckFailure(`${items.length} of ${members} control-plane Nodes are listed`);
+  return new Map(items.map(({ metadata }) => [metadata?.name ?? "", metadata?.creationTimestamp ?? new Date(0)]));
+}
+
 /**
  * A kubelet that lives hides that a program of the control plane beside it does not; so does a balancer with two
  * others.
  */
-export const controlPlaneCheck: VerifyCheck = {
+export const controlPlaneCheck = (members: number): VerifyCheck => ({
   id: "control-plane",
-  title:
-    "etcd, API server, scheduler and controllers run on every control-plane machine, and a node controller does its duties",
+  title: controlPlaneTitle,
   run: async ({ api, signal, note }) => {
-    const nodes = (await api.core.listNode({ labelSelector: controlPlaneKey })).items.map(
-      ({ metadata }) => metadata?.name ?? "",
-    );
-    if (nodes.length === 0) throw new CheckSkipped("the cluster shows no control-plane machine");
+    const nodes = await controlPlaneNodes(api, members);
     await until(
       "the control plane",
-      {
-        signal,
-        intervalMs: 2_000,
-        lookAt: "on the machine: crictl ps --all; systemctl status kubelet fenestra-node-controller",
-      },
+      { signal, intervalMs: 2_000, lookAt: "on the machine: crictl ps --all; systemctl status kubelet" },
       async () => {
-        const [{ items: pods }, page] = await Promise.all([
-          api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),
-          ifFound(api.core.readNamespacedConfigMap(machinesPage)),
-        ]);
-        const problems = [
-          ...controlPlaneProblems(nodes, pods),
-          ...shortfalls(page?.data?.status ?? "", Date.now() / 1000),
-        ];
+        const own = { namespace: "kube-system", labelSelector: "tier=control-plane" };
+        const problems = controlPlaneProblems([...nodes.keys()], (await api.core.listNamespacedPod(own)).items);
         if (problems.length > 0) throw new NotYet(problems.join("; "));
       },
     );
-    note(nodes.join(", "));
+    note([...nodes.keys()].join(", "));
   },
-};
+});
 
 /** Where the program lists what it has made (components/kubernetes/addOnList.ts). */
-const listed = { namespace: "kube-system", name: "fenestra-objects" } as const;
+export const inventoryPage = { namespace: "kube-system", name: "fenestra-objects" } as const;
 
 /** Made by kubeadm. */
 const ofKubeadm = [
@@ -129,16 +124,15 @@ export const objectsCheck: VerifyCheck = {
   id: "objects",
   title: "every object of the stack and of kubeadm is there as it was made, policies, bindings and agents included",
   run: async ({ api, note }) => {
-    const objects = (await ifFound(api.core.readNamespacedConfigMap(listed)))?.data?.objects;
+    const objects = (await ifFound(api.core.readNamespacedConfigMap(inventoryPage)))?.data?.objects;
     const lookAt = "docs/operations/incidents.md, Objects were changed by hand: pulumi up --refresh puts them back";
     if (objects === undefined)
       throw new CheckFailure(
-        `there is no ConfigMap ${listed.namespace}/${listed.name}, which an update writes`,
+        `there is no ConfigMap ${inventoryPage.namespace}/${inventoryPage.name}, which an update writes`,
         lookAt,
       );
     const lines = [...ofKubeadm, ...objects.split("\n")];
-    const reader = KubernetesObjectApi.makeApiClient(api.config);
-    const problems = await objectProblems(lines, (header) => ifFound(reader.read(header)));
+    const problems = await objectProblems(lines, (header) => ifFound(api.objects.read(header)));
     if (problems.length > 0) throw new CheckFailure(problems.join("; "), lookAt);
     note(`${lines.length} objects`);
   },
@@ -175,10 +169,15 @@ export function snapshotFindings(
 ): SnapshotFindings {
   const members = Object.entries(data);
   const late = members.flatMap(([member, text]) => {
-    const [time = ""] = text.split(" ");
+    const [time = "", , bytes] = text.split(" ");
     const hours = (now.getTime() - Date.parse(time)) / hour;
-    if (hours <= lateSnapshotHours) return [];
-    return [`the last one of ${member} is of ${time}${Number.isNaN(hours) ? ", which is no time" : ""}`];
+    const wrong = [
+      ...(Number.isNaN(hours) ? ["is no time"] : hours < -youngHours ? ["is to come"] : []),
+      ...(Number(bytes) > 0 ? [] : ["has no size"]),
+      ...(/^cp-\d$/.test(member) ? [] : ["is of no member"]),
+    ];
+    if (hours <= lateSnapshotHours && wrong.length === 0) return [];
+    return [`the last one of ${member} is of ${time}${wrong.map((why) => `, which ${why}`).join("")}`];
   });
   const missing = Math.max(0, created.length - members.length);
   const notDue = Math.min(missing, created.filter((at) => now.getTime() - at.getTime() < youngHours * hour).length);
@@ -186,18 +185,20 @@ export function snapshotFindings(
   return { problems: [...late, ...never], notDue };
 }
 
+export const snapshotsTitle = `every member of etcd has sent a snapshot within ${lateSnapshotHours} hours`;
+
 /** Every etcd member has sent a snapshot of late. Backups that fail say nothing by themselves. */
-export const snapshotsCheck: VerifyCheck = {
+export const snapshotsCheck = (members: number): VerifyCheck => ({
   id: "snapshots",
-  title: `every member of etcd has sent a snapshot within ${lateSnapshotHours} hours`,
+  title: snapshotsTitle,
   run: async ({ api, note }) => {
     const [nodes, found] = await Promise.all([
-      api.core.listNode({ labelSelector: controlPlaneKey }),
+      controlPlaneNodes(api, members),
       ifFound(api.core.readNamespacedConfigMap(snapshotPage)),
     ]);
-    const created = nodes.items.map(({ metadata }) => metadata?.creationTimestamp ?? new Date(0));
+    const created = [...nodes.values()];
     const data = found?.data ?? {};
-    const { problems, notDue } = snapshotFindings(data, created, new Date());
+    const { problems, notDue } = snapshotFindings(data, created, api.now());
     if (problems.length > 0)
       throw new CheckFailure(
         problems.join("; "),
@@ -208,4 +209,4 @@ export const snapshotsCheck: VerifyCheck = {
     if (notDue === created.length)
       throw new CheckSkipped("the first snapshot is due half an hour after a machine has come up");
   },
-};
+});

@@ -3,7 +3,6 @@ import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
 import type { ClusterApi } from "../api.ts";
-import { askedList, type CallOptions } from "../asked.ts";
 import type { VerifyCheck } from "../check.ts";
 
 /** Volumes that are attached, and the pods that may use them. */
@@ -16,11 +15,11 @@ interface Attached {
 /** Reads it, for `status` too. */
 export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | "storage">): Promise<Attached> {
   const [attachments, volumes, pods] = await Promise.all([
-    askedList("the list of VolumeAttachments", (call: CallOptions) => storage.listVolumeAttachment({}, call)),
-    askedList("the list of PersistentVolumes", (call: CallOptions) => core.listPersistentVolume({}, call)),
-    askedList("the list of Pods", (call: CallOptions) => core.listPodForAllNamespaces({}, call)),
+    storage.listVolumeAttachment(),
+    core.listPersistentVolume(),
+    core.listPodForAllNamespaces(),
   ]);
-  return { attachments, volumes, pods };
+  return { attachments: attachments.items, volumes: volumes.items, pods: pods.items };
 }
 
 /** Milliseconds that an attachment may outlive its pods. */
