@@ -85,6 +85,11 @@ const longest = 120;
 /** Characters before the difference that are shown of two values that begin with the same text. */
 const context = 20;
 
+/** `+ path: old -> now` of a leaf; of long values the part that differs. */
+export function showSigned(leaf: LeafChange): string {
+  return `${leaf.old === undefined ? "+" : leaf.now === undefined ? "-" : "~"} ${showChange(leaf)}`;
+}
+
 /** `old -> now` of a leaf; of long values the part that differs. */
 export function showChange({ path, old, now }: LeafChange): string {
   const [left, right] = [textOf(old), textOf(now)];

@@ -71,7 +71,9 @@ export function findOperations(
 
 function removed({ urn, type, name, inputs, options }: BaseResource): Operation {
   const data = options.retainOnDelete === true ? undefined : dataOf(type, inputs);
-  return { urn, type, name, change: "removed", because: [], inputs: [], ...(data === undefined ? {} : { data }) };
+  const { ends } = replacementRow(type) ?? {};
+  const because = ends === undefined ? [] : [ends];
+  return { urn, type, name, change: "removed", because, inputs: [], ...(data === undefined ? {} : { data }) };
 }
 
 function finished({ resource, change, because, inputs, forgotten }: Draft): readonly Operation[] {

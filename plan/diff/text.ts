@@ -1,7 +1,7 @@
 import { showProblem } from "../../components/model/problem.ts";
 import { counted } from "../counted.ts";
 import { type FileChange, isEmpty, type NodeChange, type PlanDiff } from "./compare.ts";
-import { showChange } from "./leaves.ts";
+import { showChange, showSigned } from "./leaves.ts";
 import type { Change, Operation } from "./operations.ts";
 
 /**
@@ -121,10 +121,7 @@ export function decisive(diff: PlanDiff, paint: Paint = plain): readonly (readon
   return [
     // A refusal says it already.
     refused.length > 0 ? [] : [verdict(diff)],
-    titled(
-      "Stack file",
-      settings.map((leaf) => `~ ${showChange(leaf)}`),
-    ),
+    titled("Stack file", settings.map(showSigned)),
     titled(
       "REFUSED: this update will not run",
       refused.map((problem) => `- ${showProblem(problem)}`),

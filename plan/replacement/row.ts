@@ -16,6 +16,8 @@ export interface ReplacementRow {
   readonly resets?: Readonly<Record<string, string>>;
   /** What is gone for good with the resource, in words. */
   readonly data?: string;
+  /** What no longer works without the resource, in words. */
+  readonly ends?: string;
   /** What is gone for good with an update in place, by the inputs before and now, in words. */
   readonly forgets?: (old: unknown, now: unknown) => string | undefined;
   /** Where it is decided: file below the folder of the table's source. */

@@ -58,9 +58,13 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
 const data: Readonly<Record<string, string>> = {
   "core/v1:Namespace": "everything in the namespace",
   "core/v1:PersistentVolumeClaim": "what lies on its volume",
-  "storage.k8s.io/v1:CSIDriver": "the way to mount volumes of this driver",
-  "node.k8s.io/v1:RuntimeClass": "the class: pods that name it are refused from then on",
   "apiextensions.k8s.io/v1:CustomResourceDefinition": "all objects of this kind",
+};
+
+/** What no longer works without an object that holds no data. */
+const ends: Readonly<Record<string, string>> = {
+  "storage.k8s.io/v1:CSIDriver": "volumes of this driver are no longer mounted",
+  "node.k8s.io/v1:RuntimeClass": "pods that name it are refused from then on",
 };
 
 /**
@@ -71,9 +75,10 @@ const data: Readonly<Record<string, string>> = {
 function kubernetesRow(type: string): ReplacementRow | undefined {
   const [provider, ...rest] = type.split(":");
   const kind = rest.join(":");
-  const lost = data[kind];
+  const [lost, end] = [data[kind], ends[kind]];
   if (provider !== "kubernetes" || rest.length !== 2) return undefined;
-  return row(source, [...named, ...(kinds[kind] ?? [])], lost === undefined ? {} : { data: lost });
+  const words = { ...(lost === undefined ? {} : { data: lost }), ...(end === undefined ? {} : { ends: end }) };
+  return row(source, [...named, ...(kinds[kind] ?? [])], words);
 }
 
 const rows: Readonly<Record<string, ReplacementRow>> = {

@@ -88,12 +88,13 @@ export function byAcceptance({ findings }: Plan): Readonly<Record<"open" | "acce
 
 function findingLines(plan: Plan): readonly string[] {
   const { open, accepted } = byAcceptance(plan);
-  const count = (level: Level): number => open.filter((finding) => finding.level === level).length;
+  const groups = groupFindings(open);
+  const count = (level: Level): number => groups.filter((group) => group.level === level).length;
   return [
     open.length === 0
       ? "No findings."
-      : `${counted(open.length, "finding")}: ${levels.map((level) => counted(count(level), level)).join(", ")}`,
-    ...groupFindings(open).flatMap((group) => [
+      : `${counted(groups.length, "finding")}: ${levels.map((level) => counted(count(level), level)).join(", ")}`,
+    ...groups.flatMap((group) => [
       `  ${marks[group.level]} ${group.id} at ${placesOf(group)}`,
       `      ${group.message} ${group.remedy}`,
     ]),

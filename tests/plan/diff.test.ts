@@ -203,7 +203,7 @@ kept /run.sh
     assert.deepEqual([diff.findings.new, diff.findings.gone], [[], []]);
     assert.match(
       diffText(diff),
-      /^DATA IS LOST\n\nStack file\n~ pools\[x\]: .* -> nothing\n\nDATA IS LOST\n- protection: may be deleted from now on: a\n/,
+      /^DATA IS LOST\n\nStack file\n[-~] pools\[x\]: .* -> nothing\n\nDATA IS LOST\n- protection: may be deleted from now on: a\n/,
     );
   });
 

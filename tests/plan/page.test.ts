@@ -66,6 +66,17 @@ describe("the page of a plan", () => {
     assert.match(html, /<dt>Machines<\/dt><dd><b class="figure">4<\/b><span class="was">before: 2<\/span>/);
     assert.match(html, /The picture before/);
     assert.match(html, /Findings: 1 new or gone/);
+    const going = barePool("going");
+    const [old, less] = [
+      { ...before, pools: [...before.pools, going], billed: { "disk, 9 GiB x": 4 }, settings: { a: 1 } },
+      { ...now, billed: { "disk, 9 GiB x": 6 }, settings: { b: 1 } },
+    ];
+    const fuller = readBasePlan(JSON.stringify(old));
+    assert.ok(typeof fuller !== "string");
+    const page = planHtml(less, { base: fuller, diff: diffPlans(fuller, less) });
+    assert.match(page, />disk, 9 GiB x<\/th><td[^>]*>4<\/td><td[^>]*><b class="warning">6<\/b>/);
+    assert.match(page, /class="error"><code>- a: 1 -&gt; nothing<\/code>.*class="note"><code>\+ b: nothing -&gt; 1/s);
+    assert.match(page.slice(page.indexOf('id="picture"'), page.indexOf('id="pools"')), /going/);
     // A plan that an older version made has the comparison, if not every figure.
     const older = readBasePlan(JSON.stringify({ ...before, pools: undefined }));
     assert.ok(typeof older !== "string");

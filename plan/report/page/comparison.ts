@@ -1,7 +1,7 @@
 import { showProblem } from "../../../components/model/problem.ts";
 import type { BasePlan } from "../../diff/base.ts";
 import { isEmpty, type NodeChange, type PlanDiff } from "../../diff/compare.ts";
-import { showChange } from "../../diff/leaves.ts";
+import { type LeafChange, showChange, showSigned } from "../../diff/leaves.ts";
 import {
   changeLooks,
   countsInWords,
@@ -28,14 +28,21 @@ export function olderPlan(comparison: Comparison | undefined): Plan | undefined 
 }
 
 /** What happens to the pools and members of the picture, by name of the pool or of the machine. */
-export function marksOf(plan: Plan, comparison: Comparison | undefined): Marks {
+function marksOf(comparison: Comparison | undefined): Marks {
   const changed = (comparison?.diff.nodes ?? []).filter(({ change }) => change !== "stays");
-  return new Map(
-    changed.map(({ name, change }) => [
-      plan.pools.find((pool) => name === `${plan.cluster.name}-pool-${pool.name}-group`)?.name ?? name,
-      changeLooks[change][0],
-    ]),
-  );
+  return new Map(changed.map(({ name, change }) => [nodeName(name), changeLooks[change][0]]));
+}
+
+/** The plan's picture, with the pools that go. */
+export function changingPicture(plan: Plan, comparison: Comparison | undefined): string {
+  const kept = new Set(plan.pools.map(({ name }) => name));
+  const going = olderPlan(comparison)?.pools.filter(({ name }) => !kept.has(name)) ?? [];
+  return picture({ ...plan, pools: [...plan.pools, ...going] }, marksOf(comparison));
+}
+
+function settingLine(leaf: LeafChange): string {
+  const line = showSigned(leaf);
+  return `<span class="${line.startsWith("-") ? "error" : line.startsWith("+") ? "note" : "warning"}">${code(line)}</span>`;
 }
 
 /** What changes since an older plan, the worst first. */
@@ -44,10 +51,8 @@ export function changes(comparison: Comparison): string {
   if (isEmpty(diff)) return "<p>Nothing changes.</p>";
   const before = olderPlan(comparison);
   return [
-    `<p><b>${escapeHtml(verdict(diff))}</b></p>`,
-    diff.settings.length === 0
-      ? ""
-      : `<h3>Stack file</h3>${diff.settings.map((leaf) => code(showChange(leaf))).join("<br>")}`,
+    `<p><b${diff.lost.length + diff.refused.length > 0 ? ' class="error"' : ""}>${escapeHtml(verdict(diff))}</b></p>`,
+    diff.settings.length === 0 ? "" : `<h3>Stack file</h3>${diff.settings.map(settingLine).join("<br>")}`,
     callout("This update is refused", diff.refused.map(showProblem)),
     callout(
       "Data is lost",

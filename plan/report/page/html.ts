@@ -1,8 +1,7 @@
 import type { Plan } from "../../plan.ts";
 import { escapeHtml } from "../markdown.ts";
-import { type Comparison, changes, marksOf, olderPlan } from "./comparison.ts";
+import { type Comparison, changes, changingPicture, olderPlan } from "./comparison.ts";
 import { section } from "./elements.ts";
-import { picture } from "./picture.ts";
 import { accessTables, billedList, findingList, machine, poolTable, resourceTree, titleCard } from "./sections.ts";
 import { pageStyle } from "./style.ts";
 
@@ -10,9 +9,9 @@ import { pageStyle } from "./style.ts";
 export function planHtml(plan: Plan, comparison?: Comparison): string {
   const parts = [
     ...(comparison === undefined ? [] : [{ id: "changes", title: "Before and after", content: changes(comparison) }]),
-    { id: "picture", title: "Picture", content: `${picture(plan, marksOf(plan, comparison))}\n${accessTables(plan)}` },
+    { id: "picture", title: "Picture", content: `${changingPicture(plan, comparison)}\n${accessTables(plan)}` },
     { id: "pools", title: "Pools", content: poolTable(plan) },
-    { id: "billed", title: "Billed", content: billedList(plan) },
+    { id: "billed", title: "Billed", content: billedList(plan, comparison?.diff.billed) },
     { id: "findings", title: "Findings", content: findingList(plan) },
     {
       id: "machines",

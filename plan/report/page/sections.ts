@@ -1,6 +1,6 @@
 import { cloudFacts } from "../../../components/model/cloudFacts/cloudFacts.ts";
 import { roomInWords } from "../../../components/model/room.ts";
-import { billedLines } from "../../billed.ts";
+import { type BilledChange, billedLines } from "../../billed.ts";
 import { counted } from "../../counted.ts";
 import { type Finding, type FindingGroup, groupFindings, type Level, levels } from "../../finding.ts";
 import type { Plan, PlanMachine, PlanPool, PlanResource } from "../../plan.ts";
@@ -66,9 +66,14 @@ function scheduling({ taints, labels, runtimeClass, name }: PlanPool): string {
   ].join("<br>");
 }
 
-/** What is billed by time. */
-export function billedList({ billed }: Plan): string {
-  return `<p>At first, without traffic, snapshots, and what Services and claims create.</p>
+/** What is billed by time, and what of it is another number than before. */
+export function billedList({ billed }: Plan, changes: readonly BilledChange[] = []): string {
+  const rows = changes.map(({ what, before, now }) => [
+    escapeHtml(what),
+    String(before),
+    `<b class="${now > before ? "warning" : "note"}">${now}</b>`,
+  ]);
+  return `${rows.length === 0 ? "" : table("What is billed in another number", ["What", "Before", "Now"], rows)}<p>At first, without traffic, snapshots, and what Services and claims create.</p>
 ${list(billedLines(billed))}`;
 }
 
@@ -92,11 +97,12 @@ export function findingList(plan: Plan): string {
 
 function findingGroup(heading: string, level: Level, findings: readonly Finding[]): string {
   if (findings.length === 0) return "";
-  const kinds = Map.groupBy(groupFindings(findings), ({ id }) => id);
+  const groups = groupFindings(findings);
+  const kinds = Map.groupBy(groups, ({ id }) => id);
   const cards = [...kinds].map(
     ([id, groups]) => `<li class="${level}"><h4>${escapeHtml(id)}</h4>\n${groups.map(statement).join("\n")}</li>`,
   );
-  return `<h3 class="${level}">${heading} <span class="count">${findings.length}</span></h3>\n<ul class="findings">${cards.join("\n")}</ul>`;
+  return `<h3 class="${level}">${heading} <span class="count">${groups.length}</span></h3>\n<ul class="findings">${cards.join("\n")}</ul>`;
 }
 
 function statement({ message, remedy, paths, acknowledged }: FindingGroup): string {
@@ -170,7 +176,7 @@ export function figures(plan: Plan): readonly Figure[] {
   const windows = total(({ build, count }) => (build === null ? 0 : count));
   const workers = total(({ count }) => count);
   const most = total(({ count, autoscale }) => Math.max(count, autoscale?.max ?? 0));
-  const { open } = byAcceptance(plan);
+  const open = groupFindings(byAcceptance(plan).open);
   const [errors, warnings, notes] = levels.map((level) => open.filter((finding) => finding.level === level).length);
   return [
     {
