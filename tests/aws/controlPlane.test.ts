@@ -5,7 +5,7 @@ import { volumePath } from "../../components/aws/controlPlaneMachine.ts";
 import { imageId } from "../../components/aws/machineTemplate.ts";
 import { operatingSystem } from "../../components/model/operatingSystems.ts";
 import { nameOfUrn } from "../../plan/program/recorded.ts";
-import { textOf } from "../../plan/program/values.ts";
+import { mapOf, textOf } from "../../plan/program/values.ts";
 import { bodies, type Recorded, resource, runSpec, runStack, shortUrn, specOf } from "../support/mocks.ts";
 import { matchSnapshot } from "../support/snapshot.ts";
 
@@ -86,9 +86,9 @@ describe("the control plane on AWS", () => {
   it("waits for the documents of its own issuer, which an account may refuse", async () => {
     const spec = specOf("aws-dev", { access: { workloadIdentity: {} } });
     const recorded = await runSpec(spec);
-    const { dependencies } = resource(recorded, instanceType, "aws-dev-control-plane-0-instance");
+    const { dependencies } = resource(recorded, stashType, "aws-dev-control-plane-before-0");
     const issuer = dependencies.filter((urn) => urn.includes("aws-dev-workload-identity-issuer-")).map(shortUrn);
-    assert.deepEqual(issuer.map((urn) => urn.split("-").at(-1)).sort(), ["discovery", "keys", "readers"]);
+    assert.deepEqual(issuer.map((urn) => urn.split("-").at(-1)).sort(), ["bucket", "discovery", "keys", "readers"]);
   });
 
   it("has gates that hold the machine's id and run before the state is saved", () => {
@@ -108,8 +108,9 @@ describe("the control plane on AWS", () => {
   it("holds before each machine what it is made from, and looks at the others before that changes", () => {
     for (const index of [0, 1, 2]) {
       const { inputs, options, name } = resource(prod, stashType, `aws-prod-control-plane-before-${index}`);
-      const fingerprint = resource(prod, instanceType, instanceName(index)).options.replacementTrigger;
-      assert.deepEqual(inputs, { input: { fingerprint, replicas: 3 } });
+      const { inputs: machine, options: own } = resource(prod, instanceType, instanceName(index));
+      const parts = [mapOf(machine.launchTemplate).id, mapOf(machine.primaryNetworkInterface).networkInterfaceId];
+      assert.deepEqual(inputs, { input: { fingerprint: own.replacementTrigger, parts, replicas: 3 } });
       assert.deepEqual(options.hooks, { beforeUpdate: [name] });
     }
   });
@@ -148,7 +149,7 @@ describe("the control plane on AWS", () => {
   });
 
   it("boots after its secrets, rights, rules, a way out and the listener of its API", () => {
-    const names = resource(dev, instanceType, "aws-dev-control-plane-0-instance").dependencies.map(nameOfUrn);
+    const names = resource(dev, stashType, "aws-dev-control-plane-before-0").dependencies.map(nameOfUrn);
     for (const name of [
       "aws-dev-secrets-kubernetes-ca",
       "aws-dev-secrets-encryption-key",
