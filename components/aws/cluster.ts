@@ -306,7 +306,7 @@ export class Cluster extends pulumi.ComponentResource {
       (each) =>
         new Pool(
           `${this.#name}-pool-${each.pool.name}`,
-          { ...this.attachment, ...each, spec: this.#spec, after },
+          { ...this.attachment, ...each, spec: this.#spec, api: this.api, after },
           { parent: this },
         ),
     );

@@ -2,7 +2,8 @@ import { Group } from "@pulumi/aws/autoscaling/group.js";
 import { LifecycleHook } from "@pulumi/aws/autoscaling/lifecycleHook.js";
 import { LaunchTemplate } from "@pulumi/aws/ec2/launchTemplate.js";
 import * as pulumi from "@pulumi/pulumi";
-import type { PoolRoll } from "../gates/poolGate.ts";
+import type { ApiClient } from "../gates/apiProbe.ts";
+import { type PoolRoll, releaseGuard } from "../gates/poolGate.ts";
 import type { ScriptsReference } from "../machine/bundle.ts";
 import type { PoolAccess } from "../machine/cloudAccess.ts";
 import { packLinuxFetching } from "../machine/linux/cloudConfig.ts";
@@ -35,6 +36,8 @@ export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
+  /** API client, to see that no kubelet becomes newer than the API. */
+  readonly api: pulumi.Input<ApiClient>;
   /** What the machines receive: `poolPayload`. */
   readonly payload: WorkerPayload;
   /** Location of the payload's scripts in S3. */
@@ -134,7 +137,9 @@ export class Pool extends pulumi.ComponentResource {
   }
 
   #makeTemplate(identity: Identity | undefined): LaunchTemplate {
-    const { spec, pool, payload, workersGroupId, apiHost, scripts, after } = this.#args;
+    const { spec, pool, api, payload, workersGroupId, apiHost, scripts, after } = this.#args;
+    const { version: release } = spec.kubernetes;
+    const releases = releaseGuard(`${this.#name}-release`, { pool: pool.name, release, api });
     const machine = machineTemplate({
       name: groupName(spec.name, pool.name),
       os: pool.release,
@@ -174,7 +179,7 @@ export class Pool extends pulumi.ComponentResource {
       },
       // As late as the group: a version that an update makes and the next one takes back is a new number, which rolls
       // the pool for nothing.
-      { parent: this, hideDiffs: ["userData"], dependsOn: [...after] },
+      { parent: this, hideDiffs: ["userData"], dependsOn: [...after], hooks: { beforeUpdate: [releases] } },
     );
   }
 

@@ -4,7 +4,7 @@ import type * as inputs from "@pulumi/azure-native/types/input.js";
 import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ApiClient } from "../gates/apiProbe.ts";
-import { type PoolRoll, sizeGuard } from "../gates/poolGate.ts";
+import { type PoolRoll, releaseGuard, sizeGuard } from "../gates/poolGate.ts";
 import type { AzureAccess } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { linuxWorkerPayload } from "../machine/linux/worker.ts";
@@ -45,7 +45,10 @@ export interface PoolArgs extends Attachment {
   /** The cluster as its nodes know it. */
   readonly spec: NodeSettings;
   readonly pool: PoolSpec;
-  /** API client, to count the machines of a pool whose number the program does not set. */
+  /**
+   * API client, to see that no kubelet becomes newer than the API, and to count the machines of a pool whose number the
+   * program does not set.
+   */
   readonly api: pulumi.Input<ApiClient>;
   /**
    * What must exist before a machine boots; including the gate of the API, so that a kubelet is never newer than the
@@ -214,7 +217,7 @@ export class Pool extends pulumi.ComponentResource {
         parent: this,
         // The controllers' rights too, so that they outlive the set: the controllers write to it until it is deleted.
         dependsOn: [...after, handedOn, ...identity.roles],
-        ...this.#autoscaled(),
+        ...this.#guarded(),
         replaceOnChanges: [...groupReplaceOnChanges],
         // The name is fixed: creating the new one first would fail because the name exists.
         deleteBeforeReplace: true,
@@ -228,11 +231,13 @@ export class Pool extends pulumi.ComponentResource {
    * The number of machines is decided by the autoscaler or by what replaces evicted machines, where there is one of
    * these.
    */
-  #autoscaled(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
+  #guarded(): Pick<pulumi.CustomResourceOptions, "ignoreChanges" | "hooks"> {
     const { pool, api, spec } = this.#args;
-    if (pool.autoscale === undefined && !isCountKept(pool)) return {};
+    const { version: release } = spec.kubernetes;
+    const releases = releaseGuard(`${this.#name}-release`, { pool: pool.name, release, api });
+    if (pool.autoscale === undefined && !isCountKept(pool)) return { hooks: { beforeUpdate: [releases] } };
     const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, group: groupName(spec.name, pool.name), api });
-    return { ignoreChanges: ["sku.capacity"], hooks: { beforeUpdate: [guard] } };
+    return { ignoreChanges: ["sku.capacity"], hooks: { beforeUpdate: [releases, guard] } };
   }
 
   /**

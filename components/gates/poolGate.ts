@@ -1,7 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
 import { groupSize, type PoolSpec, payloadLabel, poolLabel } from "../model/pools.ts";
+import { compareVersions } from "../model/releases.ts";
 import { joinSeconds } from "../model/timings.ts";
-import { type ApiClient, field, list, listNodes, text } from "./apiProbe.ts";
+import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, field, list, listNodes, text } from "./apiProbe.ts";
 import { pageLines, readPage, wantedOn } from "./machinesPage.ts";
 import { messageOf } from "./messageOf.ts";
 import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
@@ -178,6 +179,39 @@ async function pageOf(api: ApiClient, group: string): Promise<readonly string[]>
 
 /** Problems that are shown; a pool may have a thousand machines. */
 const mostLines = 10;
+
+interface ReleaseGuardArgs {
+  readonly pool: string;
+  /** Release of the kubelets to come: `1.36.4`. */
+  readonly release: string;
+  /** The API, through the load balancer that the deployer reaches. */
+  readonly api: pulumi.Input<ApiClient>;
+  /** Default: every 2 seconds, for a minute. */
+  readonly patience?: Patience;
+}
+
+/**
+ * A `beforeUpdate` hook for what a pool's machines are made from: `--target` leaves the control plane and its guards as
+ * they are, and no kubelet may be newer than an API server (kubernetes.io: Version Skew Policy).
+ */
+export function releaseGuard(name: string, args: ReleaseGuardArgs): pulumi.ResourceHook {
+  const { pool, release } = args;
+  return new pulumi.ResourceHook(name, async () => {
+    const api = await resolvedValue(args.api);
+    let older: ControlPlaneNode | undefined;
+    const look = async (): Promise<string | undefined> => {
+      const nodes = (await controlPlaneNodes(api)).filter(({ version }) => /^\d+\.\d+\.\d+/.test(version));
+      older = nodes.find(({ version }) => compareVersions(version, release) < 0);
+      return nodes.length === 0 ? "no control-plane node says its release" : undefined;
+    };
+    await waitFor(`the control plane before pool ${pool}`, look, { limitSeconds: 60, ...args.patience });
+    if (older !== undefined)
+      throw new Error(
+        `pool ${pool} would get kubelets of ${release}, and control-plane node ${older.name} runs ${older.version}: ` +
+          "update without --target, or delete the Node of a machine that is gone",
+      );
+  });
+}
 
 interface SizeGuardArgs {
   /** Name of the pool, as its nodes have it in their label. */

@@ -6,7 +6,7 @@ import { scriptsObject } from "../../components/machine/bundle.ts";
 import type { Attach } from "./attach.ts";
 
 /** Pools on AWS. Their scripts lie in a bucket of this program: it needs no right to write to the cluster's, and leaves nothing there. */
-export const attachAws: Attach = ({ spec, pools }, output) => {
+export const attachAws: Attach = ({ spec, pools }, output, api) => {
   const attachment = attachmentOutput.parse(output);
   const provider = new Provider(`${spec.name}-aws`, {
     region: spec.region,
@@ -24,7 +24,7 @@ export const attachAws: Attach = ({ spec, pools }, output) => {
     ({ pool, payload, object }) =>
       new Pool(
         `${spec.name}-pool-${pool.name}`,
-        { ...attachment, spec, pool, payload, scripts: scripts.of(object), after: scripts.ready },
+        { ...attachment, spec, pool, api, payload, scripts: scripts.of(object), after: scripts.ready },
         options,
       ),
   );

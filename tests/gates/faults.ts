@@ -6,7 +6,7 @@ import type { ApiClient } from "../../components/gates/apiProbe.ts";
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { peersGate } from "../../components/gates/peersGate.ts";
 import { policyGate } from "../../components/gates/policyGate.ts";
-import { poolGate, sizeGuard } from "../../components/gates/poolGate.ts";
+import { poolGate, releaseGuard, sizeGuard } from "../../components/gates/poolGate.ts";
 import type { Patience } from "../../components/gates/waitFor.ts";
 import { issueServerCertificate, newAuthority } from "../../plan/fakes/certificates.ts";
 import { withMocks } from "../support/mocks.ts";
@@ -103,6 +103,7 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
       },
       {},
     ),
+  release: (api, patience) => releaseGuard("gate", { pool: pool.name, release, api, patience }),
   size: (api, patience) => sizeGuard("gate", { pool: pool.name, group, api, patience }),
 };
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import { poolRoll as awsRoll } from "../../components/aws/poolGroup.ts";
 import { poolRoll as azureRoll } from "../../components/azure/poolGroup.ts";
-import { type PoolRoll, poolGate, poolState, sizeGuard } from "../../components/gates/poolGate.ts";
+import { type PoolRoll, poolGate, poolState, releaseGuard, sizeGuard } from "../../components/gates/poolGate.ts";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import { withMocks } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
@@ -159,6 +159,25 @@ describe("the gate behind a pool", () => {
 
   it("waits while the API does not answer, and no list is no proof", async () => {
     await assert.rejects(wait([]), /the API answers 500 to a list of the nodes of pool win2019$/);
+  });
+});
+
+describe("the guard of a pool's release", () => {
+  it("refuses kubelets that are newer than an API server, which --target would bring", async () => {
+    const control = (...kubelets: readonly string[]) => list(kubelets.map((kubelet) => ({ kubelet })));
+    const ask = async (body: string) =>
+      await serving(
+        () => ({ status: 200, body }),
+        async (api) => {
+          const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
+          const args = { pool: "win", release: "1.37.0", api, patience };
+          const { hooks } = await withMocks(() => void releaseGuard("gate", args));
+          await Reflect.apply(hooks.get("gate")?.callback ?? assert.fail("no hook"), undefined, [{}]);
+        },
+      );
+    await ask(control("v1.37.0", "v1.37.1"));
+    await assert.rejects(ask(control("v1.37.0", "v1.36.4")), /node-1 runs 1\.36\.4: update without --target/);
+    await assert.rejects(ask(control()), /no control-plane node says its release/);
   });
 });
 
