@@ -8,9 +8,17 @@ import {
   type RecordedResource,
   type ResourceRequest,
 } from "../program/recorded.ts";
-import { type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
+import { mapFromWire, mapOf, type PropertyMap, type PropertyValue, unknown } from "../program/values.ts";
 import { declaredResource } from "./declared.ts";
-import { countedOutput, type DiffQuestion, differentPaths, refusedInputs, updatedOutputs } from "./diff.ts";
+import {
+  countedOutput,
+  type Difference,
+  type DiffQuestion,
+  difference,
+  differentPaths,
+  refusedInputs,
+  updatedOutputs,
+} from "./diff.ts";
 
 /** Which resource a call is about. */
 export interface Subject {
@@ -120,6 +128,24 @@ export class ServedCloud {
     this.#providers.set(name, { ...plainRequest({ urn: "", type, name, inputs }), id: name, outputs: inputs });
   }
 
+  /** What changes: of AWS also what has tags, where the provider's default tags are others. */
+  difference(question: DiffQuestion): Difference {
+    const found = difference(question);
+    const [old, now] = [question.oldOutputs.tagsAll, this.#tagsAll(question.type, question.inputs)];
+    if (old === undefined || now === undefined || differentPaths({ old }, { old: now }).length === 0) return found;
+    const change = { path: "tagsAll", kind: "update", replaces: false, inState: true } as const;
+    return { ...found, changes: [...found.changes, change] };
+  }
+
+  /** The provider's tags and the resource's own (hashicorp/terraform-provider-aws: internal/provider/tags_interceptor.go). */
+  #tagsAll(type: string, { tags, overrideProvider }: PropertyMap): PropertyMap | undefined {
+    if (!type.startsWith("aws:") || tags === undefined || overrideProvider !== undefined) return undefined;
+    const given = this.#providers.get("aws")?.inputs.defaultTags;
+    // The engine gives a provider's settings as JSON.
+    const defaults = typeof given === "string" ? mapFromWire(JSON.parse(given)) : mapOf(given);
+    return { ...mapOf(defaults.tags), ...mapOf(tags) };
+  }
+
   /** Makes a resource. Throws where another one has its name, or one had that stays taken. */
   create(subject: Subject, inputs: PropertyMap): Omit<Made, "request"> {
     const life = (this.#lives.get(subject.urn) ?? 0) + 1;
@@ -215,7 +241,9 @@ export class ServedCloud {
     if (this.failing.delete(subject.name)) throw new HalfDone(subject, made);
   }
 
-  #withReadBack(request: ResourceRequest, outputs: PropertyMap, at: "create" | "refresh"): PropertyMap {
+  #withReadBack(request: ResourceRequest, given: PropertyMap, at: "create" | "refresh"): PropertyMap {
+    const tagsAll = at === "create" ? this.#tagsAll(request.type, request.inputs) : undefined;
+    const outputs = { ...given, ...(tagsAll === undefined ? {} : { tagsAll }) };
     const known = readBack[request.type];
     if (known === undefined || request.inputs[known.field] !== undefined) return outputs;
     if (at === "create" && known.from === "refresh") return outputs;

@@ -131,7 +131,7 @@ function methods(packageName: string, cloud: ServedCloud) {
     }),
     check: unary((request: messages.CheckRequest) => checked(request, read(request.getNews()))),
     diff: unary((request: messages.DiffRequest) => {
-      const { changes, deleteBeforeReplace } = difference({ ...questionOf(request), type: request.getType() });
+      const { changes, deleteBeforeReplace } = cloud.difference({ ...questionOf(request), type: request.getType() });
       return different(changes, deleteBeforeReplace);
     }),
     create: unary((request: messages.CreateRequest) => {

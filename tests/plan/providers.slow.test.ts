@@ -235,6 +235,26 @@ for (const { stack, region, deploy } of clouds)
   });
 
 describe("AWS, as its provider shows it", () => {
+  it("changes all that has tags when the provider's default tags change", () => {
+    const cloud = newCloud();
+    const [type, name] = ["aws:ec2/vpc:Vpc", "v"];
+    const inputs = { cidrBlock: "10.0.0.0/16", tags: { Name: "v" } };
+    const tagged = (owner: string) => cloud.configure("aws", { defaultTags: JSON.stringify({ tags: { owner } }) });
+    tagged("a");
+    const made = cloud.create({ urn: `urn:pulumi:s::p::${type}::${name}`, type, name }, inputs);
+    const paths = (oldOutputs: PropertyMap) =>
+      cloud
+        .difference({ type, oldInputs: inputs, oldOutputs, inputs, ignoreChanges: [] })
+        .changes.map(({ path }) => path);
+    assert.deepEqual(made.outputs.tagsAll, { owner: "a", Name: "v" });
+    assert.deepEqual(paths(made.outputs), []);
+    tagged("b");
+    assert.deepEqual(paths(made.outputs), ["tagsAll"]);
+    const subject = { urn: `urn:pulumi:s::p::${type}::${name}`, type, name };
+    const state = { id: made.id, inputs, outputs: made.outputs };
+    assert.deepEqual(paths(cloud.update(subject, made.id, change(state, inputs))), []);
+  });
+
   it("forgets the key of a parameter that is written with another value, and the next update finds it so", () => {
     const cloud = newCloud();
     const parameter = requestFor("aws:ssm/parameter:Parameter", "p", { name: "/a", value: "1", keyId: "own" });
