@@ -4,6 +4,8 @@ import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { loadConfig } from "../components/config/load.ts";
 import { parseStackFile } from "../components/config/stackFile.ts";
+import { clusterSpec } from "../components/model/clusterSpec.ts";
+import { stackRules } from "../plan/report/rules/stack.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
 import { git } from "./gitBase.ts";
 import { answers, type Given, newStackText } from "./init/questions.ts";
@@ -86,7 +88,12 @@ async function makeRepository(
         "--repository is for a repository that has Fenestra as a submodule: git submodule add URL fenestra",
       );
     const folder = path.relative(top, programFolder);
-    say(writeFiles(top, repositoryFiles(folder, programFolder, pinnedIn(programFolder, workflows))));
+    const pinned = pinnedIn(programFolder, workflows);
+    say(writeFiles(top, repositoryFiles(folder, programFolder, pinned)));
+    if (pinned.repository === undefined)
+      err(
+        `No workflows: the origin of ${folder} is not on GitHub. Allowed: --workflows OWNER/NAME, or those of ${folder}/ci.\n`,
+      );
     err(
       `Next: ${folder}/cli/fenestra init --stack NAME, git add --all and a commit. What the files are for: ${folder}/docs/repository.md\n`,
     );
@@ -117,7 +124,15 @@ export async function init(
   const name = path.posix.join(path.basename(fileURLToPath(folder)), `Pulumi.${stack}.yaml`);
   if (!print && existsSync(file)) throw new UsageError(`${name} exists; allowed: another name, or --print`);
   const text = newStackText(wanted, program);
-  loadConfig(parseStackFile(text, name));
+  const spec = clusterSpec(loadConfig(parseStackFile(text, name)));
+  const open = stackRules["public-api-open"].find({ spec });
+  if (open !== false) throw new UsageError(`--allow ${wanted.allow.join(",")}: ${open.message} ${open.remedy}`);
+  const zoneless = stackRules["region-without-zones"].find({ spec });
+  for (const { message, remedy } of [
+    ...stackRules["public-api-private-callers"].find({ spec }),
+    ...(zoneless === false ? [] : [zoneless]),
+  ])
+    err(`${message} ${remedy}\n`);
   if (print) out(text);
   else {
     withUserFile(`--stack ${stack}`, "a name in a folder that can be written", () => writeFileSync(file, text));

@@ -1,4 +1,4 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
@@ -55,11 +55,12 @@ export function projectNotes({ root, own }: Project): readonly string[] {
     execFileSync("git", ["-C", ...args], { encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
   const [, pinned] = ask(root, "ls-files", "--stage", "--", where).split(" ");
   const there = ask(programFolder, "rev-parse", "HEAD").trim();
-  return pinned === undefined || pinned === there
-    ? []
-    : [
-        `${where} is at ${there}, and the repository pins ${pinned}: git submodule update ${where}, or git add ${where} to pin what is there`,
-      ];
+  if (pinned === undefined || pinned === there) return [];
+  // Before the first commit it is a release that was checked out, behind what was added.
+  const cures = [`git submodule update ${where}`, `git add ${where} to pin what is there`];
+  const isNew = spawnSync("git", ["-C", root, "rev-parse", "--verify", `HEAD:${where}`]).status !== 0;
+  const [first, second] = isNew ? cures.toReversed() : cures;
+  return [`${where} is at ${there}, and the repository pins ${pinned}: ${first}, or ${second}`];
 }
 
 function above(start: string): Project | undefined {

@@ -37,12 +37,17 @@ Nothing is committed, and nothing in a cloud is touched. git restore --staged an
       );
     git(programFolder, ["checkout", "--quiet", "--detach", `refs/tags/${tag}`]);
     const workflows = globSync(".github/workflows/*.{yml,yaml}", { cwd: root });
-    for (const name of workflows) {
+    const called = workflows.filter((name) => {
       const file = path.join(root, name);
-      writeFileSync(file, withVersion(readFileSync(file, "utf8"), pinnedIn(programFolder)));
-    }
+      const text = readFileSync(file, "utf8");
+      const now = withVersion(text, pinnedIn(programFolder));
+      writeFileSync(file, now);
+      return now !== text;
+    });
     git(root, ["add", "--", path.relative(root, programFolder), ...workflows]);
-    out(`${path.relative(root, programFolder)} is at ${tag}, and so are the workflows that are called.\n`);
+    out(
+      `${path.relative(root, programFolder)} is at ${tag}${called.length === 0 ? "" : ", and so are the workflows that are called"}.\n`,
+    );
     if (!isCurrent(programFolder)) {
       err("installing the packages of that release\n");
       npmCi(programFolder);

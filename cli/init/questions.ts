@@ -136,7 +136,7 @@ const windowsQuestion: Question<readonly WindowsFacts["name"][]> = {
 const allowQuestion: Question<readonly string[]> = {
   option: "allow",
   ask: "Networks that reach the API from outside (198.51.100.0/24, with commas; empty: a private API)",
-  allowed: "networks in CIDR notation, with commas",
+  allowed: "networks in CIDR notation, with commas; a single address ends with /32",
   preset: "",
   read: (answer) => (items(answer).every((item) => /^[\d.]+\/\d+$/.test(item)) ? items(answer) : undefined),
 };

@@ -98,11 +98,20 @@ describe("fenestra init", () => {
       [["--stack", "../x"], /^fenestra: --stack \.\.\/x: is not allowed/],
       [["--stack", "x", "--cloud", "gcp"], /^fenestra: --cloud gcp: is not allowed; allowed: aws, azure\n$/],
       [["--stack", "x", "--cloud", "aws", "--allow", "10.0.0.1/8"], /config\.fenestra:access\.public\.allow/],
+      [["--stack", "x", "--cloud", "aws", "--allow", "1.2.3.4"], /a single address ends with \/32\n$/],
+      [["--stack", "x", "--cloud", "aws", "--allow", "0.0.0.0/1,128.0.0.0/1"], /open to 100 % of the internet/],
     ] as const) {
       const { code, out, err } = await fenestra("init", ...args, "--print");
       assert.deepEqual([code, out], [2, ""]);
       assert.match(err, message);
     }
+  });
+
+  it("says at once what the plan warns of", async () => {
+    const args = ["--stack", "x", "--cloud", "azure", "--region", "westus", "--allow", "192.168.1.0/24", "--print"];
+    const { code, err } = await fenestra("init", ...args);
+    assert.equal(code, 0);
+    assert.match(err, /192\.168\.1\.0\/24 is private: .*\n.* lists westus without availability zones/);
   });
 
   it("makes a valid file of every combination", () =>

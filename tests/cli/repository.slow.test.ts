@@ -111,6 +111,25 @@ describe("a repository of one's own", function () {
   });
   after(() => rmSync(folder, { recursive: true, force: true }));
 
+  it("is made by the commands of docs/repository.md, from an upstream that is past the release", () => {
+    const text = readFileSync(path.join(root, "docs/repository.md"), "utf8");
+    const commands = (/```sh\n(git init[\s\S]*?)```/.exec(text)?.[1] ?? assert.fail())
+      .replace(/https:\S+/, bare)
+      .replace("v0.2.0", "v9.0.0")
+      .replace("npm ci --prefix fenestra", `ln -s ${path.join(root, "node_modules")} fenestra/node_modules`);
+    const { stderr, status } = spawnSync("sh", ["-euc", commands], { cwd: folder, env, encoding: "utf8" });
+    assert.equal(status, 0, stderr);
+    assert.doesNotMatch(stderr, /^fenestra: /m);
+    assert.match(stderr, /^No workflows: the origin of fenestra is not on GitHub\. Allowed: --workflows OWNER\/NAME/m);
+    const release = git(bare, "rev-parse", "v9.0.0^{commit}");
+    assert.match(git(at("clusters"), "ls-tree", "HEAD", "fenestra"), new RegExp(release));
+    // Not staged again, it is told in the order that keeps the release.
+    git(at("clusters"), "update-ref", "-d", "HEAD");
+    git(at("clusters/fenestra"), "checkout", "--quiet", "v9.10.0");
+    const moved = fenestra(at("clusters/fenestra"), at("clusters"), "stacks");
+    assert.match(moved.stderr, /pins \w+: git add fenestra to pin what is there, or git submodule update fenestra\n$/);
+  });
+
   it("is nobody's stack files before it has a project file", () => {
     for (const args of ["stacks", "stacks --deployable", "plan --stack aws-dev", "init --stack a", "pin --check"]) {
       const { stdout, stderr, status } = fenestra(program, user, ...args.split(" "));

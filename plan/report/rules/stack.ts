@@ -7,7 +7,7 @@ import { exampleProblems } from "../../../components/model/exampleValues.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
-import { type Found, key, production, type Rules } from "./rule.ts";
+import { type FindingInput, type Found, key, production, type Rules } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
 
@@ -55,7 +55,7 @@ export const stackRules = {
   "public-api-open": {
     level: "error",
     about: "the API takes callers of the whole internet",
-    find: ({ spec }) => {
+    find: ({ spec }: Pick<FindingInput, "spec">) => {
       const networks = outermost(spec.publicAccess ?? []);
       const callers = networks.reduce((sum, network) => sum + addressCount(cidr(network).prefix), 0);
       return (
@@ -70,7 +70,7 @@ export const stackRules = {
   "public-api-private-callers": {
     level: "warning",
     about: "a network that may call the public API has private addresses, from which nobody reaches it",
-    find: ({ spec }) =>
+    find: ({ spec }: Pick<FindingInput, "spec">) =>
       (spec.publicAccess ?? [])
         .filter((network) => privateNetworks.some((each) => contains(each, cidr(network))))
         .map((network) => ({
@@ -145,7 +145,7 @@ export const stackRules = {
   "region-without-zones": {
     level: "warning",
     about: "the region has no availability zones",
-    find: ({ spec }) =>
+    find: ({ spec }: Pick<FindingInput, "spec">) =>
       spec.facts.regions.withoutZones.has(spec.region) && {
         path: key("region"),
         message: `${spec.facts.words.title} lists ${spec.region} without availability zones, which the cluster's addresses, load balancers and disks need.`,
