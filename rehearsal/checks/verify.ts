@@ -4,6 +4,7 @@ import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { expect, expectEqual, within } from "../../checks/check.ts";
+import { ifFound } from "../../checks/cluster/api.ts";
 import { type CommandResult, runCommand } from "../host/command.ts";
 import { limitsMs } from "../host/limits.ts";
 import { insideNamespaces } from "../host/namespaces.ts";
@@ -178,6 +179,19 @@ const verifyMisses: RehearsalCheck = {
   },
 };
 
+/** What a person's first `kubectl delete namespace` meets: it ends only while every registered API answers. */
+const namespaceEnds: RehearsalCheck = {
+  id: "namespace",
+  title: "a namespace that is deleted is gone",
+  run: async ({ api }) => {
+    const name = "deleted";
+    await api.core.createNamespace({ body: { metadata: { name } } });
+    await api.core.deleteNamespace({ name });
+    const gone = async () => (await ifFound(api.core.readNamespace({ name }))) === undefined;
+    await waitFor(`namespace ${name} to be gone`, limitsMs.answer, gone);
+  },
+};
+
 /** `fenestra verify` as a program against the rehearsal's cluster. One of its negative controls needs a sample. */
 export function verifyChecks(
   pools: readonly ExpectedPool[],
@@ -187,6 +201,7 @@ export function verifyChecks(
   const windows = pools.find(({ runtimeClass, count }) => runtimeClass !== undefined && count > 0);
   const sample = windows?.runtimeClass?.replace("windows-", "win-webserver-");
   return within(limitsMs.steps, [
+    namespaceEnds,
     verifyPasses(pools, mutates),
     verifyMisses,
     ...(samples && sample !== undefined ? [verifyFails(sample)] : []),

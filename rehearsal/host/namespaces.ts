@@ -120,6 +120,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   const pass = (signal: NodeJS.Signals) => {
     if (timer !== undefined) return child.kill("SIGKILL");
     timer = setTimeout(() => child.kill("SIGKILL"), options.graceMs ?? 10_000);
+    console.error("interrupted: everything is taken down; a second time kills it");
     // Reaches the inner process. unshare blocks both signals and the first process of a pid namespace is immune to
     // them.
     return killGroup(child.pid, signal);
@@ -128,6 +129,7 @@ export async function runInsideNamespaces(argv: readonly string[], options: Insi
   for (const signal of signals) process.on(signal, pass);
   try {
     const [code, signal] = await once(child, "exit");
+    if (timer !== undefined) console.error("taken down: no process, mount or network device is left");
     return exitCodeOf(code, signal);
   } finally {
     clearTimeout(timer);

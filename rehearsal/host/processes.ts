@@ -62,6 +62,12 @@ export function machineEnvironment(added: Readonly<Record<string, string>> = {})
   return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", ...added };
 }
 
+/** The command line of a person's shell in a machine. */
+export function shellIn(machine: MachineNamespaces): readonly string[] {
+  const variables = Object.entries(machineEnvironment()).map(([name, value]) => `${name}=${value}`);
+  return inMachine(machine, ["env", "--ignore-environment", "TERM=xterm", ...variables, "bash", "--norc", "-i"]);
+}
+
 /**
  * Runs a program in a machine to its end. A nonzero exit code is a result, not an error.
  * @throws Error when the time is up

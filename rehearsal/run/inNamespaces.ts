@@ -26,7 +26,7 @@ import { type Effort, windowsProgramsAtHand } from "../programs/windowsPrograms.
 import { findWine, obtainWine } from "../programs/wine.ts";
 import type { EngineAccess } from "./engine.ts";
 import { withEveryAddOn } from "./everyAddOn.ts";
-import { type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
+import { type KeptView, type RehearsalOptions, runRehearsal } from "./runRehearsal.ts";
 
 const startVariable = "FENESTRA_REHEARSAL_STARTED";
 /**
@@ -224,13 +224,16 @@ async function withinNamespaces(settings: Resolved, inside: Inside, progress: Pr
 /** Prints how to look around and waits for Ctrl-C. */
 async function untilInterrupted(
   progress: Progress,
-  view: { readonly kubeconfigFile: string; readonly kubectl: string },
+  { kubeconfigFile, kubectl, shells }: KeptView,
   enter: readonly string[],
 ): Promise<void> {
+  const fenestra = [process.execPath, path.resolve(process.argv[1] ?? "")];
   progress.line(
     [
       "everything runs; press Ctrl-C to take it down. From another terminal, as the same user:",
-      [...enter, view.kubectl, "--kubeconfig", view.kubeconfigFile, "get", "nodes"].join(" "),
+      [...enter, kubectl, "--kubeconfig", kubeconfigFile, "get", "nodes"].join(" "),
+      [...enter, ...fenestra, "status", "--kubeconfig", kubeconfigFile].join(" "),
+      ...[...shells].map(([name, shell]) => `# a shell on ${name}\n${[...enter, ...shell].join(" ")}`),
     ].join("\n"),
   );
   await interruption();

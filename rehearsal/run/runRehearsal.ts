@@ -27,6 +27,7 @@ import { callHook } from "../cluster/hooks.ts";
 import { creators, listensOnItself, repeatBootstrap } from "../cluster/inspect.ts";
 import { releasesText, Updates, withPatchOf } from "../cluster/update.ts";
 import { runCommand } from "../host/command.ts";
+import { shellIn } from "../host/processes.ts";
 import type { Progress } from "../host/progress.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { type Breakage, decodeMachine, withPlatform } from "./breakage.ts";
@@ -52,9 +53,15 @@ export interface RehearsalOptions extends CheckOptions, Selection {
   /** Called in place of the bring-up: an engine does it. What it is left with is not checked. */
   readonly onEngine: ((access: EngineAccess) => Promise<void>) | undefined;
   /** Called when the checks are done, before everything is taken down, so that a person can look around. */
-  readonly onReady:
-    | ((view: { readonly kubeconfigFile: string; readonly kubectl: string }) => Promise<void>)
-    | undefined;
+  readonly onReady: ((view: KeptView) => Promise<void>) | undefined;
+}
+
+/** What a person needs to look around. */
+export interface KeptView {
+  readonly kubeconfigFile: string;
+  readonly kubectl: string;
+  /** Names of machines to the command lines of a shell there. */
+  readonly shells: ReadonlyMap<string, readonly string[]>;
 }
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
@@ -229,7 +236,8 @@ export async function runRehearsal(options: RehearsalOptions): Promise<readonly 
   const { stdout, stderr } = await runCommand([programs.kubectl.path, ...look, `--label-columns=${columns}`]);
   progress.line((stdout || stderr).trimEnd());
   progress.line(releasesText([programs, ...(updateTo === undefined ? [] : [updateTo.programs])]));
-  await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path });
+  const shells = new Map([...cluster.machines.values()].map(({ name, machine }) => [name, shellIn(machine)]));
+  await options.onReady?.({ kubeconfigFile: cluster.kubeconfigFile, kubectl: programs.kubectl.path, shells });
   return session.results;
 }
 
