@@ -13,9 +13,10 @@ const minutes = { "control-plane": 8, linux: 6, windows: 20 } as const;
 /** What an update does, in one line: what a reviewer decides by. */
 export function verdict({ refused, lost, nodes }: Pick<PlanDiff, "refused" | "lost" | "nodes">): string {
   if (refused.length > 0) return "refused: this update will not run";
-  const told = [lost.length > 0 ? "DATA IS LOST" : "", members(nodes), ...pools(nodes), duration(nodes), api(nodes)];
+  const told = [lost.length > 0 ? "DATA IS LOST" : "", members(nodes), ...pools(nodes)];
   const parts = told.filter((part) => part !== "");
-  return parts.length > 0 ? parts.join(", ") : "safe: no machine is replaced";
+  const head = parts.length > 0 ? parts : ["safe: no machine is replaced"];
+  return [...head, duration(nodes), api(nodes)].filter((part) => part !== "").join(", ");
 }
 
 /** Whether machines of this kind are others afterwards. */
@@ -51,17 +52,21 @@ function pools(nodes: readonly NodeChange[]): readonly string[] {
 
 const mayEndWords = (count: number): string => `may end up to ${several(count)} at once`;
 
+/** Within which a machine that ends has mostly drained. */
+const drainMinutes = 5;
+const ends = (node: NodeChange): boolean => node.change === "removed" || losesMachines(node);
+
 /** Control-plane machines one after the other, then all pools at once. */
 function duration(nodes: readonly NodeChange[]): string {
-  const renewing = nodes.filter(renewed);
-  if (renewing.length === 0) return "";
-  const rounds = ({ change, count: [before], atATime }: NodeChange) =>
-    change === "replaced" ? 1 : Math.ceil(before / atATime);
-  const own = renewing.filter(isMember).length * minutes["control-plane"];
-  const theirs = Math.max(
-    0,
-    ...renewing.filter((node) => !isMember(node)).map((node) => rounds(node) * minutes[node.role]),
-  );
+  const rounds = (node: NodeChange): number => {
+    const [before, now] = node.count;
+    if (node.change === "rolled") return Math.ceil(before / node.atATime);
+    return renewed(node) || (known(node) && now > before) ? 1 : 0;
+  };
+  const time = (node: NodeChange) => Math.max(rounds(node) * minutes[node.role], ends(node) ? drainMinutes : 0);
+  const own = nodes.filter(isMember).reduce((sum, node) => sum + time(node), 0);
+  const theirs = Math.max(0, ...nodes.filter((node) => !isMember(node)).map(time));
+  if (own + theirs === 0) return "";
   const all = Math.ceil((own + theirs) / 5) * 5;
   return `about ${all < 120 ? `${all} min` : `${Math.round(all / 60)} h`}`;
 }

@@ -57,7 +57,7 @@ describe("the stacks that change", function () {
     const { nodes, values, overview } = compared?.change ?? assert.fail("nothing was compared");
     assert.equal(
       nodes,
-      `safe: no machine is replaced
+      `safe: no machine is replaced, about 10 min
 
 Stack file
 ~ pools[linux].count: 2 -> 5

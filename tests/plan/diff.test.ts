@@ -61,8 +61,8 @@ describe("a comparison of plans", () => {
       [of({ count: 1, autoscale: { min: 1, max: 3 } }, 1, 3), 7],
       [of({ count: 2 }, 2, 2), 8],
     ] as const)
-      assert.deepEqual(said(now), [words(count), "", "Nodes", `- x: ${words(count)}`]);
-    assert.deepEqual(said(barePlan()), [words(10), "", "Nodes", `- x: is removed, ${words(10)}`]);
+      assert.deepEqual(said(now), [`${words(count)}, about 5 min`, "", "Nodes", `- x: ${words(count)}`]);
+    assert.deepEqual(said(barePlan()), [`${words(10)}, about 5 min`, "", "Nodes", `- x: is removed, ${words(10)}`]);
     const more = said(of({ count: 1, autoscale: { min: 1, max: 12 } }, 1, 12));
     assert.equal(more[0], "safe: no machine is replaced");
   });
@@ -184,7 +184,7 @@ kept /run.sh
     );
     assert.equal(
       of(node("win", "windows", "changed", [5, 2]), node("x", "linux", "removed", [1, 0])),
-      "4 machines of pools removed",
+      "4 machines of pools removed, about 5 min",
     );
     assert.equal(verdict({ refused: [], lost: [{ name: "a", what: "b" }], nodes: [] }), "DATA IS LOST");
   });
