@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { main, usage } from "../../cli/main.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Commands that do something without a word: they read, or write a file that git has. */
+const acting = ["changes", "pin", "schema", "stacks"];
+
+describe("what a person calls without a word", () => {
+  it("is refused by every command that could change something, with what it needs", async () => {
+    const names = [...usage().matchAll(/^ {2}([a-z]+) {2}/gm)].map(([, name = ""]) => name);
+    assert.ok(names.includes("uninstall") && acting.every((name) => names.includes(name)));
+    for (const name of names.filter((each) => !acting.includes(each))) {
+      const said = { out: "", err: "" };
+      const terminal = { out: (text: string) => (said.out += text), err: (text: string) => (said.err += text) };
+      assert.deepEqual([await main([name], terminal), said.out], [2, ""], name);
+      assert.match(said.err, /^fenestra: \S.* (needs|is for|add) /, name);
+    }
+  }).timeout(120_000);
+
+  it("is on Windows the one script that collects logs, which removes nothing but its own folder", () => {
+    // Without the lists of what a machine gets.
+    const lists = /^ {2}("[a-z-]+\.ps1",|return \[\.\.\.sharedScripts.*)$/gm;
+    const files = globSync("components/{machine/windows,podNetworks}/**/*.{ps1,ts}", { cwd: root }).map((file) => ({
+      file,
+      text: readFileSync(path.join(root, file), "utf8").replaceAll(lists, ""),
+    }));
+    const called = files.filter(({ file }) => {
+      const name = path.basename(file, ".ps1");
+      const isNamed = files.some((other) => other.file !== file && new RegExp(`\\b${name}\\b`).test(other.text));
+      return !/^stage-|\.ts$/.test(name) && !isNamed;
+    });
+    assert.deepEqual(
+      called.map(({ file }) => path.basename(file)),
+      ["collect-logs.ps1"],
+    );
+    const changing = called[0]?.text.match(/^.*\b(Remove|Stop|Restart|Set|Clear|Disable)-\w+.*$/gm) ?? [];
+    assert.deepEqual(
+      changing.map((line) => line.trim()),
+      ["Remove-Item -Recurse -Force -LiteralPath $folder -ErrorAction SilentlyContinue"],
+    );
+  });
+});
