@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
-import { type ApiClient, apiProblem, memberProblem, podProblem, Refused } from "../../components/gates/apiProbe.ts";
+import { type ApiClient, apiProblem, podProblem, Refused } from "../../components/gates/apiProbe.ts";
 import { changeGuard, reachedGuard } from "../../components/gates/changeGuard.ts";
 import { apiGate, memberGate } from "../../components/gates/controlPlane.ts";
 import { downVariable, peersGate } from "../../components/gates/peersGate.ts";
@@ -120,17 +120,6 @@ describe("a wait that people watch", () => {
 });
 
 describe("asking the API", () => {
-  it("is content with 200 from /readyz and nothing else", async () => {
-    await serving(
-      (path) => ({ status: path === "/readyz" ? 200 : 404, body: "ok" }),
-      async (api) => assert.equal(await apiProblem(api), undefined),
-    );
-    await serving(
-      () => ({ status: 500, body: "[-]etcd failed" }),
-      async (api) => assert.equal(await apiProblem(api), "/readyz answers 500: [-]etcd failed"),
-    );
-  });
-
   it("waits until the administrator has his rights, which kubeadm binds after /readyz answers", async () => {
     const client = issueClient();
     const review = { status: 201, body: JSON.stringify({ status: { allowed: false } }) };
@@ -161,28 +150,6 @@ describe("asking the API", () => {
         await assert.rejects(apiProblem(other), /certificate|signature/i);
       },
     );
-  });
-
-  it("takes a machine for a member when its etcd and its API server are ready", async () => {
-    const states = { etcd: "True", "kube-apiserver": "True" };
-    let answering = "i-1";
-    const answer = (path: string): { status: number; body: string } => {
-      const found = /^\/api\/v1\/namespaces\/kube-system\/pods\/(etcd|kube-apiserver)-i-1$/.exec(path)?.[1];
-      if (found !== "etcd" && found !== "kube-apiserver") return { status: 404, body: "{}" };
-      const { spec, ...rest } = JSON.parse(JSON.stringify(pod(states[found], undefined, "i-1", found)));
-      return { status: 200, body: JSON.stringify({ ...rest, spec: { ...spec, nodeName: answering } }) };
-    };
-    await serving(answer, async (api) => {
-      assert.equal(await memberProblem(api, { node: "i-1" }), undefined);
-      await assert.rejects(memberProblem(api, { node: "i-2" }), /the API answers 404 to pods etcd-i-2/);
-      answering = "worker-1";
-      assert.equal(await memberProblem(api, { node: "i-1" }), "pod etcd-i-1 is not on its node");
-      answering = "i-1";
-      states["kube-apiserver"] = "False";
-      assert.equal(await memberProblem(api, { node: "i-1" }), "pod kube-apiserver-i-1 is not ready");
-      states.etcd = "False";
-      assert.equal(await memberProblem(api, { node: "i-1" }), "pod etcd-i-1 is not ready");
-    });
   });
 
   it("does not take the pod of the machine before for the new one's", () => {
@@ -224,8 +191,6 @@ describe("gates", () => {
   const patience = { everySeconds: 0.001, limitSeconds: 0.01 };
   const patient = { ...patience, limitSeconds: 30 };
 
-  const member = (api: ApiClient) => memberGate("gate", { machine: "x", node: { node: "i-7" }, api, patience }, {});
-
   it("of a member asks for the node of the machine, with values that are outputs", async () => {
     const asked: string[] = [];
     await passing(
@@ -242,14 +207,6 @@ describe("gates", () => {
     );
     // Twice: a kubelet that was not heard since the first look may be dead.
     assert.deepEqual(asked, Array(2).fill(["etcd-i-7", "kube-apiserver-i-7"]).flat());
-  });
-
-  it("of a member fails while the member is not ready", async () => {
-    const sick = passing(member, (path) => JSON.stringify(pod("False", undefined, "i-7", component(path))));
-    await assert.rejects(
-      sick,
-      /control-plane machine i-7 is not ready after 0\.01 seconds; last answer: pod etcd-i-7 is not ready/,
-    );
   });
 
   it("of the API waits for every member, those that were added too", async () => {
