@@ -58,7 +58,7 @@ export function loadConfig(
   const values: [string, unknown][] = [];
   for (const [key, text] of Object.entries(all)) {
     if (!key.startsWith(configPrefix)) {
-      problems.push(...mistypedPrefix(key, text));
+      problems.push(...mistypedPrefix(key, text, all));
       continue;
     }
     const name = key.slice(configPrefix.length);
@@ -133,14 +133,17 @@ const rules = [
   ...[credentialRules, machineRules, placementRules, poolRules, flagRules, addOnRules],
 ].flatMap((each) => Object.values(each));
 
-/** Keys of other projects are ignored, so a near miss of our prefix would be dropped silently. */
-function mistypedPrefix(key: string, text: string): readonly Problem[] {
+/** Keys of other projects are ignored, so a near miss of our prefix, or one without, would be dropped silently. */
+function mistypedPrefix(key: string, text: string, all: Readonly<Record<string, string>>): readonly Problem[] {
   const own = configPrefix.slice(0, -1);
   const [namespace = "", ...rest] = key.split(":");
-  const remedy = rest.length === 0 ? undefined : didYouMean(namespace, [own]);
+  const name = rest.length === 0 ? namespace : rest.join(":");
+  const isOurs = rest.length === 0 ? settings.has(name) : (schema().required ?? []).includes(name);
+  const without = isOurs && all[configPrefix + name] === undefined ? `write ${configPrefix}${name}` : undefined;
+  const remedy = without ?? (rest.length === 0 ? undefined : didYouMean(namespace, [own]));
   if (remedy === undefined) return [];
   const allowed = `${configPrefix} before a setting of Fenestra`;
-  return [{ path: `config.${key}`, value: text, message: "looks like a misspelt fenestra: key", allowed, remedy }];
+  return [{ path: `config.${key}`, value: text, message: "looks like a fenestra: key", allowed, remedy }];
 }
 
 const settings: ReadonlyMap<string, z.core.$ZodType> = new Map(Object.entries(stackSchema.shape));
@@ -162,7 +165,7 @@ function readValue(
   // Bare text for a list, a mapping or a number: the schema would report the same for the parsed value.
   return own === undefined
     ? { value: text }
-    : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : "has the wrong type" };
+    : { problem: /^\s*[[{]/.test(text) ? "is not well-formed JSON" : wrongType };
 }
 
 function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
@@ -177,6 +180,8 @@ function merged(problems: readonly Problem[]): readonly Problem[] {
   const byPath = new Map<string, Problem>();
   for (const problem of problems) {
     const before = byPath.get(problem.path);
+    // What else is wrong with a value of another type says nothing.
+    if (before?.message === wrongType) continue;
     const message = before === undefined ? problem.message : `${before.message} and ${problem.message}`;
     byPath.set(problem.path, { ...problem, message });
   }
@@ -223,16 +228,27 @@ function fromIssue(issue: z.core.$ZodIssue, values: Readonly<Record<string, unkn
   }
   const value = valueAt(values, issue.path);
   const here = schemaAt(mine, issue.path);
-  const unquoted = here?.type === "string" && (typeof value === "number" || typeof value === "boolean");
+  const message = value === undefined ? "is missing" : messageOf(issue, value);
+  const remedy = remedyOf(here?.type, value, message);
   return [
     {
       path: stackFilePath(issue.path),
       value,
-      message: value === undefined ? "is missing" : messageOf(issue, value),
+      message,
       allowed: issue.code === "invalid_key" ? "a key that is not empty" : describeAllowed(here),
-      ...(unquoted ? { remedy: `put it in quotes: "${value}"` } : {}),
+      ...(remedy === undefined ? {} : { remedy }),
     },
   ];
+}
+
+/** How a value of a likely other form is written. */
+function remedyOf(wanted: JsonSchema["type"], value: unknown, message: string): string | undefined {
+  if (wanted === "string" && (typeof value === "number" || typeof value === "boolean"))
+    return `put it in quotes: "${value}"`;
+  if (typeof value !== "string") return undefined;
+  if (wanted === "array") return `put it in brackets: [${value}]`;
+  if (wanted === "integer" && /^\d+$/.test(value)) return `without quotes: ${Number(value)}`;
+  return message.includes("CIDR") && /^\d+(\.\d+){3}$/.test(value) ? `a single address is ${value}/32` : undefined;
 }
 
 /** `pulumi config set` takes dots for a part of the name, unless it is told that they are a path. */
@@ -249,12 +265,14 @@ function markedEncrypted(found: Problem): Problem {
   return { ...found, message: encryptedMessage, remedy: encryptedRemedy };
 }
 
+const wrongType = "has the wrong type";
+
 function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
   switch (issue.code) {
     case "invalid_type":
-      return issue.expected === "int" && typeof value === "number" ? "is not a whole number" : "has the wrong type";
+      return issue.expected === "int" && typeof value === "number" ? "is not a whole number" : wrongType;
     case "too_small":
-      return tooFew[issue.origin] ?? "is too small";
+      return value === "" ? "is empty" : (tooFew[issue.origin] ?? "is too small");
     case "too_big":
       return tooMany[issue.origin] ?? "is too large";
     case "invalid_value":
@@ -271,7 +289,7 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
   }
 }
 
-const tooFew: Readonly<Record<string, string>> = { string: "is empty", array: "has too few items" };
+const tooFew: Readonly<Record<string, string>> = { string: "is too short", array: "has too few items" };
 const tooMany: Readonly<Record<string, string>> = { string: "is too long", array: "has too many items" };
 
 /**
@@ -294,4 +312,7 @@ export const removedSettings: Readonly<Record<string, string>> = {
   "pools.max": "autoscale has min and max",
   "pools.diskSize": "it is diskGb, without a unit",
   "pools.instanceType": "it is size",
+  "pools.vmSize": "it is size",
+  "pools.replicas": "it is count",
+  "pools.maxPods": "it is kubelet.maxPods",
 };

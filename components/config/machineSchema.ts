@@ -40,7 +40,7 @@ const hook = z
   .string()
   .min(1)
   .max(longestHook)
-  .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII");
+  .regex(/^[\t\n\x20-\x7e]+$/, "has characters beyond ASCII, or line ends other than a newline");
 const hookForm = { patternErrorMessage: "ASCII, lines ended by a newline", examples: ["echo ready"] };
 
 const diskFields = {

@@ -74,8 +74,7 @@ function configTexts(text: string, path: string): readonly [string, string][] {
   // Pulumi's reader merges "<<" (go-yaml/yaml v3.0.1, decode.go, isMerge).
   const document = parseDocument(text, { merge: true });
   const error = document.errors[0];
-  // First line only: the rest is an excerpt of the file, which may contain secrets.
-  if (error !== undefined) throw notAStackFile(path, `is not valid YAML: ${firstLine(error.message)}`);
+  if (error !== undefined) throw notYaml(path, error.message);
   const config = document.get("config");
   if (!isMap(config)) throw notAStackFile(path, "has no mapping named config");
   const misread = otherwiseRead(config, "config");
@@ -92,7 +91,7 @@ function configTexts(text: string, path: string): readonly [string, string][] {
   } catch (failure) {
     // An alias without an anchor, or one that expands without end, shows only when the value is built.
     if (!(failure instanceof ReferenceError)) throw failure;
-    throw notAStackFile(path, `is not valid YAML: ${firstLine(failure.message)}`);
+    throw notYaml(path, failure.message);
   }
 }
 
@@ -107,8 +106,13 @@ function notAStackFile(path: string, message: string): ConfigError {
   ]);
 }
 
-function firstLine(text: string): string {
-  return (text.split("\n")[0] ?? "").replace(/:$/, "");
+/** First line only: the rest is an excerpt of the file, which may contain secrets. */
+function notYaml(path: string, said: string): ConfigError {
+  const [, reason = "", value] = /^(.*?)(?: at (line \d+, column \d+))?:?$/.exec(said.split("\n")[0] ?? "") ?? [];
+  const message = `is not valid YAML: ${reason.replace(/; please use .*/, "")}`;
+  return new ConfigError([
+    { path, value, message, allowed: "one YAML document, indented by spaces, each bracket closed, each key once" },
+  ]);
 }
 
 /**
@@ -157,12 +161,13 @@ function isRewritten({ type, source, value }: Scalar): boolean {
   return type === "PLAIN" && (typeof value === "number" || typeof value === "boolean") && String(value) !== source;
 }
 
-function problem(path: string, { source }: Scalar): Problem {
+function problem(path: string, { source = "" }: Scalar): Problem {
+  const digits = /^0*(\d{1,6})$/.exec(source.replaceAll("_", ""))?.[1];
   return {
     path,
     value: source,
     message: "must be quoted: Pulumi turns it into a number, a date or a boolean",
     allowed: "a text in quotes, true or false, or a number in its shortest decimal form",
-    remedy: `for the text as it stands write ${JSON.stringify(source)}`,
+    remedy: `${digits === undefined ? "" : `for the number write ${digits}, `}for the text as it stands ${JSON.stringify(source)}`,
   };
 }

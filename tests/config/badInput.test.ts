@@ -141,8 +141,14 @@ describe("bad input", () => {
     assert.equal(fix({ tags: { on: true } }), 'put it in quotes: "true"');
     assert.equal(
       fix({ "kubernetes.version": "1.30.0" }),
-      "choose one of these, or record its digests with `fenestra pin <version>`",
+      "choose one of these: this release of Fenestra has no other minor",
     );
+    const patch = "choose one of these, or record its digests: fenestra pin 1.36.99";
+    assert.equal(fix({ "kubernetes.version": "1.36.99" }), patch);
+    assert.equal(fix({ "network.zones": "1" }), "put it in brackets: [1]");
+    assert.equal(fix({ "pools.0.count": "010" }), "without quotes: 10");
+    assert.equal(fix({ "pools.0.size": "standard_d4s_v5" }), "mind its capital letters");
+    assert.equal(fix({ "access.public.allow": ["192.0.2.7"] }), "a single address is 192.0.2.7/32");
     assert.equal(fix({ "pools.0.size": "Standard_L8s_v3" }), "state its processors and memory in capacity");
     assert.equal(
       fix({ "pools.1.hyperV": true, "pools.1.size": "Standard_B2ms" }),

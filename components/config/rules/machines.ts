@@ -72,7 +72,10 @@ export const machineRules: Rules = {
     const at = `${path}.size`;
     // With `capacity` a name is not looked up, so at least its form is checked.
     const { known, pattern, words } = cloudFacts[cloud].sizes;
-    if (!pattern.test(name)) return refuse(at, name, "is not a machine size", words);
+    if (!pattern.test(name)) {
+      const inCapitals = new RegExp(pattern.source, "i").test(name) ? "mind its capital letters" : undefined;
+      return refuse(at, name, "is not a machine size", words, inCapitals);
+    }
     if (size === undefined) {
       return refuse(
         at,

@@ -1,7 +1,7 @@
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { machineSize } from "../../model/pools.ts";
 import { childPath, didYouMean, type Problem, problem, refuse } from "../../model/problem.ts";
-import { selectableVersions } from "../../model/releases.ts";
+import { minorOf, selectableVersions } from "../../model/releases.ts";
 import type { Cloud } from "../schema.ts";
 import { imageProblems } from "./machines.ts";
 import { key, type Rules, repeated, rule } from "./rule.ts";
@@ -56,7 +56,9 @@ export const stackRules: Rules = {
           release,
           "is a Kubernetes release without artifacts in the lock file",
           `one of ${allowed.join(", ")}`,
-          "choose one of these, or record its digests with `fenestra pin <version>`",
+          allowed.some((each) => minorOf(each) === minorOf(release))
+            ? `choose one of these, or record its digests: fenestra pin ${release}`
+            : "choose one of these: this release of Fenestra has no other minor",
         );
   }),
   name: rule(["cloud", "name"], ({ cloud, name }) => {
