@@ -171,17 +171,17 @@ export const flagRules: Rules = {
   linuxOnly: poolRule(["os", "kubelet"], [], ({ os, kubelet = {} }, path) => {
     if (os === "linux") return [];
     const found = [
-      ...linuxFields.filter((field) => kubelet[field] !== undefined),
+      ...linuxFields.flatMap((field) => (kubelet[field] === undefined ? [] : [[field, kubelet[field]] as const])),
       ...(["evictionHard", "evictionSoft"] as const).flatMap((field) =>
-        Object.keys(kubelet[field] ?? {}).flatMap((signal) =>
-          linuxSignals.includes(signal) ? [`${field}["${signal}"]`] : [],
+        Object.entries(kubelet[field] ?? {}).flatMap(([signal, value]) =>
+          linuxSignals.includes(signal) ? [[`${field}["${signal}"]`, value] as const] : [],
         ),
       ),
     ];
-    return found.map((field) =>
+    return found.map(([field, value]) =>
       problem(
         `${path}.kubelet.${field}`,
-        "set",
+        value,
         "is a setting that kubelets on Windows do not have",
         "nothing on Windows",
       ),
