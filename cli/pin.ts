@@ -4,6 +4,7 @@ import { parseArgs } from "node:util";
 import { z } from "zod";
 import { moreArtifacts } from "../components/config/projectFile.ts";
 import { type Artifact, readArtifactLock } from "../components/model/artifacts.ts";
+import { isProgram, placesOf, runsAhead } from "../components/model/moreArtifacts.ts";
 import {
   defaultRelease,
   minorOf,
@@ -12,21 +13,25 @@ import {
   type VersionTree,
 } from "../components/model/releases.ts";
 import { type Command, type ExitCode, exitCodes, type Terminal, UsageError, withUserFile } from "./exit.ts";
+import { movesTo, withDigests } from "./pin/ahead.ts";
 import {
+  atVersion,
   findNewer,
-  judge,
   kubernetesName,
   nameOf,
   newerStack,
   newerVersions,
+  pinLock,
   type PinResult,
   renderLock,
+  sorted,
   takeable,
   withNamed,
   withRelease,
 } from "./pin/lock.ts";
 import { readUpstream, withManifests } from "./pin/manifests.ts";
-import { isProgram, Publishers } from "./pin/publishers.ts";
+import { withNews } from "./pin/news.ts";
+import { Publishers } from "./pin/publishers.ts";
 import { findProject, programFolder } from "./project.ts";
 
 const lockPath = "components/model/artifacts.lock.json";
@@ -41,22 +46,26 @@ const tree: z.ZodType<VersionTree> = z.union([
 ]);
 const section = z.record(z.string(), tree);
 const sections = { components: section, others: section, images: section, networks: z.record(z.string(), section) };
-const tableSchema = z.object({ ...sections, together: z.array(z.array(z.string())) });
+const tableSchema = z.object({
+  ...sections,
+  together: z.array(z.array(z.string())),
+  follow: z.array(z.string()).default([]),
+});
 
-/** Publishers asked at the same time: few enough for those that count. */
-const atOnce = 8;
-
-const help = `Usage: fenestra pin [VERSION] [options]
+const help = `Usage: fenestra pin [[NAME] VERSION] [options]
 
 Asks the publishers for the digests of everything in components/model/artifacts.lock.json: what is recorded must be what they say, what is
-missing is recorded, also what versions.json names at another version. In a repository that has Fenestra as a submodule it is asked for
-Kubernetes releases alone, which go to ${moreArtifacts} beside the stack files; that file is read after Fenestra's own. With VERSION (${defaultRelease}) the programs of that Kubernetes
-release are added, for every role; the two newest releases of a minor stay. Of an add-on at another version its project's manifests are read
+missing is recorded, also what versions.json names at another version. In a repository that has Fenestra as a submodule everything goes to
+${moreArtifacts} beside the stack files: Kubernetes releases, digests that Fenestra's own file lacks, and what runs ahead of it.
+With VERSION (${defaultRelease}) the programs of that Kubernetes release are added, for every role; the two newest releases of a minor stay.
+With NAME too, as in versions.json, the later patch of that program or image is taken, for every system, with what moves together with it;
+in a submodule's repository its rows go by themselves once Fenestra has that patch. Of an add-on at another version its project's manifests are read
 too, and what they say otherwise is printed (${upstreamPath}). The lock file is written only when nothing differs and nothing failed.
 
   --check         write nothing, and say which newer patch releases the publishers have of the minors in the lock file
   --patches       take these patch releases: into the lock file, into versions.json, and into each stack file whose version is
                   the newest one of its minor so far
+  --sha256 TEXT   with NAME: a digest that the publisher does not give, as SHA256, OS=SHA256 or NAME:OS=SHA256
   --only TEXT     only artifacts whose name or version contains TEXT
   --accept-moved  take the new image where a publisher has moved a tag
   --via URL       reach each publisher as URL/<host>/<path>: a mirror in place of the internet
@@ -79,6 +88,7 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       via: { type: "string" },
       patches: { type: "boolean", default: false },
       root: { type: "string" },
+      sha256: { type: "string", multiple: true, default: [] },
     },
   });
   const { check, only, patches, via } = values;
@@ -87,38 +97,78 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
       ? findProject()
       : { root: values.root, stacks: path.join(values.root, "stacks"), own: true };
   const root = values.root ?? programFolder;
-  const [version, ...others] = positionals;
-  if (others.length > 0) throw new UsageError(`pin takes one version, not ${positionals.join(" ")}`);
+  if (positionals.length > 2)
+    throw new UsageError(`pin takes a version, or a name and its version, not ${positionals.join(" ")}`);
+  const [name, version] = positionals.length === 2 ? positionals : [undefined, positionals[0]];
+  if (name === undefined && values.sha256.length > 0)
+    throw new UsageError("--sha256 is about one program or image; allowed: with NAME and VERSION");
   if (check && patches) throw new UsageError("--check writes nothing, and --patches writes; allowed: one of them");
   if (via !== undefined && !/^https?:$/.test(URL.parse(via)?.protocol ?? ""))
     throw new UsageError(`--via ${via} is not a URL; allowed: one such as https://mirror.example.com`);
   const files = readFiles(root, project.stacks);
   const own = readLock(root, path.join(root, lockPath));
+  const versionFile = path.join(root, "versions.json");
   const file = project.own ? path.join(root, lockPath) : path.join(project.stacks, moreArtifacts);
-  const before = project.own ? own : [...own.filter(isProgram), ...(existsSync(file) ? readLock(root, file) : [])];
+  const users = project.own || !existsSync(file) ? [] : readLock(root, file);
+  const before = project.own ? own : [...own.filter((row) => isProgram(row) || row.digest === null), ...users];
+  const { together, follow } = readVersions(files);
+  const number = version?.replace(/^v/, "");
+  const moves = refusing(() => (name === undefined ? [] : movesTo(own, name, number ?? "", together)));
+  const rows = refusing(() =>
+    withDigests(
+      moves.map(({ to }) => to),
+      values.sha256,
+    ),
+  );
   /** Where the program is a submodule, what it names and pins is its own affair. */
   const named = (table: ReadonlyMap<string, string>, minor?: string) =>
     project.own ? namedVersions(readVersions(table), minor) : [];
   const chosen = ({ name, version: own }: Artifact) => only === undefined || `${name} ${own}`.includes(only);
-  const asked = release(withNamed(before, named(files), chosen), version?.replace(/^v/, ""));
+  const moving = new Set([...moves.map(({ from }) => from), ...rows].map(nameOf));
+  const asked = refusing(() => {
+    if (name !== undefined) return sorted([...before.filter((row) => !moving.has(nameOf(row))), ...rows]);
+    const all = project.own ? withNamed(before, named(files), chosen) : sorted(before);
+    return number === undefined ? all : withRelease(all, number);
+  });
   if (only !== undefined && !asked.some(chosen))
     throw new UsageError(
       `--only ${only} is in the name or version of no artifact; allowed: a part of one, such as kubelet`,
     );
 
   const publishers = new Publishers(via);
+  const ahead = placesOf(own, users).filter(runsAhead);
+  const looked = (project.own ? asked : [...asked.filter(isProgram), ...ahead]).filter(chosen);
   const look =
-    check || patches ? await findNewer(asked.filter(chosen), publishers) : { newer: [], failed: [], skipped: [] };
-  const taken = patches ? takeable(look.newer, readVersions(files).together) : [];
+    check || patches
+      ? await findNewer(looked, publishers, project.own ? follow : [])
+      : { newer: [], minors: [], failed: [], skipped: [] };
+  const taken = patches
+    ? takeable(look.newer, together)
+    : moves.map(({ from, to }) => ({ name: from.name, version: from.version, newest: to.version }));
   const after = new Map(
-    [...files].map(([name, text]) => [name, (name.endsWith(".json") ? newerVersions : newerStack)(text, taken)]),
+    [...files].map(([name, text]) => [
+      name,
+      !name.endsWith(".json") ? newerStack(text, taken) : project.own ? newerVersions(text, taken) : text,
+    ]),
   );
-  const moved = withNamed(asked, named(after), ({ name }) => taken.some((each) => each.name === name));
+  const later = ahead.flatMap((row) =>
+    taken.flatMap(({ name, version, newest }) =>
+      row.name === name && row.version === version ? [atVersion(row, newest)] : [],
+    ),
+  );
+  const moved = project.own
+    ? withNamed(asked, named(after), ({ name }) => taken.some((each) => each.name === name))
+    : sorted([...asked, ...later]);
   const lock = taken
     .filter(({ name }) => name === kubernetesName)
     .reduce((some, { newest }) => withRelease(some, newest), moved);
+  /** Of the program's own rows a user's run asks only for those that lack a digest. */
+  const mayFill = ({ digest }: Artifact) => digest === null && version === undefined && !check;
   const isAsked = (artifact: Artifact) =>
-    (project.own || !own.includes(artifact)) && (chosen(artifact) || !before.includes(artifact));
+    name !== undefined
+      ? rows.includes(artifact)
+      : (project.own || !own.includes(artifact) || mayFill(artifact)) &&
+        (chosen(artifact) || !before.includes(artifact));
   const results = await pinLock(lock, publishers, values["accept-moved"], isAsked);
 
   const upstream = path.join(root, upstreamPath);
@@ -130,13 +180,32 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
     publishers,
   );
 
+  const isWhole = project.own && name === undefined && only === undefined;
+  const {
+    text,
+    news,
+    failed: unknown,
+  } = isWhole
+    ? await withNews(after.get(versionFile) ?? "", lock, publishers)
+    : { text: undefined, news: [], failed: [] };
+  if (text !== undefined) after.set(versionFile, text);
+
   const of = (outcome: PinResult["outcome"]) => results.filter((result) => result.outcome === outcome);
   const failed = [...of("different"), ...of("failed")]
     .flatMap(({ message }) => message ?? [])
-    .concat(look.failed, manifests.failed);
+    .concat(look.failed, manifests.failed, unknown)
+    .concat(
+      of("unverified").flatMap(({ artifact, message }) =>
+        rows.includes(artifact) && artifact.digest === null
+          ? `${message}; allowed: --sha256 ${artifact.name}:${artifact.os}=SHA256`
+          : [],
+      ),
+    );
   for (const line of shortened(failed)) err(`✗ ${line}\n`);
   if (of("failed").length > 0 && of("failed").length + of("kept").length === results.length)
     err("No publisher could be reached. Run this where there is internet, or give a mirror by --via URL.\n");
+  for (const { from, to } of moves)
+    if (failed.length === 0) out(`taken: ${from.name} ${from.version} -> ${to.version} (${to.os})\n`);
   for (const { message } of of("moved")) err(`! ${message}\n`);
   for (const { message } of of("unverified")) err(`· ${message}\n`);
   const counts = (["verified", "recorded", "moved", "different", "failed"] as const).map(
@@ -150,38 +219,29 @@ async function pin(args: readonly string[], { out, err }: Terminal): Promise<Exi
   }
   if (look.skipped.length > 0)
     out(`not looked for, since there is no list of patch releases: ${look.skipped.join(", ")}\n`);
-  for (const line of manifests.changed) out(`manifest: ${line}\n`);
+  for (const each of look.minors)
+    out(`minor: ${each.name} ${each.version} -> ${each.newest}, which --patches never takes\n`);
+  for (const line of [...manifests.changed.map((each) => `manifest: ${each}`), ...news]) out(`${line}\n`);
   if (failed.length > 0) {
     err("fenestra: the lock file was left as it is\n");
     return exitCodes.findings;
   }
-  if (check) return look.newer.length + manifests.changed.length === 0 ? exitCodes.fine : exitCodes.findings;
-  const kept = results.filter(({ artifact }) => project.own || !own.includes(artifact)).map(({ artifact }) => artifact);
+  if (check)
+    return look.newer.length + manifests.changed.length + news.length === 0 ? exitCodes.fine : exitCodes.findings;
+  const artifacts = results.map(({ artifact }) => artifact);
+  const places = placesOf(
+    own,
+    artifacts.filter((artifact) => !own.includes(artifact)),
+  );
+  const gone = project.own ? [] : places.filter(({ replaces }) => replaces?.length === 0);
+  for (const row of gone) out(`gone: ${nameOf(row)}: Fenestra has that patch, or a later one\n`);
+  const kept = project.own
+    ? artifacts
+    : artifacts.filter((row) => !own.includes(row) && !gone.some((each) => nameOf(each) === nameOf(row)));
   if (kept.length > 0 || existsSync(file)) writeFileSync(file, renderLock(kept));
   if (manifests.changed.length > 0) writeFileSync(upstream, `${JSON.stringify(manifests.lock, null, 2)}\n`);
   for (const [name, text] of after) if (text !== files.get(name)) writeFileSync(name, text);
   return exitCodes.fine;
-}
-
-/** Asks for every chosen artifact and judges the answers, in the order of the lock file. */
-async function pinLock(
-  lock: readonly Artifact[],
-  publishers: Publishers,
-  acceptMoved: boolean,
-  chosen: (artifact: Artifact) => boolean,
-): Promise<readonly PinResult[]> {
-  const results = lock.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
-  // One iterator for all workers: each takes the next.
-  const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
-  const worker = async (): Promise<void> => {
-    for (const [index, artifact] of waiting)
-      results[index] = await publishers.digest(artifact).then(
-        (said) => judge(artifact, said, acceptMoved),
-        (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
-      );
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-  return results;
 }
 
 /** What has one reason, such as a host that cannot be reached, is said of the first three and then counted. */
@@ -200,7 +260,7 @@ function readFiles(root: string, folder: string): ReadonlyMap<string, string> {
   });
 }
 
-function readVersions(files: ReadonlyMap<string, string>): VersionTable {
+function readVersions(files: ReadonlyMap<string, string>): VersionTable & { readonly follow: readonly string[] } {
   const [, text = ""] = [...files].find(([name]) => path.basename(name) === "versions.json") ?? [];
   return tableSchema.parse(JSON.parse(text));
 }
@@ -216,10 +276,10 @@ function readLock(root: string, file: string): readonly Artifact[] {
   }
 }
 
-function release(lock: readonly Artifact[], version: string | undefined): readonly Artifact[] {
-  if (version === undefined) return lock;
+/** What is refused of a command line. */
+function refusing<T>(read: () => T): T {
   try {
-    return withRelease(lock, version);
+    return read();
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     throw new UsageError(error.message);

@@ -1,5 +1,6 @@
 import { isPair, isScalar, parseDocument, visit } from "yaml";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
+import { compareNumbers, isProgram, partsOf, releaseOf } from "../../components/model/moreArtifacts.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import {
   compareVersions,
@@ -10,7 +11,7 @@ import {
   releasePrograms,
 } from "../../components/model/releases.ts";
 import { windowsImageQueries } from "../../components/model/windowsImages.ts";
-import { isProgram, type Publishers, type Said } from "./publishers.ts";
+import type { Publishers, Said } from "./publishers.ts";
 
 /** Releases of a minor that the lock file keeps: the newest, and the one that a stack can go back to. */
 const keptReleases = 2;
@@ -80,9 +81,9 @@ export function withNamed(
 }
 
 /** An artifact at another version, whose digest nobody has asked for. */
-function atVersion(artifact: Artifact, version: string): Artifact {
+export function atVersion(artifact: Artifact, version: string): Artifact {
   const url = artifact.url.replace(/@sha256:.*$/, "").replaceAll(artifact.version, version);
-  const { checksumUrl: _, ...rest } = artifact;
+  const { checksumUrl: _, replaces: __, ...rest } = artifact;
   const unknown = { version, url, digest: null, source: "not recorded yet" };
   return { ...rest, ...unknown, ...(isImage(artifact) ? {} : { checksumUrl: url }) };
 }
@@ -92,7 +93,7 @@ function atVersion(artifact: Artifact, version: string): Artifact {
  * publisher's. A tag of an image may be moved by its publisher, a file may not be changed: only the first can be
  * accepted.
  */
-export function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
+function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: boolean): PinResult {
   const what = nameOf(artifact);
   if (digest === undefined)
     return { artifact, outcome: "unverified", message: `${what}: ${from} gives no digest of it` };
@@ -110,6 +111,30 @@ export function judge(artifact: Artifact, { digest, from }: Said, acceptMoved: b
     outcome: "different",
     message: `${what}: the tag was moved: ${both}. Take the new image with --accept-moved`,
   };
+}
+
+/** Publishers asked at the same time: few enough for those that count. */
+const atOnce = 8;
+
+/** Asks for every chosen artifact and judges the answers, in the order of the lock file. */
+export async function pinLock(
+  lock: readonly Artifact[],
+  publishers: Publishers,
+  acceptMoved: boolean,
+  chosen: (artifact: Artifact) => boolean,
+): Promise<readonly PinResult[]> {
+  const results = lock.map((artifact): PinResult => ({ artifact, outcome: "kept" }));
+  // One iterator for all workers: each takes the next.
+  const waiting = [...lock.entries()].filter(([, artifact]) => chosen(artifact)).values();
+  const worker = async (): Promise<void> => {
+    for (const [index, artifact] of waiting)
+      results[index] = await publishers.digest(artifact).then(
+        (said) => judge(artifact, said, acceptMoved),
+        (error: Error) => ({ artifact, outcome: "failed", message: `${nameOf(artifact)}: ${error.message}` }),
+      );
+  };
+  await Promise.all(Array.from({ length: atOnce }, worker));
+  return results;
 }
 
 /** `kubelet 1.36.4 (linux/amd64)`. */
@@ -150,17 +175,16 @@ export interface Newer {
 export const kubernetesName = "kubernetes";
 
 /**
- * Asks which patch releases there are of every minor in the lock file. What has none, such as the tag `ltsc2022`, is
- * not looked for.
+ * Asks which patch releases there are of every minor in the lock file, and of which names there is a newer minor. What
+ * has no number, such as the tag `ltsc2022`, is not looked for.
+ *
+ * @param follow names of which a newer minor is as good as a patch
  */
 export async function findNewer(
   lock: readonly Artifact[],
   publishers: Publishers,
-): Promise<{
-  readonly newer: readonly Newer[];
-  readonly failed: readonly string[];
-  readonly skipped: readonly string[];
-}> {
+  follow: readonly string[] = [],
+): Promise<Record<"newer" | "minors", readonly Newer[]> & Record<"failed" | "skipped", readonly string[]>> {
   const programs = lock.filter(isProgram).sort((a, b) => compareVersions(a.version, b.version));
   const asked = new Map([
     ...programs.map(
@@ -170,64 +194,55 @@ export async function findNewer(
       .filter((artifact) => !isProgram(artifact))
       .map((artifact) => [`${artifact.name} ${artifact.version}`, artifact] as const),
   ]);
-  const newer: Newer[] = [];
-  const failed: string[] = [];
-  const skipped: string[] = [];
+  const [newer, minors]: [Newer[], Newer[]] = [[], []];
+  const [failed, skipped]: [string[], string[]] = [[], []];
   await Promise.all(
     [...asked.values()].map(async (artifact) => {
       const { name, version } = artifact;
       try {
         const all = partsOf(version) === undefined ? undefined : await publishers.versions(artifact);
-        const newest = newestPatch(version, all ?? []);
+        const later = laterVersions(version, all ?? []);
+        const patch = later.find((each) => follow.includes(name) || minorOf(each) === minorOf(version));
         if (all === undefined) skipped.push(`${name} ${version}`);
-        else if (newest !== undefined) newer.push({ name, version, newest });
+        else if (patch !== undefined) newer.push({ name, version, newest: patch });
+        const [newest] = later;
+        if (newest !== undefined && newest !== patch && minorOf(newest) !== minorOf(version))
+          minors.push({ name, version, newest });
       } catch (error) {
         failed.push(`${name} ${version}: ${error instanceof Error ? error.message : error}`);
       }
     }),
   );
-  return {
-    newer: newer.sort((a, b) => (a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1)),
-    failed,
-    skipped,
+  const inOrder = (some: readonly Newer[]) =>
+    some.toSorted((a, b) => (a.name === b.name ? compareVersions(a.version, b.version) : a.name < b.name ? -1 : 1));
+  // Of a name with a version for each minor of Kubernetes, its newest counts.
+  const last = new Map(inOrder(minors).map((each) => [each.name, each]));
+  const isNew = ({ name, newest }: Newer) =>
+    !lock.some((row) => row.name === name && compareVersions(row.version, newest) >= 0);
+  return { newer: inOrder(newer), minors: [...last.values()].filter(isNew), failed, skipped };
+}
+
+/** Those of these versions that are later and of the same form, the newest first; `v` in front does not matter. */
+function laterVersions(version: string, all: readonly string[]): readonly string[] {
+  const numbersOf = (text: string) => {
+    const { minor, form, numbers = [] } = partsOf(text) ?? {};
+    return { form, numbers: [...(minor?.split(".").map(Number) ?? []), ...numbers] };
   };
+  const own = numbersOf(version);
+  return all
+    .map((text) => text.replace(/^v/, ""))
+    .filter((text) => {
+      const { form, numbers } = numbersOf(text);
+      return form !== undefined && form === own.form && compareNumbers(numbers, own.numbers) > 0;
+    })
+    .sort((a, b) => compareNumbers(numbersOf(b).numbers, numbersOf(a).numbers));
 }
-
-/**
- * The newest of these versions that is a later patch of the same minor and of the same form; `v` in front does not
- * matter.
- */
-function newestPatch(version: string, all: readonly string[]): string | undefined {
-  const own = partsOf(version);
-  const later = all.flatMap((text) => {
-    const parts = partsOf(text.replace(/^v/, ""));
-    const same = own !== undefined && parts?.minor === own.minor && parts.form === own.form;
-    return same && compareNumbers(parts.numbers, own.numbers) > 0 ? [{ text: text.replace(/^v/, ""), ...parts }] : [];
-  });
-  return later.sort((a, b) => compareNumbers(b.numbers, a.numbers))[0]?.text;
-}
-
-/**
- * `4.12.0-eksbuild.2` as minor `4.12`, form `-eksbuild.#` and numbers 0 and 2; `undefined` for what is not numbered so.
- */
-function partsOf(version: string): { minor: string; form: string; numbers: readonly number[] } | undefined {
-  const [, minor, patch, rest = ""] = /^(\d+\.\d+)\.(\d+)((?:-.*)?)$/.exec(version) ?? [];
-  if (minor === undefined || patch === undefined) return undefined;
-  return { minor, form: rest.replaceAll(/\d+/g, "#"), numbers: [patch, ...(rest.match(/\d+/g) ?? [])].map(Number) };
-}
-
-function compareNumbers(a: readonly number[], b: readonly number[]): number {
-  return a.map((number, index) => number - (b[index] ?? 0)).find((difference) => difference !== 0) ?? 0;
-}
-
-/** A version without what an image's tag adds: `3.6.14` of `3.6.14-0`. */
-const numbered = (version: string): string => version.replace(/-\d+$/, "");
 
 /** Those of them that can be taken: a program and its image move together or not at all. */
 export function takeable(newer: readonly Newer[], together: readonly (readonly string[])[]): readonly Newer[] {
   return newer.filter(({ name, newest }) =>
     (together.find((group) => group.includes(name)) ?? []).every((own) =>
-      newer.some((each) => each.name === own && numbered(each.newest) === numbered(newest)),
+      newer.some((each) => each.name === own && releaseOf(each.newest) === releaseOf(newest)),
     ),
   );
 }
@@ -235,6 +250,7 @@ export function takeable(newer: readonly Newer[], together: readonly (readonly s
 /** `versions.json` with newer versions. */
 export function newerVersions(text: string, newer: readonly Newer[]): string {
   return withScalars(text, (keys, value) => {
+    if (keys[0] === "published" || keys[0] === "known") return undefined;
     const name = keys[0] === "defaultRelease" ? kubernetesName : keys;
     return newer.find((each) => name.includes(each.name) && each.version === value)?.newest;
   });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Artifact, isImage } from "../../components/model/artifacts.ts";
+import { isProgram } from "../../components/model/moreArtifacts.ts";
 import { minorOf } from "../../components/model/releases.ts";
 
 type File = Pick<Artifact, "url" | "algorithm">;
@@ -28,11 +29,6 @@ const manifests = [
   "application/vnd.oci.image.manifest.v1+json",
   "application/vnd.docker.distribution.manifest.v2+json",
 ].join(", ");
-
-/** Whether it is a program of a Kubernetes release. */
-export function isProgram({ url }: Pick<Artifact, "url">): boolean {
-  return url.startsWith("https://dl.k8s.io/release/");
-}
 
 /** Where the publisher of a file gives its digest. `undefined` for a publisher that is not known here. */
 export function checksumUrl({ url, algorithm }: File): string | undefined {

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
+import { withMore } from "./moreArtifacts.ts";
 
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
 const artifactSchema = z.strictObject({
@@ -21,13 +22,16 @@ const artifactSchema = z.strictObject({
 });
 
 /** One file or image that a machine or the cluster fetches, with the digest it must have. */
-export type Artifact = Readonly<z.output<typeof artifactSchema>>;
+export interface Artifact extends Readonly<z.output<typeof artifactSchema>> {
+  /** Of a user's row: the versions in whose place it stands; empty for one without effect. */
+  readonly replaces?: readonly string[];
+}
 
 export const artifactLockFile = new URL("artifacts.lock.json", import.meta.url);
 
 /**
- * Variable of the environment that names a lock file with more releases of Kubernetes: those that a repository of users
- * adds.
+ * Variable of the environment that names a lock file of a repository of users: more releases of Kubernetes, and rows
+ * that run ahead of the program's.
  */
 export const artifactsVariable = "FENESTRA_ARTIFACTS";
 
@@ -43,20 +47,7 @@ export function readArtifactLock(file?: URL | string): readonly Artifact[] {
   const more = process.env[artifactsVariable];
   const own = read(artifactLockFile);
   if (more === undefined || !existsSync(more)) return own;
-  // What the program's own file has is never taken from another one.
-  return [
-    ...own,
-    ...read(more).filter(({ name, version, os }) => findArtifactOf(own, name, version, os) === undefined),
-  ];
-}
-
-function findArtifactOf(
-  lock: readonly Artifact[],
-  name: string,
-  version: string,
-  os: Artifact["os"],
-): Artifact | undefined {
-  return lock.find((artifact) => artifact.name === name && artifact.version === version && artifact.os === os);
+  return withMore(own, read(more));
 }
 
 /** Whether an artifact is an image: its reference has no scheme. */
@@ -75,7 +66,7 @@ export function findArtifact(lock: readonly Artifact[], query: ArtifactQuery): A
   return lock.find(
     (artifact) =>
       artifact.name === query.name &&
-      artifact.version === query.version &&
+      (artifact.version === query.version || artifact.replaces?.includes(query.version)) &&
       (artifact.os === query.os || artifact.os === "any"),
   );
 }

@@ -105,6 +105,33 @@ export function namedVersions(
   return [...new Map(named.map((each) => [Object.values(each).join(" "), each])).values()];
 }
 
+/** What is known against versions of a program or image, `kubernetes` for a release of it, by the name of the weakness. */
+export interface Weakness {
+  /** A clause. */
+  readonly about: string;
+  /** First version of each minor without it; a minor after all of these never had it. */
+  readonly fixed: readonly string[];
+  readonly source: string;
+  /** Where it is one system's. */
+  readonly os?: string;
+  /** Why it does no harm here. */
+  readonly harmless?: string;
+}
+
+export const known: Readonly<Record<string, Readonly<Record<string, Weakness>>>> = versions.known;
+
+/** Days of release, ISO dates, by name and version, as far as they are known. */
+export const published: Readonly<Record<string, Readonly<Record<string, string>>>> = versions.published;
+
+/** Whether a version has a weakness. */
+export function hasWeakness(version: string, { fixed }: Pick<Weakness, "fixed">): boolean {
+  const minor = (text: string) => `${minorOf(text)}.0`;
+  const own = fixed.find((each) => minorOf(each) === minorOf(version));
+  return own === undefined
+    ? fixed.length === 0 || fixed.some((each) => compareVersions(minor(each), minor(version)) > 0)
+    : compareVersions(own, version.replace(/-.*/, "")) > 0;
+}
+
 /** A flag or feature gate that a Kubernetes minor removed. */
 export interface RemovedSetting {
   readonly component: "kubelet" | "kube-proxy";

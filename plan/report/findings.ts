@@ -1,17 +1,21 @@
 import { type Finding, type Level, levels } from "../finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { contentRules, sizeRules } from "./rules/content.ts";
+import { pinRules } from "./rules/pins.ts";
 import { type FindingInput, production, type Rule, type Rules } from "./rules/rule.ts";
 import { identityRules, stackRules } from "./rules/stack.ts";
 
 export type { FindingInput } from "./rules/rule.ts";
 export { type Level, levels };
 
-/** Findings that cannot be acknowledged: anyone who reads the user data has the secret. */
-const neverAccepted = ["secret-in-the-open"];
+/**
+ * Findings that cannot be acknowledged: anyone who reads the user data has the secret, and a weakness is accepted by its
+ * own name.
+ */
+const neverAccepted = ["known-vulnerability", "secret-in-the-open"];
 
 /** Every kind of finding by its id, `acknowledged-nothing` apart, which is about the others. */
-export const findingRules = { ...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules };
+export const findingRules = { ...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules, ...pinRules };
 
 const unused = {
   level: "note",
@@ -44,13 +48,14 @@ export function findings(input: FindingInput): readonly Finding[] {
     const common = { id, level: production(input.spec) ? inProduction : usual };
     return [find(input) || []].flat().map((each) => ({ ...common, ...each }));
   });
-  const all = [...found, ...unusedReasons(input, new Set(found.map(({ id }) => id)))];
+  const nameOf = ({ id, name }: { readonly id: string; readonly name?: string }) => name ?? id;
+  const all = [...found, ...unusedReasons(input, new Set(found.map(nameOf)))];
   const { acknowledge } = input.spec;
   const accepted = (id: string): string | null =>
     Object.hasOwn(acknowledge, id) && !neverAccepted.includes(id) ? (acknowledge[id] ?? null) : null;
   const once = new Map(all.map((each) => [`${each.id} ${each.path} ${each.message}`, each]));
   return [...once.values()]
-    .map((each) => ({ ...each, acknowledged: accepted(each.id) }))
+    .map(({ name, ...each }) => ({ ...each, acknowledged: accepted(name ?? each.id) }))
     .sort(
       (a, b) =>
         levels.indexOf(a.level) - levels.indexOf(b.level) ||

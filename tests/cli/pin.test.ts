@@ -4,8 +4,9 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import path from "node:path";
 import { newerVersions, releaseArtifacts, renderLock, sorted, withNamed, withRelease } from "../../cli/pin/lock.ts";
-import { checksumUrl, digestIn, isProgram, Publishers } from "../../cli/pin/publishers.ts";
+import { checksumUrl, digestIn, Publishers } from "../../cli/pin/publishers.ts";
 import { type Artifact, artifactLockFile, isImage, readArtifactLock } from "../../components/model/artifacts.ts";
+import { isProgram } from "../../components/model/moreArtifacts.ts";
 import { namedVersions, selectableVersions, versions } from "../../components/model/releases.ts";
 import { fenestra } from "../support/fenestra.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";
@@ -154,6 +155,8 @@ describe("fenestra pin", () => {
       "newer: ghcr.io/o/r 4.12.0-eksbuild.2 -> 4.12.1-eksbuild.1",
       "newer: kubernetes 1.36.4 -> 1.36.5",
       "not looked for, since there is no list of patch releases: ghcr.io/o/w ltsc2022, x 1.0.0",
+      "minor: f 1.2.3 -> 2.2.10, which --patches never takes",
+      "minor: ghcr.io/o/r 4.12.0-eksbuild.2 -> 4.13.0-eksbuild.1, which --patches never takes",
     ]);
     assert.deepEqual(after, lock);
     // A list that cannot be had is never up to date; one without anything newer is.
@@ -191,9 +194,9 @@ describe("fenestra pin", () => {
     for (const name of names) {
       answers.set(
         `/ghcr.io/v2/${name}/tags/list?n=1000`,
-        text(JSON.stringify({ tags: name === "o/c" ? null : ["1.0.1"] })),
+        text(JSON.stringify({ tags: name === "o/c" ? null : ["1.0.1", ...(name === "o/d" ? ["1.2.0"] : [])] })),
       );
-      for (const tag of ["1.0.0", "1.0.1"])
+      for (const tag of ["1.0.0", "1.0.1", "1.2.0"])
         answers.set(`/ghcr.io/v2/${name}/manifests/${tag}`, digest(tag === "1.0.0" ? a : b));
     }
     answers.set(stable, text("v1.36.5"));
@@ -207,20 +210,21 @@ describe("fenestra pin", () => {
     };
     const table = { defaultRelease: "1.36.4", cniSpec: "1.0.0", images, networks: { n: { "ghcr.io/o/d": "1.0.0" } } };
     const together = [["ghcr.io/o/b", "ghcr.io/o/c"]];
+    const follow = ["ghcr.io/o/d"];
     for (const { url } of releaseArtifacts("1.36.3")) answers.set(`/${url.slice(8)}.sha256`, text(a));
-    const { code, out, err, lock: after } = await pinAs({ ...table, together }, lock, "--patches");
+    const { code, out, err, lock: after } = await pinAs({ ...table, together, follow }, lock, "--patches");
     assert.deepEqual([code, err], [0, ""]);
     assert.deepEqual(out.split("\n").slice(1, -1), [
       "taken: ghcr.io/o/a 1.0.0 -> 1.0.1",
       "left: ghcr.io/o/b 1.0.0 -> 1.0.1: it moves together with another, which has not that release",
-      "taken: ghcr.io/o/d 1.0.0 -> 1.0.1",
+      "taken: ghcr.io/o/d 1.0.0 -> 1.2.0",
       "taken: kubernetes 1.36.4 -> 1.36.5",
     ]);
     const moved = { ...images, "ghcr.io/o/a": { linux: "1.0.1", windows: "1.0.0-hp" } };
     const { defaultRelease, cniSpec, images: newImages, networks } = JSON.parse(read("versions.json"));
     assert.deepEqual(
       { defaultRelease, cniSpec, newImages, networks },
-      { defaultRelease: "1.36.5", cniSpec: "1.0.0", newImages: moved, networks: { n: { "ghcr.io/o/d": "1.0.1" } } },
+      { defaultRelease: "1.36.5", cniSpec: "1.0.0", newImages: moved, networks: { n: { "ghcr.io/o/d": "1.2.0" } } },
     );
     for (const [index, [before, changed = before]] of stacks.entries())
       assert.equal(read(`stacks/Pulumi.${index}.yaml`), changed);
@@ -228,8 +232,8 @@ describe("fenestra pin", () => {
     const taken = after.filter(isImage).map(({ url }) => url);
     assert.deepEqual(
       taken,
-      ["o/a:1.0.1", "o/b:1.0.0", "o/c:1.0.0", "o/d:1.0.1"].map(
-        (name) => `ghcr.io/${name}@sha256:${name.endsWith("1") ? b : a}`,
+      ["o/a:1.0.1", "o/b:1.0.0", "o/c:1.0.0", "o/d:1.2.0"].map(
+        (name) => `ghcr.io/${name}@sha256:${name.endsWith("1.0.0") ? a : b}`,
       ),
     );
     assert.ok(after.every((artifact) => artifact.digest !== null));
@@ -334,6 +338,81 @@ describe("fenestra pin", () => {
     write(folder, "{}");
   });
 
+  it("records when a version was published and what is known against it, keeps what is there, and tells both by --check", async () => {
+    const url = "https://github.com/opencontainers/runc/releases/download/v1.5.2/runc.amd64";
+    const lock = [file("runc", a, url, "1.5.2")];
+    const sum = "/github.com/opencontainers/runc/releases/download/v1.5.2/runc.sha256sum";
+    answers.set(sum, text(`${a}  runc.amd64\n`));
+    const api = "/api.github.com/repos/opencontainers/runc/releases";
+    answers.set(`${api}?per_page=100`, text("[]"));
+    answers.set(`${api}/tags/v1.5.2`, text(JSON.stringify({ published_at: "2026-09-25T10:00:00Z" })));
+    const advisories = `/api.github.com/advisories?ecosystem=go&per_page=100&affects=${encodeURIComponent("github.com/opencontainers/runc@1.5.2")}`;
+    const advisory = (cve_id: string | null, more = {}) => ({
+      ...{ ghsa_id: "GHSA-1", cve_id, summary: "escapes", html_url: "https://a.test" },
+      vulnerabilities: ["1.5.3", "1.4.9", null].map((first_patched_version, index) => ({
+        package: { name: `github.com/opencontainers/${index === 1 ? "other" : "runc"}` },
+        first_patched_version,
+      })),
+      ...more,
+    });
+    const all = [
+      advisory("CVE-1"),
+      advisory(null),
+      advisory("CVE-2"),
+      advisory("CVE-3", { withdrawn_at: "2026-10-01" }),
+    ];
+    answers.set(advisories, text(JSON.stringify(all)));
+    const kept = { about: "by hand", fixed: [], source: "s" };
+    const table = { others: { runc: "1.5.2" }, published: {}, known: { runc: { "CVE-2": kept } } };
+    const checked = await pinAs(table, lock, "--check");
+    const said = [
+      "known: runc 1.5.2 has CVE-1, fixed in 1.5.3: escapes",
+      "known: runc 1.5.2 has GHSA-1, fixed in 1.5.3: escapes",
+      "published: runc 1.5.2 on 2026-09-25",
+    ];
+    assert.deepEqual([checked.code, checked.out.trim().split("\n").slice(1)], [1, said]);
+    assert.equal((await pinAs(table, lock)).code, 0);
+    const { published, known } = JSON.parse(read("versions.json"));
+    const found = { about: "escapes", fixed: ["1.5.3"], source: "https://a.test" };
+    assert.deepEqual(published, { runc: { "1.5.2": "2026-09-25" } });
+    assert.deepEqual(known, { runc: { "CVE-2": kept, "CVE-1": found, "GHSA-1": found } });
+    assert.match(read("versions.json"), /"fixed": \["1\.5\.3"\]/);
+    // What cannot be had, or is not whole, is no news of nothing.
+    const half = (_: IncomingMessage, response: ServerResponse) =>
+      void response.writeHead(200, { "content-length": 99 }).write("[", () => response.destroy());
+    const limited = (_: IncomingMessage, response: ServerResponse) => void response.writeHead(429).end();
+    for (const [answer, why] of [
+      [limited, /news of runc 1\.5\.2: .*HTTP 429/],
+      [half, /news of runc 1\.5\.2: /],
+      [text("{}"), /news of runc 1\.5\.2: .*expected array/],
+    ] as const) {
+      answers.set(advisories, answer);
+      const { code, err } = await pinAs(table, lock);
+      assert.deepEqual([code, why.test(err), JSON.parse(read("versions.json")).published], [1, true, {}], err);
+    }
+  });
+
+  it("refuses a digest from an answer that is half, refused for a while, or another file's", async () => {
+    const half = (_: IncomingMessage, response: ServerResponse) =>
+      void response.writeHead(200, { "content-length": 64 }).write("a".repeat(40), () => response.destroy());
+    const busy = (_: IncomingMessage, response: ServerResponse) => void response.writeHead(429).end();
+    for (const [answer, code] of [
+      [half, 1],
+      [busy, 1],
+      [text(`${a}  kubectl\n`), 0],
+      [text("a".repeat(40)), 0],
+    ] as const) {
+      answers.set(program("kubelet"), answer);
+      const said = await pin([file("kubelet", null)]);
+      assert.deepEqual([said.code, said.lock[0]?.digest], [code, null], said.err);
+    }
+    answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", busy);
+    assert.equal((await pin([container("o/r", a)])).code, 1);
+    // A registry that names no digest, or half of one.
+    answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", digest(a.slice(9)));
+    assert.match((await pin([container("o/r", null)])).err, /· ghcr\.io\/o\/r 1\.0\.0 .* gives no digest of it/);
+  });
+
   it("refuses a tag that was moved, until it is told to take it", async () => {
     answers.set("/ghcr.io/v2/o/r/manifests/1.0.0", digest(b));
     const refused = await pin([container("o/r", a)]);
@@ -362,7 +441,9 @@ describe("fenestra pin", () => {
     for (const [args, message] of [
       [["1.99.0"], /Kubernetes 1\.99 cannot be chosen; allowed: 1\.35, 1\.36, 1\.37/],
       [["newest"], /newest is not a release such as 1\.36\.4/],
-      [["1.36.4", "1.36.5"], /pin takes one version, not 1\.36\.4 1\.36\.5/],
+      [["a", "1.36.4", "1.36.5"], /pin takes a version, or a name and its version, not a 1\.36\.4 1\.36\.5/],
+      [["a", "1.36.5"], /nothing in the lock file is called a/],
+      [["--sha256", a], /--sha256 is about one program or image; allowed: with NAME and VERSION/],
       [["--only", "nothing"], /--only nothing is in the name or version of no artifact/],
       [["--check", "--patches"], /--check writes nothing, and --patches writes/],
       [["--via", "x"], /--via x is not a URL/],

@@ -10,12 +10,14 @@ import {
 } from "../../components/model/artifacts.ts";
 import {
   compareVersions,
+  hasWeakness,
   type MachineRole,
   machineArtifacts,
   minorFacts,
   minorOf,
   minors,
   pauseImage,
+  published,
   selectableVersions,
   versionFor,
 } from "../../components/model/releases.ts";
@@ -188,6 +190,21 @@ describe("versions", () => {
     assert.ok(readDocument("README.md").text.includes(`Kubernetes ${inWords}, each release`));
     const rows = [...readDocument("docs/windows-applications.md").text.matchAll(/^\| ([1-9. and]+) \| \d+ of/gm)];
     assert.deepEqual(rows.flatMap(([, cell = ""]) => cell.split(" and ")).sort(), names);
+  });
+
+  it("have a weakness up to the fix of their minor, and where no minor before theirs has one", () => {
+    const fixed = ["1.35.9", "1.36.5"];
+    for (const [version, weak] of [
+      ["1.35.8", true],
+      ["1.35.9-1", false],
+      ["1.34.99", true],
+      ["1.36.4", true],
+      ["1.36.10", false],
+      ["1.37.0", false],
+    ] as const)
+      assert.equal(hasWeakness(version, { fixed }), weak, version);
+    assert.equal(hasWeakness("9.9.9", { fixed: [] }), true);
+    for (const release of versions) assert.ok(published.kubernetes?.[release], `${release}: when was it published?`);
   });
 
   it("have their minors in order, with support that ends in that order", () => {

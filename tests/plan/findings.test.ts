@@ -4,6 +4,7 @@ import { validate } from "../../components/config/load.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
+import { withMore } from "../../components/model/moreArtifacts.ts";
 import { groupFindings, placesOf } from "../../plan/finding.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { type FindingInput, findingRules, findings as findingsOf, reaches } from "../../plan/report/findings.ts";
@@ -47,10 +48,12 @@ function findings(given: FindingInput): ReturnType<typeof findingsOf> {
   return all;
 }
 
-/** What is found, without what every stack on Azure has, and every one with a pinned image for Windows on AWS. */
+/** What is found, without what every stack has, every one on Azure, and every one with an image for Windows on AWS. */
 const found = (given: FindingInput): readonly string[] =>
   findings(given).flatMap(({ level, id, path }) =>
-    ["api-retires", "pinned-windows-image"].includes(id) ? [] : [`${level} ${id} ${path}`],
+    ["api-retires", "known-vulnerability", "pinned-windows-image", "release-behind"].includes(id)
+      ? []
+      : [`${level} ${id} ${path}`],
   );
 const production = { environment: "production" } as const;
 const open = { public: { allow: ["100.64.7.0/24"] } };
@@ -377,7 +380,7 @@ describe("findings", () => {
       acknowledge: { "public-api-open": reason, "image-latst": reason, "secret-in-the-open": reason },
     });
     const all = findings({ ...given, leaks: [{ resource: "r", path: "p", what: "a secret" }] });
-    const told = all.map(({ id, acknowledged }) => [id, acknowledged]);
+    const told = all.flatMap(({ id, acknowledged }) => (id === "known-vulnerability" ? [] : [[id, acknowledged]]));
     assert.deepEqual(told, [
       ["public-api-open", reason],
       ["secret-in-the-open", null],
@@ -420,6 +423,71 @@ describe("findings", () => {
     assert.deepEqual(found(input(production, given)), ["error unconfirmed-artifact kube-log-runner.exe 1.36.4"]);
     const mirror = { artifacts: "https://mirror.test/files" };
     assert.deepEqual(found(input({ mirror }, given)), []);
+  });
+
+  it("name each known weakness of what the stack runs, an error in production unless it is accepted by its own name", () => {
+    const pools = [
+      { name: "linux", os: "linux", image },
+      { name: "win", os: "windows-2022", image },
+    ];
+    const weak = (config: object, more: Partial<FindingInput> = {}) =>
+      findings(input({ pools, ...config }, more)).filter(({ id }) => id === "known-vulnerability");
+    const shown = (config: object) =>
+      weak(config).map(({ level, path, message }) => `${level} ${path} ${/(CVE|GHSA)-\S+(?=:)/.exec(message)?.[0]}`);
+    const containerd = ["CVE-2026-53493", "CVE-2026-53495", "GHSA-rp3h-jf77-q9p4"].map(
+      (id) => `containerd 2.3.4 ${id}`,
+    );
+    const release = ["CVE-2026-2270", "CVE-2026-76654"].map((id) => `${key("kubernetes.version")} ${id}`);
+    const at = (level: string, all: readonly string[]) => all.map((each) => `${level} ${each}`);
+    assert.deepEqual(shown({}), at("warning", [...release, ...containerd]));
+    assert.deepEqual(shown(production), at("error", [...release, ...containerd]));
+    assert.deepEqual(shown({ pools: pools.slice(0, 1) }), at("warning", [...release.slice(0, 1), ...containerd]));
+    assert.deepEqual(shown({ kubernetes: { version: "1.37.1" } }), at("warning", containerd));
+    const reason = "no fix has a digest";
+    const accepted = weak({ ...production, acknowledge: { "CVE-2026-2270": reason, "known-vulnerability": reason } });
+    assert.deepEqual(
+      accepted.map(({ acknowledged }) => acknowledged),
+      [reason, null, null, null, null],
+    );
+    const all = findings(input({ acknowledge: { "CVE-2026-2270": reason, "known-vulnerability": reason } }));
+    assert.deepEqual(
+      all.flatMap(({ id, message }) => (id === "acknowledged-nothing" ? [message] : [])),
+      ["The finding known-vulnerability cannot be accepted."],
+    );
+    const first = weak({}).find(({ path }) => path === "containerd 2.3.4");
+    assert.match(
+      first?.remedy ?? "",
+      /^fenestra pin containerd 2\.3\.6 takes the fix; or accept it by .*\.CVE-2026-53493\.$/,
+    );
+  });
+
+  it("are gone with rows that run ahead, each of which is named, and so is one without effect", () => {
+    const ahead = (version: string) =>
+      lock.filter(({ name }) => name === "containerd").map((row) => ({ ...row, version, digest: "c".repeat(64) }));
+    const given = (version: string) => {
+      const own = input({ kubernetes: { version: "1.37.1" } });
+      return { ...own, spec: { ...own.spec, artifacts: withMore(lock, ahead(version)) } };
+    };
+    const told = (version: string) =>
+      findings(given(version)).flatMap(({ id, path, message }) =>
+        path.includes("containerd") && id !== "unconfirmed-artifact" ? [`${id} ${path}: ${message.slice(0, 45)}`] : [],
+      );
+    assert.deepEqual(told("2.3.6"), [
+      "runs-ahead artifacts.lock.json containerd 2.3.6 (linux): It runs in place of Fenestra's 2.3.4.",
+      "runs-ahead artifacts.lock.json containerd 2.3.6 (windows): It runs in place of Fenestra's 2.3.4.",
+    ]);
+    assert.equal(told("2.4.1").filter((line) => /^runs-ahead .* The row has no effect/.test(line)).length, 2);
+  });
+
+  it("say that a release of Kubernetes is old by a day, or that the lock file has a newer one", () => {
+    const behind = (version: string, asOf?: string) =>
+      findings(input({ kubernetes: { version }, ...production }, { asOf })).flatMap(({ id, level, message }) =>
+        id === "release-behind" ? [`${level} ${message}`] : [],
+      );
+    assert.deepEqual(behind("1.36.4"), []);
+    assert.deepEqual(behind("1.36.4", "2026-10-19"), []);
+    assert.deepEqual(behind("1.36.4", "2026-10-20"), ["warning Kubernetes 1.36.4 is of 2026-08-20, 61 days old."]);
+    assert.deepEqual(behind("1.36.3"), ["warning Kubernetes 1.36.4 follows 1.36.3."]);
   });
 
   it("come worst first, each with a sentence on what is so and how to fix it", () => {

@@ -19,6 +19,8 @@ export interface FindingInput {
 
 /** What a rule finds in one place. */
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
+  /** By which it is accepted, where the id would accept too much. */
+  readonly name?: string;
   /** One of the rule's levels, where not production decides. */
   readonly level?: Level;
 }

@@ -1,0 +1,125 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import path from "node:path";
+import { fileURLToPath } from "node:url";
+import { renderLock } from "../../cli/pin/lock.ts";
+import { readArtifactLock } from "../../components/model/artifacts.ts";
+import { listening, suiteFolder } from "../support/temporary.ts";
+
+const program = fileURLToPath(new URL("../../", import.meta.url));
+const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
+
+describe("fenestra pin in a user's repository", function () {
+  this.timeout(120_000);
+  const user = suiteFolder();
+  const file = path.join(user, "stacks/artifacts.lock.json");
+  const answers = new Map<string, string>();
+  let server: Server;
+  let via = "";
+
+  before(async () => {
+    mkdirSync(path.join(user, "stacks"));
+    writeFileSync(path.join(user, "Pulumi.yaml"), `name: u\nmain: ${program}\nstackConfigDir: stacks\n`);
+    server = createServer(({ url = "" }, response) => {
+      const answer = answers.get(url.replace(/^\//, "https://"));
+      if (answer === undefined) response.writeHead(404).end();
+      else if (url.includes("/manifests/"))
+        response.writeHead(200, { "docker-content-digest": `sha256:${answer}` }).end();
+      else response.end(answer);
+    });
+    via = `http://127.0.0.1:${await listening(server)}`;
+  });
+  after(() => server.close());
+  beforeEach(() => {
+    answers.clear();
+    rmSync(file, { force: true });
+  });
+
+  const pin = (...args: readonly string[]) =>
+    new Promise<{ code: number; said: string }>((done) => {
+      const all = [path.join(program, "cli/main.ts"), "pin", "--via", via, ...args];
+      execFile(process.execPath, all, { cwd: user }, (error, out, err) =>
+        done({ code: Number(error?.code ?? 0), said: out + err }),
+      );
+    });
+  const rows = () => (existsSync(file) ? readArtifactLock(file) : []);
+  const shown = () => rows().map(({ name, version, os, digest }) => `${name} ${version} ${os} ${digest?.[0]}`);
+  const containerd = "https://github.com/containerd/containerd/releases/download";
+  const publish = (version: string, digest: string) => {
+    for (const os of ["linux", "windows"]) {
+      const archive = `containerd-${version}-${os}-amd64.tar.gz`;
+      answers.set(`${containerd}/v${version}/${archive}.sha256sum`, `${digest}  ${archive}\n`);
+    }
+  };
+  const releases = (...tags: readonly string[]) =>
+    answers.set(
+      "https://api.github.com/repos/containerd/containerd/releases?per_page=100",
+      JSON.stringify(tags.map((tag_name) => ({ tag_name, draft: false, prerelease: false }))),
+    );
+
+  it("takes a later patch for every system, which a later one replaces, and lets go what the program has", async () => {
+    const before = readFileSync(new URL("../../versions.json", import.meta.url), "utf8");
+    publish("2.3.7", a);
+    assert.deepEqual(await pin("containerd", "v2.3.7").then(({ code }) => code), 0);
+    assert.deepEqual(shown(), ["containerd 2.3.7 linux a", "containerd 2.3.7 windows a"]);
+    publish("2.3.8", b);
+    releases("v2.3.8", "v2.4.9");
+    for (const minor of ["1.35", "1.36", "1.37"])
+      answers.set(`https://dl.k8s.io/release/stable-${minor}.txt`, `v${minor}.0`);
+    const daily = await pin("--patches", "--only", "containerd");
+    assert.equal(daily.code, 0, daily.said);
+    assert.match(daily.said, /taken: containerd 2\.3\.7 -> 2\.3\.8\n/);
+    assert.deepEqual(shown(), ["containerd 2.3.8 linux b", "containerd 2.3.8 windows b"]);
+    const [first] = rows();
+    assert.ok(first);
+    writeFileSync(file, renderLock([...rows(), { ...first, name: "runc", version: "1.5.2" }]));
+    const gone = await pin("--only", "containerd");
+    assert.match(gone.said, /gone: runc 1\.5\.2 \(linux\/amd64\): Fenestra has that patch, or a later one\n/);
+    assert.deepEqual(shown(), ["containerd 2.3.8 linux b", "containerd 2.3.8 windows b"]);
+    assert.equal(readFileSync(new URL("../../versions.json", import.meta.url), "utf8"), before);
+  });
+
+  it("moves partners with it, and takes a digest by hand where the publisher gives none", async () => {
+    const archive = "etcd-v3.6.15-linux-amd64.tar.gz";
+    answers.set("https://github.com/etcd-io/etcd/releases/download/v3.6.15/SHA256SUMS", `${a}  ${archive}\n`);
+    const refused = await pin("etcd", "3.6.15");
+    assert.deepEqual([refused.code, rows()], [1, []]);
+    assert.match(refused.said, /registry\.k8s\.io\/etcd 3\.6\.15-0 .*HTTP 404/);
+    answers.set("https://registry.k8s.io/v2/etcd/manifests/3.6.15-0", b);
+    assert.equal((await pin("etcd", "3.6.15")).code, 0);
+    assert.deepEqual(shown(), ["etcd 3.6.15 linux a", "registry.k8s.io/etcd 3.6.15-0 linux b"]);
+    assert.ok(rows()[1]?.url.endsWith(`etcd:3.6.15-0@sha256:${b}`));
+    const azure = await pin("azure-vnet", "1.6.22");
+    assert.deepEqual([azure.code, rows().length], [1, 2]);
+    assert.match(azure.said, /azure-vnet 1\.6\.22 \(windows\/amd64\): \S+ gives no digest of it; allowed: --sha256 /);
+    assert.equal((await pin("azure-vnet", "1.6.22", "--sha256", `azure-vnet:windows=${b}`)).code, 0);
+    assert.deepEqual(shown()[0], "azure-vnet 1.6.22 windows b");
+  });
+
+  it("fills a row of the program that has no digest, by name or among all others", async () => {
+    const exe = "https://dl.k8s.io/release/v1.37.1/bin/windows/amd64/kubelet.exe.sha256";
+    answers.set(exe, a);
+    assert.equal((await pin("kubelet.exe", "1.37.1")).code, 0);
+    assert.deepEqual(shown(), ["kubelet.exe 1.37.1 windows a"]);
+    rmSync(file);
+    assert.equal((await pin("--only", "kubelet.exe 1.37.1")).code, 0);
+    assert.deepEqual(shown(), ["kubelet.exe 1.37.1 windows a"]);
+  });
+
+  it("refuses what is no later patch, in one line", async () => {
+    for (const [args, why] of [
+      [["containerd", "2.4.1"], /containerd 2\.4\.1 is no later patch of 2\.3\.4; allowed: one of the same minor/],
+      [["containerd", "2.3.3"], /is no later patch/],
+      [["containerd", "2.3.4"], /containerd 2\.3\.4 is in the lock file, with its digests/],
+      [["containrd", "2.3.7"], /nothing in the lock file is called containrd: did you mean containerd\?/],
+      [["kubelet", "1.36.9"], /kubelet comes with its release of Kubernetes: fenestra pin 1\.36\.9 takes that/],
+      [["containerd", "2.3.7", "--sha256", a], /is about 2 files; allowed: one, as NAME:OS=SHA256/],
+      [["containerd", "2.3.7", "--sha256", "x"], /--sha256 x is no digest/],
+    ] as const) {
+      const { code, said } = await pin(...args);
+      assert.deepEqual([code, why.test(said), said.trim().split("\n").length], [2, true, 1], said);
+    }
+  });
+});
