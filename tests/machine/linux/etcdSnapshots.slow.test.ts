@@ -133,7 +133,7 @@ describeOnMachine("restoring a snapshot", () => {
     );
     const { calls } = here.runOrFail(restore, "--newest");
     assert.equal(calls.filter((call) => call.includes("/aws-prod/cp-1/2026-01-03T.db.gz")).length, 1);
-    const call = calls.find((made) => made.startsWith("etcdutl")) ?? "";
+    const call = calls.find((made) => made.startsWith("etcdutl snapshot restore")) ?? "";
     assert.match(
       call,
       / --name cp-0 --initial-cluster cp-0=https:\/\/10\.20\.224\.10:2380,cp-1=\S+ --initial-advertise-peer-urls https:\/\/10\.20\.224\.10:2380 --initial-cluster-token aws-prod\/cp-1\/2026-01-03T\.db\.gz --bump-revision 1000000000 --mark-compacted$/,
@@ -189,6 +189,20 @@ describeOnMachine("restoring a snapshot", () => {
     here.write("/store/list", "<R></R>");
     here.fails(2, /The newest snapshot: none\n$/, restore);
     assert.match(here.run(restore, "--list").output, /there is no snapshot below aws-prod\/ in aws-prod-etcd-/);
+  });
+
+  it("refuses a snapshot of a newer minor of etcd before anything stops, and takes an older one", () => {
+    const here = running();
+    here.write("/store/list", "<R><Key>aws-prod/cp-1/2026-01-03T.db.gz</Key></R>");
+    for (const version of ["3.7.0", "3.10.0"]) {
+      here.write("/store/storage", version);
+      const says = /2026-01-03T\.db\.gz is of etcd 3\.\d+, and this machine has 3\.6, which cannot read it: set /;
+      const { calls } = here.fails(1, says, restore, "--newest");
+      assert.deepEqual([here.read(log), calls.filter((call) => call.startsWith("crictl"))], ["old", []]);
+    }
+    here.write("/store/storage", "3.5.0");
+    here.runOrFail(restore, "--newest");
+    assert.equal(here.read(log), "restored\n");
   });
 
   it("is all that a person can call and that changes a machine", () => {
@@ -323,7 +337,7 @@ describeOnMachine("restoring a snapshot", () => {
     const { output, calls } = here.runOrFail(restore, "aws-prod/cp-1/2026-01-03T.db.gz");
     assert.match(output, /restored aws-prod\/cp-1\/2026-01-03T\.db\.gz; this machine has waited for data/);
     assert.equal(here.read("/var/lib/etcd-data/etcd/member/wal/0.wal"), "restored\n");
-    assert.match(calls.find((made) => made.startsWith("etcdutl")) ?? "", / --skip-hash-check /);
+    assert.match(calls.find((made) => made.startsWith("etcdutl snapshot restore")) ?? "", / --skip-hash-check /);
     const services = calls.filter((call) => call.startsWith("systemctl"));
     assert.deepEqual(services, [
       "systemctl stop fenestra-bootstrap.service",

@@ -109,7 +109,10 @@ case "$*" in
   *"get node "*jsonpath*) echo -n True ;;
 esac`,
   etcdutl: `
-if [ "$2" = status ]; then grep -q ^snapshot "$3" && echo '{"revision":7,"totalKey":1,"totalSize":9,"version":"3.6.0"}'; exit; fi
+if [ "$1" = version ]; then echo "etcdutl version: 3.6.14"; exit; fi
+if [ "$2" = status ]; then
+  grep -q ^snapshot "$3" && echo "{\\"revision\\":7,\\"totalKey\\":1,\\"totalSize\\":9,\\"version\\":\\"$(cat "$STORE/storage" 2>/dev/null)\\"}"; exit
+fi
 [ ! -e "$STORE/nothing" ] || exit 0
 for ((i = 1; i < $#; i++)); do
   if [ "\${!i}" = --data-dir ]; then next=$((i + 1)); mkdir -p "\${!next}/member/wal"; echo restored >"\${!next}/member/wal/0.wal"; fi

@@ -141,7 +141,7 @@ next() { printf '%s\n%s\n' "$1" "${was:+stopped}" | put 0600 "$work/next"; }
 
 # exchange: puts the snapshot in the data's place. All is fetched, checked and unpacked before anything is stopped.
 exchange() {
-  local size free options=()
+  local size free theirs own options=()
   data=$(mktemp -d "$ETCD_MOUNT/restore.XXXXXX")
   rm -rf "$work"
   mkdir "$work"
@@ -155,6 +155,11 @@ exchange() {
   # The database, and the log that etcd preallocates next to it.
   ((free > size + 2 ** 28)) ||
     die "$ETCD_MOUNT has $free free bytes for $size; remove before-restore.* of earlier restores, or $ETCD_DATA/member if it is of no use"
+  # This etcd opens no data of a newer minor, and moves that of the minor before on. Data before 3.6 has no version.
+  theirs=$(etcdutl snapshot status "$work/snapshot.db" --write-out json | sed -n 's/.*"version":"\([0-9]*\.[0-9]*\).*/\1/p') || theirs=
+  own=$(etcdutl version | sed -n 's/^etcdutl version: \([0-9]*\.[0-9]*\).*/\1/p')
+  [[ $(printf '%s\n' "$theirs" "$own" | sort --version-sort | tail -n 1) == "$own" ]] ||
+    die "$snapshot is of etcd $theirs, and this machine has $own, which cannot read it: set the Kubernetes version back to the minor of the snapshot, or choose an older one (--list)"
   # A plain copy of the database file has no hash at its end (etcd-io/etcd: etcdutl/snapshot/v3_snapshot.go,
   # hasChecksum).
   if ((size % 512 == 0)); then options+=(--skip-hash-check); fi
