@@ -19,7 +19,7 @@ export interface Pinned {
 }
 
 /** Workflows of this program that a repository calls. */
-const callable = ["preview", "preview-comment", "deploy", "drift"];
+const callable = ["preview", "preview-comment", "deploy", "drift", "patches"];
 
 type Rights = Readonly<Record<string, string>>;
 interface Workflow {

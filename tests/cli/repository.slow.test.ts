@@ -149,7 +149,7 @@ describe("a repository of one's own", function () {
       assert.ok(existsSync(path.join(user, line.split(" ")[0] ?? "")));
     assert.equal(textOf("README.md"), "mine\n");
     const commit = git(program, "rev-parse", "HEAD");
-    const workflows = ["preview", "preview-comment", "deploy", "drift"].map((name) => `.github/workflows/${name}.yml`);
+    const workflows = ["preview", "preview-comment", "deploy", "drift", "patches"].map((name) => `.github/workflows/${name}.yml`);
     for (const name of workflows)
       assert.ok(textOf(name).includes(`    uses: o/fenestra/${name}@${commit} # v9.0.0\n`), textOf(name));
     for (const [reader, ...args] of [
@@ -228,7 +228,7 @@ describe("a repository of one's own", function () {
     assert.match(said, /git commit -m "Fenestra v9\.10\.0"/);
     const [older, newer] = ["v9.0.0", "v9.10.0"].map((tag) => git(program, "rev-parse", `${tag}^{commit}`));
     assert.ok(textOf(".github/workflows/deploy.yml").includes(`deploy.yml@${newer} # v9.10.0\n`));
-    assert.deepEqual(git(user, "diff", "--name-only", "--staged").split("\n").length, 5);
+    assert.deepEqual(git(user, "diff", "--name-only", "--staged").split("\n").length, 6);
     git(user, "commit", "--quiet", "--message", "four");
     // The workflow that is called must be of the commit that is pinned.
     for (const [sha, status] of [

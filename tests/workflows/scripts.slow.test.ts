@@ -183,20 +183,21 @@ describe("the scripts of the workflows", function () {
       git --git-dir remote show patches:f; git --git-dir remote log -1 --format='%an: %s' patches`;
     const files = { "proposal/patches.diff": patch, "proposal/body.md": "what is newer\n" };
     const pulls = "GET repos/o/r/pulls";
-    const env = { OWNER: "o", BASE: "main" };
+    const env = { OWNER: "o", BASE: "main", REHEARSED: "success" };
+    const text = "what is newer\n\nRehearsal of aws-dev with it: success.\n";
     const writes = (calls: readonly Call[]) =>
       calls.filter(({ method }) => method !== "GET").map(({ method, where, body }) => [method, where, body]);
 
     it("as a branch with one commit and a pull request with the plan's difference in it", () => {
       const { calls, stdout } = runScript(inRepository, {}, env, files);
       assert.match(stdout, /new\ngithub-actions\[bot\]: Take patch releases\n$/);
-      const body = { title: "Take patch releases", head: "patches", base: "main", body: "what is newer\n" };
+      const body = { title: "Take patch releases", head: "patches", base: "main", body: text };
       assert.deepEqual(writes(calls), [["POST", "repos/o/r/pulls", body]]);
     });
 
     it("in the pull request that is open already", () => {
       const { calls } = runScript(inRepository, { [pulls]: [{ number: 9 }] }, env, files);
-      assert.deepEqual(writes(calls), [["PATCH", "repos/o/r/pulls/9", { body: "what is newer\n" }]]);
+      assert.deepEqual(writes(calls), [["PATCH", "repos/o/r/pulls/9", { body: text }]]);
     });
   });
 

@@ -31,6 +31,7 @@ describe("the workflows", () => {
       "night.yml step": { contents: "read" },
       "night.yml steps": { contents: "read" },
       "patches.yml look": { contents: "read" },
+      "patches.yml rehearse": { contents: "read" },
       "patches.yml propose": { contents: "write", "pull-requests": "write" },
       "preview-comment.yml comment": { actions: "read", contents: "read", "pull-requests": "write" },
       "preview.yml account-preview": { contents: "read", "id-token": "write", "pull-requests": "write" },
