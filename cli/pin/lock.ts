@@ -225,8 +225,9 @@ export async function findNewer(
 /** Those of these versions that are later and of the same form, the newest first; `v` in front does not matter. */
 function laterVersions(version: string, all: readonly string[]): readonly string[] {
   const numbersOf = (text: string) => {
-    const { minor, form, numbers = [] } = partsOf(text) ?? {};
-    return { form, numbers: [...(minor?.split(".").map(Number) ?? []), ...numbers] };
+    const parts = partsOf(text);
+    const minor = parts?.minor.split(".").map(Number) ?? [];
+    return { form: parts?.form, numbers: [...minor, ...(parts?.numbers ?? [])] };
   };
   const own = numbersOf(version);
   return all

@@ -48,8 +48,9 @@ export function findings(input: FindingInput): readonly Finding[] {
     const common = { id, level: production(input.spec) ? inProduction : usual };
     return [find(input) || []].flat().map((each) => ({ ...common, ...each }));
   });
-  const nameOf = ({ id, name }: { readonly id: string; readonly name?: string }) => name ?? id;
-  const all = [...found, ...unusedReasons(input, new Set(found.map(nameOf)))];
+  type Named = Omit<Finding, "acknowledged"> & { readonly name?: string };
+  const nameOf = ({ id, name }: Named): string => name ?? id;
+  const all: readonly Named[] = [...found, ...unusedReasons(input, new Set(found.map(nameOf)))];
   const { acknowledge } = input.spec;
   const accepted = (id: string): string | null =>
     Object.hasOwn(acknowledge, id) && !neverAccepted.includes(id) ? (acknowledge[id] ?? null) : null;

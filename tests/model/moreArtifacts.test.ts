@@ -19,8 +19,8 @@ describe("rows of a user's lock file", () => {
   it("stand in the place of older patches, on every machine, until the program has theirs or a later one", () => {
     const lock = withMore(own, rows("containerd", "2.3.4", "2.3.7"));
     for (const role of ["control-plane", "linux", "windows"] as const) {
-      const { version, url, digest: mine } = machineArtifacts(lock, "1.36.4", role).containerd ?? {};
-      assert.deepEqual([version, url?.match(/2\.3\.7/g)?.length, mine], ["2.3.7", 2, digest]);
+      const row = machineArtifacts(lock, "1.36.4", role).containerd;
+      assert.deepEqual([row?.version, row?.url.match(/2\.3\.7/g)?.length, row?.digest], ["2.3.7", 2, digest]);
     }
     assert.equal(lock.filter(runsAhead).length, 2);
     // The same file with the programs of a later day, which have that patch, a later one, or another minor.
