@@ -3,6 +3,7 @@ import {
   ApiregistrationV1Api,
   AppsV1Api,
   CertificatesV1Api,
+  CoordinationV1Api,
   CoreV1Api,
   CustomObjectsApi,
   createConfiguration,
@@ -29,6 +30,7 @@ export interface ClusterApi extends ApiClients {
   readonly custom: CustomObjectsApi;
   readonly storage: StorageV1Api;
   readonly certificates: CertificatesV1Api;
+  readonly coordination: CoordinationV1Api;
   readonly admission: AdmissionregistrationV1Api;
   readonly registration: ApiregistrationV1Api;
   readonly version: VersionApi;
@@ -67,6 +69,7 @@ export function clusterApi(config: KubeConfig, server: string, limitMs = default
     custom: new CustomObjectsApi(configuration),
     storage: new StorageV1Api(configuration),
     certificates: new CertificatesV1Api(configuration),
+    coordination: new CoordinationV1Api(configuration),
     admission: new AdmissionregistrationV1Api(configuration),
     registration: new ApiregistrationV1Api(configuration),
     version: new VersionApi(configuration),

@@ -11,7 +11,7 @@ import { defaultPodNetwork } from "../components/model/podAddressing.ts";
 import type { PodNetwork } from "../components/model/podNetwork.ts";
 import { podNetworks } from "../components/podNetworks/podNetworks.ts";
 import type { VerifyCheck } from "./check.ts";
-import { machinesCheck, machinesTitle, type WantedMachines } from "./checks/machines.ts";
+import { clocksCheck, machinesCheck, machinesTitle, type WantedMachines } from "./checks/machines.ts";
 import {
   exporterCheck,
   groupNodesCheck,
@@ -222,6 +222,7 @@ function nodeChecks({ nodes, wanted, metricsApi }: ClusterFacts, groups: readonl
   return [
     groupNodesCheck(controlPlaneId, controlPlane.length, "Linux"),
     controlPlane.length === 0 ? missing("machines", machinesTitle, unseen) : machinesCheck(controlPlane.length, wanted),
+    clocksCheck,
     ...groups.map(({ id, nodes: own, release, os }) =>
       groupNodesCheck(id, own.length, release === undefined ? os : `${release.title}, build ${release.build}`),
     ),

@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { KubeConfig } from "@kubernetes/client-node";
+import { KubeConfig, V1MicroTime } from "@kubernetes/client-node";
 import { ifFound } from "../../checks/cluster/api.ts";
 import { answerProblem } from "../../components/gates/apiProbe.ts";
 import { type ClusterApi, clusterApi } from "../../verify/api.ts";
-import { machineProblems } from "../../verify/checks/machines.ts";
+import { clockProblems, machineProblems } from "../../verify/checks/machines.ts";
+import { addOnProblems } from "../../verify/checks/parts.ts";
 import { type Answer, serving } from "../gates/serving.ts";
 
 const now = 1_800_000_000;
@@ -31,6 +32,30 @@ describe("verify, of what should be", () => {
       ["", 3, /has said nothing yet/],
     ] as const)
       assert.match(machineProblems(text, members, wanted, now)[0] ?? "none", problem);
+  });
+});
+
+describe("verify, of what differs", () => {
+  it("names each node whose clock is off from the API server's, either way, and none that does not say", () => {
+    const lease = (name: string, seconds: number | undefined) => ({
+      metadata: { name, managedFields: [{ manager: "kubelet", time: new Date(now * 1000) }] },
+      spec: seconds === undefined ? {} : { renewTime: new V1MicroTime((now + seconds) * 1000) },
+    });
+    const leases = [lease("a", 30), lease("b", -30), lease("c", 31), lease("d", -3600), lease("e", undefined)];
+    assert.deepEqual(clockProblems([...leases, { metadata: { name: "f" }, spec: leases[3]?.spec ?? {} }]), [
+      "node c: its clock is 31 s ahead of the API server's",
+      "node d: its clock is 3600 s behind the API server's",
+    ]);
+  });
+
+  it("says that kubeadm's add-ons stayed behind the control plane, once all of it is of one release", () => {
+    assert.deepEqual(addOnProblems(["v1.36.4", "v1.36.4"], "r/kube-proxy:v1.36.4@sha256:0"), []);
+    assert.deepEqual(addOnProblems(["v1.36.4", "v1.36.3"], "r/kube-proxy:v1.36.3"), []);
+    assert.deepEqual(addOnProblems(["v1.36.4"], undefined), []);
+    assert.match(
+      addOnProblems(["v1.36.4"], "r/kube-proxy:v1.36.3")[0] ?? "",
+      /:v1\.36\.3, .* v1\.36\.4: the stage addons/,
+    );
   });
 });
 

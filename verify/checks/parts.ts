@@ -1,4 +1,4 @@
-import type { V1Pod } from "@kubernetes/client-node";
+import type { V1Node, V1Pod } from "@kubernetes/client-node";
 import { CheckFailure, CheckSkipped } from "../../checks/check.ts";
 import { ifFound } from "../../checks/cluster/api.ts";
 import { podProblem } from "../../checks/cluster/workloads.ts";
@@ -23,11 +23,23 @@ export function controlPlaneProblems(machines: readonly string[], pods: readonly
 
 export const controlPlaneTitle = "etcd, API server, scheduler and controllers run on every control-plane machine";
 
-/** When each control-plane Node was made, by name. Throws when there are fewer than the first look at the cluster saw. */
-async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<ReadonlyMap<string, Date>> {
+/** The control-plane Nodes. Throws when there are fewer than the first look at the cluster saw. */
+async function controlPlaneNodes({ core }: ClusterApi, members: number): Promise<readonly V1Node[]> {
   const { items } = await core.listNode({ labelSelector: controlPlaneKey });
   if (items.length < members) throw new CheckFailure(`${items.length} of ${members} control-plane Nodes are listed`);
-  return new Map(items.map(({ metadata }) => [metadata?.name ?? "", metadata?.creationTimestamp ?? new Date(0)]));
+  return items;
+}
+
+/**
+ * A kube-proxy that is not of the release that all machines of the control plane have: the stage that sets them is the last
+ * of an update, and its failure stops no other. Pure.
+ */
+export function addOnProblems(kubelets: readonly string[], proxy: string | undefined): readonly string[] {
+  const [release, ...others] = new Set(kubelets);
+  if (release === undefined || others.length > 0 || proxy === undefined || proxy.includes(`:${release}`)) return [];
+  return [
+    `kube-proxy has the image ${proxy}, and the control plane is ${release}: the stage addons of a machine failed`,
+  ];
 }
 
 /**
@@ -38,17 +50,31 @@ export const controlPlaneCheck = (members: number): VerifyCheck => ({
   id: "control-plane",
   title: controlPlaneTitle,
   run: async ({ api, signal, note }) => {
-    const nodes = await controlPlaneNodes(api, members);
+    const machines = await controlPlaneNodes(api, members);
+    const nodes = machines.map(({ metadata }) => metadata?.name ?? "");
     await until(
       "the control plane",
-      { signal, intervalMs: 2_000, lookAt: "on the machine: crictl ps --all; systemctl status kubelet" },
+      {
+        signal,
+        intervalMs: 2_000,
+        lookAt: "on the machine: crictl ps --all; /var/log/fenestra/bootstrap.log; systemctl status kubelet",
+      },
       async () => {
-        const own = { namespace: "kube-system", labelSelector: "tier=control-plane" };
-        const problems = controlPlaneProblems([...nodes.keys()], (await api.core.listNamespacedPod(own)).items);
+        const [{ items: pods }, proxy] = await Promise.all([
+          api.core.listNamespacedPod({ namespace: "kube-system", labelSelector: "tier=control-plane" }),
+          ifFound(api.apps.readNamespacedDaemonSet({ namespace: "kube-system", name: "kube-proxy" })),
+        ]);
+        const problems = [
+          ...controlPlaneProblems(nodes, pods),
+          ...addOnProblems(
+            machines.map(({ status }) => status?.nodeInfo?.kubeletVersion ?? ""),
+            proxy?.spec?.template.spec?.containers[0]?.image,
+          ),
+        ];
         if (problems.length > 0) throw new NotYet(problems.join("; "));
       },
     );
-    note([...nodes.keys()].join(", "));
+    note(nodes.join(", "));
   },
 });
 
@@ -192,10 +218,13 @@ export const snapshotsCheck = (members: number): VerifyCheck => ({
   id: "snapshots",
   title: snapshotsTitle,
   run: async ({ api, note }) => {
-    const [nodes, found] = await Promise.all([
+    const [machines, found] = await Promise.all([
       controlPlaneNodes(api, members),
       ifFound(api.core.readNamespacedConfigMap(snapshotPage)),
     ]);
+    const nodes = new Map(
+      machines.map(({ metadata }) => [metadata?.name ?? "", metadata?.creationTimestamp ?? new Date(0)] as const),
+    );
     const created = [...nodes.values()];
     const data = found?.data ?? {};
     const { problems, notDue } = snapshotFindings(data, created, api.now());
