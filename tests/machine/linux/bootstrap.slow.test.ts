@@ -123,7 +123,8 @@ describeOnMachine("bootstrap of a Linux machine", () => {
     assert.match(output, /not supported[\s\S]*warning: kubeadm refuses the CoreDNS that is there/);
   });
 
-  it("takes away a bridge and addresses of the range that a Node before had, and of no other", () => {
+  it("takes away a bridge, addresses and a route of the range that a Node before had, and of no other", () => {
+    const route = (number: number) => `10.244.${number}.0/24 via 10.244.${number}.0 dev flannel.1 onlink\n`;
     for (const [range, gone] of [
       ["10.244.0.0/24", false],
       ["10.244.7.0/24", true],
@@ -131,10 +132,12 @@ describeOnMachine("bootstrap of a Linux machine", () => {
       const here = bootedControlPlane();
       here.write("/store/range", range);
       here.write("/store/bridge", "");
+      here.write("/store/routes", route(3) + route(7));
       here.write("/var/lib/cni/networks/cbr0/10.244.0.5", "id");
       const { code, output, calls } = here.stage("node");
       assert.equal(code, 0, output);
       assert.deepEqual([!here.has("/store/bridge"), !here.has("/var/lib/cni/networks")], [gone, gone], output);
+      assert.equal(here.read("/store/routes"), gone ? route(3) : route(3) + route(7), output);
       const stopped = calls.filter((call) => call.startsWith("crictl stopp"));
       assert.deepEqual(stopped, gone ? ["crictl stopp with-address"] : []);
       disposeMachine();
