@@ -26,6 +26,13 @@ export const ports = {
   windowsExporter: 9182,
 } as const;
 
+/** Build of such a year. */
+export function windowsBuild(year: string): string {
+  const build = windowsBuilds[year];
+  if (build === undefined) throw new Error(`checks/facts.ts has no build of Windows Server ${year}`);
+  return build;
+}
+
 /** Tag of CoreDNS by Kubernetes minor (kubernetes: cmd/kubeadm/app/constants, CoreDNSVersion). */
 const coreDnsTags: Readonly<Record<number, string>> = { 35: "v1.13.1", 36: "v1.14.2", 37: "v1.14.6" };
 

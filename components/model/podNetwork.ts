@@ -1,7 +1,7 @@
 import type { Cloud } from "../config/schema.ts";
 import type { Artifact } from "./artifacts.ts";
 import type { PayloadFile, RegistryKey, Stage } from "./machineParts.ts";
-import type { OperatingSystemName, WindowsFacts } from "./operatingSystems.ts";
+import type { WindowsFacts } from "./operatingSystems.ts";
 import type { ClusterAddresses, PodAddressing, PodNetworkName } from "./podAddressing.ts";
 import type { WindowsPool } from "./pools.ts";
 import type { PortRange } from "./ports.ts";
@@ -85,8 +85,8 @@ interface WindowsPart {
   /** Whether the host of a node of this release reaches pods of its own node, so that a kubelet can probe them. */
   readonly hostReachesOwnPods: (release: WindowsFacts) => boolean;
   readonly hostPorts: boolean;
-  /** Day of the updates (ISO date) from which it works on a release; a release that is not named needs none. */
-  readonly repaired: Partial<Record<OperatingSystemName, string>>;
+  /** Day of the updates (ISO date) from which it works on a release; `null` for a release that needs none. */
+  readonly repaired: Readonly<Record<WindowsFacts["name"], string | null>>;
 }
 
 /**

@@ -1,7 +1,7 @@
 import { needing, within } from "../../checks/check.ts";
 import { plainPodsCheck, refusedFieldsCheck, runtimeClassCheck } from "../../checks/cluster/placement.ts";
 import { workloadsCheck } from "../../checks/cluster/workloads.ts";
-import { minorNumber, windowsBuilds } from "../../checks/facts.ts";
+import { minorNumber, windowsBuild } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { isGate } from "../api/apply.ts";
@@ -54,7 +54,7 @@ export function expectedPools({ pools, network }: Pick<StackConfig, "pools" | "n
     return groups.map((name, index) => ({
       name,
       os: year === undefined ? ("linux" as const) : ("windows" as const),
-      build: year === undefined ? undefined : windowsBuilds[year],
+      build: year === undefined ? undefined : windowsBuild(year),
       runtimeClass: year === undefined ? undefined : `windows-${year}`,
       podAddresses: podAddressesOf(network),
       count: Math.floor(wanted / groups.length) + (index < wanted % groups.length ? 1 : 0),

@@ -1,4 +1,4 @@
-import { windowsReleases } from "../../model/operatingSystems.ts";
+import { type WindowsFacts, windowsReleases } from "../../model/operatingSystems.ts";
 import { text } from "./texts.ts";
 
 /** A release of Windows that images are made for, whether or not a pool can run it. */
@@ -24,7 +24,7 @@ const others = [
 ] as const;
 
 /** Other names of releases with a pool. */
-const halves: Readonly<Record<string, readonly string[]>> = {
+const halves: Readonly<Record<WindowsFacts["name"], readonly string[]>> = {
   "windows-2019": ["1809"],
   "windows-2022": ["21[Hh]2"],
   "windows-2025": ["24[Hh]2"],
@@ -34,7 +34,7 @@ const halves: Readonly<Record<string, readonly string[]>> = {
 export const imageReleases: readonly ImageRelease[] = [
   ...windowsReleases.map(({ name, build, imageTag }) => {
     const year = name.replace("windows-", "");
-    return { name, build, tags: [imageTag], versions: [year, ...(halves[name] ?? [])] };
+    return { name, build, tags: [imageTag], versions: [year, ...halves[name]] };
   }),
   ...others.map(([name, build, tags, versions]) => ({ name, build: `10.0.${build}`, tags, versions })),
 ];

@@ -141,7 +141,7 @@ export const azureCni: PodNetwork = {
     // AKS had 2019 with probes since the updates of September 2019 (Azure/AKS#1014).
     hostReachesOwnPods: () => true,
     hostPorts: true,
-    repaired: {},
+    repaired: { "windows-2019": null, "windows-2022": null, "windows-2025": null },
   },
   verify: {
     windowsHostLimit: undefined,

@@ -189,7 +189,7 @@ export const flannel: PodNetwork = {
     hostReachesOwnPods: (release) => release.hostReachesOwnPods,
     hostPorts: false,
     // SIG Windows announced the fix for the updates of October 2025 (rancher/rancher#50915, comment of 2025-09-03).
-    repaired: { "windows-2025": "2025-10-14" },
+    repaired: { "windows-2019": null, "windows-2022": null, "windows-2025": "2025-10-14" },
   },
   verify: {
     // In practice it is there on some builds (flannel-io/flannel#1096, projectcalico/calico#8569).

@@ -208,8 +208,9 @@ export const stackRules = {
     about: "the image lacks, or may lack, updates that the pod network needs",
     find: ({ spec }) =>
       spec.pools.flatMap(({ release, image, path }): readonly Found[] => {
+        if (release.family !== "windows") return [];
         const repaired = spec.kubernetes.podNetwork.windows.repaired[release.name];
-        if (repaired === undefined || image === "latest") return [];
+        if (repaired === null || image === "latest") return [];
         const made = imageDate(image);
         if (made !== undefined && made >= repaired) return [];
         return [
