@@ -5,7 +5,7 @@ import { minorOf } from "../../components/model/releases.ts";
 import { atVersion, nameOf } from "./lock.ts";
 
 /** A row, and what it is in place of: itself where only its digest is missing. */
-export interface Move {
+interface Move {
   readonly from: Artifact;
   readonly to: Artifact;
 }

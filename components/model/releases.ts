@@ -106,7 +106,7 @@ export function namedVersions(
 }
 
 /** What is known against versions of a program or image, `kubernetes` for a release of it, by the name of the weakness. */
-export interface Weakness {
+interface Weakness {
   /** A clause. */
   readonly about: string;
   /** First version of each minor without it; a minor after all of these never had it. */
