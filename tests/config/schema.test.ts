@@ -145,7 +145,7 @@ describe("the example stack files", () => {
       const lines = text.trimEnd().split("\n");
       assert.equal(lines[0], "# yaml-language-server: $schema=../../stacks/schema.json");
       assert.ok(
-        lines.length <= 46 && lines.findIndex((line) => !line.startsWith("#")) === 4,
+        lines.length <= 48 && lines.findIndex((line) => !line.startsWith("#")) === 4,
         "three lines say what it is for",
       );
       const config = loadConfig(stackConfig(stack));

@@ -140,7 +140,7 @@ describe("the picture of a plan", () => {
       ["vCPUs", "14"],
       ["Memory", "56 GiB"],
       ["Zones", "2"],
-      ["Errors / warnings", "0 / 2"],
+      ["Errors / warnings", "0 / 7"],
     ]);
     assert.deepEqual(real.billed, {
       "NAT gateway": 1,
