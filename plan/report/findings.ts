@@ -15,7 +15,14 @@ export { type Level, levels };
 const neverAccepted = ["known-vulnerability", "secret-in-the-open"];
 
 /** Every kind of finding by its id, `acknowledged-nothing` apart, which is about the others. */
-export const findingRules = { ...stackRules, ...sizeRules, ...addOnRules, ...identityRules, ...contentRules, ...pinRules };
+export const findingRules = {
+  ...stackRules,
+  ...sizeRules,
+  ...addOnRules,
+  ...identityRules,
+  ...contentRules,
+  ...pinRules,
+};
 
 const unused = {
   level: "note",

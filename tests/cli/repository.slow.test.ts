@@ -149,7 +149,9 @@ describe("a repository of one's own", function () {
       assert.ok(existsSync(path.join(user, line.split(" ")[0] ?? "")));
     assert.equal(textOf("README.md"), "mine\n");
     const commit = git(program, "rev-parse", "HEAD");
-    const workflows = ["preview", "preview-comment", "deploy", "drift", "patches"].map((name) => `.github/workflows/${name}.yml`);
+    const workflows = ["preview", "preview-comment", "deploy", "drift", "patches"].map(
+      (name) => `.github/workflows/${name}.yml`,
+    );
     for (const name of workflows)
       assert.ok(textOf(name).includes(`    uses: o/fenestra/${name}@${commit} # v9.0.0\n`), textOf(name));
     for (const [reader, ...args] of [

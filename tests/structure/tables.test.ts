@@ -9,7 +9,12 @@ import { minors } from "../../components/model/releases.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks", "preflight"];
-const names: readonly string[] = [...cloudNames, ...operatingSystemNames, ...podNetworkNames, ...minors.map(({ minor }) => minor)];
+const names: readonly string[] = [
+  ...cloudNames,
+  ...operatingSystemNames,
+  ...podNetworkNames,
+  ...minors.map(({ minor }) => minor),
+];
 
 /** Keys of other kinds that happen to have such a name: file and reason. */
 const others: Readonly<Record<string, string>> = {
