@@ -48,7 +48,7 @@ export const command: Command = {
     const { cloud } = loadConfig(config);
     const place = placeOf(config);
     const started = performance.now();
-    const [{ askCloud, questionIds }, program] = await Promise.all([
+    const [{ askCloud, questions }, program] = await Promise.all([
       clouds[cloud](),
       runProgram({
         entry: programEntry,
@@ -58,8 +58,9 @@ export const command: Command = {
         simulate: simulatedCloud(place, "fake"),
       }),
     ]);
-    const unknown = skip.find((id) => !questionIds.includes(id));
-    if (unknown !== undefined) throw new UsageError(`--skip ${unknown}; allowed: ${questionIds.join(", ")}`);
+    const ids = questions.map(({ id }) => id);
+    const unknown = skip.find((id) => !ids.includes(id));
+    if (unknown !== undefined) throw new UsageError(`--skip ${unknown}; allowed: ${ids.join(", ")}`);
     const asker: Asker = {
       ...(deployer === undefined ? {} : { deployer }),
       ...(address === undefined ? {} : { address }),

@@ -1,6 +1,7 @@
 import type { SimulatedPlace } from "../plan/fakes/provider.ts";
-import type { RecordedProgram } from "../plan/program/recorded.ts";
-import type { Ask } from "./question.ts";
+import type { RecordedProgram, RecordedResource } from "../plan/program/recorded.ts";
+import { listOf, type PropertyValue, textOf } from "../plan/program/values.ts";
+import { doubtful, type Objection, refused } from "./question.ts";
 import type { Answer } from "./run.ts";
 
 /** A machine, or machines of one pool, as the program asks for them. */
@@ -32,13 +33,14 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly publicAccess: readonly string[] | undefined;
   /** Networks that reach it inside. */
   readonly privateAccess: readonly string[];
+  /** The call that anybody may send. */
+  readonly greeting: readonly [right: string, path?: string];
   readonly asker: Asker;
-  /** How far this machine's clock is from the cloud's, milliseconds, once something was answered. */
-  readonly skewMs: (ask: Ask) => Promise<number>;
+  readonly clock: Clock;
 }
 
 /** The part that the program tells. */
-export type NeedsOf<All extends Needs> = Omit<All, "asker" | "skewMs">;
+export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock">;
 
 /** Who asks, and from where. */
 export interface Asker {
@@ -56,9 +58,24 @@ export function settingOf(resource: string): string {
   return pool === undefined ? "fenestra:controlPlane" : `fenestra:pools, pool ${pool}`;
 }
 
-/** How many resources of a type the program makes; those that exist already are not among them. */
-export function made({ resources }: RecordedProgram, type: string): number {
-  return resources.filter((each) => each.type === type && each.read === undefined).length;
+/** Resources of a type that the program makes; those that exist already are not among them. */
+export function made({ resources }: RecordedProgram, type: string): readonly RecordedResource[] {
+  return resources.filter((each) => each.type === type && each.read === undefined);
+}
+
+export const texts = (list: PropertyValue | undefined): readonly string[] =>
+  listOf(list).flatMap((each) => textOf(each) ?? []);
+
+/** A disk must hold its image. */
+export function* diskOf(image: string, gib: number, { setting, diskGib }: MachineNeed): Generator<Objection> {
+  if (diskGib > 0 && gib > diskGib)
+    yield refused(`the image ${image} needs a disk of ${gib} GiB, not ${diskGib}`, `diskGb: ${gib} in ${setting}`);
+}
+
+/** Where a pool has one zone only. */
+export function* oneZone({ setting, zones, spot }: MachineNeed): Generator<Objection> {
+  if (zones.length === 1 && (spot || setting !== "fenestra:controlPlane"))
+    yield doubtful(`${setting} has one zone: what is offered may still be sold out there`, `more zones in ${setting}`);
 }
 
 /** What the command hands to a cloud. */

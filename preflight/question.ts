@@ -1,12 +1,9 @@
-import type { z } from "zod";
-
 /** A call that changes nothing. */
 export interface Call {
   /** The right that it needs, which also names it: `ec2:DescribeRegions`, `Microsoft.Compute/skus/read`. */
   readonly right: string;
-  /** Where, for a cloud whose calls have an address: method, path and version of the API. */
-  readonly at?: string;
-  readonly input: object;
+  /** Its input; a text is a path of Azure's resource manager that is read. */
+  readonly input: object | string;
 }
 
 /** Why there is no answer: forbidden, refused by the service with a code, or none came. */
@@ -30,8 +27,68 @@ export class CallError extends Error {
 /** Sends a call. @throws CallError */
 export type Send = (call: Call, signal: AbortSignal) => Promise<unknown>;
 
-/** The answer to a call, in the form that the question needs. @throws CallError */
-export type Ask = <T extends z.ZodType>(call: Call, schema: T) => Promise<z.output<T>>;
+/** Asks once. A code of the service's that `none` matches gives an empty reply. @throws CallError */
+export type Ask = (right: string, input?: Call["input"], none?: RegExp) => Promise<Reply>;
+
+const step = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+
+/** An answer, read by paths (`VCpuInfo.DefaultVCpus`; `""` is all of it). @throws CallError where a field has another form */
+export class Reply {
+  readonly #call: Call;
+  readonly #value: unknown;
+
+  constructor(call: Call, value: unknown) {
+    this.#call = call;
+    this.#value = value;
+  }
+
+  get isNone(): boolean {
+    return this.#value === undefined;
+  }
+
+  /** `otherwise` stands for a list that is left out. An empty reply has empty lists. */
+  list(path: string, otherwise?: readonly []): readonly Reply[] {
+    const value = this.isNone ? [] : (this.#at(path) ?? otherwise);
+    if (!Array.isArray(value)) throw this.#error(path);
+    return value.map((each) => new Reply(this.#call, each));
+  }
+
+  text(path: string, otherwise?: string): string {
+    const value = this.#at(path) ?? otherwise;
+    if (typeof value !== "string") throw this.#error(path);
+    return value;
+  }
+
+  number(path: string, otherwise?: number): number {
+    const value = this.#at(path) ?? otherwise;
+    if (typeof value !== "number") throw this.#error(path);
+    return value;
+  }
+
+  is(path: string, wanted: boolean): boolean {
+    return this.#at(path) === wanted;
+  }
+
+  /** Texts of a list that may be left out. */
+  texts(path: string): readonly string[] {
+    return this.list(path, []).map((each) => each.text(""));
+  }
+
+  /** The one of a list whose field has this text. */
+  find(list: string, path: string, text: string): Reply | undefined {
+    return this.list(list, []).find((each) => each.text(path, "") === text);
+  }
+
+  #at(path: string): unknown {
+    return path === "" ? this.#value : path.split(".").reduce(step, this.#value);
+  }
+
+  #error(path: string): CallError {
+    const { right } = this.#call;
+    return new CallError(this.#call, "none", "form", `the answer to ${right} is not understood: ${path}`);
+  }
+}
 
 export const outcomes = ["refused", "doubtful", "not asked", "fine"] as const;
 export type Outcome = (typeof outcomes)[number];
@@ -47,13 +104,14 @@ export interface Objection {
   readonly right?: string;
 }
 
-export const refused = (text: string, mend: string): Objection => ({ outcome: "refused", text, mend });
-export const doubtful = (text: string, mend?: string): Objection => ({
-  outcome: "doubtful",
-  text,
-  ...(mend === undefined ? {} : { mend }),
-});
-export const notAsked = (text: string, mend?: string): Objection => ({ ...doubtful(text, mend), outcome: "not asked" });
+const objection =
+  (outcome: Objection["outcome"]) =>
+  (text: string, mend?: string): Objection =>
+    mend === undefined ? { outcome, text } : { outcome, text, mend };
+
+export const refused: (text: string, mend: string) => Objection = objection("refused");
+export const doubtful = objection("doubtful");
+export const notAsked = objection("not asked");
 
 /** A question about a stack. What it yields before a call fails is kept. */
 export interface Question<Needs> {
@@ -62,14 +120,29 @@ export interface Question<Needs> {
   readonly run: (needs: Needs, ask: Ask) => AsyncGenerator<Objection>;
 }
 
-/** The answer, or this where the service has one of these codes for it. */
-export async function unless<T, E>(codes: RegExp, answer: Promise<T>, otherwise: E): Promise<T | E> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof CallError && error.kind !== "none" && codes.test(error.code)) return otherwise;
-    throw error;
-  }
+/** A quota, and what is needed of it: at first, while pools roll, at most. */
+interface QuotaNeed {
+  readonly what: string;
+  readonly quota: string;
+  readonly limit: number;
+  /** What others use. */
+  readonly others: number;
+  readonly counts: readonly [first: number, rolling?: number, most?: number];
+  /** Whether the cluster runs already: then its pools must roll. */
+  readonly runs?: boolean;
+  /** How to have this limit. */
+  readonly raise: (limit: number) => string;
+}
+
+export function* shortOf(need: QuotaNeed): Generator<Objection> {
+  const { what, quota, limit, others, counts, runs = false, raise } = need;
+  const [first, rolling = first, most = rolling] = counts;
+  const text = (count: number, when = ""): string =>
+    `${count} ${what} are needed${when}; the quota ${quota} is ${limit}, others use ${others}`;
+  const mend = raise(most + others);
+  if (first + others > limit) yield refused(text(first), mend);
+  else if (rolling + others > limit) yield (runs ? refused : doubtful)(text(rolling, " while pools roll"), mend);
+  else if (most + others > limit) yield doubtful(text(most, " when pools are at their largest"), mend);
 }
 
 /** `a, b and 3 more`. */

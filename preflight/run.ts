@@ -7,6 +7,7 @@ import {
   type Outcome,
   outcomes,
   type Question,
+  Reply,
   type Send,
 } from "./question.ts";
 
@@ -62,13 +63,18 @@ export async function preflight<Needs>(
       else next();
     }
   };
-  const ask: Ask = async (call, schema) => {
+  const ask: Ask = async (right, input = {}, none) => {
+    const call = { right, input };
     const key = JSON.stringify(call);
     const answer = asked.get(key) ?? sent(call);
     asked.set(key, answer);
-    const parsed = schema.safeParse(await answer);
-    if (!parsed.success) throw new CallError(call, "none", "form", `the answer to ${call.right} is not understood`);
-    return parsed.data;
+    try {
+      return new Reply(call, await answer);
+    } catch (error) {
+      if (error instanceof CallError && error.kind !== "none" && none?.test(error.code))
+        return new Reply(call, undefined);
+      throw error;
+    }
   };
   const late = new Error(`no answer within ${limitMs / 1000} s`);
   const answers = await Promise.all(

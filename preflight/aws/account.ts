@@ -1,35 +1,75 @@
-import { z } from "zod";
-import { type Ask, doubtful, type Question, refused } from "../question.ts";
+import { resourcesOfType } from "../../plan/program/recorded.ts";
+import { textOf } from "../../plan/program/values.ts";
+import { doubtful, type Question, refused, some } from "../question.ts";
 import type { AwsNeeds } from "./needs.ts";
 
-const identity = z.object({ Account: z.string(), Arn: z.string() });
+/** Names that nobody else may have: call, list, field, type here, and what deletes them. */
+const fixedNames = [
+  [
+    "elasticloadbalancing:DescribeLoadBalancers",
+    "LoadBalancers",
+    "LoadBalancerName",
+    "lb/loadBalancer:LoadBalancer",
+    "elbv2 delete-load-balancer --load-balancer-arn ARN",
+  ],
+  ["kms:ListAliases", "Aliases", "AliasName", "kms/alias:Alias", "kms delete-alias --alias-name"],
+  ["ssm:DescribeParameters", "Parameters", "Name", "ssm/parameter:Parameter", "ssm delete-parameters --names"],
+] as const;
 
-export const callerOf = (ask: Ask) => ask({ right: "sts:GetCallerIdentity", input: {} }, identity);
-
-const regions = z.object({
-  Regions: z.array(z.object({ RegionName: z.string(), OptInStatus: z.string().default("opt-in-not-required") })),
-});
-
-/** Account and region are those of the stack file. */
-const account: Question<AwsNeeds> = {
-  id: "account",
-  async *run({ accountId, isAccountNamed, region }, ask) {
-    const { Account, Arn } = await callerOf(ask);
-    if (isAccountNamed && Account !== accountId)
-      yield refused(
-        `the stack is for the account ${accountId}; these are credentials of ${Account} (${Arn})`,
-        `set AWS_PROFILE to a profile of ${accountId}, or fenestra:accountId to ${Account}`,
-      );
-    const { Regions } = await ask({ right: "ec2:DescribeRegions", input: { AllRegions: true } }, regions);
-    const found = Regions.find(({ RegionName }) => RegionName === region);
-    if (found === undefined) yield refused(`AWS has no region ${region} for this account`, "set fenestra:region");
-    else if (found.OptInStatus === "not-opted-in")
-      yield refused(
-        `the region ${region} is off in this account`,
-        `aws account enable-region --region-name ${region}, which takes hours`,
-      );
-    if (/:root$/.test(Arn)) yield doubtful("these are credentials of the root user", "deploy with a role");
+export const accountQuestions: readonly Question<AwsNeeds>[] = [
+  {
+    id: "account",
+    async *run({ accountId, isAccountNamed, region }, ask) {
+      const caller = await ask("sts:GetCallerIdentity");
+      const [account, arn] = [caller.text("Account"), caller.text("Arn")];
+      if (isAccountNamed && account !== accountId)
+        yield refused(
+          `the stack is for the account ${accountId}; these are credentials of ${account} (${arn})`,
+          `set AWS_PROFILE to a profile of ${accountId}, or fenestra:accountId to ${account}`,
+        );
+      const regions = await ask("ec2:DescribeRegions", { AllRegions: true });
+      regions.list("Regions");
+      const found = regions.find("Regions", "RegionName", region);
+      if (found === undefined) yield refused(`AWS has no region ${region} for this account`, "set fenestra:region");
+      else if (found.text("OptInStatus", "") === "not-opted-in")
+        yield refused(
+          `the region ${region} is off in this account`,
+          `aws account enable-region --region-name ${region}, which takes hours`,
+        );
+      if (arn.endsWith(":root")) yield doubtful("these are credentials of the root user", "deploy with a role");
+    },
   },
-};
-
-export const accountQuestions: readonly Question<AwsNeeds>[] = [account];
+  {
+    // Block Public Access of VPCs ends the internet gateways of an account.
+    id: "account-switches",
+    async *run({ program, publicAccess }, ask) {
+      if (resourcesOfType(program, "aws:ec2/internetGateway:InternetGateway").length === 0) return;
+      const options = await ask("ec2:DescribeVpcBlockPublicAccessOptions");
+      const mode = options.text("VpcBlockPublicAccessOptions.InternetGatewayBlockMode");
+      if (mode === "block-bidirectional" || (mode === "block-ingress" && publicAccess !== undefined))
+        yield refused(
+          `Block Public Access of VPCs is ${mode} in this account`,
+          `an existing network in fenestra:network${mode === "block-ingress" ? ", or no fenestra:access public" : ""}, or aws ec2 modify-vpc-block-public-access-options --internet-gateway-block-mode off`,
+        );
+    },
+  },
+  {
+    // What is left under the cluster's fixed names while nothing carries its tag.
+    id: "names",
+    async *run({ program, cluster }, ask) {
+      const filter = (Name: string, value: string) => ({ Name, Values: [value] });
+      const Filters = [filter("key", "fenestra:cluster"), filter("value", cluster)];
+      if ((await ask("ec2:DescribeTags", { Filters })).list("Tags").length > 0) return;
+      for (const [right, list, field, type, command] of fixedNames) {
+        const own = resourcesOfType(program, `aws:${type}`).map(({ inputs }) => textOf(inputs.name));
+        const taken = (await ask(right)).list(list).map((each) => each.text(field, ""));
+        const names = taken.filter((name) => own.includes(name) || name.startsWith(`/fenestra/${cluster}/`));
+        if (names.length > 0)
+          yield refused(
+            `${list} ${some(names)} exist and nothing else of ${cluster}`,
+            `another fenestra:name, or aws ${command} ${names.slice(0, 10).join(" ")}`,
+          );
+      }
+    },
+  },
+];

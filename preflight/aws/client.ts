@@ -58,7 +58,7 @@ export function awsSender(region: string, seen: (server: Date) => void): Send {
     const command = module[`${name}Command`];
     if (!isClass(command)) throw new Error(`the SDK has no ${call.right}`);
     try {
-      return await allPages((input) => client.send(new command(input), { abortSignal }), call.input);
+      return await allPages((input) => client.send(new command(input), { abortSignal }), Object(call.input));
     } catch (error) {
       throw callError(call, error);
     }

@@ -3,7 +3,7 @@ import { fromJson } from "../../components/model/json.ts";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../plan/program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
-import { type MachineNeed, type Needs, type NeedsOf, settingOf } from "../needs.ts";
+import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
 export interface AwsMachine extends MachineNeed {
   /** Inputs of its launch template. */
@@ -29,6 +29,7 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
     accountId,
     isAccountNamed: provider?.inputs.allowedAccountIds !== undefined,
     program,
+    greeting: ["sts:GetCallerIdentity"],
     machines: [
       ...of("ec2/instance:Instance").map((each) => instance(program, each)),
       ...of("autoscaling/group:Group").flatMap((each) => group(program, each)),
@@ -39,9 +40,6 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
 }
 
 const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }) });
-
-const texts = (list: PropertyValue | undefined): readonly string[] =>
-  listOf(list).flatMap((each) => textOf(each) ?? []);
 
 const find = (program: RecordedProgram, id: PropertyValue | undefined) =>
   program.resources.find((each) => each.id !== undefined && each.id === textOf(id));

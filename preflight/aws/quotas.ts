@@ -1,161 +1,181 @@
-import { z } from "zod";
+import { resourcesOfType } from "../../plan/program/recorded.ts";
+import { textOf } from "../../plan/program/values.ts";
 import { made } from "../needs.ts";
-import { type Ask, doubtful, notAsked, type Question, refused, unless } from "../question.ts";
+import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
-const tagged = z.object({ Tags: z.array(z.object({ Key: z.string(), Value: z.string() })).default([]) });
-
-const isOwn = ({ Tags }: z.output<typeof tagged>, cluster: string): boolean =>
-  Tags.some(({ Key, Value }) => Key === "fenestra:cluster" && Value === cluster);
-
-const instances = z.object({
-  Reservations: z.array(
-    z.object({
-      Instances: z.array(
-        tagged.extend({
-          InstanceType: z.string(),
-          InstanceLifecycle: z.string().optional(),
-          State: z.object({ Name: z.string() }),
-          CpuOptions: z.object({ CoreCount: z.number(), ThreadsPerCore: z.number() }),
-        }),
-      ),
-    }),
-  ),
-});
+/** Whether a thing is this cluster's, by its tag. */
+const isOwn = (thing: Reply, cluster: string): boolean =>
+  thing.find("Tags", "Key", "fenestra:cluster")?.text("Value") === cluster;
 
 /** Machines that count against quotas, of the whole region. */
-const runningInstances = async (ask: Ask) =>
-  (await ask({ right: "ec2:DescribeInstances", input: {} }, instances)).Reservations.flatMap(
-    (each) => each.Instances,
-  ).filter(({ State }) => /^(pending|running|stopping|shutting-down)$/.test(State.Name));
-
-const sizes = z.object({
-  InstanceTypes: z.array(z.object({ InstanceType: z.string(), VCpuInfo: z.object({ DefaultVCpus: z.number() }) })),
-});
-
-const quota = z.object({ Quota: z.object({ Value: z.number() }) });
+const running = async (ask: Ask): Promise<readonly Reply[]> =>
+  (await ask("ec2:DescribeInstances"))
+    .list("Reservations")
+    .flatMap((each) => each.list("Instances", []))
+    .filter((each) => /^(pending|running|stopping|shutting-down)$/.test(each.text("State.Name")));
 
 /** A quota, and whether only AWS's default is known: new accounts have less than that. */
 async function quotaOf(ask: Ask, ServiceCode: string, QuotaCode: string) {
   const input = { ServiceCode, QuotaCode };
-  const own = await unless(/^NoSuchResource/, ask({ right: "servicequotas:GetServiceQuota", input }, quota), undefined);
-  const found = own ?? (await ask({ right: "servicequotas:GetAWSDefaultServiceQuota", input }, quota));
-  return { limit: found.Quota.Value, isDefault: own === undefined };
+  const own = await ask("servicequotas:GetServiceQuota", input, /^NoSuchResource/);
+  const found = own.isNone ? await ask("servicequotas:GetAWSDefaultServiceQuota", input) : own;
+  return { limit: found.number("Quota.Value"), isDefault: own.isNone };
 }
 
-const raise = (service: string, code: string, value: number): string =>
-  `aws service-quotas request-service-quota-increase --service-code ${service} --quota-code ${code} --desired-value ${value}`;
+const raise =
+  (service: string, code: string) =>
+  (value: number): string =>
+    `aws service-quotas request-service-quota-increase --service-code ${service} --quota-code ${code} --desired-value ${value}`;
 
 /** Quotas of vCPUs by the families that they are for, on demand and spot (Service Quotas, `ec2`). */
-const vcpuQuotas: readonly (readonly [families: RegExp, onDemand: string, spot: string])[] = [
+const vcpuQuotas = [
   [/^[acdhimrtz]\d/, "L-1216C47A", "L-34B43A08"],
   [/^(g|vt)\d/, "L-DB2E81BA", "L-3819A6DF"],
   [/^x\d/, "L-7295265B", "L-E3A00192"],
   [/^p\d/, "L-417A185B", "L-7212CCBC"],
   [/^f\d/, "L-74FC7D96", "L-88CF9481"],
-];
+] as const;
 
-const codeOf = (size: string, spot: boolean): string | undefined => {
-  const [, onDemand, forSpot] = vcpuQuotas.find(([families]) => families.test(size)) ?? [];
-  return spot ? forSpot : onDemand;
-};
+const codeOf = (size: string, spot: boolean): string | undefined =>
+  vcpuQuotas.find(([families]) => families.test(size))?.[spot ? 2 : 1];
 
-/** vCPUs with what others use, with surge and up to the autoscalers' bounds. */
-const vcpus: Question<AwsNeeds> = {
-  id: "vcpu-quota",
-  async *run({ machines, cluster }, ask) {
-    const names = [...new Set(machines.flatMap((each) => each.sizes))];
-    const input = { Filters: [{ Name: "instance-type", Values: names }] };
-    const { InstanceTypes } = await ask({ right: "ec2:DescribeInstanceTypes", input }, sizes);
-    const known = new Map(InstanceTypes.map(({ InstanceType, VCpuInfo }) => [InstanceType, VCpuInfo.DefaultVCpus]));
-    const running = await runningInstances(ask);
-    // Of several sizes the largest that the account has.
-    const of = (machine: AwsMachine, count: number): number =>
-      count * Math.max(0, ...machine.sizes.map((size) => known.get(size) ?? 0));
-    const groups = Map.groupBy(machines, ({ sizes: [size = ""], spot }) => codeOf(size, spot));
-    for (const [code, group] of groups) {
-      const [first] = group;
-      if (first === undefined) continue;
-      if (code === undefined) {
-        yield notAsked(`the quota of ${first.sizes.join(", ")} is not known here`);
-        continue;
-      }
-      const { limit, isDefault } = await quotaOf(ask, "ec2", code);
-      const used = running.filter((each) => codeOf(each.InstanceType, each.InstanceLifecycle === "spot") === code);
-      const sum = (list: typeof used): number =>
-        list.reduce((all, { CpuOptions }) => all + CpuOptions.CoreCount * CpuOptions.ThreadsPerCore, 0);
-      const others = sum(used.filter((each) => !isOwn(each, cluster)));
-      const total = (count: (machine: AwsMachine) => number): number =>
-        group.reduce((all, machine) => all + of(machine, count(machine)), 0);
-      const [base, rolling, most] = [
-        total(({ count }) => count),
-        total(({ count, surge }) => count + surge),
-        total((each) => Math.max(each.most, each.count + each.surge)),
-      ];
-      const what = `the quota ${code} of vCPUs${first.spot ? " for spot" : ""} is ${limit}${isDefault ? " by default" : ""}, others use ${others}`;
-      const mend = `${raise("ec2", code, most + others)}, or fewer or smaller machines in ${group.map(({ setting }) => setting).join("; ")}`;
-      if (base + others > limit) yield refused(`${base} vCPUs are needed; ${what}`, mend);
-      else if (rolling + others > limit)
-        // What runs already must roll; at first nothing does.
-        yield (used.length > 0 && sum(used) > others ? refused : doubtful)(
-          `${rolling} vCPUs are needed while pools roll; ${what}`,
-          mend,
-        );
-      else if (most + others > limit)
-        yield doubtful(`${most} vCPUs are needed when pools are at their largest; ${what}`, mend);
-    }
-  },
-};
-
-/** An account in which nothing has run has limits that no call tells. */
-const newAccount: Question<AwsNeeds> = {
-  id: "new-account",
-  async *run(_, ask) {
-    const running = await runningInstances(ask);
-    const { isDefault } = await quotaOf(ask, "ec2", "L-1216C47A");
-    if (running.length === 0 && isDefault)
-      yield doubtful(
-        "nothing runs in this region and its quotas were never changed: new accounts have less than they are told, and AWS verifies them first (PendingVerification)",
-        raise("ec2", "L-1216C47A", 64),
-      );
-  },
-};
-
-/** Things of which a region or an account has a quota, with the list of those that there are. */
+/** Things of which there is a quota, with the list of those that there are and what names one there. */
 const countedThings = [
-  ["address-quota", "public addresses", "ec2/eip:Eip", "ec2", "L-0263D0A3", "ec2:DescribeAddresses", "Addresses"],
-  ["network-quota", "VPCs", "ec2/vpc:Vpc", "vpc", "L-F678F1CE", "ec2:DescribeVpcs", "Vpcs"],
+  ["address-quota", "public addresses", "ec2/eip:Eip", "ec2 L-0263D0A3", "ec2:DescribeAddresses Addresses"],
+  ["network-quota", "VPCs", "ec2/vpc:Vpc", "vpc L-F678F1CE", "ec2:DescribeVpcs Vpcs"],
   [
     "network-quota",
     "internet gateways",
     "ec2/internetGateway:InternetGateway",
-    "vpc",
-    "L-A4707A72",
-    "ec2:DescribeInternetGateways",
-    "InternetGateways",
+    "vpc L-A4707A72",
+    "ec2:DescribeInternetGateways InternetGateways",
+  ],
+  [
+    "network-quota",
+    "security groups",
+    "ec2/securityGroup:SecurityGroup",
+    "vpc L-E79EC296",
+    "ec2:DescribeSecurityGroups SecurityGroups",
+  ],
+  [
+    "network-quota",
+    "network load balancers",
+    "lb/loadBalancer:LoadBalancer",
+    "elasticloadbalancing L-69A177A2",
+    "elasticloadbalancing:DescribeLoadBalancers LoadBalancers LoadBalancerName",
+  ],
+  [
+    "pool-quota",
+    "groups of machines",
+    "autoscaling/group:Group",
+    "autoscaling L-CDE20ADC",
+    "autoscaling:DescribeAutoScalingGroups AutoScalingGroups",
   ],
 ] as const;
 
 const counting = (id: string): Question<AwsNeeds> => ({
   id,
   async *run({ program, cluster }, ask) {
-    for (const [of, what, type, service, code, right, list] of countedThings) {
-      const needed = made(program, `aws:${type}`);
-      if (of !== id || needed === 0) continue;
-      const answer = await ask({ right, input: {} }, z.object({ [list]: z.array(tagged) }));
-      const others = (answer[list] ?? []).filter((each) => !isOwn(each, cluster)).length;
-      const { limit } = await quotaOf(ask, service, code);
-      if (needed + others > limit)
-        yield refused(
-          `${needed} ${what} are needed; the quota ${code} is ${limit}, others use ${others}`,
-          raise(service, code, needed + others),
-        );
+    for (const [of, what, type, where, call] of countedThings) {
+      const things = made(program, `aws:${type}`);
+      if (of !== id || things.length === 0) continue;
+      const [service = "", quota = ""] = where.split(" ");
+      const [right = "", list = "", field = "-"] = call.split(" ");
+      const names = things.map(({ inputs }) => textOf(inputs.name));
+      const isOthers = (each: Reply) => !isOwn(each, cluster) && !names.includes(each.text(field, ""));
+      const others = (await ask(right)).list(list).filter(isOthers).length;
+      const { limit } = await quotaOf(ask, service, quota);
+      yield* shortOf({ what, quota, limit, others, counts: [things.length], raise: raise(service, quota) });
     }
   },
 });
 
-export const quotas: readonly Question<AwsNeeds>[] = [
-  vcpus,
-  newAccount,
-  ...new Set(countedThings.map(([id]) => id)),
-].map((each) => (typeof each === "string" ? counting(each) : each));
+export const quotaQuestions: readonly Question<AwsNeeds>[] = [
+  {
+    // With what others use, with surge and up to the autoscalers' bounds.
+    id: "vcpu-quota",
+    async *run({ machines, cluster }, ask) {
+      const Values = [...new Set(machines.flatMap((each) => each.sizes))];
+      const types = await ask("ec2:DescribeInstanceTypes", { Filters: [{ Name: "instance-type", Values }] });
+      types.list("InstanceTypes");
+      const vcpus = (size: string): number =>
+        types.find("InstanceTypes", "InstanceType", size)?.number("VCpuInfo.DefaultVCpus") ?? 0;
+      // Of several sizes the largest that the account has.
+      const largest = ({ sizes }: AwsMachine): number => Math.max(0, ...sizes.map(vcpus));
+      const all = await running(ask);
+      for (const [quota, group] of Map.groupBy(machines, ({ sizes: [size = ""], spot }) => codeOf(size, spot))) {
+        const [first] = group;
+        if (first === undefined) continue;
+        if (quota === undefined) {
+          yield notAsked(`the quota of ${first.sizes.join(", ")} is not known here`);
+          continue;
+        }
+        const { limit, isDefault } = await quotaOf(ask, "ec2", quota);
+        const used = all.filter(
+          (each) => codeOf(each.text("InstanceType"), each.text("InstanceLifecycle", "") === "spot") === quota,
+        );
+        const others = used
+          .filter((each) => !isOwn(each, cluster))
+          .reduce(
+            (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
+            0,
+          );
+        const total = (count: (machine: AwsMachine) => number): number =>
+          group.reduce((sum, machine) => sum + largest(machine) * count(machine), 0);
+        const settings = group.map(({ setting }) => setting).join("; ");
+        yield* shortOf({
+          what: first.spot ? "vCPUs for spot" : "vCPUs",
+          quota: isDefault ? `${quota}, AWS's default,` : quota,
+          ...{ limit, others },
+          counts: [
+            total(({ count }) => count),
+            total(({ count, surge }) => count + surge),
+            total(({ count, surge, most }) => Math.max(most, count + surge)),
+          ],
+          runs: used.some((each) => isOwn(each, cluster)),
+          raise: (value) => `${raise("ec2", quota)(value)}, or fewer or smaller machines in ${settings}`,
+        });
+      }
+    },
+  },
+  {
+    // An account in which nothing has run has limits that no call tells.
+    id: "new-account",
+    async *run(_, ask) {
+      const { isDefault } = await quotaOf(ask, "ec2", "L-1216C47A");
+      if (isDefault && (await running(ask)).length === 0)
+        yield doubtful(
+          "nothing runs in this region and its quotas were never changed: new accounts have less than they are told, and AWS verifies them first (PendingVerification)",
+          raise("ec2", "L-1216C47A")(64),
+        );
+    },
+  },
+  {
+    // Gateways of a zone, whoever's network they are in.
+    id: "nat-quota",
+    async *run({ program, cluster }, ask) {
+      const gateways = resourcesOfType(program, "aws:ec2/natGateway:NatGateway");
+      if (gateways.length === 0) return;
+      const Filter = [{ Name: "state", Values: ["pending", "available"] }];
+      const others = (await ask("ec2:DescribeNatGateways", { Filter }))
+        .list("NatGateways")
+        .filter((each) => !isOwn(each, cluster));
+      const subnets = await ask("ec2:DescribeSubnets");
+      const inZone = Map.groupBy(others, (each) =>
+        subnets.find("Subnets", "SubnetId", each.text("SubnetId", "-"))?.text("AvailabilityZone"),
+      );
+      const { limit } = await quotaOf(ask, "vpc", "L-FE5A380F");
+      for (const { inputs } of gateways) {
+        const subnet = program.resources.find(({ id }) => id !== undefined && id === textOf(inputs.subnetId));
+        const zone = textOf(subnet?.outputs.availabilityZone) ?? "";
+        yield* shortOf({
+          what: `NAT gateways in ${zone}`,
+          quota: "L-FE5A380F",
+          ...{ limit, others: inZone.get(zone)?.length ?? 0, counts: [1], raise: raise("vpc", "L-FE5A380F") },
+        });
+      }
+    },
+  },
+  ...[...new Set(countedThings.map(([id]) => id))].map(counting),
+];

@@ -1,20 +1,27 @@
 import { type Asking, Clock } from "../needs.ts";
-import type { Ask } from "../question.ts";
+import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
+import { sharedQuestions } from "../shared.ts";
+import { accountQuestions } from "./account.ts";
 import { azureSender } from "./client.ts";
-import { azureNeeds, subscriptionOf } from "./needs.ts";
-import { azureQuestions } from "./questions.ts";
+import { machineQuestions } from "./machines.ts";
+import { type AzureNeeds, azureNeeds } from "./needs.ts";
+import { quotaQuestions } from "./quotas.ts";
+import { rightsQuestions } from "./rights.ts";
 
-export const questionIds = azureQuestions.map(({ id }) => id);
+/** Every question to Azure. */
+export const questions: readonly Question<AzureNeeds>[] = [
+  ...sharedQuestions,
+  ...accountQuestions,
+  ...quotaQuestions,
+  ...machineQuestions,
+  ...rightsQuestions,
+];
 
 /** Asks Azure with the credentials that Pulumi's provider would take. */
 export async function askCloud({ program, place, asker, skip, onAnswer }: Asking): Promise<Preflight> {
   const clock = new Clock();
-  const own = azureNeeds(program, place);
-  const skewMs = async (ask: Ask): Promise<number> => {
-    await subscriptionOf(ask, own);
-    return clock.skewMs;
-  };
-  const questions = azureQuestions.filter(({ id }) => !skip.includes(id));
-  return await preflight(questions, { ...own, asker, skewMs }, azureSender(clock.see), { onAnswer });
+  const needs = { ...azureNeeds(program, place), asker, clock };
+  const wanted = questions.filter(({ id }) => !skip.includes(id));
+  return await preflight(wanted, needs, azureSender(clock.see), { onAnswer });
 }

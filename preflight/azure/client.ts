@@ -1,10 +1,5 @@
 import { readFile } from "node:fs/promises";
-import {
-  createDefaultHttpClient,
-  createPipelineFromOptions,
-  createPipelineRequest,
-  type HttpMethods,
-} from "@azure/core-rest-pipeline";
+import { createDefaultHttpClient, createPipelineFromOptions, createPipelineRequest } from "@azure/core-rest-pipeline";
 import {
   AzureCliCredential,
   ClientAssertionCredential,
@@ -60,14 +55,14 @@ export function azureSender(seen: (server: Date) => void): Send {
       credential ??= credentialOf(process.env);
       const token = await credential.getToken(`${manager}/.default`, { abortSignal });
       if (token === null) throw new Error("no token");
-      if (call.at === undefined) return fromJson(Buffer.from(token.token.split(".")[1] ?? "", "base64url").toString());
-      const [method = "GET", path = ""] = call.at.split(" ");
+      if (call.right === "token") return fromJson(Buffer.from(token.token.split(".")[1] ?? "", "base64url").toString());
+      const posted = post.safeParse(call.input).data;
       const send = async (url: string): Promise<unknown> => {
-        const request = createPipelineRequest({ url, method: methodOf(method), abortSignal });
+        const request = createPipelineRequest({ url, method: posted === undefined ? "GET" : "POST", abortSignal });
         request.headers.set("authorization", `Bearer ${token.token}`);
-        if (method === "POST") {
+        if (posted !== undefined) {
           request.headers.set("content-type", "application/json");
-          request.body = JSON.stringify(call.input);
+          request.body = JSON.stringify(posted.body);
         }
         const { status, headers, bodyAsText } = await pipeline.sendRequest(http, request);
         const date = headers.get("date");
@@ -79,7 +74,7 @@ export function azureSender(seen: (server: Date) => void): Send {
         // A proxy has no words of the resource manager's.
         throw new CallError(call, code === String(status) && kind === "denied" ? "none" : kind, code, message);
       };
-      return await allPages(send, `${manager}${path}`);
+      return await allPages(send, `${manager}${posted?.at ?? String(call.input)}`);
     } catch (error) {
       if (error instanceof CallError || !(error instanceof Error)) throw error;
       throw new CallError(call, "none", "code" in error ? String(error.code) : error.name, error.message);
@@ -87,7 +82,7 @@ export function azureSender(seen: (server: Date) => void): Send {
   };
 }
 
-const methodOf = (method: string): HttpMethods => (method === "POST" ? "POST" : "GET");
+const post = z.object({ at: z.string(), body: z.object({}).loose() });
 
 /** An answer with the lists of its pages joined. */
 async function allPages(send: (url: string) => Promise<unknown>, url: string): Promise<unknown> {

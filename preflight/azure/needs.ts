@@ -1,9 +1,7 @@
-import { z } from "zod";
 import type { SimulatedPlace } from "../../plan/fakes/provider.ts";
 import { type RecordedProgram, type RecordedResource, resourcesOfType } from "../../plan/program/recorded.ts";
-import { listOf, mapOf, type PropertyMap, type PropertyValue, textOf } from "../../plan/program/values.ts";
-import { type MachineNeed, type Needs, type NeedsOf, settingOf } from "../needs.ts";
-import type { Ask, Call } from "../question.ts";
+import { mapOf, type PropertyMap, textOf } from "../../plan/program/values.ts";
+import { type MachineNeed, type Needs, type NeedsOf, settingOf, texts } from "../needs.ts";
 
 export interface AzureMachine extends MachineNeed {
   /** Its profile: that of a scale set's machines, or the inputs of a VM. */
@@ -36,6 +34,7 @@ export function azureNeeds(program: RecordedProgram, { region, accountId }: Simu
     accountId,
     isAccountNamed: provider?.inputs.subscriptionId !== undefined,
     program,
+    greeting: ["Microsoft.Resources/subscriptions/read", path(`/subscriptions/${accountId}`, "2022-12-01")],
     machines: [
       ...of("compute:VirtualMachine").map((each) => vm(each)),
       ...of("compute:VirtualMachineScaleSet").map((each) => scaleSet(each)),
@@ -46,9 +45,6 @@ export function azureNeeds(program: RecordedProgram, { region, accountId }: Simu
     group: { id: group?.id ?? "", isMade: group?.read === undefined },
   };
 }
-
-const texts = (list: PropertyValue | undefined): readonly string[] =>
-  listOf(list).flatMap((each) => textOf(each) ?? []);
 
 function vm({ name, inputs }: RecordedResource): AzureMachine {
   return {
@@ -80,21 +76,5 @@ function diskOf(profile: PropertyMap): number {
   return typeof diskSizeGB === "number" ? diskSizeGB : 0;
 }
 
-/** A call that reads. */
-export const get = (right: string, path: string, version: string, filter = ""): Call => ({
-  right,
-  at: `GET ${path}?api-version=${version}${filter}`,
-  input: {},
-});
-
-export const listed = <T extends z.ZodType>(item: T) => z.object({ value: z.array(item) });
-
-const subscriptionSchema = z.object({
-  state: z.string(),
-  subscriptionPolicies: z
-    .object({ quotaId: z.string().default(""), spendingLimit: z.string().default("Off") })
-    .default({ quotaId: "", spendingLimit: "Off" }),
-});
-
-export const subscriptionOf = (ask: Ask, { subscription }: Pick<AzureNeeds, "subscription">) =>
-  ask(get("Microsoft.Resources/subscriptions/read", subscription, "2022-12-01"), subscriptionSchema);
+/** A path of the resource manager. */
+export const path = (at: string, version: string): string => `${at}?api-version=${version}`;

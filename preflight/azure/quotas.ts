@@ -1,111 +1,114 @@
-import { z } from "zod";
 import { made } from "../needs.ts";
-import { type Ask, doubtful, notAsked, type Question, refused, unless } from "../question.ts";
+import { type Ask, notAsked, type Question, type Reply, shortOf } from "../question.ts";
 import { skusOf, vcpusOf } from "./machines.ts";
-import { type AzureMachine, type AzureNeeds, get, listed } from "./needs.ts";
+import { type AzureMachine, type AzureNeeds, path } from "./needs.ts";
 
-const usages = listed(z.object({ name: z.object({ value: z.string() }), currentValue: z.number(), limit: z.number() }));
+type Provider = "Compute" | "Network";
 
-const usagesOf = (ask: Ask, { subscription, region }: AzureNeeds, provider: "Compute" | "Network") =>
-  ask(
-    get(
-      `Microsoft.${provider}/locations/usages/read`,
-      `${subscription}/providers/Microsoft.${provider}/locations/${region}/usages`,
-      provider === "Compute" ? "2024-07-01" : "2024-05-01",
-    ),
-    usages,
-  );
+async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider: Provider): Promise<readonly Reply[]> {
+  const at = `${subscription}/providers/Microsoft.${provider}/locations/${region}/usages`;
+  const found = await ask(`Microsoft.${provider}/locations/usages/read`, path(at, "2024-07-01"));
+  return found.list("value");
+}
 
 /** Machines of this cluster that run, by their size. */
 async function running(ask: Ask, { group }: AzureNeeds): Promise<ReadonlyMap<string, number>> {
-  const kinds = [
-    ["virtualMachineScaleSets", z.object({ sku: z.object({ name: z.string(), capacity: z.number() }) })],
-    ["virtualMachines", z.object({ properties: z.object({ hardwareProfile: z.object({ vmSize: z.string() }) }) })],
-  ] as const;
   const counts = new Map<string, number>();
-  for (const [kind, item] of kinds) {
-    const call = get(`Microsoft.Compute/${kind}/read`, `${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
-    const { value } = await unless(/NotFound$/, ask(call, listed(item)), { value: [] });
-    for (const each of value) {
-      const [size, count] =
-        "sku" in each ? [each.sku.name, each.sku.capacity] : [each.properties.hardwareProfile.vmSize, 1];
-      counts.set(size, (counts.get(size) ?? 0) + count);
+  for (const kind of ["virtualMachineScaleSets", "virtualMachines"]) {
+    const at = path(`${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
+    const found = await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/);
+    for (const each of found.list("value")) {
+      const size = each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize");
+      counts.set(size, (counts.get(size) ?? 0) + each.number("sku.capacity", 1));
     }
   }
   return counts;
 }
 
-const raise = (needs: AzureNeeds, provider: string, name: string, limit: number): string =>
-  `az quota update --resource-name ${name} --scope ${needs.subscription}/providers/Microsoft.${provider}/locations/${needs.region} --limit-object value=${limit}`;
-
-const vcpus: Question<AzureNeeds> = {
-  id: "vcpu-quota",
-  async *run(needs, ask) {
-    const [skus, { value }, own] = [
-      await skusOf(ask, needs),
-      await usagesOf(ask, needs, "Compute"),
-      await running(ask, needs),
-    ];
-    const quotaOf = (machine: AzureMachine): readonly string[] =>
-      machine.spot ? ["lowPriorityCores"] : ["cores", skus.get(machine.sizes[0] ?? "")?.family ?? ""];
-    const names = new Set(needs.machines.flatMap(quotaOf));
-    for (const name of names) {
-      const quota = value.find((each) => each.name.value.toLowerCase() === name.toLowerCase());
-      if (quota === undefined) {
-        yield notAsked(`Azure tells no quota ${name}`);
-        continue;
-      }
-      const group = needs.machines.filter((machine) => quotaOf(machine).includes(name));
-      const total = (count: (machine: AzureMachine) => number): number =>
-        group.reduce((sum, machine) => sum + count(machine) * vcpusOf(skus, machine.sizes[0]), 0);
-      const sizes = new Set(group.flatMap((machine) => machine.sizes));
-      const ownCores = [...own].reduce(
-        (sum, [size, count]) => sum + (sizes.has(size) ? count * vcpusOf(skus, size) : 0),
-        0,
-      );
-      const others = Math.max(0, quota.currentValue - ownCores);
-      const [base, rolling] = [total(({ count }) => count), total(({ count, surge }) => count + surge)];
-      const what = `the quota ${name} of ${needs.region} is ${quota.limit}, others use ${others}`;
-      const mend = `${raise(needs, "Compute", name, rolling + others)}, or fewer or smaller machines in ${group.map(({ setting }) => setting).join("; ")}`;
-      if (base + others > quota.limit) yield refused(`${base} vCPUs are needed; ${what}`, mend);
-      else if (rolling + others > quota.limit)
-        yield (ownCores > 0 ? refused : doubtful)(`${rolling} vCPUs are needed while pools roll; ${what}`, mend);
-    }
-  },
-};
+const raise =
+  ({ subscription, region }: AzureNeeds, provider: Provider, name: string) =>
+  (limit: number): string =>
+    `az quota update --resource-name ${name} --scope ${subscription}/providers/Microsoft.${provider}/locations/${region} --limit-object value=${limit}`;
 
 /** Names of usages differ by version: any of them. */
 const counted = [
   [
     "address-quota",
     "public addresses",
-    "network:PublicIPAddress",
-    /^(StandardSkuPublicIpAddresses|IPv4StandardSkuPublicIpAddresses|PublicIPAddresses)$/,
+    "PublicIPAddress",
+    /^(IPv4)?Standard(Sku|SKU)PublicIpAddresses$|^PublicIPAddresses$/,
   ],
-  ["network-quota", "load balancers", "network:LoadBalancer", /^LoadBalancers$/],
-  ["network-quota", "NAT gateways", "network:NatGateway", /^NatGateways$/],
-  ["network-quota", "virtual networks", "network:VirtualNetwork", /^VirtualNetworks$/],
-  ["network-quota", "network security groups", "network:NetworkSecurityGroup", /^NetworkSecurityGroups$/],
+  ["network-quota", "load balancers", "LoadBalancer", /^LoadBalancers$/],
+  ["network-quota", "NAT gateways", "NatGateway", /^NatGateways$/],
+  ["network-quota", "virtual networks", "VirtualNetwork", /^VirtualNetworks$/],
+  ["network-quota", "network security groups", "NetworkSecurityGroup", /^NetworkSecurityGroups$/],
 ] as const;
 
 const counting = (id: string): Question<AzureNeeds> => ({
   id,
   async *run(needs, ask) {
-    const { value } = await usagesOf(ask, needs, "Network");
-    const own = [...(await running(ask, needs)).values()].some((count) => count > 0);
+    const usages = await usagesOf(ask, needs, "Network");
+    // What the cluster has is in the numbers.
+    if ((await running(ask, needs)).size > 0) return;
     for (const [of, what, type, pattern] of counted) {
-      const needed = made(needs.program, `azure-native:${type}`);
+      const needed = made(needs.program, `azure-native:network:${type}`).length;
       if (of !== id || needed === 0) continue;
-      const quotas = value.filter(({ name }) => pattern.test(name.value));
+      const quotas = usages.filter((each) => pattern.test(each.text("name.value")));
       if (quotas.length === 0) yield notAsked(`Azure tells no quota of ${what}`);
-      for (const { name, currentValue, limit } of quotas)
-        if (!own && needed + currentValue > limit)
-          yield refused(
-            `${needed} ${what} are needed; the quota ${name.value} of ${needs.region} is ${limit}, ${currentValue} are in use`,
-            raise(needs, "Network", name.value, needed + currentValue),
-          );
+      for (const each of quotas) {
+        const name = each.text("name.value");
+        const [limit, others] = [each.number("limit"), each.number("currentValue")];
+        yield* shortOf({
+          ...{ what, limit, others, counts: [needed], raise: raise(needs, "Network", name) },
+          quota: `${name} of ${needs.region}`,
+        });
+      }
     }
   },
 });
 
-export const quotas: readonly Question<AzureNeeds>[] = [vcpus, counting("address-quota"), counting("network-quota")];
+export const quotaQuestions: readonly Question<AzureNeeds>[] = [
+  {
+    // Of the region and of each family, up to the autoscalers' bounds.
+    id: "vcpu-quota",
+    async *run(needs, ask) {
+      const skus = await skusOf(ask, needs);
+      const usages = await usagesOf(ask, needs, "Compute");
+      const own = await running(ask, needs);
+      const familyOf = (size = ""): string => skus.get(size)?.text("family", "") ?? "";
+      const quotasOf = ({ spot, sizes: [size] }: AzureMachine): readonly string[] =>
+        spot ? ["lowPriorityCores"] : ["cores", familyOf(size)];
+      for (const quota of new Set(needs.machines.flatMap(quotasOf))) {
+        const found = usages.find((each) => each.text("name.value").toLowerCase() === quota.toLowerCase());
+        if (found === undefined) {
+          yield notAsked(`Azure tells no quota ${quota}`);
+          continue;
+        }
+        const group = needs.machines.filter((each) => quotasOf(each).includes(quota));
+        const total = (count: (machine: AzureMachine) => number): number =>
+          group.reduce((sum, each) => sum + count(each) * vcpusOf(skus.get(each.sizes[0] ?? "")), 0);
+        const sizes = new Set(group.flatMap((each) => each.sizes));
+        const ownCores = [...own].reduce(
+          (sum, [size, count]) => sum + (sizes.has(size) ? count * vcpusOf(skus.get(size)) : 0),
+          0,
+        );
+        const settings = group.map(({ setting }) => setting).join("; ");
+        yield* shortOf({
+          what: "vCPUs",
+          quota: `${quota} of ${needs.region}`,
+          limit: found.number("limit"),
+          others: Math.max(0, found.number("currentValue") - ownCores),
+          counts: [
+            total(({ count }) => count),
+            total(({ count, surge }) => count + surge),
+            total(({ count, surge, most }) => Math.max(most, count + surge)),
+          ],
+          runs: ownCores > 0,
+          raise: (limit) => `${raise(needs, "Compute", quota)(limit)}, or fewer or smaller machines in ${settings}`,
+        });
+      }
+    },
+  },
+  counting("address-quota"),
+  counting("network-quota"),
+];

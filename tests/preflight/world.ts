@@ -1,49 +1,135 @@
+import { readFileSync } from "node:fs";
+import { parse } from "yaml";
+import { z } from "zod";
 import { placeOf } from "../../plan/fakes/cloud.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
-import type { Asker, Needs } from "../../preflight/needs.ts";
-import { type Call, CallError, type Question, type Send } from "../../preflight/question.ts";
+import { Clock, type Needs, type NeedsOf } from "../../preflight/needs.ts";
+import { type Call, CallError, outcomes, type Question, type Send } from "../../preflight/question.ts";
 import { type Answer, preflight } from "../../preflight/run.ts";
 import { runConfig } from "../support/mocks.ts";
 import { configTexts, stackConfig } from "../support/stacks.ts";
 
-/** What a cloud answers by the right of a call: an answer, or what makes or throws one. */
-export type World = Readonly<Record<string, object | ((call: Call) => unknown)>>;
+const person = z.object({
+  deployer: z.string().optional(),
+  address: z.string().optional(),
+  local: z.array(z.string()),
+});
+const scene = z.object({
+  stack: z.string().optional(),
+  changes: z.record(z.string(), z.unknown()).default({}),
+  asker: person.default({ local: ["192.168.7.7"], address: "203.0.113.7" }),
+  skewMs: z.number().default(0),
+  limitMs: z.number().default(60_000),
+});
+export type Scene = z.input<typeof scene>;
 
-/** Refused by the service with a code. */
-export const code =
-  (name: string, kind: CallError["kind"] = "refused", message = name) =>
-  (call: Call): never => {
-    throw new CallError(call, kind, name, message);
+/** What a cloud answers, in the form that aws.yaml tells. */
+const world = z.record(z.string(), z.unknown());
+type World = z.output<typeof world>;
+
+const file = z.looseObject({
+  roomy: world,
+  examples: z.array(z.string()),
+  scenes: z.array(scene),
+  cases: z.array(world),
+});
+
+/** A world with what differs. */
+export function differing(roomy: World, differences: World): World {
+  const all = world.parse(JSON.parse(JSON.stringify(roomy)));
+  for (const [name, value] of Object.entries(differences)) {
+    const [right = "", path] = name.split(" ");
+    const keys = [right, ...(path?.split(".") ?? [])];
+    const at = keys.slice(0, -1).reduce<object>((inner, key) => {
+      if (Reflect.get(inner, key) === undefined) Reflect.set(inner, key, {});
+      return Object(Reflect.get(inner, key));
+    }, all);
+    Reflect.set(at, keys.at(-1) ?? "", value);
+  }
+  return all;
+}
+
+/** A cloud and what is asked of it. */
+export function cloudOf(name: string) {
+  const text = readFileSync(new URL(`${name}.yaml`, import.meta.url), "utf8");
+  const { roomy, examples, scenes, cases } = file.parse(parse(text, { merge: true }));
+  return {
+    ...{ roomy: differing({}, roomy), examples, scenes },
+    cases: cases.map((each) => {
+      const [[title, says] = ["", ""], ...more] = Object.entries(each);
+      const [outcome = "fine"] = outcomes.filter((one) => title.startsWith(one));
+      const differences = more.filter(([key]) => !Object.keys(scene.shape).includes(key));
+      return {
+        id: title.slice(outcome.length + 1),
+        outcome,
+        says: String(says),
+        scene: scene.parse(each),
+        differences,
+      };
+    }),
   };
+}
+
+const marks = z.object({
+  $code: z.string().optional(),
+  $denied: z.string().optional(),
+  $fails: z.string().optional(),
+  message: z.string().optional(),
+  $when: z.record(z.string(), z.unknown()).default({}),
+  $denies: z.array(z.string()).optional(),
+});
+const kinds = [
+  ["$code", "refused"],
+  ["$denied", "denied"],
+  ["$fails", "none"],
+] as const;
+const simulated = z.object({ ActionNames: z.array(z.string()) });
+
+function answer(call: Call, given: unknown): unknown {
+  const { data } = marks.safeParse(given);
+  if (data === undefined) return given;
+  for (const [field, kind] of kinds)
+    if (data[field] !== undefined) throw new CallError(call, kind, data[field], data.message ?? data[field]);
+  for (const [text, other] of Object.entries(data.$when))
+    if (JSON.stringify(call.input).includes(text)) return answer(call, other);
+  if (data.$denies === undefined) return given;
+  const EvaluationResults = simulated
+    .parse(call.input)
+    .ActionNames.map((EvalActionName) => ({
+      ...{ EvalActionName, ...world.parse(given) },
+      EvalDecision: data.$denies?.includes(EvalActionName) ? "implicitDeny" : "allowed",
+    }));
+  return { EvaluationResults };
+}
 
 export const sendTo =
-  (world: World): Send =>
+  (given: World): Send =>
   async (call) => {
-    const answer = world[call.right];
-    if (answer === undefined) throw new Error(`the fake has no ${call.right}`);
-    return typeof answer === "function" ? answer(call) : answer;
+    if (given[call.right] === undefined) throw new Error(`the fake has no ${call.right}`);
+    return answer(call, given[call.right]);
   };
 
-export const here: Asker = { local: ["192.168.7.7"], address: "203.0.113.7" };
-
-interface Scene {
-  readonly stack: string;
-  readonly changes?: Readonly<Record<string, unknown>>;
-  readonly asker?: Asker;
-  readonly skewMs?: number;
-}
+const programs = new Map<string, Promise<RecordedProgram>>();
 
 /** Answers of questions in a world, by id. */
 export async function askIn<N extends Needs>(
   questions: readonly Question<N>[],
-  needsOf: (program: RecordedProgram, place: ReturnType<typeof placeOf>) => Omit<N, "asker" | "skewMs">,
-  { stack, changes = {}, asker = here, skewMs = 0 }: Scene,
+  needsOf: (program: RecordedProgram, place: ReturnType<typeof placeOf>) => NeedsOf<N>,
+  usual: string,
+  given: Scene,
   send: Send,
-  complete: (own: Omit<N, "asker" | "skewMs">, more: Pick<Needs, "asker" | "skewMs">) => N,
+  complete: (own: NeedsOf<N>, more: Pick<Needs, "asker" | "clock">) => N,
 ): Promise<Readonly<Record<string, Answer>>> {
+  const { stack = usual, changes, asker: who, skewMs, limitMs } = scene.parse(given);
   const config = { ...stackConfig(stack), ...configTexts(changes) };
-  const { program } = await runConfig(stack, config, "known-outputs");
-  const needs = complete(needsOf(program, placeOf(config)), { asker, skewMs: async () => skewMs });
-  const { answers } = await preflight(questions, needs, send, { limitMs: 3_000, callMs: 1_000 });
+  const key = JSON.stringify(config);
+  const running = programs.get(key) ?? runConfig(stack, config, "known-outputs").then(({ program }) => program);
+  programs.set(key, running);
+  const clock = new Clock();
+  clock.skewMs = skewMs;
+  const { deployer, address, local } = who;
+  const asker = { local, ...(deployer && { deployer }), ...(address && { address }) };
+  const needs = complete(needsOf(await running, placeOf(config)), { asker, clock });
+  const { answers } = await preflight(questions, needs, send, { limitMs, callMs: limitMs });
   return Object.fromEntries(answers.map((each) => [each.id, each]));
 }

@@ -1,0 +1,80 @@
+import assert from "node:assert/strict";
+import * as aws from "../../preflight/aws/ask.ts";
+import { awsNeeds } from "../../preflight/aws/needs.ts";
+import * as azure from "../../preflight/azure/ask.ts";
+import { azureNeeds } from "../../preflight/azure/needs.ts";
+import type { Send } from "../../preflight/question.ts";
+import { askIn, cloudOf, differing, type Scene, sendTo } from "./world.ts";
+
+const clouds = {
+  aws: {
+    ids: aws.questions.map(({ id }) => id),
+    ask: (scene: Scene, send: Send) =>
+      askIn(aws.questions, awsNeeds, "aws-dev", scene, send, (own, more) => ({ ...own, ...more })),
+  },
+  azure: {
+    ids: azure.questions.map(({ id }) => id),
+    ask: (scene: Scene, send: Send) =>
+      askIn(azure.questions, azureNeeds, "azure-dev", scene, send, (own, more) => ({ ...own, ...more })),
+  },
+};
+
+for (const [cloud, { ids, ask }] of Object.entries(clouds))
+  describe(`the questions to ${cloud}`, function () {
+    this.timeout(300_000);
+    const { roomy, examples, scenes, cases } = cloudOf(cloud);
+
+    for (const stack of examples)
+      it(`have nothing against an account with room: ${stack}`, async () => {
+        const found = Object.values(await ask({ stack }, sendTo(roomy))).flatMap(({ objections }) => objections);
+        assert.deepEqual(
+          found.filter(({ outcome }) => outcome !== "doubtful"),
+          [],
+        );
+      });
+
+    for (const { id, outcome, says, differences, scene } of cases)
+      it(`${id}: ${outcome}, ${says}`, async () => {
+        const { [id]: answer } = await ask(scene, sendTo(differing(roomy, Object.fromEntries(differences))));
+        assert.equal(answer?.outcome, outcome, JSON.stringify(answer));
+        assert.match(answer?.objections.map(({ text, mend }) => `${text} ${mend}`).join(" ") ?? "", new RegExp(says));
+      });
+
+    it("have a case for each of them", () => {
+      const seen = new Set(cases.map(({ id }) => id));
+      assert.deepEqual(
+        ids.filter((id) => !seen.has(id)),
+        [],
+      );
+    });
+
+    /** Whether any scene says it, with a world that differs in one call. */
+    const says = async (right: string, send: Send, wanted: RegExp): Promise<boolean> => {
+      for (const scene of scenes) {
+        const found = Object.values(await ask(scene, send)).flatMap(({ objections }) => objections);
+        if (found.some(({ outcome, text }) => outcome === "not asked" && wanted.test(text) && text.includes(right)))
+          return true;
+      }
+      return false;
+    };
+    // A dry run that is forbidden, or answered somehow, is an answer.
+    const rights = Object.keys(roomy).filter((right) => !/RunInstances|AllocateAddress/.test(right));
+    const whole = sendTo(roomy);
+
+    it("name the right of any call that is forbidden, and take half an answer for none", async () => {
+      for (const right of rights) {
+        assert.ok(await says(right, sendTo({ ...roomy, [right]: { $denied: "AccessDenied" } }), /^needs /), right);
+        const half: Send = async (call, signal) => (call.right === right ? 7 : await whole(call, signal));
+        assert.ok(await says(right, half, /is not understood/), right);
+      }
+    });
+
+    it("never pass by silence", async () => {
+      for (const code of ["ThrottlingException", "SELF_SIGNED_CERT_IN_CHAIN", "ENOTFOUND"]) {
+        const [right = ""] = rights;
+        assert.ok(await says("", sendTo({ ...roomy, [right]: { $fails: code } }), new RegExp(code)), code);
+      }
+      const never = await ask({ limitMs: 300 }, () => new Promise(() => {}));
+      assert.equal(never.account?.outcome, "refused");
+    });
+  });

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { questions } from "../../preflight/aws/ask.ts";
+import { awsNeeds } from "../../preflight/aws/needs.ts";
+import { askIn, cloudOf, differing, sendTo } from "./world.ts";
+
+const key = "arn:aws:kms:eu-central-1:123456789012:key/disks";
+const pool = { os: "linux", size: "m7i.large", image: "ami-0a1b2c3d4e5f60718", diskGb: 40, count: 1 };
+
+/** What somebody has on the first day: a stack file, a laptop, an account. */
+const changes = {
+  accountId: "123456789012",
+  network: { zones: ["eu-central-1a", "eu-central-1c"], nat: "single" },
+  access: { public: { allow: ["198.51.100.0/24"] } },
+  pools: [
+    { ...pool, name: "old", zones: ["eu-central-1a"] },
+    { ...pool, name: "keyed", image: "latest", diskGb: 50, zones: ["eu-central-1a"], disk: { encryptionKey: key } },
+    { ...pool, name: "small", image: "latest", zones: ["eu-central-1a"] },
+    { ...pool, name: "rare", image: "latest", size: "m7i.xlarge", diskGb: 50, zones: ["eu-central-1a"] },
+  ],
+};
+let skewMs = 400_000;
+const account: Record<string, unknown> = {
+  "sts:GetCallerIdentity Account": "999999999999",
+  "ec2:DescribeRegions Regions.0.OptInStatus": "not-opted-in",
+  "ec2:DescribeAvailabilityZones AvailabilityZones.2.State": "impaired",
+  "ec2:DescribeInstanceTypeOfferings InstanceTypeOfferings.1.InstanceType": "m7i.other",
+  "ec2:DescribeImages Images.0.BlockDeviceMappings.0.Ebs.VolumeSize": 45,
+  "ec2:DescribeImages $when": { [pool.image]: { $code: "InvalidAMIID.NotFound" } },
+  "servicequotas:GetServiceQuota $when": { "L-1216C47A": { Quota: { Value: 1 } } },
+  "kms:DescribeKey $when": { [key]: { KeyMetadata: { KeyState: "Disabled", KeyUsage: "ENCRYPT_DECRYPT" } } },
+  "iam:SimulatePrincipalPolicy $denies": ["ec2:CreateVpc", "iam:CreateServiceLinkedRole"],
+  "iam:GetRole $when": { AutoScaling: { $code: "NoSuchEntityException" } },
+  "ec2:DescribeVpcBlockPublicAccessOptions VpcBlockPublicAccessOptions.InternetGatewayBlockMode": "block-bidirectional",
+  "ssm:DescribeParameters Parameters": [{ Name: "/fenestra/aws-dev/join" }],
+};
+
+const poolOf = (name: string | undefined) => {
+  const found = changes.pools.find((each) => each.name === name);
+  assert.ok(found, name);
+  return found;
+};
+/** What the commands of AWS do, where a field is as in an account with room afterwards. */
+const mended = (name: string) => (): void => {
+  delete account[name];
+};
+
+/** How somebody who knows nothing else follows the words. */
+const following: readonly (readonly [words: RegExp, act: (...found: string[]) => void])[] = [
+  [/^set AWS_PROFILE to a profile of/, mended("sts:GetCallerIdentity Account")],
+  [/^aws account enable-region --region-name eu-central-1,/, mended("ec2:DescribeRegions Regions.0.OptInStatus")],
+  [
+    /^fenestra:network zones: of (.+)$/,
+    (_, zones = "") => {
+      changes.network.zones = zones.split(", ");
+    },
+  ],
+  [
+    /^zones of ([\w-]+), .* in fenestra:pools, pool (\w+)$/,
+    (_, zone = "", name) => {
+      poolOf(name).zones = [zone];
+    },
+  ],
+  [
+    /^another image in fenestra:pools, pool (\w+)$/,
+    (_, name) => {
+      poolOf(name).image = "latest";
+    },
+  ],
+  [
+    /^diskGb: (\d+) in fenestra:pools, pool (\w+)$/,
+    (_, gib, name) => {
+      poolOf(name).diskGb = Number(gib);
+    },
+  ],
+  [
+    /^aws service-quotas request-service-quota-increase --service-code ec2 --quota-code (\S+) --desired-value (\d+)/,
+    (_, code = "", value) => {
+      account["servicequotas:GetServiceQuota $when"] = { [code]: { Quota: { Value: Number(value) } } };
+    },
+  ],
+  [/^aws kms enable-key --key-id arn:\S+disks,/, mended("kms:DescribeKey $when")],
+  [
+    /^a policy with .*"Action":\["ec2:CreateVpc"\]/,
+    () => {
+      account["iam:SimulatePrincipalPolicy $denies"] = ["iam:CreateServiceLinkedRole"];
+    },
+  ],
+  [/^aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com$/, mended("iam:GetRole $when")],
+  [
+    /modify-vpc-block-public-access-options --internet-gateway-block-mode off$/,
+    mended("ec2:DescribeVpcBlockPublicAccessOptions VpcBlockPublicAccessOptions.InternetGatewayBlockMode"),
+  ],
+  [/aws ssm delete-parameters --names \/fenestra\/aws-dev\/join$/, mended("ssm:DescribeParameters Parameters")],
+  [
+    /^add (\S+) to fenestra:access public.allow$/,
+    (_, network = "") => {
+      changes.access.public.allow.push(network);
+    },
+  ],
+  [
+    /^timedatectl set-ntp true$/,
+    () => {
+      skewMs = 0;
+    },
+  ],
+];
+
+describe("a first day on a new account", function () {
+  this.timeout(300_000);
+
+  it("is mended by following the messages and nothing else", async () => {
+    const { roomy } = cloudOf("aws");
+    const followed = new Set<RegExp>();
+    for (let round = 0; round < 4; round += 1) {
+      const answers = await askIn(
+        questions,
+        awsNeeds,
+        "aws-dev",
+        { changes, skewMs },
+        sendTo(differing(roomy, account)),
+        (own, more) => ({ ...own, ...more }),
+      );
+      const refused = Object.values(answers).flatMap(({ objections }) =>
+        objections.flatMap(({ outcome, text, mend = text }) => (outcome === "refused" ? [mend] : [])),
+      );
+      if (refused.length === 0) break;
+      assert.ok(round < 3, refused.join("\n"));
+      for (const mend of refused) {
+        const [words, act] = following.find(([pattern]) => pattern.test(mend)) ?? [];
+        assert.ok(words !== undefined && act !== undefined, `nobody knows what to do by: ${mend}`);
+        act(...(words.exec(mend) ?? []));
+        followed.add(words);
+      }
+    }
+    assert.equal(followed.size, following.length);
+  });
+});
