@@ -123,6 +123,21 @@ function look(scope: StackScope): readonly Statement[] {
   ];
 }
 
+/** What `fenestra preflight` reads of an account, beside that. */
+const ask = (scope: StackScope): readonly Statement[] => [
+  allow(
+    "LookAtAccount",
+    {
+      ec2: "GetAllowedImagesSettings GetEbsDefaultKmsKeyId",
+      iam: "GetAccountSummary GetRole SimulatePrincipalPolicy",
+      kms: "DescribeKey GetKeyPolicy",
+      servicequotas: "GetAWSDefaultServiceQuota GetServiceQuota",
+    },
+    ["*"],
+  ),
+  allow("LookAtImages", { ssm: "GetParameter" }, [ownNames(scope).images]),
+];
+
 /** Making, changing and deleting everything that a stack makes. */
 function change(scope: StackScope): readonly Statement[] {
   const { cluster, region } = scope;
@@ -276,8 +291,13 @@ export const policies = {
   preview: (scope: StackScope) => ({
     preview: policy(...readState(scope), ...(scope.network === undefined ? [] : [lookAtNetwork])),
   }),
-  /** As the preview, and looking at what the stack has made: `pulumi refresh --preview-only`. */
-  drift: (scope: StackScope) => ({ drift: policy(...readState(scope), ...look(scope)) }),
+  /**
+   * As the preview, and looking at what the stack has made, `pulumi refresh --preview-only`, and at the account.
+   */
+  drift: (scope: StackScope) => ({
+    drift: policy(...readState(scope), ...look(scope)),
+    preflight: policy(...ask(scope)),
+  }),
   deploy: (scope: StackScope) => ({
     state: policy(
       ...readState(scope),

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
 import { purposes } from "../../ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
+import { cloudOf } from "../preflight/world.ts";
 
 const scope = {
   cluster: "aws-dev",
@@ -30,9 +31,21 @@ describe("the rights of the workflows on AWS", () => {
     });
 
   it("change nothing in a preview or a comparison", () => {
-    const reading = /^[a-z0-9]+:(Describe|Get|List|Decrypt)/;
-    for (const document of [policies.preview, policies.drift])
+    const reading = /^[a-z0-9]+:(Describe|Get|List|Decrypt|Simulate)/;
+    for (const document of [policies.preview, policies.drift, policies.preflight])
       for (const action of document.Statement.flatMap(({ Action }) => Action)) assert.match(action, reading);
+  });
+
+  it("let the comparison ask all that preflight asks, but for what is the deployer's own", () => {
+    const rights = Object.keys(cloudOf("aws").roomy).filter(
+      (right) => !/RunInstances|AllocateAddress|GetCaller/.test(right),
+    );
+    const image = `arn:aws:ssm:${region}::parameter/aws/service/x`;
+    const call = (action: string) => ({ action, resource: action === "ssm:GetParameter" ? image : "*" });
+    assert.deepEqual(
+      rights.filter((action) => !allows([policies.drift, policies.preflight], call(action))),
+      [],
+    );
   });
 
   it("are told apart: a wildcard for a resource only where a call knows no other, or a condition narrows it", () => {
