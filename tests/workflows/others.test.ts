@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
 
@@ -16,6 +16,20 @@ const gitlab = z
   .parse(parse(read("gitlab-ci.yml")));
 
 describe("the pipelines for other hosts", () => {
+  it("take one Pulumi CLI, of the SDK's version, as those of GitHub do", () => {
+    const root = (name: string): string => readFileSync(new URL(`../../${name}`, import.meta.url), "utf8");
+    const version = root(".pulumi.version").trim();
+    assert.equal(/"@pulumi\/pulumi": "(.+)"/.exec(root("package.json"))?.[1], version);
+    assert.ok(read("gitlab-ci.yml").includes(`image: pulumi/pulumi-nodejs:${version}\n`));
+    assert.match(
+      read("azure-pipelines.yml"),
+      /get\.pulumi\.com \| sh -s -- --version "\$\(cat .*\.pulumi\.version"\)"/,
+    );
+    for (const name of readdirSync(new URL("../../.github/workflows", import.meta.url)))
+      for (const [, next = ""] of root(`.github/workflows/${name}`).matchAll(/uses: pulumi\/actions@.*\n.*\n(.*)/g))
+        assert.match(next, /pulumi-version-file: .*\.pulumi\.version$/, name);
+  });
+
   it("name no stack and hold no secret", () => {
     for (const text of [read("gitlab-ci.yml"), read("azure-pipelines.yml")])
       assert.doesNotMatch(text, /(aws|azure)-(dev|prod)|password|secret:|PULUMI_ACCESS_TOKEN/i);
