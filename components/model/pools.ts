@@ -110,7 +110,7 @@ export function machineSize(
   if (capacity === undefined) return known;
   return {
     name,
-    arch: known?.arch ?? "amd64",
+    arch: known?.arch ?? cloudFacts[cloud].sizes.arch(name),
     nestedVirtualization: known?.nestedVirtualization ?? false,
     ...capacity,
   };

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { awsMachineSize, azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
+import { _InstanceType } from "@aws-sdk/client-ec2";
+import { awsMachineSize, awsSizes, azureMachineSize } from "../../components/model/cloudFacts/machineSizes.ts";
 
 type Row = readonly [name: string, vcpus: number, memoryGib: number, arch: "amd64" | "arm64", nests: boolean];
 
@@ -54,6 +55,9 @@ const unknown = {
     "c5n.large",
     "t3.micro",
     "t3.4xlarge",
+    "m7i.9xlarge",
+    "c5.3xlarge",
+    "m9z.large",
     "x2idn.16xlarge",
     "Standard_D2s_v5",
     "m7i.large ",
@@ -80,6 +84,9 @@ describe("machine sizes", () => {
       it(`${cloud}: ${name} has ${vcpus} vCPU and ${memoryGib} GiB`, () => {
         assert.deepEqual(read(name), { name, vcpus, memoryGib, arch, nestedVirtualization });
       });
+  it("AWS: has EC2's names, no more and no fewer", () => {
+    assert.deepEqual([...awsSizes].sort(), Object.values(_InstanceType).sort());
+  });
   for (const name of unknown.aws)
     it(`AWS: does not guess ${JSON.stringify(name)}`, () => assert.equal(awsMachineSize(name), undefined));
   for (const name of unknown.azure)

@@ -1,5 +1,5 @@
 import { type CloudFacts, names } from "./facts.ts";
-import { awsMachineSize } from "./machineSizes.ts";
+import { awsArch, awsMachineSize, awsSizes } from "./machineSizes.ts";
 
 /**
  * Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1
@@ -11,11 +11,23 @@ const firstLetters: Readonly<Record<string, string>> = {
   "us-west-1": "ac",
 };
 
+/** The last zone where that is not c (AWS documentation, "AWS Availability Zones"). */
+const lastLetters: Readonly<Record<string, string>> = {
+  "ap-northeast-1": "d",
+  "ap-northeast-2": "d",
+  "ca-central-1": "d",
+  "us-east-1": "f",
+  "us-west-2": "d",
+};
+
 /** Zones have letters behind the region's name; accounts do not have the same ones (EC2, DescribeAvailabilityZones). */
 const zones: CloudFacts["zones"] = {
   ofRegion: true,
-  pattern: (region) => new RegExp(`^${region}[a-z]$`),
-  refusal: (region) => ({ message: "is not a zone of the region", allowed: `${region}a, ${region}b and so on` }),
+  pattern: (region) => new RegExp(`^${region}[a-${lastLetters[region] ?? "c"}]$`),
+  refusal: (region) => ({
+    message: "is not a zone of the region",
+    allowed: `${region}a to ${region}${lastLetters[region] ?? "c"}`,
+  }),
   label: "topology.k8s.aws/zone-id",
   first: (region) => [...(firstLetters[region] ?? "abc")].map((letter) => `${region}${letter}`),
   query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
@@ -77,6 +89,8 @@ export const aws: CloudFacts = {
     words: "an EC2 instance type such as m7i.large",
     default: "m7i.large",
     read: awsMachineSize,
+    lists: (name) => awsSizes.has(name),
+    arch: awsArch,
     known: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
     nesting: "a size of c8i, m8i or r8i with at most 192 processors",
     diskRefusal: () => undefined,

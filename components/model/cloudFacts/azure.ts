@@ -85,6 +85,9 @@ export const azure: CloudFacts = {
     words: "an Azure size such as Standard_D2s_v5",
     default: "Standard_D2s_v5",
     read: azureMachineSize,
+    lists: () => true,
+    // Azure documentation, names of sizes: p stands for Arm.
+    arch: (name) => (/^Standard_[A-Z]+\d+(-\d+)?[a-z]*p/.test(name) ? "arm64" : "amd64"),
     known: "B, F, and D and E from version 3 on",
     nesting: "a D or E size of version 3 or later (AMD: 5 or later)",
     diskRefusal: (size) => {

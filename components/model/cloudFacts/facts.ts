@@ -70,6 +70,9 @@ export interface CloudFacts {
     readonly default: string;
     /** Capacity of a size by its name; `undefined` when the name does not say it. */
     readonly read: (name: string) => MachineSize | undefined;
+    /** Whether the cloud lists the name, as far as that is known. */
+    readonly lists: (name: string) => boolean;
+    readonly arch: (name: string) => MachineSize["arch"];
     readonly known: string;
     readonly nesting: string;
     /** Why machines of a size cannot have the program's disks. */

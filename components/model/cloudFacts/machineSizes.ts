@@ -1,3 +1,5 @@
+import listed from "./awsSizes.json" with { type: "json" };
+
 export interface Capacity {
   readonly vcpus: number;
   readonly memoryGib: number;
@@ -42,18 +44,17 @@ const awsMostNestedVcpus = 192;
  * exists since 2026 on C8i, M8i and R8i (Amazon EC2 User Guide, nested virtualization).
  */
 export function awsMachineSize(name: string): MachineSize | undefined {
-  const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|(?:[2-9]|[1-9]\d)?xlarge)$/.exec(name);
-  if (match === null) return undefined;
+  const match = /^([cmrt])(\d)([a-z]*)(-flex)?\.(medium|large|\d*xlarge)$/.exec(name);
+  if (match === null || !awsSizes.has(name)) return undefined;
   const [, family = "", generation = "", attributes = "", , size = ""] = match;
-  const arch = attributes.includes("g") ? "arm64" : "amd64";
+  const arch = awsArch(name);
   if (family === "t") {
     const capacity = Number(generation) < awsBurstableSince ? undefined : awsBurstable[size];
     return capacity === undefined ? undefined : { name, arch, nestedVirtualization: false, ...capacity };
   }
   const ratio = awsFamilies[family];
-  const vcpus = awsVcpus(size, attributes);
-  if (ratio === undefined || vcpus === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n."))
-    return undefined;
+  const vcpus = awsVcpus(size);
+  if (ratio === undefined || Number(generation) < awsFamiliesSince || name.startsWith("c5n.")) return undefined;
   return {
     name,
     arch,
@@ -63,15 +64,26 @@ export function awsMachineSize(name: string): MachineSize | undefined {
   };
 }
 
-/** Multipliers of `xlarge` that AWS has used so far (Amazon EC2 instance types guide, specifications). */
-const awsMultiples = [1, 2, 3, 4, 6, 8, 9, 10, 12, 16, 18, 24, 32, 48, 64, 96];
+/** Processors of a size word. */
+function awsVcpus(size: string): number {
+  if (size === "medium") return 1;
+  return size === "large" ? 2 : 4 * Number(size.replace("xlarge", "") || "1");
+}
 
-/** Processors of a size word. Only AMD (a) and Arm (g) families have a medium. */
-function awsVcpus(size: string, attributes: string): number | undefined {
-  if (size === "medium") return /[ag]/.test(attributes) ? 1 : undefined;
-  if (size === "large") return 2;
-  const multiple = Number(size.replace("xlarge", "") || "1");
-  return awsMultiples.includes(multiple) ? 4 * multiple : undefined;
+/** Day of EC2's list. */
+export const awsSizesOn: string = listed.on;
+
+/** Names of EC2's own list (enum InstanceType of its API, by the SDK for JavaScript). */
+export const awsSizes: ReadonlySet<string> = new Set(
+  Object.entries(listed.sizes).flatMap(([families, sizes]) =>
+    families.split(",").flatMap((family) => sizes.split(",").map((size) => `${family}.${size}`)),
+  ),
+);
+
+/** Whether a machine of the size is no x86 one, by its name: Graviton (g behind the number), the first of it, a Mac. */
+export function awsArch(name: string): MachineSize["arch"] {
+  const [, letters = "", attributes = ""] = /^([a-z]+)\d+([a-z]*)/.exec(name) ?? [];
+  return attributes.includes("g") || /^(a|mac)$/.test(letters) ? "arm64" : "amd64";
 }
 
 /** Azure's B sizes before version 2, whose names do not encode the memory (Azure documentation, B-series). GiB. */
