@@ -1,5 +1,6 @@
 import { request } from "node:https";
 import { fromJson } from "../model/json.ts";
+import { ownConnection } from "./proxy.ts";
 
 export interface ApiClient {
   /** `https://host:6443`. */
@@ -46,8 +47,7 @@ export function askApi(api: ApiClient, path: string, body?: object): Promise<Api
       new URL(path, api.server),
       {
         ca: api.caCertificate,
-        // One connection per request: a persistent one would stay with the same control-plane machine.
-        agent: false,
+        agent: ownConnection(),
         ...(body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" } }),
         ...(api.client === undefined ? {} : { cert: api.client.certificate, key: api.client.key }),
       },

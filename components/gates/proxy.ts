@@ -1,0 +1,66 @@
+import { lookup } from "node:dns/promises";
+import { Agent, request } from "node:https";
+import type { TLSSocket } from "node:tls";
+import { messageOf } from "./messageOf.ts";
+
+/**
+ * A connection for one request: a persistent one would stay with the same control-plane machine. By HTTPS_PROXY, but
+ * not to what NO_PROXY names, as kubectl and the provider go (Node 22.21 and 24.5 on).
+ */
+export const ownConnection = (): Agent => new Agent({ keepAlive: false, proxyEnv: process.env });
+
+/** Without an answer for so long it is said how it was asked, milliseconds. */
+const silentMs = 60_000;
+
+/**
+ * A probe that says, after a minute without an answer, what was tried: name, addresses, proxy, who signed.
+ *
+ * @param now default: the system's time, milliseconds
+ */
+export function sayingHow<T>(server: string, probe: () => Promise<T>, now = () => performance.now()): () => Promise<T> {
+  let since: number | undefined;
+  return async () => {
+    try {
+      const answer = await probe();
+      since = undefined;
+      return answer;
+    } catch (error) {
+      since ??= now();
+      if (now() - since < silentMs) throw error;
+      const message = `${messageOf(error)}; ${await tried(server)}`;
+      throw error instanceof Error ? Object.assign(error, { message }) : new Error(message);
+    }
+  };
+}
+
+async function tried(server: string): Promise<string> {
+  const { hostname } = new URL(server);
+  const { HTTPS_PROXY, https_proxy: lower = HTTPS_PROXY, NO_PROXY, no_proxy: none = NO_PROXY } = process.env;
+  const found = await lookup(hostname, { all: true }).catch(() => []);
+  const addresses = found.map(({ address }) => address).join(", ") || "no address";
+  // A proxy's URL may have a password.
+  const proxy = lower === undefined ? "no HTTPS_PROXY" : `HTTPS_PROXY ${URL.parse(lower)?.host}, NO_PROXY ${none}`;
+  return `tried ${hostname} (${addresses}) with ${proxy}; ${await signer(server)}`;
+}
+
+/** Who signed the certificate there. Nothing is sent. */
+function signer(server: string): Promise<string> {
+  return new Promise((resolve) => {
+    const asked = request(server, { agent: ownConnection(), rejectUnauthorized: false, timeout: 5_000 });
+    const end = (said: string): void => {
+      resolve(said);
+      asked.destroy();
+    };
+    asked.on("socket", (socket: TLSSocket) => {
+      const say = (): void => {
+        const { issuer } = socket.getPeerCertificate();
+        if (issuer !== undefined) end(`the certificate there is by ${issuer.CN}`);
+      };
+      // Behind a proxy it is connected by now.
+      say();
+      socket.on("secureConnect", say);
+    });
+    asked.on("timeout", () => end("nothing answers"));
+    asked.on("error", (error) => end(`no TLS there: ${messageOf(error)}`));
+  });
+}
