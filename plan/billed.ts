@@ -70,11 +70,12 @@ function disksIn(inputs: PropertyValue): readonly string[] {
 function kindOf(disk: PropertyMap): string {
   const kind = disk.volumeType ?? disk.type ?? mapOf(disk.managedDisk).storageAccountType ?? mapOf(disk.sku).name;
   const more = [
-    [disk.iops, "IOPS"],
-    [disk.throughput, "MiB/s"],
+    // What gp3 has for nothing.
+    [disk.iops, "IOPS", 3000],
+    [disk.throughput, "MiB/s", 125],
     // Once for each machine, by the GiB of its image (Amazon EBS pricing, volume initialization).
-    [disk.volumeInitializationRate, "MiB/s of initialization"],
-  ].flatMap(([value, unit]) => (typeof value === "number" ? [`${value} ${unit}`] : []));
+    [disk.volumeInitializationRate, "MiB/s of initialization", undefined],
+  ].flatMap(([value, unit, free]) => (typeof value === "number" && value !== free ? [`${value} ${unit}`] : []));
   return [String(kind), ...more].join(", ");
 }
 

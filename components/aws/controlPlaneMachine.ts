@@ -13,7 +13,7 @@ import type { MachinePayload } from "../machine/payload.ts";
 import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
-import { machineTemplate } from "./machineTemplate.ts";
+import { diskSpeed, machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { clusterTag } from "./policyDocument.ts";
 import type { MachineScripts } from "./scripts.ts";
@@ -77,14 +77,13 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
 
   #makeVolume(): Volume {
     const { spec, member } = this.#args;
-    const { etcdDiskGb, etcdDisk: { type = "gp3", iops, throughput, encryptionKey } = {} } = spec.controlPlane;
+    const { etcdDiskGb, etcdDisk } = spec.controlPlane;
+    const encryptionKey = etcdDisk?.encryptionKey;
     return new Volume(
       `${this.#name}-etcd`,
       {
         availabilityZone: member.zone,
-        type,
-        ...(iops === undefined ? {} : { iops }),
-        ...(throughput === undefined ? {} : { throughput }),
+        ...diskSpeed(etcdDisk),
         size: etcdDiskGb,
         encrypted: true,
         ...(encryptionKey === undefined ? {} : { kmsKeyId: encryptionKey }),
@@ -134,7 +133,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         tags: spec.tags,
         makesInterface: false,
       }),
-      { parent: this, hideDiffs: ["userData"] },
+      { parent: this, hideDiffs: ["userData"], replaceOnChanges: [...templateReplaceOnChanges] },
     );
   }
 

@@ -47,22 +47,31 @@ const windowsDiskThroughput = 400;
 /** MiB/s at which the image's blocks are fetched beforehand, 100 to 300 (Amazon EBS User Guide, volume initialization). */
 const windowsInitializationRate = 200;
 
+/** What AWS gives a gp3 disk (Amazon EBS User Guide, volume types). */
+const usualSpeed = { iops: 3000, throughput: 125 };
+
 /**
- * Kind and speed of the system disk. Only gp3 has a throughput beside its operations per second (Amazon EBS User Guide,
- * volume types).
+ * Kind and speed of a disk. The speeds of gp3 are always named: a provider keeps what is left out, and then pays for it
+ * or asks AWS for what it refuses. No other kind has a throughput.
  */
-function diskSpeed({ os, disk }: Pick<MachineTemplateArgs, "os" | "disk">) {
-  const { type = "gp3", iops, throughput = os.family === "windows" ? windowsDiskThroughput : undefined } = disk ?? {};
-  return {
-    volumeType: type,
-    ...(iops === undefined ? {} : { iops }),
-    ...(type !== "gp3" || throughput === undefined ? {} : { throughput }),
-  };
+export function diskSpeed(
+  { type = "gp3", ...given }: NonNullable<PoolSpec["disk"]> = {},
+  usual = usualSpeed.throughput,
+) {
+  const { iops = usualSpeed.iops, throughput = usual } = given;
+  return type === "gp3" ? { type, iops, throughput } : { type, iops };
 }
+
+/** A template keeps the throughput of gp3 for a disk that has none, so another kind of disk makes another template. */
+export const templateReplaceOnChanges = ["blockDeviceMappings[0].ebs.volumeType"] as const;
 
 /** The part of a launch template that is the same for every machine: image, disk, metadata service, names. */
 export function machineTemplate(args: MachineTemplateArgs) {
   const tags = { ...args.tags, Name: args.name };
+  const { type: volumeType, ...speed } = diskSpeed(
+    args.disk,
+    args.os.family === "windows" ? windowsDiskThroughput : usualSpeed.throughput,
+  );
   return {
     imageId: imageId(args.os, args.image),
     instanceType: args.size,
@@ -73,7 +82,8 @@ export function machineTemplate(args: MachineTemplateArgs) {
       {
         deviceName: rootDevice,
         ebs: {
-          ...diskSpeed(args),
+          volumeType,
+          ...speed,
           ...(args.os.family === "windows" ? { volumeInitializationRate: windowsInitializationRate } : {}),
           volumeSize: args.diskGb,
           encrypted: "true",

@@ -16,7 +16,7 @@ import type { NodeSettings } from "../model/nodeSettings.ts";
 import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
-import { machineTemplate } from "./machineTemplate.ts";
+import { machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
 import { joinParameter, workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
 import {
@@ -179,7 +179,13 @@ export class Pool extends pulumi.ComponentResource {
       },
       // As late as the group: a version that an update makes and the next one takes back is a new number, which rolls
       // the pool for nothing.
-      { parent: this, hideDiffs: ["userData"], dependsOn: [...after], hooks: { beforeUpdate: [releases] } },
+      {
+        parent: this,
+        hideDiffs: ["userData"],
+        dependsOn: [...after],
+        replaceOnChanges: [...templateReplaceOnChanges],
+        hooks: { beforeUpdate: [releases] },
+      },
     );
   }
 
