@@ -5,6 +5,7 @@ import { cloudFacts } from "./cloudFacts/cloudFacts.ts";
 import type { ClusterSpec } from "./clusterSpec.ts";
 import { encryptionList, keyProblems, serviceAccountList } from "./keyLists.ts";
 import { defaultPodNetwork } from "./podAddressing.ts";
+import { groupSize } from "./pools.ts";
 import { childPath, type Problem, refuse } from "./problem.ts";
 import { compareVersions, minorOf } from "./releases.ts";
 import { isFirstKeyAlone } from "./secretsEncryption.ts";
@@ -50,6 +51,11 @@ const clusterState = z.object({
   cloud: z.string().optional(),
   /** Account or subscription; not stored where the stack file names none. */
   accountId: z.string().optional(),
+  /** Production: most machines of a group of each pool, and the pools whose number the autoscaler chooses. */
+  mostMachines: z.record(z.string(), z.number()).readonly().optional(),
+  autoscaled: z.array(z.string()).readonly().optional(),
+  /** Whether somebody accepts that the cloud ends machines. */
+  mayEnd: z.boolean().optional(),
 });
 export type ClusterState = z.infer<typeof clusterState>;
 
@@ -62,7 +68,17 @@ export const stackGuardName = "fenestra-guard";
 export function stateOf(
   spec: Pick<
     ClusterSpec,
-    "name" | "cloud" | "kubernetes" | "controlPlane" | "network" | "region" | "workloadIdentity" | "accountId"
+    | "name"
+    | "cloud"
+    | "kubernetes"
+    | "controlPlane"
+    | "network"
+    | "region"
+    | "workloadIdentity"
+    | "accountId"
+    | "environment"
+    | "pools"
+    | "acknowledge"
   > &
     KeySettings,
 ) {
@@ -85,7 +101,35 @@ export function stateOf(
     ...(etcdDiskKey === undefined ? {} : { etcdDiskKey }),
     ...keptKeys(spec),
     ...(workloadIdentity === undefined ? {} : { issuer: workloadIdentity.issuer ?? "own" }),
+    ...(spec.environment === "production" ? poolBounds(spec.pools) : {}),
+    ...(fewerMachines in spec.acknowledge ? { mayEnd: true } : {}),
   } satisfies ClusterState;
+}
+
+/** Name in `acknowledge`. */
+const fewerMachines = "fewer-machines";
+
+function poolBounds(pools: ClusterSpec["pools"]): Pick<ClusterState, "mostMachines" | "autoscaled"> {
+  const autoscaled = pools.filter(({ autoscale }) => autoscale !== undefined).map(({ name }) => name);
+  if (autoscaled.length === 0) return {};
+  return { mostMachines: Object.fromEntries(pools.map((pool) => [pool.name, groupSize(pool).maxSize])), autoscaled };
+}
+
+/** How many machines run only the cloud knows, and it ends those above a lower bound at once, without a drain. */
+function endingProblems(from: ClusterState, to: ClusterState): readonly Problem[] {
+  if (to.mayEnd === true) return [];
+  return (from.autoscaled ?? []).flatMap((pool) => {
+    const [before = 0, now = before] = [from.mostMachines?.[pool], to.mostMachines?.[pool]];
+    return now >= before
+      ? []
+      : refuse(
+          path("pools"),
+          `${pool}: ${now}`,
+          "is below what the autoscaler may run; the cloud ends the machines above it at once",
+          `${before} or more, or a reason for ${fewerMachines} in acknowledge`,
+          'scale down first: docs/operations/updates.md, "Scale"',
+        );
+  });
 }
 
 /** What a cluster of this description reaches with its last control-plane machine. */
@@ -141,6 +185,7 @@ export function changeProblems(from: ClusterState, to: ClusterState): readonly P
       ...problem,
       remedy: problem.remedy === undefined ? neverUp : `${problem.remedy}; ${neverUp}`,
     })),
+    ...endingProblems(from, to),
   ];
 }
 
@@ -149,6 +194,7 @@ export function plannedProblems(from: ClusterState, to: ClusterState): readonly 
   return [
     ...versionProblems(from.version, to.version, 0, "which the cluster has by the plan before"),
     ...keptProblems(from, to),
+    ...endingProblems(from, to),
   ];
 }
 

@@ -129,6 +129,8 @@ describe("the control plane on AWS", () => {
         podCidr: "10.244.0.0/16",
         serviceCidr: "10.96.0.0/16",
         etcdDiskGb: 40,
+        mostMachines: { linux: 3, win2019: 6, "win2022-a": 10, "win2022-b": 10, "win2022-c": 10, win2025: 2 },
+        autoscaled: ["win2019", "win2022-a", "win2022-b", "win2022-c"],
       },
     });
   });

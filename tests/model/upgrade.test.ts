@@ -13,9 +13,28 @@ import {
 import { specOf } from "../support/mocks.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
+const running = stateOf(exampleSpec("aws-prod"));
+
+describe("the rule for machines that an autoscaler may run", () => {
+  const before = { ...running, mostMachines: { linux: 10, win: 4 }, autoscaled: ["linux"] };
+  const told = (change: Partial<ClusterState>) =>
+    changeProblems(before, { ...before, ...change }).map(({ path, value }) => [path, value]);
+
+  it("keeps a bound from getting lower in production, and a count from taking its place, unless it is accepted", () => {
+    const lower = { mostMachines: { linux: 3, win: 4 } };
+    assert.deepEqual(told(lower), [["config.fenestra:pools", "linux: 3"]]);
+    assert.deepEqual(told({ ...lower, autoscaled: [] }), [["config.fenestra:pools", "linux: 3"]]);
+    assert.deepEqual(told({ ...lower, mayEnd: true }), []);
+    assert.deepEqual(told({ mostMachines: { linux: 11, win: 1 } }), []);
+    assert.deepEqual(told({ mostMachines: { win: 4 }, autoscaled: [] }), []);
+    const pool = { name: "linux", os: "linux", autoscale: { min: 1, max: 10 } };
+    const { mostMachines, autoscaled } = stateOf(specOf("aws-prod", { pools: [pool] }));
+    assert.deepEqual([mostMachines, autoscaled], [{ linux: 10 }, ["linux"]]);
+  });
+});
+
 const minor = fc.integer({ min: 20, max: 60 });
 const patch = fc.integer({ min: 0, max: 30 });
-const running = stateOf(exampleSpec("aws-prod"));
 const changed = (change: Partial<ClusterState>): readonly string[] =>
   changeProblems(running, { ...running, ...change }).map(({ path }) => path);
 
