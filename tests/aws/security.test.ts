@@ -2,7 +2,9 @@ import assert from "node:assert/strict";
 import { clusterTag } from "../../components/aws/policyDocument.ts";
 import { Security } from "../../components/aws/security.ts";
 import { securityRules } from "../../components/aws/securityRules.ts";
+import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { mapOf, textOf } from "../../plan/program/values.ts";
+import { readDocument } from "../docs/documents.ts";
 import { ofType, type Recorded, specOf, withMocks } from "../support/mocks.ts";
 
 const make = (stack: string): Promise<Recorded> =>
@@ -51,6 +53,16 @@ describe("security groups on AWS", () => {
       "api-public | from 203.0.113.0/24 | tcp 6443-6443 | Allowed network to the Kubernetes API",
     ]);
     assert.doesNotMatch((await table("aws-prod")).join("\n"), /public/);
+  });
+
+  it("leave room for as many load balancers of Services as docs/limits.md says", () => {
+    const own = securityRules(specOf("aws-dev")).filter(
+      ({ group, direction }) => group === "workers" && direction === "ingress",
+    );
+    const { mostGroupRules } = cloudFacts.aws.network;
+    assert.ok(
+      readDocument("docs/limits.md").text.includes(`which has room for ${mostGroupRules - own.length} of them`),
+    );
   });
 
   it("let nobody in from everywhere, and open neither SSH nor RDP nor WinRM", () => {
