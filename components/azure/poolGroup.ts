@@ -155,7 +155,7 @@ export function hintKey(key: string): string {
 /**
  * Discovery tags and node templates of the cluster autoscaler (kubernetes/autoscaler:
  * cluster-autoscaler/cloudprovider/azure/README.md). The resources are given, because the autoscaler otherwise assumes
- * the full capacity from its own list of sizes, which lacks newer sizes.
+ * the full capacity from its own list of sizes; without the size there it reads none of them.
  */
 function autoscalerHints(spec: GroupSettings, pool: PoolSpec): Readonly<Record<string, string>> {
   if (pool.autoscale === undefined) return {};

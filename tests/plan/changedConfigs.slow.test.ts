@@ -13,12 +13,8 @@ import { fillGenerated, markdownTable, mergedRows } from "../docs/tables.ts";
 import { previewReplaces, shortUrn } from "../support/mocks.ts";
 import { planOf } from "../support/planOf.ts";
 import { matchAnswers, matchSnapshot, wrapped } from "../support/snapshot.ts";
-<<<<<<< HEAD
 import { type Cloud, cases, changedConfigs, file } from "./changedConfigs.ts";
-=======
-import { configTexts } from "../support/stacks.ts";
 import { leftOut } from "./keptInputs.ts";
->>>>>>> 818d04b2 (Name both speeds of gp3 always, and hold every changed config against what providers keep)
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -107,13 +103,14 @@ describe("a changed stack file", function () {
     once.some((name) => what.startsWith(name)) ||
     cases.findIndex((each) => each.what === what) % 8 === 0;
 
-<<<<<<< HEAD
   for (const { what, cloud, before, after } of changedConfigs)
     it(`${cloud}: ${what}`, async () => {
       const old = await base(before);
       const plan = await planOf("s", after, old.cluster.accountId);
       for (const { type, custom } of plan.resources) if (custom) types.add(type);
       const diff = diffPlans(old, plan);
+      const replaced = diff.resources.filter(({ change }) => change === "replaced").map(({ urn }) => urn);
+      assert.deepEqual(leftOut(old, plan, new Set(replaced)), [], "the provider keeps it");
       if (isPreviewed(what)) await samePreview(before, after, old, diff);
       const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
       assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
@@ -121,28 +118,6 @@ describe("a changed stack file", function () {
       table.set(what, { ...table.get(what), [cloud]: cellsOf(diff) });
       words.set(what, { ...words.get(what), [cloud]: wordsOf(diff) });
     });
-=======
-  for (const { what, from, to } of cases)
-    for (const cloud of ["aws", "azure"] as const) {
-      const before = changed(cloud, configs[cloud], from);
-      const after = changed(cloud, before, to);
-      if (!isTaken(before) || !isTaken(after)) continue;
-      it(`${cloud}: ${what}`, async () => {
-        const old = await base(before);
-        const plan = await planOf("s", configTexts(after), old.cluster.accountId);
-        for (const { type, custom } of plan.resources) if (custom) types.add(type);
-        const diff = diffPlans(old, plan);
-        const replaced = diff.resources.filter(({ change }) => change === "replaced").map(({ urn }) => urn);
-        assert.deepEqual(leftOut(old, plan, new Set(replaced)), [], "the provider keeps it");
-        if (isPreviewed(what)) await samePreview(before, after, old, diff);
-        const comment = changesComment([changedStack("s", diff)], { sha: "0", runUrl: "https://example.com" });
-        assert.ok(comment.split("\n").length < 60, "a comment has so many lines, folded ones too");
-        for (const line of decisive(diff).flat()) assert.ok(comment.includes(line), line);
-        table.set(what, { ...table.get(what), [cloud]: cellsOf(diff) });
-        words.set(what, { ...words.get(what), [cloud]: wordsOf(diff) });
-      });
-    }
->>>>>>> 818d04b2 (Name both speeds of gp3 always, and hold every changed config against what providers keep)
 
   it("does what stands below each", () => {
     const answers = cases.map(({ what }) => {

@@ -176,6 +176,8 @@ describe("findings", () => {
     controlPlane: { replicas: 3, image: "24.04.202610010" },
     pools: [{ ...linux, image: "24.04.202610010", perZone: true }],
   };
+  const gallery =
+    "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/i/providers/Microsoft.Compute/galleries/g/images/i";
   const account = (name: string, rights: object) => ({ namespace: "a", name, ...rights });
   const serviceAccounts = [
     account("a", { statements: [{ actions: ["s3:GetObject", "s3:List*"], resources: ["*"] }] }),
@@ -224,6 +226,14 @@ describe("findings", () => {
       (allow) => [{ access: { public: { allow } } }, ["error public-api-open access.public.allow"]] as const,
     ),
     [{ access: { public: { allow: ["192.168.1.0/24"] } } }, ["warning public-api-private-callers access.public.allow"]],
+    [
+      { pools: [{ name: "linux", os: "linux", image, size: "qq9.large", capacity: { vcpus: 2, memoryGib: 8 } }] },
+      ["note size-not-listed pools[0].size"],
+    ],
+    [
+      { ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
+      ["warning etcd-disk-slow controlPlane.etcdDiskGb"],
+    ],
     [{ access: {} }, ["note private-api access"]],
     [{ ...onAzure, region: "westcentralus" }, ["warning region-without-zones region"]],
     [{ ...onAzure, region: "westeurope" }, []],
@@ -411,6 +421,15 @@ describe("findings", () => {
       ).flatMap(({ id, path }) => (id === "pinned-windows-image" ? [path] : []));
     assert.deepEqual(at("ami-0a1b2c3d4e5f60719", "windows-2022"), [key("pools[1].image")]);
     assert.deepEqual([...at("latest", "windows-2022"), ...at("ami-0a1b2c3d4e5f60719", "linux")], []);
+  });
+
+  it("say which of Azure's images is old on a day, but of none in a gallery of one's own", () => {
+    const old = (image: string) =>
+      findings(
+        input({ ...onAzure, region: "westeurope", pools: [{ ...linux, image }] }, { asOf: "2026-11-30" }),
+      ).flatMap(({ id, path }) => (id === "marketplace-image-old" ? [path] : []));
+    assert.deepEqual(old("24.04.202511010"), [key("pools[0].image")]);
+    assert.deepEqual([...old("24.04.202610010"), ...old(gallery)], []);
   });
 
   it("name what is fetched without a digest, in production as an error", () => {

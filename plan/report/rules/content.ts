@@ -46,6 +46,23 @@ export const sizeRules = {
       ];
     },
   },
+  "etcd-disk-slow": {
+    level: "warning",
+    about: "etcd's disk on Azure has fewer operations per second than the size tier asks for",
+    find: ({ spec: { cloud, controlPlane, kubernetes } }) => {
+      // Premium SSD: 120 up to 32 GiB, 240 up to 64, 500 up to 128 (Azure documentation, "Managed disk types"). etcd
+      // wants 500 where much is written (etcd documentation, "Hardware recommendations").
+      const least = kubernetes.clientLimits.qps > clientLimits.medium.qps ? 256 : 128;
+      const isSlow = cloud === "azure" && kubernetes.clientLimits.qps > clientLimits.small.qps;
+      return isSlow && controlPlane.etcdDiskGb <= least / 2
+        ? {
+            path: key("controlPlane.etcdDiskGb"),
+            message: `A disk of ${controlPlane.etcdDiskGb} GiB is slow for this size tier: etcd loses its leader when writes wait.`,
+            remedy: `Set controlPlane.etcdDiskGb to ${least}: Azure's speed follows the size.`,
+          }
+        : [];
+    },
+  },
   "windows-machine-small": {
     level: "warning",
     about: "Windows machines with little disk or memory",

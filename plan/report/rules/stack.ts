@@ -4,6 +4,7 @@ import { windowsArtifacts } from "../../../components/machine/windows/artifacts.
 import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../../components/model/exampleValues.ts";
+import { awsSizesOn } from "../../../components/model/machineSizes.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
@@ -16,6 +17,9 @@ const mostCallers = addressCount(8);
 
 /** RFC 1918. */
 const privateNetworks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(cidr);
+
+/** Half a year. */
+const oldMs = 183 * 24 * 3600 * 1000;
 
 /** `windows-2022 or windows-2025`. */
 const supportedReleases = windowsReleases
@@ -77,6 +81,18 @@ export const stackRules = {
           path: key("access.public.allow"),
           message: `${network} is private: behind a public load balancer nobody has such an address.`,
           remedy: "Name the public address of its NAT gateway, or allow it inside by access.private.allow.",
+        })),
+  },
+  "size-not-listed": {
+    level: "note",
+    about: "the cloud did not list a size when its list was read",
+    find: ({ spec }) =>
+      spec.pools
+        .filter(({ size }) => !spec.facts.sizes.lists(size.name))
+        .map(({ path, size }) => ({
+          path: `${path}.size`,
+          message: `EC2 had no ${size.name} on ${awsSizesOn}.`,
+          remedy: "Ask fenestra preflight, or aws ec2 describe-instance-types.",
         })),
   },
   "example-value": {
@@ -268,6 +284,21 @@ export const stackRules = {
       };
     },
   },
+  "marketplace-image-old": {
+    level: "warning",
+    about: "a pinned image of Azure's marketplace of more than half a year, which its publisher may withdraw",
+    find: ({ spec, asOf }) =>
+      asOf === undefined
+        ? []
+        : [{ path: "config.fenestra:controlPlane", image: spec.controlPlane.image }, ...spec.pools]
+            .filter(({ image }) => Date.parse(asOf) - Date.parse(imageDate(image) ?? asOf) > oldMs)
+            .map(({ path, image }) => ({
+              path: `${path}.image`,
+              message: `${image} is of ${imageDate(image)}: its publisher withdraws it one day, and no machine starts from it then.`,
+              remedy:
+                "Pin a newer one, or a copy in an Azure Compute Gallery of your own. fenestra preflight asks for it.",
+            })),
+  },
   "spot-in-production": {
     level: "note",
     about: "spot machines in production",
@@ -349,7 +380,8 @@ export const stackRules = {
  * date.
  */
 function imageDate(image: string): string | undefined {
-  const [, year, month, day] = /^\d+\.\d+\.(\d{2})(\d{2})(\d{2})$/.exec(image) ?? [];
+  // 20348.4294.251009, 24.04.202511010
+  const [, year, month, day] = /^\d+\.\d+\.(?:20)?(\d{2})(\d{2})(\d{2})\d?$/.exec(image) ?? [];
   return day === undefined ? undefined : `20${year}-${month}-${day}`;
 }
 
