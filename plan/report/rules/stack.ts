@@ -4,7 +4,7 @@ import { windowsArtifacts } from "../../../components/machine/windows/artifacts.
 import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../../components/model/exampleValues.ts";
-import { awsSizesOn } from "../../../components/model/machineSizes.ts";
+import { awsSizesOn } from "../../../components/model/cloudFacts/machineSizes.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
