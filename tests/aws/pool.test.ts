@@ -111,7 +111,7 @@ describe("pools on AWS", () => {
       {
         deviceName: "/dev/sda1",
         ebs: {
-          ...{ volumeType: "gp3", volumeSize: 120, throughput: 400, volumeInitializationRate: 200 },
+          ...{ volumeType: "gp3", volumeSize: 120, iops: 3000, throughput: 400, volumeInitializationRate: 200 },
           ...{ encrypted: "true", deleteOnTermination: "true" },
         },
       },
