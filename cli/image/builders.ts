@@ -78,7 +78,7 @@ function packerAws({ spec, pool, base }: Build) {
     packer: { required_plugins: { amazon: { version: ">= 1.3", source: "github.com/hashicorp/amazon" } } },
     variable: { subnet_id: variable("A subnet whose machines reach the publishers and this computer") },
     ...(latest
-      ? { data: { "amazon-parameterstore": { base: { region: spec.region, name: pool.release.awsImageParameter } } } }
+      ? { data: { "amazon-parameterstore": { base: { region: spec.region, name: pool.release.imageParameter } } } }
       : {}),
     source: {
       "amazon-ebs": {
@@ -108,7 +108,7 @@ function packerAws({ spec, pool, base }: Build) {
 }
 
 function packerAzure({ spec, pool, base }: Build) {
-  const { publisher, offer, sku } = pool.release.azureImage;
+  const { publisher, offer, sku } = pool.release.marketplaceImage;
   return {
     packer: { required_plugins: { azure: { version: ">= 2.0", source: "github.com/hashicorp/azure" } } },
     variable: {
@@ -202,7 +202,7 @@ function azureImageBuilder({ pool, base, sha256, spec }: Build) {
     identity: { type: "UserAssigned", userAssignedIdentities: [parameter("identity")] },
     buildTimeoutInMinutes: 180,
     vmProfile: { vmSize: pool.size.name, osDiskSizeGB: pool.diskGb },
-    source: { type: "PlatformImage", ...pool.release.azureImage, version: base },
+    source: { type: "PlatformImage", ...pool.release.marketplaceImage, version: base },
     customize: [
       { type: "File", name: "script", sourceUri: parameter("script"), destination: script, sha256Checksum: sha256 },
       run("bake", call, [0, 3010]),
@@ -243,11 +243,11 @@ function azureImageBuilder({ pool, base, sha256, spec }: Build) {
 /** By cloud: the vendor's image in words, and the builders' files by name. */
 export const builders = {
   aws: {
-    vendors: ({ release }: WindowsPool, base: string) => (base === "latest" ? release.awsImageParameter : base),
+    vendors: ({ release }: WindowsPool, base: string) => (base === "latest" ? release.imageParameter : base),
     files: (build: Build) => ({ "bake.pkr.json": packerAws(build), "component.yaml": ec2Component(build) }),
   },
   azure: {
-    vendors: ({ release }: WindowsPool, base: string) => [...Object.values(release.azureImage), base].join(":"),
+    vendors: ({ release }: WindowsPool, base: string) => [...Object.values(release.marketplaceImage), base].join(":"),
     files: (build: Build) => ({ "bake.pkr.json": packerAzure(build), "imageTemplate.json": azureImageBuilder(build) }),
   },
 } as const;

@@ -69,21 +69,18 @@ export const poolRules: Rules = {
         )
       : [],
   ),
-  // Its own list of sizes lacks Intel's of version 7, and it reads no tags of a set then (kubernetes/autoscaler:
-  // cluster-autoscaler/cloudprovider/azure/azure_template.go, 1.36.0).
-  fromNothing: only(
-    "azure",
-    poolRule(["autoscale", "size"], [], ({ autoscale, size = "" }, path) =>
-      autoscale?.min === 0 && /^Standard_[DE]\d+[b-z]*_v[7-9]$/.test(size)
-        ? refuse(
-            `${path}.autoscale.min`,
-            0,
-            `starts no machine of ${size}, which the cluster autoscaler does not know`,
-            "1 or more, or a size of version 6",
-          )
-        : [],
-    ),
-  ),
+  fromNothing: poolRule(["autoscale", "size"], ["cloud"], ({ autoscale, size }, path, { cloud }) => {
+    const { sizes } = cloudFacts[cloud];
+    const name = size ?? sizes.default;
+    return autoscale?.min !== 0 || sizes.startsFirst(name)
+      ? []
+      : refuse(
+          `${path}.autoscale.min`,
+          0,
+          `starts no machine of ${name}, which the cluster autoscaler does not know`,
+          "1 or more, or a size of version 6",
+        );
+  }),
   count: poolRule(["name", "autoscale", "count", "zones", "perZone"], ["network.zones"], (pool, path, settings) => {
     const { autoscale, count: wanted } = pool;
     if (autoscale === undefined || wanted === undefined || autoscale.min > autoscale.max) return [];

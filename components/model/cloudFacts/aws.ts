@@ -95,6 +95,7 @@ export const aws: CloudFacts = {
     nesting: "a size of c8i, m8i or r8i with at most 192 processors",
     diskRefusal: () => undefined,
     spotRefusal: () => undefined,
+    startsFirst: () => true,
   },
   images: { pattern: /^ami-[0-9a-f]{8,17}$/, words: "latest or an AMI id, ami-…" },
   disks: { types: ["gp3", "io2"], windowsGb: 120, windowsLeastGb: 30, speeds: true },

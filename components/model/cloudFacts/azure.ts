@@ -99,6 +99,9 @@ export const azure: CloudFacts = {
             allowed: "a size with an s after the number, such as Standard_D2s_v5",
           };
     },
+    // Its own list of sizes lacks Intel's of version 7, and it reads no tags of a set then (kubernetes/autoscaler:
+    // cluster-autoscaler/cloudprovider/azure/azure_template.go, 1.36.0).
+    startsFirst: (size) => !/^Standard_[DE]\d+[b-z]*_v[7-9]$/.test(size),
     // Capability LowPriorityCapable of these is false (Azure documentation, use Azure Spot Virtual Machines,
     // "Limitations").
     spotRefusal: (size) =>

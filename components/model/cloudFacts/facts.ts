@@ -79,6 +79,8 @@ export interface CloudFacts {
     readonly diskRefusal: (size: string) => Refusal | undefined;
     /** Why a size cannot be spot. */
     readonly spotRefusal: (size: string) => Refusal | undefined;
+    /** Whether the cluster autoscaler starts the first machine of a size, for which it needs a list of its own. */
+    readonly startsFirst: (size: string) => boolean;
   };
   readonly images: Form;
   readonly disks: {
