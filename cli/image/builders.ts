@@ -1,6 +1,8 @@
 import type { VirtualMachineImageTemplateArgs } from "@pulumi/azure-native/virtualmachineimages/index.js";
 import type { ClusterSpec } from "../../components/model/clusterSpec.ts";
 import type { WindowsPool } from "../../components/model/pools.ts";
+import { awsCommands } from "./awsCommands.ts";
+import { azureCommands } from "./azureCommands.ts";
 
 /** What the builders' files are made from. */
 export interface Build {
@@ -243,10 +245,12 @@ function azureImageBuilder({ pool, base, sha256, spec }: Build) {
 /** By cloud: the vendor's image in words, and the builders' files by name. */
 export const builders = {
   aws: {
+    commands: awsCommands,
     vendors: ({ release }: WindowsPool, base: string) => (base === "latest" ? release.imageParameter : base),
     files: (build: Build) => ({ "bake.pkr.json": packerAws(build), "component.yaml": ec2Component(build) }),
   },
   azure: {
+    commands: azureCommands,
     vendors: ({ release }: WindowsPool, base: string) => [...Object.values(release.marketplaceImage), base].join(":"),
     files: (build: Build) => ({ "bake.pkr.json": packerAzure(build), "imageTemplate.json": azureImageBuilder(build) }),
   },

@@ -140,7 +140,7 @@ export class ServedCloud {
   /** The provider's tags and the resource's own (hashicorp/terraform-provider-aws: internal/provider/tags_interceptor.go). */
   #tagsAll(type: string, { tags, overrideProvider }: PropertyMap): PropertyMap | undefined {
     if (!type.startsWith("aws:") || tags === undefined || overrideProvider !== undefined) return undefined;
-    const given = this.#providers.get("aws")?.inputs.defaultTags;
+    const given = this.#providers.get(type.split(":")[0] ?? "")?.inputs.defaultTags;
     // The engine gives a provider's settings as JSON.
     const defaults = typeof given === "string" ? mapFromWire(JSON.parse(given)) : mapOf(given);
     return { ...mapOf(defaults.tags), ...mapOf(tags) };

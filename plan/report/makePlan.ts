@@ -17,15 +17,7 @@ import { type Plan, type PlanMachine, type PlanPool, type PlanResource, planVers
 import { secretsInUserData } from "../program/leaks.ts";
 import type { RecordedProgram, RecordedResource } from "../program/recorded.ts";
 import { requireSameResources, runProgram } from "../program/runProgram.ts";
-import {
-  isPropertyList,
-  isPropertyMap,
-  listOf,
-  mapOf,
-  type PropertyValue,
-  reveal,
-  Secret,
-} from "../program/values.ts";
+import { isPropertyList, isPropertyMap, listOf, mapOf, type PropertyValue, reveal, Secret } from "../program/values.ts";
 import { findings } from "./findings.ts";
 
 export interface PlanRequest {

@@ -48,8 +48,13 @@ describe("scripts of machines on AWS", () => {
     const names = [...ofType(prod, objectType).keys()];
     const machines = [...ofType(prod, instanceType).values(), ...ofType(prod, groupType).values()];
     assert.equal(machines.length, 9);
-    for (const { name, dependencies } of machines) {
-      const before = dependencies.map(nameOfUrn);
+    const { resources } = prod.program;
+    const behind = new Map(resources.map(({ urn, dependencies }) => [urn, dependencies]));
+    for (const { name, urn } of machines) {
+      // By the gate that it waits for, too.
+      const all = new Set([urn]);
+      for (const each of all) for (const next of behind.get(each) ?? []) all.add(next);
+      const before = [...all].map(nameOfUrn);
       for (const object of names) assert.ok(before.includes(object), `${name} after ${object}`);
     }
   });

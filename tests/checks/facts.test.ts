@@ -3,13 +3,13 @@ import * as facts from "../../checks/facts.ts";
 import { namespaceLabels } from "../../components/kubernetes/guardRails/policy.ts";
 import { registryConfigDir } from "../../components/machine/registryMirrors.ts";
 import { monitoringNamespace } from "../../components/model/addOns.ts";
+import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
 import { windowsReleases } from "../../components/model/operatingSystems.ts";
 import { buildLabel } from "../../components/model/pools.ts";
 import { ports } from "../../components/model/ports.ts";
 import { cniSpecVersion, minors } from "../../components/model/releases.ts";
 import { discoveryPath, keySetPath } from "../../components/model/serviceAccountKeys.ts";
 import { lateSnapshotHours } from "../../components/model/timings.ts";
-import { tokenFacts } from "../../components/model/cloudFacts/tokens.ts";
 import { sampleAccount } from "../../components/model/workloadIdentity.ts";
 
 describe("what checks expect", () => {

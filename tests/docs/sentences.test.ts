@@ -33,6 +33,7 @@ const absent: Readonly<Record<string, RegExp>> = {
   "EFS, Azure Files, other storage classes": /\befs|azureFiles|storageClasses/i,
   "the stack's `tags` on load balancers of Services on AWS": /balancerTags/i,
   "the stack's `tags` on disks of claims on Azure": /diskTags/i,
+  "Network Load Balancers by default for Services on AWS": /balancerType|nlb/i,
   "backup of objects and volumes": /^addons\.(backup|velero)/i,
   "a maintenance window": /maintenance|window$/i,
   "the time that a drain may take": /drain/i,
@@ -42,8 +43,8 @@ const absent: Readonly<Record<string, RegExp>> = {
   "AWS in China": /china/i,
 };
 
-/** Names of others: Kubernetes (claims), Entra ID (applications). */
-const foreign = ["dataSource", "requestedAccessTokenVersion"];
+/** Names of others: Kubernetes (claims), Entra ID (applications), a function of cloud-provider-aws. */
+const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion"];
 
 describe("sentences of the documentation", () => {
   it("deny no setting that there is", () => {

@@ -144,7 +144,7 @@ describe("the picture of a plan", () => {
     ]);
     assert.deepEqual(real.billed, {
       "NAT gateway": 1,
-      "disk, 120 GiB gp3, 400 MiB/s": 4,
+      "disk, 120 GiB gp3, 400 MiB/s, 200 MiB/s of initialization": 4,
       "disk, 20 GiB gp3": 1,
       "disk, 50 GiB gp3": 3,
       key: 1,

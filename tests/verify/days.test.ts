@@ -4,7 +4,7 @@ import { newerImages } from "../../verify/checks/updates.ts";
 import { smallFileSystems, staleAttachments } from "../../verify/checks/volumes.ts";
 
 const now = new Date("2026-11-27T12:00:00Z");
-const before = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000);
+const ago = (minutes: number): Date => new Date(now.getTime() - minutes * 60_000);
 
 /** A pod of a node, in the namespace `shop`. */
 const pod = (spec: Partial<V1PodSpec>, status: V1Pod["status"] = { phase: "Running" }): V1Pod => ({
@@ -28,22 +28,22 @@ describe("attachments that outlive their pods", () => {
   };
 
   it("are those that should have gone, with the driver's words, also of a pod that is back", () => {
-    assert.deepEqual(lines({ deletionTimestamp: before(9) }), []);
-    const error = { time: before(60), message: "volume is busy" };
-    assert.deepEqual(lines({ deletionTimestamp: before(11) }, [pod(usedBy)], error), [
+    assert.deepEqual(lines({ deletionTimestamp: ago(9) }), []);
+    const error = { time: ago(60), message: "volume is busy" };
+    assert.deepEqual(lines({ deletionTimestamp: ago(11) }, [pod(usedBy)], error), [
       "volume pv-1 (shop/data) is attached to w1, and should have gone at 2026-11-27T11:49:00.000Z: volume is busy",
     ]);
-    assert.equal(lines({ creationTimestamp: before(1) }, [pod(usedBy)], error).length, 1);
+    assert.equal(lines({ creationTimestamp: ago(1) }, [pod(usedBy)], error).length, 1);
   });
 
   it("are those that no pod of their node uses, ended pods apart", () => {
-    const old = { creationTimestamp: before(600) };
+    const old = { creationTimestamp: ago(600) };
     assert.deepEqual(lines(old, [pod(usedBy)]), []);
     const ephemeral = pod({ volumes: [{ name: "tmp", ephemeral: {} }] });
     assert.deepEqual(lines(old, [ephemeral], undefined, "db-0-tmp"), []);
     for (const pods of [[], [pod({ ...usedBy, nodeName: "w2" })], [pod(usedBy, { phase: "Failed" })]])
       assert.deepEqual(lines(old, pods), ["volume pv-1 (shop/data) is attached to w1, and no pod there uses it"]);
-    assert.deepEqual(lines({ creationTimestamp: before(9) }), []);
+    assert.deepEqual(lines({ creationTimestamp: ago(9) }), []);
   });
 });
 

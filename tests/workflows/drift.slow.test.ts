@@ -113,7 +113,11 @@ describe("a refresh by the pipelines", () => {
 describe("a refresh while the API is away", () => {
   it("leaves out the objects of Kubernetes and nothing else, wherever it is written", async () => {
     const page = (file: string) => readFileSync(new URL(`../../${file}`, import.meta.url), "utf8");
-    const files = ["examples/pipelines/azure-pipelines.yml", "components/gates/peersGate.ts", "docs/operations/updates.md"].map(page);
+    const files = [
+      "examples/pipelines/azure-pipelines.yml",
+      "components/gates/peersGate.ts",
+      "docs/operations/updates.md",
+    ].map(page);
     const globs = [texts["deploy.yml"] ?? "", ...files].map((text) =>
       [...text.matchAll(/--exclude '([^']+)'/g)].map(([, glob = ""]) => glob),
     );

@@ -3,7 +3,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { parse } from "yaml";
 import { z } from "zod";
 
-const read = (name: string): string => readFileSync(new URL(`../../examples/pipelines/${name}`, import.meta.url), "utf8");
+const read = (name: string): string =>
+  readFileSync(new URL(`../../examples/pipelines/${name}`, import.meta.url), "utf8");
 const job = z.looseObject({
   script: z.array(z.string()),
   environment: z.unknown().optional(),

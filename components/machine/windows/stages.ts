@@ -302,9 +302,10 @@ export function hashedStages(
       fills,
     } = stage;
     const own = [[`stage-${name}.ps1`, ...uses].map(script), inputs(source)];
-    const hash = fingerprint([...own, needs.map((need) => hashes.get(need))]);
+    // Twelve digits: a machine keeps few, and each is part of a payload that hardly packs.
+    const hash = fingerprint([...own, needs.map((need) => hashes.get(need))]).slice(0, 12);
     hashes.set(name, hash);
-    const content = bakes ? { content: fingerprint(own) } : {};
+    const content = bakes ? { content: fingerprint(own).slice(0, 12) } : {};
     const filled = fills?.(source.spec) ?? [];
     return { name, scope, exitCode, limitSeconds, hash, ...content, fills: filled, services, sendsBack };
   });

@@ -1,5 +1,5 @@
 import { type CloudFacts, names } from "./facts.ts";
-import { awsArch, awsMachineSize, awsSizes } from "./machineSizes.ts";
+import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
 /**
  * Of the zones that an account of today has, where they are not a, b and c: some regions have closed one, us-west-1
@@ -90,6 +90,7 @@ export const aws: CloudFacts = {
     default: "m7i.large",
     read: awsMachineSize,
     lists: (name) => awsSizes.has(name),
+    listedOn: awsSizesOn,
     arch: awsArch,
     known: "c5, m5, r5 and later from large on, t3 and later from medium to 2xlarge",
     nesting: "a size of c8i, m8i or r8i with at most 192 processors",

@@ -86,6 +86,7 @@ export const azure: CloudFacts = {
     default: "Standard_D2s_v5",
     read: azureMachineSize,
     lists: () => true,
+    listedOn: "",
     // Azure documentation, names of sizes: p stands for Arm.
     arch: (name) => (/^Standard_[A-Z]+\d+(-\d+)?[a-z]*p/.test(name) ? "arm64" : "amd64"),
     known: "B, F, and D and E from version 3 on",

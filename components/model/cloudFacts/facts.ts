@@ -72,6 +72,8 @@ export interface CloudFacts {
     readonly read: (name: string) => MachineSize | undefined;
     /** Whether the cloud lists the name, as far as that is known. */
     readonly lists: (name: string) => boolean;
+    /** Day on which its list was read, ISO 8601; empty where there is none. */
+    readonly listedOn: string;
     readonly arch: (name: string) => MachineSize["arch"];
     readonly known: string;
     readonly nesting: string;

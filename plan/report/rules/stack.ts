@@ -4,7 +4,6 @@ import { windowsArtifacts } from "../../../components/machine/windows/artifacts.
 import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
 import { exampleProblems } from "../../../components/model/exampleValues.ts";
-import { awsSizesOn } from "../../../components/model/cloudFacts/machineSizes.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
@@ -91,7 +90,7 @@ export const stackRules = {
         .filter(({ size }) => !spec.facts.sizes.lists(size.name))
         .map(({ path, size }) => ({
           path: `${path}.size`,
-          message: `EC2 had no ${size.name} on ${awsSizesOn}.`,
+          message: `EC2 had no ${size.name} on ${spec.facts.sizes.listedOn}.`,
           remedy: "Ask fenestra preflight, or aws ec2 describe-instance-types.",
         })),
   },
