@@ -114,6 +114,8 @@ class Fleet:
         found = self.history[0][1] if self.mode == "late" and self.history else list(self.machines.values())
         if self.mode == "omits":
             found = [one for one in found if luck.random() < 0.5]
+        if self.mode == "hides":
+            found = [one for one in found if one.id != min(self.machines)]
         if self.mode == "empty":
             found = []
         now = self.clock.wall()

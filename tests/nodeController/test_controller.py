@@ -221,6 +221,20 @@ class Whole(unittest.TestCase):
         kinds = [("CertificateSigningRequest", wrong[1]), ("Node", one.name)]
         self.assertEqual(sorted(world.events), [(*each, "CertificateDenied") for each in kinds])
 
+    def test_a_machine_that_lists_leave_out_for_good_is_asked_for_by_itself(self):
+        world = World(7, False)
+        lead = controller(world, "cp-0_1")
+        settle(world, [lead], 30)
+        for _ in range(20):
+            world.clock.at += 6
+            world.mode = "hides"
+            turn(world, lead)
+        before = dict(world.nodes)
+        for _ in range(150):
+            world.clock.at += 6
+            turn(world, lead)
+        self.assertEqual(world.nodes, before)
+
     def test_one_that_was_killed_is_followed_after_its_lease_and_knows_the_repairs(self):
         world = World(4, False)
         world.store(f"configmaps/{MARKS}", {"metadata": {"name": MARKS}, "data": {"all": "keep"}})
