@@ -186,7 +186,7 @@ class Deciding(unittest.TestCase):
             ("deny", {"groups": tokens(), "of": OWN._replace(place=True)}),
             ("wait", {"of": OWN._replace(made=NOW - 3601)}),
             *[("wait", {"kind": kind, "of": OWN._replace(made=NOW + 1)}) for kind in ("first", "renewal", "serving")],
-            ("deny", {"of": control}),
+            *[("deny", {"of": control, "groups": tokens(*pool)}) for pool in ((), ("linux",))],
             ("deny", {"usages": ["client auth"]}),
             ("abandon", {"at": NOW - 931}),
             # Its node and its first certificate are no hindrance for what it asks for in its own name.
