@@ -206,6 +206,7 @@ class Deciding(unittest.TestCase):
             ("deny", {"kind": "renewal", "known": False}),
             ("deny", {"kind": "serving", "known": False}),
             ("approve", {"known": False}),
+            ("wait", {"kind": "renewal", "known": None}),
         ]:
             with self.subTest(case):
                 self.assertEqual(self.decide(**case), expected)

@@ -210,7 +210,8 @@ class Controller:
     def remember(self, approved):
         # Approved requests by machine and kind, and whether a certificate is a machine's. Written down is of each machine
         # since when its certificates count, and the newest few, so that nobody fills the memory of another. A first one
-        # ends those before it. Without a word of it a machine is believed that is older than this memory.
+        # ends those before it. Without a word of it a machine is believed that is older than this memory, and of another
+        # nobody knows.
         written = self.board.records.setdefault("certificates", {})
         began = self.board.records.setdefault("began", int(self.clock.wall()))
         machines, given, self.again = self.listing.by_name() if self.listing else {}, {}, {}
@@ -231,7 +232,7 @@ class Controller:
                 written[id] = [int(each.at), [each.certificate, *older][:FEW]]
 
         def known(machine, certificate):
-            return certificate in written[machine.id][1] if machine.id in written else machine.made < began
+            return certificate in written[machine.id][1] if machine.id in written else machine.made < began or None
 
         return given, known
 

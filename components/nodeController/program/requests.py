@@ -127,8 +127,8 @@ def foreign(asked, machine):
 
 def decide(request, now, machine, node, known, cluster):
     # approve, deny or wait, and why. `machine` is what the cloud has of that name, `node` whether the cluster has a
-    # Node of that name, `known` whether the certificate that it was made with is the machine's. What may still become
-    # true is never denied.
+    # Node of that name, `known` whether the certificate that it was made with is the machine's, None where nothing is
+    # known. What may still become true is never denied.
     if request.problem or request.asked is None:
         return "deny", request.problem or "it was not read"
     if now - request.made > ABANDONED:
@@ -139,7 +139,7 @@ def decide(request, now, machine, node, known, cluster):
         # A start that is still to come is some clock's fault.
         return "wait" if now < machine.made else "deny", f"asked for before {request.node} was started"
     if request.kind != "first" and not known:
-        return "deny", f"made with a certificate that machine {machine.id}, which has the name {request.node}, was not given"
+        return "wait" if known is None else "deny", f"made with a certificate that machine {machine.id}, which has the name {request.node}, was not given"
     if request.kind == "renewal":
         return "approve", f"renewal for {request.node}, machine {machine.id}"
     if request.kind == "serving":
