@@ -125,7 +125,9 @@ class Controller:
             self.duties.begin()
         self.board.load()
         records = self.board.records
-        self.duties.begin(records.get("failing", {}))
+        # Who could not write the page could not write that down either.
+        late = {"page": self.board.at} if self.clock.wall() - self.board.at > 2 * status.AGAIN else {}
+        self.duties.begin({**records.get("failing", {}), **late})
         self.memory, self.listing, self.round_at, self.held = Memory(), None, None, {}
         self.memory.joined.update(records.get("joined", ()))
         self.answered, self.holding = self.clock.own(), {}

@@ -123,7 +123,8 @@ class Board:
     # The leader's page. It is read once when this machine begins to lead, and written before what it says is done.
     def __init__(self, api, clock, identity):
         self.api, self.clock, self.identity = api, clock, identity
-        self.item, self.records, self.odd, self.shown, self.written = None, {}, [], None, 0.0
+        # `at`: when the page was last written.
+        self.item, self.records, self.odd, self.shown, self.written, self.at = None, {}, [], None, 0.0, 0.0
 
     def load(self):
         self.item = self.api.data(STATUS) or {
@@ -131,8 +132,13 @@ class Board:
             "kind": "ConfigMap",
             "metadata": {"name": STATUS, "namespace": "kube-system"},
         }
+        data = self.item.get("data") or {}
         try:
-            found = json.loads((self.item.get("data") or {}).get("records", "{}")).items()
+            self.at = float(json.loads(data["status"])["at"])
+        except (KeyError, TypeError, ValueError):
+            self.at = self.clock.wall()
+        try:
+            found = json.loads(data.get("records", "{}")).items()
         except (ValueError, AttributeError):
             found = [("all", None)]
         self.records = {name: record for name, record in found if sound(name, record)}
