@@ -48,8 +48,11 @@ function computed(type: string): (field: readonly string[]) => boolean {
   };
 }
 
-/** hashicorp/terraform-provider-aws, internal/service/ec2/ebs_volume.go: sent for gp3 alone. */
-const notSent = ["aws:ebs/volume:Volume throughput"];
+/**
+ * hashicorp/terraform-provider-aws: sent for gp3 alone (internal/service/ec2/ebs_volume.go); one of it and a
+ * mixedInstancesPolicy, `ExactlyOneOf` (internal/service/autoscaling/group.go).
+ */
+const notSent = ["aws:ebs/volume:Volume throughput", "aws:autoscaling/group:Group launchTemplate"];
 
 /** Computed inputs that a plan had and the next one leaves out, of what stays or is changed in place. */
 export function leftOut(old: BasePlan, plan: Plan, replaced: ReadonlySet<string>): readonly string[] {
@@ -60,10 +63,13 @@ export function leftOut(old: BasePlan, plan: Plan, replaced: ReadonlySet<string>
     const gone = missing(inputs, now.inputs, []);
     if (gone.length === 0) return [];
     const isComputed = computed(type);
-    return gone
-      .filter((keys) => isComputed(keys.filter((key) => !/^\d+$/.test(key))))
-      .map((keys) => `${type} ${keys.join(".")}`)
-      .filter((each) => !notSent.includes(each));
+    return (
+      gone
+        // A shorter list is a list.
+        .filter((keys) => !/^\d+$/.test(keys.at(-1) ?? "") && isComputed(keys.filter((key) => !/^\d+$/.test(key))))
+        .map((keys) => `${type} ${keys.join(".")}`)
+        .filter((each) => !notSent.includes(each))
+    );
   });
 }
 
