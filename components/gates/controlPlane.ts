@@ -5,8 +5,7 @@ import { reachedOf } from "../model/upgrade.ts";
 import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
 import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
-import { sayingHow } from "./proxy.ts";
-import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
+import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 interface ApiGateArgs {
   /** Ids of all control-plane machines: the gate waits again when one of them changes. */
@@ -28,8 +27,8 @@ export function apiGate(name: string, args: ApiGateArgs, opts: pulumi.CustomReso
     const api = await resolvedValue(args.api);
     const members = await Promise.all(args.members.map((member) => resolvedValue(member)));
     const lives = leaseRenewed(api);
-    const probe = sayingHow(api.server, () => controlPlaneProblem(api, members, lives));
-    await waitFor(`the Kubernetes API at ${api.server}`, probe, args.patience);
+    const probe = () => controlPlaneProblem(api, members, lives);
+    await waitForApi(api, `the Kubernetes API at ${api.server}`, probe, args.patience);
   });
   return new pulumi.Stash(
     name,
@@ -77,8 +76,8 @@ export function memberGate(name: string, args: MemberGateArgs, opts: pulumi.Cust
     if (await controlPlaneIsDown(api, name)) return;
     const member = await resolvedValue(args.node);
     const lives = leaseRenewed(api);
-    const probe = sayingHow(api.server, () => livingProblem(api, member, lives));
-    await waitFor(`control-plane machine ${member.node}`, probe, args.patience);
+    const probe = () => livingProblem(api, member, lives);
+    await waitForApi(api, `control-plane machine ${member.node}`, probe, args.patience);
   });
   return new pulumi.Stash(name, { input: args.machine }, { ...opts, hooks: { beforeUpdate: [hook] } });
 }

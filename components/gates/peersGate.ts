@@ -16,7 +16,7 @@ import {
   text,
 } from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
-import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
+import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** What a control-plane machine is going to be made from. */
 export interface MachineToCome {
@@ -74,7 +74,7 @@ export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.Custom
       return problems.filter((each) => each !== undefined).join("; ") || undefined;
     };
     const what = `the control plane beside ${member.etcdName}`;
-    await waitFor(what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
+    await waitForApi(api, what, problem, { limitSeconds: 60, ...args.patience }).catch((error: unknown) => {
       throw new Error(advice(member, messageOf(error), nodes !== undefined));
     });
     const judged = (nodes ?? []).filter((node) => others.some(({ address }) => address === node.address));

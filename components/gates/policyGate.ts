@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import * as pulumi from "@pulumi/pulumi";
 import { fromJson } from "../model/json.ts";
 import { type ApiClient, askApi, field, unlessRefused } from "./apiProbe.ts";
-import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
+import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 /** A Windows pod with nothing but an image, and the RuntimeClass that the API server must give it. */
 export interface ClassProbe {
@@ -51,7 +51,8 @@ export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.Cust
   const hook = new pulumi.ResourceHook(name, async () => {
     const api = await resolvedValue(args.api);
     const kinds = "mutatingadmissionpolicy,mutatingadmissionpolicybinding";
-    await waitFor(
+    await waitForApi(
+      api,
       `admission policy ${policy} at ${api.server} (look at: kubectl get ${kinds} ${policy} -o yaml)`,
       inARow(args.apiServers > 1 ? roundsOfSeveral : 1, () => classesProblem(api, probes)),
       { everySeconds: 0.5, limitSeconds: 120, ...args.patience },
@@ -63,20 +64,6 @@ export function policyGate(name: string, args: PolicyGateArgs, opts: pulumi.Cust
     { input: { policy, digest, cluster: args.cluster } },
     { ...opts, hooks: { beforeCreate: [hook], beforeUpdate: [hook] } },
   );
-}
-
-/** A probe that finds nothing wrong only after several rounds in a row without a problem. */
-export function inARow(rounds: number, probe: () => Promise<string | undefined>): () => Promise<string | undefined> {
-  let good = 0;
-  return async () => {
-    // A throw leaves the count at its start.
-    const before = good;
-    good = 0;
-    const problem = await probe();
-    if (problem !== undefined) return problem;
-    good = before + 1;
-    return good < rounds ? `right ${good} times in a row, wanted ${rounds}` : undefined;
-  };
 }
 
 /** What is wrong with the first pod that does not come back from its dry run as it should, or `undefined`. */

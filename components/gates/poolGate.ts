@@ -5,7 +5,7 @@ import { joinSeconds } from "../model/timings.ts";
 import { type ApiClient, type ControlPlaneNode, controlPlaneNodes, field, list, listNodes, text } from "./apiProbe.ts";
 import { pageLines, readPage, wantedOn } from "./machinesPage.ts";
 import { messageOf } from "./messageOf.ts";
-import { type Patience, resolvedValue, waitFor } from "./waitFor.ts";
+import { inARow, type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
 interface WantedNodes {
   readonly pool: string;
@@ -140,14 +140,13 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
     const fingerprint = roll.replaces ? await resolvedValue(args.fingerprint) : undefined;
     const wanted = { pool: pool.name, count, release, fingerprint };
     let best = Number.NEGATIVE_INFINITY;
-    let good = 0;
-    await waitFor(
+    await waitForApi(
+      api,
       `pool ${pool.name}`,
-      async (progressed) => {
+      // A node that has just died, or comes and goes, is Ready in one look.
+      inARow(2, async (progressed: () => void) => {
         const { progress, old, missing, problems } = poolState(await poolNodes(api, pool.name), wanted);
-        good = problems.length === 0 ? good + 1 : 0;
-        // A node that has just died, or comes and goes, is Ready in one look.
-        if (problems.length === 0) return good > 1 ? undefined : "all nodes are Ready; a second look follows";
+        if (problems.length === 0) return undefined;
         if (progress > best) progressed();
         best = Math.max(best, progress);
         return [
@@ -159,7 +158,7 @@ export function poolGate(name: string, args: PoolGateArgs, opts: pulumi.CustomRe
           ...(missing === 0 ? [] : [roll.joinHelp]),
           `To skip this wait, set waitForNodes: false at ${pool.path}.`,
         ].join("\n  ");
-      },
+      }),
       { everySeconds: 15, limitSeconds, ...args.patience },
     );
   });
@@ -204,7 +203,7 @@ export function releaseGuard(name: string, args: ReleaseGuardArgs): pulumi.Resou
       older = nodes.find(({ version }) => compareVersions(version, release) < 0);
       return nodes.length === 0 ? "no control-plane node says its release" : undefined;
     };
-    await waitFor(`the control plane before pool ${pool}`, look, { limitSeconds: 60, ...args.patience });
+    await waitForApi(api, `the control plane before pool ${pool}`, look, { limitSeconds: 60, ...args.patience });
     if (older !== undefined)
       throw new Error(
         `pool ${pool} would get kubelets of ${release}, and control-plane node ${older.name} runs ${older.version}: ` +
@@ -241,7 +240,7 @@ export function sizeGuard(name: string, args: SizeGuardArgs): pulumi.ResourceHoo
       const wanted = wantedOn(page, args.group, at);
       machines = Math.max((await poolNodes(api, args.pool)).length, wanted);
     };
-    await waitFor(`the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
+    await waitForApi(api, `the number of nodes in pool ${args.pool}`, count, { limitSeconds: 60, ...args.patience });
     const problem = sizeProblem(args.pool, machines, field(field(newInputs, "sku"), "capacity"), urn);
     if (problem !== undefined) throw new Error(problem);
   });

@@ -9,19 +9,22 @@ import { messageOf } from "./messageOf.ts";
  */
 export const ownConnection = (): Agent => new Agent({ keepAlive: false, proxyEnv: process.env });
 
-/** Without an answer for so long it is said how it was asked, milliseconds. */
-const silentMs = 60_000;
-
 /**
- * A probe that says, after a minute without an answer, what was tried: name, addresses, proxy, who signed.
+ * A probe that says, after a while without an answer, what was tried: name, addresses, proxy, who signed.
  *
+ * @param silentMs that while, in milliseconds
  * @param now default: the system's time, milliseconds
  */
-export function sayingHow<T>(server: string, probe: () => Promise<T>, now = () => performance.now()): () => Promise<T> {
+export function sayingHow<Given extends readonly unknown[], T>(
+  server: string,
+  probe: (...given: Given) => Promise<T>,
+  silentMs: number,
+  now = () => performance.now(),
+): (...given: Given) => Promise<T> {
   let since: number | undefined;
-  return async () => {
+  return async (...given) => {
     try {
-      const answer = await probe();
+      const answer = await probe(...given);
       since = undefined;
       return answer;
     } catch (error) {

@@ -1,7 +1,8 @@
 import * as pulumi from "@pulumi/pulumi";
-import { Refused } from "./apiProbe.ts";
+import { type ApiClient, Refused } from "./apiProbe.ts";
 import { messageOf } from "./messageOf.ts";
 import { type Clock, GaveUp, poll, systemClock } from "./poll.ts";
+import { sayingHow } from "./proxy.ts";
 
 /** How long to wait and how often to look. */
 export interface Patience {
@@ -71,6 +72,37 @@ export async function waitFor(
   } finally {
     release();
   }
+}
+
+/**
+ * Looks at the API until the probe finds nothing wrong: {@link waitFor}. While it does not answer, the reason says after
+ * a minute what was tried, or after 40 seconds where a minute is all.
+ */
+export async function waitForApi(
+  { server }: Pick<ApiClient, "server">,
+  what: string,
+  probe: (progress: () => void) => Promise<string | undefined>,
+  patience: Patience = {},
+): Promise<void> {
+  const { limitSeconds = 1800 } = patience;
+  await waitFor(what, sayingHow(server, probe, limitSeconds > 60 ? 60_000 : 40_000), patience);
+}
+
+/** A probe that finds nothing wrong only after several rounds in a row without a problem. */
+export function inARow<Given extends readonly unknown[]>(
+  rounds: number,
+  probe: (...given: Given) => Promise<string | undefined>,
+): (...given: Given) => Promise<string | undefined> {
+  let good = 0;
+  return async (...given) => {
+    // A throw leaves the count at its start.
+    const before = good;
+    good = 0;
+    const problem = await probe(...given);
+    if (problem !== undefined) return problem;
+    good = before + 1;
+    return good < rounds ? `right ${good} times in a row, wanted ${rounds}` : undefined;
+  };
 }
 
 /** Ephemeral: it is shown live, also where nobody watches, and is not repeated at the end. */

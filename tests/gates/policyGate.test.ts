@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiClient } from "../../components/gates/apiProbe.ts";
-import { classesProblem, inARow, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
+import { classesProblem, type PolicyProof, policyGate } from "../../components/gates/policyGate.ts";
+import { inARow } from "../../components/gates/waitFor.ts";
 import { withMocks } from "../support/mocks.ts";
 import { type Answer, serving } from "./serving.ts";
 

@@ -66,6 +66,7 @@ describe("the API behind a proxy", () => {
           const probe = sayingHow(
             api.server,
             () => askApi({ ...api, caCertificate: "" }, "/readyz"),
+            60_000,
             () => 60_000 * minutes,
           );
           await assert.rejects(probe, (error: Error) => !/tried/.test(error.message));
