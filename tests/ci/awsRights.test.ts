@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { policies as made, type StackScope } from "../../ci/awsPolicies.ts";
 import { purposes } from "../../ci/environments.ts";
 import { allows, type Call } from "../../plan/fakes/iam.ts";
-import { cloudOf } from "../preflight/world.ts";
+import { rightsAsked } from "../preflight/world.ts";
 
 const scope = {
   cluster: "aws-dev",
@@ -37,9 +37,7 @@ describe("the rights of the workflows on AWS", () => {
   });
 
   it("let the comparison ask all that preflight asks, but for what is the deployer's own", () => {
-    const rights = Object.keys(cloudOf("aws").roomy).filter(
-      (right) => !/RunInstances|AllocateAddress|GetCaller/.test(right),
-    );
+    const rights = [...rightsAsked("aws")].filter((right) => !/RunInstances|AllocateAddress|GetCaller/.test(right));
     const image = `arn:aws:ssm:${region}::parameter/aws/service/x`;
     const call = (action: string) => ({ action, resource: action === "ssm:GetParameter" ? image : "*" });
     assert.deepEqual(

@@ -119,7 +119,7 @@ describe("the setup for the workflows", function () {
       ),
     );
     // What the repository itself turns on.
-    for (const name of ["DEPLOY", "PREVIEW"]) assert.ok(read.delete(name), name);
+    for (const name of ["DEPLOY", "PREFLIGHT", "PREVIEW"]) assert.ok(read.delete(name), name);
     const told = (["aws", "azure"] as const).flatMap((cloud) =>
       Object.values(mapOf(mapOf(programs[cloud].outputs).environments)).flatMap((variables) =>
         Object.keys(mapOf(variables)),

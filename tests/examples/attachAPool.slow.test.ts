@@ -76,7 +76,9 @@ function identities({ resources }: RecordedProgram): ReadonlyMap<string, string>
 function poolsOf(program: RecordedProgram): Readonly<Record<string, unknown>> {
   const known = [...identities(program)].sort(([a], [b]) => b.length - a.length);
   // On Azure the files name the pool's identity, so that digests of them differ as well.
-  const digests = program.stack.startsWith("azure") ? /(?<![0-9a-f])[0-9a-f]{16}(?![0-9a-f])/g : /(?!)/g;
+  const digests = program.stack.startsWith("azure")
+    ? /(?<![0-9a-f])[0-9a-f]{12}(?:[0-9a-f]{4})?(?![0-9a-f])/g
+    : /(?!)/g;
   const anonymous = (text: string): string =>
     known.reduce((all, [value, label]) => all.replaceAll(value, label), text).replaceAll(digests, "<digest>");
   const shown = ({ inputs, options }: RecordedResource): unknown => {

@@ -49,6 +49,13 @@ export function differing(roomy: World, differences: World): World {
   return all;
 }
 
+/** What preflight may ask of a cloud: each question has a case for it and one against it. */
+export function rightsAsked(name: string): ReadonlySet<string> {
+  const { roomy, cases } = cloudOf(name);
+  const differing = cases.flatMap(({ differences }) => differences.map(([key]) => key.split(" ")[0] ?? ""));
+  return new Set([...Object.keys(roomy), ...differing]);
+}
+
 /** A cloud and what is asked of it. */
 export function cloudOf(name: string) {
   const text = readFileSync(new URL(`${name}.yaml`, import.meta.url), "utf8");
