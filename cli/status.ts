@@ -67,11 +67,12 @@ async function look(api: ClusterApi): Promise<Look> {
   try {
     const page = ({ name, namespace }: typeof machinesPage | typeof snapshotPage | typeof marksPage) =>
       ifFound(api.core.readNamespacedConfigMap({ name, namespace }));
+    const listed = api.core.listPodForAllNamespaces();
     const [{ items: nodes }, { items: pods }, volumes, machines, snapshots, marks] = await Promise.all([
       api.core.listNode(),
-      api.core.listPodForAllNamespaces(),
+      listed,
       // Somebody may read Nodes and no volumes.
-      readAttached(api).then(
+      readAttached(api, listed).then(
         (attached) => staleAttachments(attached, api.now()),
         (error: unknown) => [`volumes are not known: ${messageOf(error)}`],
       ),

@@ -1,6 +1,5 @@
 import type { V1Pod } from "@kubernetes/client-node";
-import type { NodeFacts } from "../../checks/cluster/nodes.ts";
-import { nodeFacts } from "../../checks/cluster/nodes.ts";
+import { type NodeFacts, nodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import type { VerifyCheck } from "../check.ts";
 import { type NodeGroup, nodeGroups } from "../nodes.ts";

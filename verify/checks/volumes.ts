@@ -2,6 +2,7 @@ import type { V1PersistentVolume, V1PersistentVolumeClaim, V1Pod, V1VolumeAttach
 import type { NodeFacts } from "../../checks/cluster/nodes.ts";
 import { NotYet, until } from "../../checks/poll.ts";
 import { field, list, text } from "../../components/gates/apiProbe.ts";
+import { quantity } from "../../components/model/quantity.ts";
 import type { ClusterApi } from "../api.ts";
 import type { VerifyCheck } from "../check.ts";
 
@@ -12,12 +13,15 @@ interface Attached {
   readonly pods: readonly V1Pod[];
 }
 
-/** Reads it, for `status` too. */
-export async function readAttached({ core, storage }: Pick<ClusterApi, "core" | "storage">): Promise<Attached> {
+/** Reads it, for `status` too, which lists the pods for more than this. */
+export async function readAttached(
+  { core, storage }: Pick<ClusterApi, "core" | "storage">,
+  listed: ReturnType<ClusterApi["core"]["listPodForAllNamespaces"]>,
+): Promise<Attached> {
   const [attachments, volumes, pods] = await Promise.all([
     storage.listVolumeAttachment(),
     core.listPersistentVolume(),
-    core.listPodForAllNamespaces(),
+    listed,
   ]);
   return { attachments: attachments.items, volumes: volumes.items, pods: pods.items };
 }
@@ -74,19 +78,14 @@ export const attachmentsCheck: VerifyCheck = {
         'kubectl get volumeattachments; docs/operations/debugging.md, "VolumeAttachment that stays", for a disk that is online in Windows',
     };
     const count = await until("volumes to be let go", options, async () => {
-      const attached = await readAttached(api);
-      const stale = staleAttachments(attached, new Date());
+      const attached = await readAttached(api, api.core.listPodForAllNamespaces());
+      const stale = staleAttachments(attached, api.now());
       if (stale.length > 0) throw new NotYet(stale.join("\n"));
       return attached.attachments.length;
     });
     note(`${count} attachments`);
   },
 };
-
-function bytes(quantity: string): number {
-  const [, number = "", unit = ""] = /^(\d+)(Ki|Mi|Gi|Ti|Pi)?$/.exec(quantity) ?? [];
-  return Number(number) * 1024 ** ["", "Ki", "Mi", "Gi", "Ti", "Pi"].indexOf(unit);
-}
 
 /**
  * Claims whose file systems are smaller by more than a tenth, a line each, by a kubelet's `/stats/summary`: the EBS driver
@@ -97,9 +96,9 @@ export function smallFileSystems(claims: readonly V1PersistentVolumeClaim[], sum
     list(field(pod, "volume")).flatMap((volume) => {
       const [namespace, name] = ["namespace", "name"].map((key) => text(field(field(volume, "pvcRef"), key)));
       const claim = claims.find(({ metadata }) => metadata?.namespace === namespace && metadata?.name === name);
-      const size = claim?.status?.capacity?.storage ?? "";
+      const size = claim?.status?.capacity?.storage ?? "0";
       const found = Number(field(volume, "capacityBytes"));
-      return found < 0.9 * bytes(size)
+      return found < 0.9 * quantity(size)
         ? [
             `claim ${namespace}/${name} has ${size}, and its file system ${(found / 1024 ** 3).toFixed(1)}Gi: enlarge the claim by 1Gi, and its file system follows`,
           ]
