@@ -22,8 +22,15 @@ const uninitialized = { key: "node.cloudprovider.kubernetes.io/uninitialized", v
 const other = { key: "dedicated", value: "x", effect: "NoSchedule" };
 const owner = { apiVersion: "v1", kind: "Node", name: "gone", uid: "00000000-0000-4000-8000-000000000000" };
 
+/** The controller-manager adds and takes taints of a node that no kubelet speaks for. */
+type Taints = readonly { readonly key: string }[];
+type Change = object | ((now: Taints) => object);
+const withoutTaint =
+  ({ key: gone }: Taints[number]) =>
+  (now: Taints) => ({ spec: { taints: now.filter(({ key }) => key !== gone) } });
+
 /** What is written to `worker-1`, from which every token is, or to another node; and who may. */
-const writes: readonly (readonly [title: string, path: string, change: object, allowed: readonly string[]])[] = [
+const writes: readonly (readonly [title: string, path: string, change: Change, allowed: readonly string[]])[] = [
   [
     "annotation",
     "worker-1/status",
@@ -40,10 +47,12 @@ const writes: readonly (readonly [title: string, path: string, change: object, a
   ["finalizer", "worker-1/status", { metadata: { finalizers: ["a.test/b"] } }, []],
   ["zone", "worker-1", { metadata: { labels: { [zone]: "1" } } }, [manager, `${manager}-windows`, kubelet]],
   ["role, by the object", "worker-1", { metadata: { labels: { [role]: "" } } }, []],
-  ["initialised", "worker-1", { spec: { taints: [other] } }, [manager, `${manager}-windows`]],
-  ["another taint away", "worker-1", { spec: { taints: [uninitialized] } }, []],
+  ["initialised", "worker-1", withoutTaint(uninitialized), [manager, `${manager}-windows`]],
+  ["another taint away", "worker-1", withoutTaint(other), []],
   ["a taint of another node", "cp-0", { spec: { taints: [{ ...other, effect: "NoExecute" }] } }, []],
 ];
+
+const taintsOf = z.object({ spec: z.object({ taints: z.array(z.looseObject({ key: z.string() })) }) });
 
 describe("identities of a worker on a real API server", function () {
   this.timeout(30 * 60_000);
@@ -60,12 +69,15 @@ describe("identities of a worker on a real API server", function () {
    * Whether a merge patch is let in. kubectl's own patch of a status reads the Node first, which hides what a raw one
    * may.
    */
-  const patch = async (who: string, path: string, change: object): Promise<string> => {
+  const patch = async (who: string, path: string, wanted: Change): Promise<string> => {
     const as =
       who === kubelet
         ? ["--as=system:node:worker-1", "--as-group=system:nodes", "--as-group=system:authenticated"]
         : ["--token", tokens.get(who) ?? ""];
     const [name = "", subresource] = path.split("/");
+    const read = async () =>
+      taintsOf.parse(JSON.parse((await api.kubectl(["get", "node", name, "-o", "json"])).stdout));
+    const change = typeof wanted === "function" ? wanted((await read()).spec.taints) : wanted;
     const { code, stderr } = await api.kubectl([
       ...as,
       ...["patch", "node", name, "--type=merge", "--dry-run=server", "-p", JSON.stringify(change)],
