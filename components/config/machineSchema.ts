@@ -54,7 +54,7 @@ const diskFields = {
   ),
   throughput: described(
     z.int().min(125).max(2000).optional(),
-    "Gp3: throughput in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
+    "Throughput of gp3 in MiB/s. Default 400 on Windows, which installs much at boot, else 125.",
   ),
   encryptionKey: described(
     z.string().optional(),
