@@ -298,6 +298,7 @@ export function hashedStages(
       uses = [],
       services = [],
       sendsBack = [],
+      reboots = false,
       inputs,
       fills,
     } = stage;
@@ -307,6 +308,7 @@ export function hashedStages(
     hashes.set(name, hash);
     const content = bakes ? { content: fingerprint(own).slice(0, 12) } : {};
     const filled = fills?.(source.spec) ?? [];
-    return { name, scope, exitCode, limitSeconds, hash, ...content, fills: filled, services, sendsBack };
+    const asks = reboots ? { reboots } : {};
+    return { name, scope, exitCode, limitSeconds, hash, ...content, ...asks, fills: filled, services, sendsBack };
   });
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { windowsPaths } from "../../../components/machine/windows/paths.ts";
+import { windowsStages } from "../../../components/machine/windows/stages.ts";
 import { packWindowsAzure } from "../../../components/machine/windows/userData.ts";
 import { readWindowsScript, windowsScripts } from "../../../components/machine/windows/worker.ts";
 import type { PodNetwork } from "../../../components/model/podNetwork.ts";
@@ -43,6 +44,25 @@ describe("the PowerShell scripts of a Windows node", () => {
 
   for (const { name, text } of tests)
     it(`its test ${name} parses`, async () => assert.deepEqual(await syntaxErrors(text), []));
+
+  /** Stages that a script names where it looks for one. */
+  const stagesIn = (text: string): readonly string[] =>
+    [
+      ...text.matchAll(
+        /(?:(?:stages\)? \| Where-Object \{ \$_|\$stage)\.name -c?(?:eq|ne)|waves[^}\n]* -(?:not)?contains|(?:Clear-Stages|Install-Artifacts|Invoke-Wave) \$machine)(?: @\()? ?'(\w+)'/gi,
+      ),
+    ].map(([, name = ""]) => name);
+
+  it("name no stage that there is not", () => {
+    const named = all.flatMap(({ name, script }) => stagesIn(script).map((stage) => [name, stage] as const));
+    assert.ok(named.length > 8, String(named));
+    const known = windowsStages.map(({ name }): string => name);
+    assert.deepEqual(
+      named.filter(([, stage]) => !known.includes(stage)),
+      [],
+    );
+    assert.deepEqual(stagesIn("if ($waves[0] -notcontains 'os') { Clear-Stages $Machine 'os' }"), ["os", "os"]);
+  });
 
   it("a script that lacks a brace is told with its place", async () => {
     const broken = readWindowsScript("routes.ps1", podNetworks.flannel).replace(/\}\s*$/, "");

@@ -141,9 +141,12 @@ function Invoke-Run {
     param([object] $Machine, [switch] $FirstWave)
     $waves = @($Machine.waves | Where-Object { $_ -notcontains 'after' })
     if ($FirstWave) {
+        $asking = @($Machine.stages | Where-Object { $_.reboots } | ForEach-Object { $_.name })
         $last = 0
-        while ($last + 1 -lt $waves.Count -and $waves[$last] -notcontains 'os') {
-            $last += 1
+        for ($index = $waves.Count - 1; $index -gt 0; $index -= 1) {
+            if (@($waves[$index] | Where-Object { $asking -contains $_ }).Count -gt 0) {
+                $last = $index
+            }
         }
         $waves = @($waves[0..$last])
     }

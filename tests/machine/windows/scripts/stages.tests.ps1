@@ -17,6 +17,7 @@ function New-Machine {
         if ('network', 'join', 'services' -contains $name) { $scope = 'boot' }
         @{ name = $name; scope = $scope; exitCode = 21 + [Array]::IndexOf($fakeNames, $name); hash = $Hash; fills = @(); services = @() }
     })
+    $stages[0].reboots = $true
     $stages[4].services = @('kubelet', 'containerd')
     Set-Content -Path "$folder/node.json" -Value '{"server":"https://api:6443"}'
     ConvertTo-Data @{
@@ -277,9 +278,9 @@ Test 'in the foreground a wave that fails is tried three times and its code repo
 Test 'in the foreground all runs that comes before a restart, also where logins come first' {
     Reset-Fake
     $machine = New-Machine
-    $machine.waves = @(@('ccg', 'missing'), @('os', 'artifacts'), @('network', 'missing'))
+    $machine.waves = @(@('ccg', 'missing'), @('features', 'artifacts'), @('network', 'missing'))
     Assert-Equal (Invoke-Run $machine -FirstWave) 0
-    Assert-Equal $fake.ran @('ccg', 'os', 'artifacts')
+    Assert-Equal $fake.ran @('ccg', 'features', 'artifacts')
 }
 Test 'another fingerprint repeats a stage' {
     Reset-Fake
