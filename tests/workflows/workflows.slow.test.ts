@@ -100,7 +100,7 @@ describe("the workflows", () => {
 
   it("that repositories call run the program where the caller has it", () => {
     const called = workflows.filter(({ on }) => "workflow_call" in on).map(({ file }) => file);
-    assert.equal(called.length, 4);
+    assert.equal(called.length, 5);
     for (const file of called) assert.doesNotMatch(texts[file] ?? "", /(?<![\w/])(cli|ci)\//, file);
   });
 
