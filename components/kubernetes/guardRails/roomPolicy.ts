@@ -78,6 +78,8 @@ export function roomPolicy(
   const lacks = (pod: string): string =>
     `(has(${pod}.nodeSelector) || ${affinityTerms(pod)}.size() > 0) && !(${fitsSome(pod)}) && !(${told(pod)})`;
   const terms = `${affinityTerms(pod)}.map(t, t.?matchExpressions.orValue([])`;
+  // A map has no order: what pools have comes first, in ours.
+  const known = Object.keys(values).toSorted();
   const rooms = spec.pools.map((pool) => `${pool.name} ${roomInWords(most(pool))}`);
   return {
     name: "fenestra-room",
@@ -86,7 +88,7 @@ export function roomPolicy(
     variables: {
       cpu: requests(pod, "cpu", inMilli),
       memory: requests(pod, "memory", inMib),
-      asked: `(${selector(pod)}.map(k, k + ": " + ${selector(pod)}[k]) + ${terms}.map(e, e.key + " " + e.operator + " " + e.?values.orValue([]).join(" ")).join(", "))).join(", ")`,
+      asked: `((${texts(known)}.filter(k, k in ${selector(pod)}) + ${selector(pod)}.map(k, k).filter(k, !(k in ${texts(known)}))).map(k, k + ": " + ${selector(pod)}[k]) + ${terms}.map(e, e.key + " " + e.operator + " " + e.?values.orValue([]).join(" ")).join(", "))).join(", ")`,
       instead: `([${elsewhere(spec)
         .map(
           ([keys, instead]) =>
