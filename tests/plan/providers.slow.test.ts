@@ -163,7 +163,11 @@ for (const { stack, region, deploy } of clouds)
         });
         return [...new Set(lines)].sort();
       };
-      const prod = { replicas: 3, etcdDiskGb: 40, image: aws ? "ami-0123456789abcdef0" : "24.04.202610010" };
+      const prod = {
+        replicas: 3,
+        etcdDiskGb: aws ? 40 : 128,
+        image: aws ? "ami-0123456789abcdef0" : "24.04.202610010",
+      };
       const size = aws ? "m7i.2xlarge" : "Standard_D8s_v5";
       assert.deepEqual(told(await run({ controlPlane: JSON.stringify({ ...prod, size }) })), otherSize[stack]);
       const zones = aws ? ["eu-central-1a", "eu-central-1b", "eu-central-1c"] : ["1", "2", "3"];

@@ -53,7 +53,8 @@ describe("Azure CNI", () => {
   it("is refused where it cannot be, and with settings that do not fit", () => {
     const aws = { cloud: "aws", region: "eu-central-1" };
     assert.deepEqual(refused({ zones: ["eu-central-1a"] }, aws), [
-      "network.pods takes the pods' addresses from network interfaces of Azure, which this cloud does not have",
+      "network.azureCni is a setting of Azure",
+      "network.pods is not an allowed value",
     ]);
     assert.deepEqual(refused({ pods: "flannel" }), ["network.azureCni is read with network.pods: azure-cni only"]);
     assert.deepEqual(refused({ policies: "linux" }), ["network.policies is not there with network.pods: azure-cni"]);

@@ -3,6 +3,7 @@
 . "$PSScriptRoot/harness.ps1"
 . "$PSScriptRoot/network-fakes.ps1"
 . "$scripts/lib.ps1"
+. "$scripts/state.ps1"
 . "$scripts/hns.ps1"
 . "$scripts/routes.ps1"
 
