@@ -103,6 +103,7 @@ const known: Readonly<Record<string, string>> = {
     "a cluster whose nodes tell no network has the default's limits",
   "verify/checkList.ts: components/podNetworks/podNetworks.ts":
     "what is known not to work in a network, and where to look",
+  "verify/checks/volumes.ts: components/model/quantity.ts": "the number that an amount of Kubernetes stands for",
   "verify/nodes.ts: components/model/operatingSystems.ts":
     "names builds; which one a node must have is not judged by it",
   "verify/probePods.ts: components/kubernetes/images.ts":
