@@ -184,7 +184,7 @@ describe("the scripts of the workflows", function () {
     const files = { "proposal/patches.diff": patch, "proposal/body.md": "what is newer\n" };
     const pulls = "GET repos/o/r/pulls";
     const env = { OWNER: "o", BASE: "main", REHEARSED: "success" };
-    const text = "what is newer\n\nRehearsal of aws-dev with it: success.\n";
+    const text = "what is newer\n\nRehearsal with it: success.\n";
     const writes = (calls: readonly Call[]) =>
       calls.filter(({ method }) => method !== "GET").map(({ method, where, body }) => [method, where, body]);
 
