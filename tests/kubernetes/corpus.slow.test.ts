@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { readDocument } from "../docs/documents.ts";
 import { until } from "../support/apiServer.ts";
+import { exampleSpec } from "../support/stacks.ts";
 import { corpus } from "./corpus.ts";
 import { CorpusCluster, differences, share, shareInManual } from "./corpusRun.ts";
+import { manifestsOf } from "./switches.ts";
 
 const win = { "kubernetes.io/os": "windows" };
 const container = { name: "main", image: "x:ltsc2022", resources: { limits: { memory: "1Gi" } } };
@@ -108,6 +110,32 @@ describe("published workloads, on a real API server with its scheduler", functio
         const large = shape.says?.startsWith("more than any node") === true || shape.place === "waits" || shape.alone;
         assert.equal(outcome?.place === "waits", large, `${shape.address}: ${outcome?.place}`);
       }
+    });
+
+    it("place a pod with every replacement that the manual names, and tell it to who has the original", async () => {
+      const table = readDocument("docs/windows-applications.md").text.split("## What changes for you")[1] ?? "";
+      const pairs = [...table.matchAll(/`([\w./-]+)(?:: ([\w.-]+))?` becomes `([\w./-]+)(?:: ([\w.-]+))?`/g)];
+      const labels = pairs.filter(([, , , to = ""]) => to.includes("/"));
+      assert.ok(labels.length >= 3 && pairs.length > labels.length, `${pairs.length} replacements`);
+      const any =
+        corpus.find(({ kind, namespace }) => kind === "Deployment" && namespace === "corpus") ?? assert.fail();
+      const choosing = (nodeSelector: object) => ({
+        ...any,
+        spec: { nodeSelector, containers: [{ ...container, image: "x" }] },
+      });
+      for (const [index, [, from = "", build = "win2022", to = "", value = "win2022"]] of labels.entries()) {
+        const both = [choosing({ [from]: build }), choosing({ [to]: value })];
+        const [before, after] = await cluster.run(`replaced-${index}`, both);
+        assert.equal(before?.place, "waits", from);
+        assert.ok(
+          before?.told.some((each) => each.includes(to)),
+          `${from}: ${before?.told}`,
+        );
+        assert.deepEqual([after?.place, after?.told], ["2022", []], to);
+      }
+      const classes = manifestsOf(exampleSpec("azure-dev")).filter(({ kind }) => kind === "StorageClass");
+      for (const [, , , to = ""] of pairs)
+        assert.ok(to.includes("/") || classes.some(({ metadata }) => metadata.name === to), to);
     });
 
     it("let the pods of node agents be made where the manual's commands were run", async () => {
