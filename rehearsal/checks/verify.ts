@@ -179,13 +179,33 @@ const verifyMisses: RehearsalCheck = {
   },
 };
 
+const onLinux = { "kubernetes.io/os": "linux" };
+const listed = z.looseObject({ items: z.array(z.unknown()) });
+
 /** What a person's first `kubectl delete namespace` meets: it ends only while every registered API answers. */
 const namespaceEnds: RehearsalCheck = {
   id: "namespace",
-  title: "a namespace that is deleted is gone",
-  run: async ({ api }) => {
-    const name = "deleted";
+  title: "a pod with a claim of the default class runs on Linux, and its namespace is gone once it is deleted",
+  run: async ({ api, note }) => {
+    const [name, claimName] = ["deleted", "data"];
     await api.core.createNamespace({ body: { metadata: { name } } });
+    const classes = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
+    const { items } = listed.parse(await api.custom.listClusterCustomObject(classes));
+    if (items.length === 0) note("the stack has no classes of disks");
+    else {
+      const claim = { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } };
+      const body = { metadata: { name: claimName }, spec: claim };
+      await api.core.createNamespacedPersistentVolumeClaim({ namespace: name, body });
+      const volumes = [{ name: claimName, persistentVolumeClaim: { claimName } }];
+      const mounts = [{ name: claimName, mountPath: "/data" }];
+      const containers = [{ name: "main", image: "registry.example.test/app:1.0", volumeMounts: mounts }];
+      const pod = { metadata: { name: claimName }, spec: { containers, volumes, nodeSelector: onLinux } };
+      await api.core.createNamespacedPod({ namespace: name, body: pod });
+      await waitFor("the pod with a claim to run", limitsMs.change, async () => {
+        const { status } = await api.core.readNamespacedPod({ name: claimName, namespace: name });
+        return status?.phase === "Running";
+      });
+    }
     await api.core.deleteNamespace({ name });
     const gone = async () => (await ifFound(api.core.readNamespace({ name }))) === undefined;
     await waitFor(`namespace ${name} to be gone`, limitsMs.answer, gone);

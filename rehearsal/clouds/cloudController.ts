@@ -1,4 +1,4 @@
-import type { V1Node, V1PersistentVolumeClaim, V1Service } from "@kubernetes/client-node";
+import type { V1Node, V1PersistentVolumeClaim, V1PersistentVolumeSpec, V1Service } from "@kubernetes/client-node";
 import { z } from "zod";
 import { statusOf } from "../../checks/cluster/api.ts";
 import { uninitializedTaintKey } from "../../checks/facts.ts";
@@ -121,7 +121,7 @@ async function giveBalancers({ core }: Api, cloud: "aws" | "azure"): Promise<voi
 
 /**
  * Fake of the provisioner of the CSI drivers: once the scheduler has chosen a node for a claim, a volume appears that
- * belongs to it and to that node's zone, and goes as its class says.
+ * belongs to it and to that node's zone, and goes as its class says. On a Linux machine it is a folder, unless its driver runs.
  */
 async function provideVolumes({ core, custom }: Api): Promise<void> {
   const claims = (await core.listPersistentVolumeClaimForAllNamespaces()).items.filter(
@@ -131,20 +131,39 @@ async function provideVolumes({ core, custom }: Api): Promise<void> {
     const node = claim.metadata?.annotations?.["volume.kubernetes.io/selected-node"];
     const driver = claim.metadata?.annotations?.["volume.kubernetes.io/storage-provisioner"];
     if (node === undefined || driver === undefined) continue;
-    const zone = (await core.readNode({ name: node })).metadata?.labels?.["topology.kubernetes.io/zone"] ?? "";
+    const labels = (await core.readNode({ name: node })).metadata?.labels ?? {};
     const name = claim.spec?.storageClassName ?? "";
-    const found = await custom.getClusterCustomObject({ ...storageClass, name });
+    const found = await custom.getClusterCustomObject({ ...storage, plural: "storageclasses", name });
     const { reclaimPolicy } = z.looseObject({ reclaimPolicy: z.string().default("Delete") }).parse(found);
-    await ignoringConflict(core.createPersistentVolume({ body: volumeFor(claim, driver, zone, reclaimPolicy) }));
+    const mounts = labels["kubernetes.io/os"] === "windows" || (await hasDriver(custom, node, driver));
+    const source = mounts
+      ? { csi: { driver, volumeHandle: `simulated-${claim.metadata?.uid}` } }
+      : { hostPath: { path: `/var/lib/simulated-volumes/${claim.metadata?.uid}`, type: "DirectoryOrCreate" } };
+    const zone = labels["topology.kubernetes.io/zone"] ?? "";
+    await ignoringConflict(core.createPersistentVolume({ body: volumeFor(claim, source, zone, reclaimPolicy) }));
   }
   for (const { metadata, spec, status } of (await core.listPersistentVolume()).items)
     if (status?.phase === "Released" && spec?.persistentVolumeReclaimPolicy === "Delete")
       await core.deletePersistentVolume({ name: metadata?.name ?? "" });
 }
 
-const storageClass = { group: "storage.k8s.io", version: "v1", plural: "storageclasses" };
+const storage = { group: "storage.k8s.io", version: "v1" };
 
-function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string, reclaimPolicy: string) {
+/** A real kubelet mounts only for a driver that has registered there, which one whose container is a fake never does. */
+async function hasDriver(custom: Api["custom"], name: string, driver: string): Promise<boolean> {
+  const found = await custom.getClusterCustomObject({ ...storage, plural: "csinodes", name });
+  const { spec } = z.looseObject({ spec: z.looseObject({ drivers: drivers.nullish() }) }).parse(found);
+  return (spec.drivers ?? []).some((each) => each.name === driver);
+}
+
+const drivers = z.array(z.looseObject({ name: z.string() }));
+
+function volumeFor(
+  claim: V1PersistentVolumeClaim,
+  source: Pick<V1PersistentVolumeSpec, "csi" | "hostPath">,
+  zone: string,
+  reclaimPolicy: string,
+) {
   const { name = "", namespace = "", uid = "" } = claim.metadata ?? {};
   return {
     metadata: { name: `pvc-${uid}` },
@@ -154,7 +173,7 @@ function volumeFor(claim: V1PersistentVolumeClaim, driver: string, zone: string,
       ...(claim.spec?.storageClassName === undefined ? {} : { storageClassName: claim.spec.storageClassName }),
       persistentVolumeReclaimPolicy: reclaimPolicy,
       claimRef: { apiVersion: "v1", kind: "PersistentVolumeClaim", name, namespace, uid },
-      csi: { driver, volumeHandle: `simulated-${uid}` },
+      ...source,
       nodeAffinity: {
         required: {
           nodeSelectorTerms: [
