@@ -1,7 +1,7 @@
 import type { SimulatedPlace } from "../plan/fakes/provider.ts";
 import type { RecordedProgram, RecordedResource } from "../plan/program/recorded.ts";
 import { listOf, type PropertyValue, textOf } from "../plan/program/values.ts";
-import { doubtful, type Objection, refused } from "./question.ts";
+import { doubtful, type Objection, type Question, refused, type Send } from "./question.ts";
 import type { Answer } from "./run.ts";
 
 /** A machine, or machines of one pool, as the program asks for them. */
@@ -37,10 +37,12 @@ export interface Needs<Machine extends MachineNeed = MachineNeed> {
   readonly greeting: readonly [right: string, path?: string];
   readonly asker: Asker;
   readonly clock: Clock;
+  /** Name of the one machine that goes for the one that is needed: all else of the cluster stays. */
+  readonly goes?: string | undefined;
 }
 
 /** The part that the program tells. */
-export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock">;
+export type NeedsOf<All extends Needs> = Omit<All, "asker" | "clock" | "goes">;
 
 /** Who asks, and from where. */
 export interface Asker {
@@ -84,7 +86,16 @@ export interface Asking {
   readonly place: SimulatedPlace;
   readonly asker: Asker;
   readonly skip: readonly string[];
-  readonly onAnswer: (answer: Answer) => void;
+  readonly onAnswer?: ((answer: Answer) => void) | undefined;
+  readonly goes?: string;
+  /** Default: with the credentials of this process. */
+  readonly send?: Send | undefined;
+  readonly limitMs?: number | undefined;
+}
+
+/** Questions that are asked: those of one machine alone before it goes. */
+export function asked<N>(all: readonly Question<N>[], { skip, goes }: Asking): readonly Question<N>[] {
+  return all.filter(({ id, ofMachine }) => !skip.includes(id) && (goes === undefined || ofMachine));
 }
 
 /** Keeps the greatest distance of a server's clock from this machine's, milliseconds. */

@@ -117,6 +117,8 @@ export const notAsked = objection("not asked");
 export interface Question<Needs> {
   /** Stable name, for `--skip`. */
   readonly id: string;
+  /** Whether it is asked again before one machine is replaced. */
+  readonly ofMachine?: true;
   readonly run: (needs: Needs, ask: Ask) => AsyncGenerator<Objection>;
 }
 

@@ -28,9 +28,9 @@ export interface Preflight {
 
 interface Options {
   /** Longest for all, and for one call with its repetitions, milliseconds. */
-  readonly limitMs?: number;
+  readonly limitMs?: number | undefined;
   readonly callMs?: number;
-  readonly onAnswer?: (answer: Answer) => void;
+  readonly onAnswer?: ((answer: Answer) => void) | undefined;
 }
 
 /** Calls under way at once. */

@@ -2,10 +2,11 @@ import { Provider } from "@pulumi/aws/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/aws/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
+import type { MayStart } from "../components/gates/mayStart.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
 
-export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>): ClusterOutputs {
+export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>, mayStart?: MayStart): ClusterOutputs {
   const guard = stackGuard(spec);
   const provider = new Provider(
     `${spec.name}-aws`,
@@ -17,6 +18,6 @@ export function deployAws(spec: ClusterSpec, credentials?: pulumi.Output<string>
     // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );
-  const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { aws: provider } });
+  const cluster = new Cluster(spec.name, { spec, credentials, mayStart }, { providers: { aws: provider } });
   return withInside(spec, cluster);
 }

@@ -2,10 +2,15 @@ import { Provider } from "@pulumi/azure-native/provider.js";
 import type * as pulumi from "@pulumi/pulumi";
 import { Cluster } from "../components/azure/cluster.ts";
 import { stackGuard } from "../components/gates/changeGuard.ts";
+import type { MayStart } from "../components/gates/mayStart.ts";
 import type { ClusterSpec } from "../components/model/clusterSpec.ts";
 import { type ClusterOutputs, withInside } from "./outputs.ts";
 
-export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<string>): ClusterOutputs {
+export function deployAzure(
+  spec: ClusterSpec,
+  credentials?: pulumi.Output<string>,
+  mayStart?: MayStart,
+): ClusterOutputs {
   const guard = stackGuard(spec);
   const provider = new Provider(
     `${spec.name}-azure`,
@@ -13,6 +18,6 @@ export function deployAzure(spec: ClusterSpec, credentials?: pulumi.Output<strin
     // No cloud resource is touched before the guard has checked the change, not even in an update without a preview.
     { dependsOn: [guard] },
   );
-  const cluster = new Cluster(spec.name, { spec, credentials }, { providers: { "azure-native": provider } });
+  const cluster = new Cluster(spec.name, { spec, credentials, mayStart }, { providers: { "azure-native": provider } });
   return withInside(spec, cluster, { cloudConfig: cluster.cloudConfig, gmsaObjectId: cluster.gmsaObjectId });
 }

@@ -9,6 +9,7 @@ import {
   transformsVariable,
 } from "../components/config/projectFile.ts";
 import type { Cloud, StackConfig } from "../components/config/schema.ts";
+import type { MayStart } from "../components/gates/mayStart.ts";
 import { artifactsVariable } from "../components/model/artifacts.ts";
 import { type ClusterSpec, clusterSpec } from "../components/model/clusterSpec.ts";
 import { credentialsDocument } from "../components/model/credentials.ts";
@@ -17,13 +18,19 @@ import type { ClusterOutputs, StackOutputs } from "./outputs.ts";
 import { registerTransforms } from "./userTransforms.ts";
 
 /** Makes the resources of a cluster. `credentials` is the secret with its logins, where the stack file names any. */
-type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined) => ClusterOutputs;
+type Deploy = (spec: ClusterSpec, credentials: pulumi.Output<string> | undefined, mayStart: MayStart) => ClusterOutputs;
 
 /** The program of each cloud. Only the chosen one is loaded: each SDK takes a good part of a second. */
 const clouds: Readonly<Record<Cloud, () => Promise<Deploy>>> = {
   aws: async () => (await import("./aws.ts")).deployAws,
   azure: async () => (await import("./azure.ts")).deployAzure,
 };
+
+/** Loaded when a gate asks: the clients of the clouds are large. */
+const mayStart =
+  (spec: ClusterSpec): MayStart =>
+  async (...given) =>
+    (await import("../preflight/start.ts")).startCheck(spec)(...given);
 
 /**
  * The program: reads the stack's config, deploys the cluster on the cloud it names, exports its outputs.
@@ -52,7 +59,7 @@ export async function deployStack(): Promise<StackOutputs> {
   const credentials = credentialsDocument(config);
   await registerTransforms();
   return {
-    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials)),
+    ...deploy(spec, credentials === undefined ? undefined : pulumi.secret(credentials), mayStart(spec)),
     config: configOutput(config),
   };
 }

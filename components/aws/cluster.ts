@@ -2,6 +2,7 @@ import * as pulumi from "@pulumi/pulumi";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { ControlPlane } from "../gates/controlPlane.ts";
+import type { MayStart } from "../gates/mayStart.ts";
 import { scriptsObject } from "../machine/bundle.ts";
 import { controlPlaneScripts } from "../machine/linux/controlPlane.ts";
 import type { WorkerPayload } from "../machine/payload.ts";
@@ -37,6 +38,8 @@ export interface ClusterArgs {
   readonly spec: ClusterSpec;
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;
+  /** Asks the cloud before a machine is deleted for another one. Default: nobody asks. */
+  readonly mayStart?: MayStart | undefined;
 }
 
 /** What a pool's machines are made of besides the network. */
@@ -87,11 +90,13 @@ export class Cluster extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #spec: ClusterSpec;
+  readonly #mayStart: MayStart | undefined;
 
   constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:aws:Cluster", name, {}, opts);
     this.#name = name;
     this.#spec = args.spec;
+    this.#mayStart = args.mayStart;
     const pki = clusterPki(`${name}-pki`, args.spec, this);
     this.pki = pki;
     const network = this.#makeNetwork();
@@ -244,6 +249,7 @@ export class Cluster extends pulumi.ComponentResource {
         api: this.api,
         subnetIds: network.zones.map((zone) => zone.controlPlane.id),
         reachable: balancer.ready,
+        mayStart: this.#mayStart,
         makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
       },
       { parent: this },

@@ -66,8 +66,9 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     this.#args = args;
     const volume = this.#makeVolume();
     const payload = this.#payload(volume);
-    const template = this.#makeTemplate(payload);
-    const instance = this.#makeInstance(template, payload);
+    const shape = this.#templateShape(payload);
+    const template = this.#makeTemplate(shape);
+    const instance = this.#makeInstance(template, shape, payload);
     const attachment = this.#attach(volume, instance);
     this.instanceId = instance.id;
     this.node = instance.id.apply((node) => ({ node }));
@@ -114,30 +115,38 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       );
   }
 
-  #makeTemplate(payload: pulumi.Output<MachinePayload>): LaunchTemplate {
+  #templateShape(payload: pulumi.Output<MachinePayload>) {
     const { spec, profileArn, scripts } = this.#args;
     const { size, image, osDiskGb, osDisk } = spec.controlPlane;
-    return new LaunchTemplate(
-      `${this.#name}-template`,
-      machineTemplate({
-        name: this.#name,
-        os: operatingSystem("linux"),
-        image,
-        size: size.name,
-        diskGb: osDiskGb,
-        disk: osDisk,
-        profileArn,
-        userData: pulumi
-          .all([payload, scripts.bucketName])
-          .apply(([known, bucket]) => packLinuxFetching(known, scripts.object, bucket)),
-        tags: spec.tags,
-        makesInterface: false,
-      }),
-      { parent: this, hideDiffs: ["userData"], replaceOnChanges: [...templateReplaceOnChanges] },
-    );
+    return machineTemplate({
+      name: this.#name,
+      os: operatingSystem("linux"),
+      image,
+      size: size.name,
+      diskGb: osDiskGb,
+      disk: osDisk,
+      profileArn,
+      userData: pulumi
+        .all([payload, scripts.bucketName])
+        .apply(([known, bucket]) => packLinuxFetching(known, scripts.object, bucket)),
+      tags: spec.tags,
+      makesInterface: false,
+    });
   }
 
-  #makeInstance(template: LaunchTemplate, payload: pulumi.Output<MachinePayload>): Instance {
+  #makeTemplate(shape: ReturnType<typeof machineTemplate>): LaunchTemplate {
+    return new LaunchTemplate(`${this.#name}-template`, shape, {
+      parent: this,
+      hideDiffs: ["userData"],
+      replaceOnChanges: [...templateReplaceOnChanges],
+    });
+  }
+
+  #makeInstance(
+    template: LaunchTemplate,
+    shape: ReturnType<typeof machineTemplate>,
+    payload: pulumi.Output<MachinePayload>,
+  ): Instance {
     const { spec, member, subnetId, groupId, profileArn, after, gate } = this.#args;
     const fingerprint = pulumi
       .all([payload, profileArn])
@@ -154,30 +163,37 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
       // Not computed, and EC2 answers it for an interface that is attached to an instance type with ENA Express.
       { parent: this, ignoreChanges: ["enaSrdSpecification"] },
     );
-    return new Instance(
-      `${this.#name}-instance`,
+    const inputs = {
+      launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
+      primaryNetworkInterface: { networkInterfaceId: card.id },
+      tags: { Name: this.#name, [clusterTag(spec.name)]: "owned" },
+    };
+    const parts = pulumi.output([
+      { type: "aws:ec2/subnet:Subnet", id: subnetId, inputs: {}, outputs: { availabilityZone: member.zone } },
+      { type: "aws:ec2/launchTemplate:LaunchTemplate", id: template.id, inputs: shape },
       {
-        launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },
-        primaryNetworkInterface: { networkInterfaceId: card.id },
-        tags: { Name: this.#name, [clusterTag(spec.name)]: "owned" },
+        type: "aws:ec2/networkInterface:NetworkInterface",
+        id: card.id,
+        inputs: { subnetId, securityGroups: [groupId] },
       },
-      {
-        parent: this,
-        dependsOn: [gate({ fingerprint, parts: [template.id, card.id], after })],
-        deleteBeforeReplace: true,
-        ignoreChanges: [
-          // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the
-          // fingerprint does.
-          "launchTemplate.version",
-          // The provider reads the template's user data back as the instance's own. `userData` is optional and not
-          // computed, so the next update would remove it, by stopping and starting the machine
-          // (hashicorp/terraform-provider-aws#48795, pulumi/pulumi-aws#3449).
-          "userData",
-          "userDataBase64",
-        ],
-        replacementTrigger: fingerprint,
-      },
-    );
+      { type: "aws:ec2/instance:Instance", inputs },
+    ]);
+    return new Instance(`${this.#name}-instance`, inputs, {
+      parent: this,
+      dependsOn: [gate({ fingerprint, start: { name: this.#name, parts }, parts: [template.id, card.id], after })],
+      deleteBeforeReplace: true,
+      ignoreChanges: [
+        // A new version of the template for other reasons, such as a changed tag, does not replace the machine; the
+        // fingerprint does.
+        "launchTemplate.version",
+        // The provider reads the template's user data back as the instance's own. `userData` is optional and not
+        // computed, so the next update would remove it, by stopping and starting the machine
+        // (hashicorp/terraform-provider-aws#48795, pulumi/pulumi-aws#3449).
+        "userData",
+        "userDataBase64",
+      ],
+      replacementTrigger: fingerprint,
+    });
   }
 
   #attach(volume: Volume, instance: Instance): VolumeAttachment {

@@ -3,6 +3,7 @@ import * as tls from "@pulumi/tls";
 import { adminClient, apiUrl } from "../gates/adminClient.ts";
 import type { ApiClient } from "../gates/apiProbe.ts";
 import { ControlPlane } from "../gates/controlPlane.ts";
+import type { MayStart } from "../gates/mayStart.ts";
 import { azureCloudConfig } from "../kubernetes/addOns/cloudController.ts";
 import { ccgSecrets } from "../model/cloudFacts/ccgPlugin.ts";
 import type { ClusterResources } from "../model/clusterResources.ts";
@@ -34,6 +35,8 @@ export interface ClusterArgs {
   readonly spec: ClusterSpec;
   /** The secret with logins for what machines fetch; `undefined` when there are none. */
   readonly credentials?: pulumi.Output<string> | undefined;
+  /** Asks the cloud before a machine is deleted for another one. Default: nobody asks. */
+  readonly mayStart?: MayStart | undefined;
 }
 
 interface ControlPlaneParts {
@@ -73,11 +76,13 @@ export class Cluster extends pulumi.ComponentResource {
 
   readonly #name: string;
   readonly #spec: ClusterSpec;
+  readonly #mayStart: MayStart | undefined;
 
   constructor(name: string, args: ClusterArgs, opts?: pulumi.ComponentResourceOptions) {
     super("fenestra:azure:Cluster", name, {}, opts);
     this.#name = name;
     this.#spec = args.spec;
+    this.#mayStart = args.mayStart;
     const pki = clusterPki(`${name}-pki`, args.spec, this);
     this.pki = pki;
     const sshKey = this.#makeSshKey();
@@ -291,6 +296,7 @@ export class Cluster extends pulumi.ComponentResource {
         api: this.api,
         subnetIds,
         reachable: balancer.ready,
+        mayStart: this.#mayStart,
         makeMachine: (name, own, opts) => new ControlPlaneMachine(name, { ...common, ...own }, opts),
       },
       { parent: this },

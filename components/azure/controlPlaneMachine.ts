@@ -4,6 +4,7 @@ import { NetworkInterface } from "@pulumi/azure-native/network/networkInterface.
 import * as pulumi from "@pulumi/pulumi";
 import type { MemberNode } from "../gates/apiProbe.ts";
 import type { MemberArgs } from "../gates/controlPlane.ts";
+import type { MachineToStart } from "../gates/mayStart.ts";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { packLinux } from "../machine/linux/cloudConfig.ts";
 import { controlPlanePayload, machineFingerprint } from "../machine/linux/controlPlane.ts";
@@ -124,7 +125,8 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     const { spec, member, sshKey, after } = args;
     const fingerprint = payload.apply((known) => machineFingerprint(spec, member, known));
     // Disk and network interface depend on it too: when one of them is replaced, the machine is deleted first.
-    const before = args.gate({ fingerprint, parts: [sshKey], after });
+    const start = { name: this.#nodeName, parts: this.#parts() };
+    const before = args.gate({ fingerprint, start, parts: [sshKey], after });
     const disk = this.#makeDisk(before);
     const card = this.#makeCard(before);
     const machine = this.#makeMachine(disk, card, payload, fingerprint, before);
@@ -240,6 +242,32 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     return controlPlanePodAddresses(spec.kubernetes.podNetwork.addressing, range, before.length);
   }
 
+  /** What decides whether Azure starts the machine. */
+  #shape() {
+    const { spec, resourceGroup, member } = this.#args;
+    const { size, image, osDiskGb, osDisk: system } = spec.controlPlane;
+    return {
+      ...inResourceGroup(resourceGroup),
+      vmName: this.#nodeName,
+      zones: [member.zone],
+      hardwareProfile: { vmSize: size.name },
+      storageProfile: {
+        imageReference: imageReference(operatingSystem("linux"), image),
+        osDisk: { ...osDisk(osDiskGb, system), deleteOption: "Delete" as const },
+      },
+      ...hostEncryption(spec),
+    };
+  }
+
+  #parts(): MachineToStart["parts"] {
+    const { name, subscriptionId } = this.#args.resourceGroup;
+    const id = pulumi.interpolate`/subscriptions/${subscriptionId}/resourceGroups/${name}`;
+    return pulumi.output([
+      { type: "azure-native:resources:ResourceGroup", id, inputs: {} },
+      { type: "azure-native:compute:VirtualMachine", inputs: this.#shape() },
+    ]);
+  }
+
   #makeMachine(
     disk: Disk,
     card: NetworkInterface,
@@ -247,20 +275,16 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
     fingerprint: pulumi.Output<string>,
     before: pulumi.Resource,
   ): VirtualMachine {
-    const { spec, resourceGroup, member, identityId, sshKey } = this.#args;
-    const { size, image, osDiskGb, osDisk: system } = spec.controlPlane;
+    const { identityId, sshKey } = this.#args;
+    const { storageProfile, ...shape } = this.#shape();
     return new VirtualMachine(
       `${this.#name}-instance`,
       {
-        ...inResourceGroup(resourceGroup),
-        vmName: this.#nodeName,
-        zones: [member.zone],
-        hardwareProfile: { vmSize: size.name },
+        ...shape,
         identity: { type: "UserAssigned", userAssignedIdentities: [identityId] },
         osProfile: { computerName: this.#nodeName, customData: payload.apply(packLinux), ...linuxLogin(sshKey) },
         storageProfile: {
-          imageReference: imageReference(operatingSystem("linux"), image),
-          osDisk: { ...osDisk(osDiskGb, system), deleteOption: "Delete" },
+          ...storageProfile,
           dataDisks: [
             {
               lun: etcdLun,
@@ -274,7 +298,6 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         },
         networkProfile: { networkInterfaces: [{ id: card.id, primary: true, deleteOption: "Detach" }] },
         diagnosticsProfile: bootDiagnostics,
-        ...hostEncryption(spec),
       },
       {
         parent: this,

@@ -4,6 +4,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { reachedOf } from "../model/upgrade.ts";
 import { type ApiClient, apiProblem, type MemberNode, memberProblem } from "./apiProbe.ts";
 import { changeGuard, reachedGuard } from "./changeGuard.ts";
+import type { MayStart } from "./mayStart.ts";
 import { controlPlaneIsDown, leaseRenewed, type MachineToCome, peersGate } from "./peersGate.ts";
 import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
@@ -110,6 +111,7 @@ interface ControlPlaneArgs {
   readonly subnetIds: readonly pulumi.Input<string>[];
   /** What must exist before the API can be reached: listeners and targets, load balancers and the name. */
   readonly reachable: readonly pulumi.Resource[];
+  readonly mayStart: MayStart | undefined;
   /** Makes the machine of a member behind the gate. */
   readonly makeMachine: (name: string, args: MemberArgs, opts: pulumi.ComponentResourceOptions) => ChainMachine;
 }
@@ -125,7 +127,7 @@ export class ControlPlane extends pulumi.ComponentResource {
 
   constructor(name: string, args: ControlPlaneArgs, opts?: pulumi.ComponentResourceOptions) {
     super(`fenestra:${args.spec.cloud}:ControlPlane`, name, {}, opts);
-    const { spec, api, subnetIds, reachable } = args;
+    const { spec, api, subnetIds, reachable, mayStart } = args;
     const { members } = spec.controlPlane;
     const { version } = spec.kubernetes;
     const machines: ChainMachine[] = [];
@@ -137,7 +139,7 @@ export class ControlPlane extends pulumi.ComponentResource {
       const earlier = [last, ...reachable];
       const gate: GateBefore = (machine) => {
         const after = [...earlier, ...machine.after];
-        const own = { machine: { ...machine, after }, member, members, version, api };
+        const own = { machine: { ...machine, after }, member, members, version, api, mayStart };
         return peersGate(`${name}-before-${index}`, own, { parent: this });
       };
       const machine = args.makeMachine(`${name}-${index}`, { member, subnetId, gate }, { parent: this });

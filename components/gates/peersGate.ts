@@ -15,6 +15,7 @@ import {
   readObject,
   text,
 } from "./apiProbe.ts";
+import { type MachineToStart, type MayStart, refuseStart } from "./mayStart.ts";
 import { messageOf } from "./messageOf.ts";
 import { type Patience, resolvedValue, waitForApi } from "./waitFor.ts";
 
@@ -24,6 +25,8 @@ export interface MachineToCome {
   readonly fingerprint: pulumi.Input<string>;
   /** Other values of resources whose change replaces it: ids of what it is made with. */
   readonly parts: readonly pulumi.Input<string>[];
+  /** What it is started with. */
+  readonly start: MachineToStart;
   /** All else that it waits for. A failure there would leave the gate passed and the machine as it was. */
   readonly after: readonly pulumi.Resource[];
 }
@@ -36,6 +39,8 @@ export interface PeersGateArgs {
   readonly version: string;
   /** The API, through the load balancer. */
   readonly api: pulumi.Input<ApiClient>;
+  /** Default: the cloud is not asked. */
+  readonly mayStart?: MayStart | undefined;
   /**
    * Default: every 2 seconds for a minute; a kubelet renews its lease every 10. The machine before was a healthy member
    * a moment ago.
@@ -45,7 +50,7 @@ export interface PeersGateArgs {
 
 /**
  * A gate before a control-plane machine: it holds what the machine is made from, so it is updated when the machine is
- * about to be replaced, and refuses that while another machine is not a healthy member. With two of three away etcd
+ * about to be replaced, and refuses that while the new one could not start or another one is not a healthy member. With two of three away etcd
  * would have no quorum. Kubernetes' Cluster API and kops check the same before each machine
  * (kubernetes-sigs/cluster-api#2241).
  */
@@ -56,6 +61,7 @@ export function peersGate(name: string, args: PeersGateArgs, opts: pulumi.Custom
     const present = Number(field(oldInputs?.input, "replicas"));
     if (!(Number.isInteger(present) && present >= 1))
       throw new Error(`the state of ${name} cannot be read: it must hold how many machines the control plane had`);
+    await refuseStart(machine.start, args.mayStart);
     const others = members.filter(({ index }) => index !== member.index && index < present);
     if (others.length === 0) return;
     const api = await resolvedValue(args.api);

@@ -3,6 +3,7 @@ import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from 
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { moreArtifacts, transformsFile, transformsVariable } from "../../components/config/projectFile.ts";
+import { skipVariable } from "../../components/gates/mayStart.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
@@ -56,6 +57,7 @@ export function makeEngineProject({ folder, stack, config, ports }: EngineProjec
   // JSON is YAML. The program gets structures as JSON text in any case.
   writeFileSync(path.join(folder, "stacks", `Pulumi.${stack}.yaml`), `${JSON.stringify({ config }, null, 2)}\n`);
   const variables = {
+    [skipVariable]: "all",
     PULUMI_DEBUG_PROVIDERS: [...ports].map(([name, port]) => `${name}:${port}`).join(","),
     PULUMI_BACKEND_URL: `file://${path.join(folder, "state")}`,
     PULUMI_CONFIG_PASSPHRASE: randomBytes(16).toString("hex"),

@@ -1,4 +1,4 @@
-import { type Asking, Clock } from "../needs.ts";
+import { type Asking, asked, Clock } from "../needs.ts";
 import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
 import { sharedQuestions } from "../shared.ts";
@@ -19,9 +19,10 @@ export const questions: readonly Question<AwsNeeds>[] = [
 ];
 
 /** Asks AWS with the credentials of this process. */
-export async function askCloud({ program, place, asker, skip, onAnswer }: Asking): Promise<Preflight> {
+export async function askCloud(asking: Asking): Promise<Preflight> {
+  const { program, place, asker, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();
-  const needs = { ...awsNeeds(program, place), asker, clock };
-  const wanted = questions.filter(({ id }) => !skip.includes(id));
-  return await preflight(wanted, needs, awsSender(place.region, clock.see), { onAnswer });
+  const needs = { ...awsNeeds(program, place), asker, clock, goes };
+  const send = asking.send ?? awsSender(place.region, clock.see);
+  return await preflight(asked(questions, asking), needs, send, { onAnswer, limitMs });
 }

@@ -25,6 +25,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
   {
     // Zones are open, and sizes are offered in each zone of their machines.
     id: "size",
+    ofMachine: true,
     async *run({ machines, region, program }, ask) {
       const open = (await ask("ec2:DescribeAvailabilityZones"))
         .list("AvailabilityZones")
@@ -63,6 +64,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
   {
     // Images are there, allowed by the account, not withdrawn, and fit on the disks.
     id: "image",
+    ofMachine: true,
     async *run({ machines }, ask) {
       const onlyAllowed = (await ask("ec2:GetAllowedImagesSettings")).text("State") === "enabled";
       for (const machine of machines) {
@@ -98,6 +100,7 @@ export const machineQuestions: readonly Question<AwsNeeds>[] = [
   {
     // Keys of disks can be used, also by AWS's own role for groups.
     id: "keys",
+    ofMachine: true,
     async *run({ program, region }, ask) {
       const disks = ["ec2/launchTemplate:LaunchTemplate", "ebs/volume:Volume"]
         .flatMap((type) => resourcesOfType(program, `aws:${type}`))

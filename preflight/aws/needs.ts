@@ -24,7 +24,7 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
         : [],
     );
   return {
-    cluster: tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags["fenestra:cluster"],
+    cluster: providerTags(program)["fenestra:cluster"],
     region,
     accountId,
     isAccountNamed: provider?.inputs.allowedAccountIds !== undefined,
@@ -39,7 +39,13 @@ export function awsNeeds(program: RecordedProgram, { region, accountId }: Simula
   };
 }
 
-const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }) });
+const tags = z.object({ tags: z.object({ "fenestra:cluster": z.string() }).catchall(z.string()) });
+
+/** Tags that the provider gives to all that it makes. */
+export function providerTags(program: RecordedProgram) {
+  const [provider] = resourcesOfType(program, "pulumi:providers:aws");
+  return tags.parse(fromJson(textOf(provider?.inputs.defaultTags) ?? "")).tags;
+}
 
 const find = (program: RecordedProgram, id: PropertyValue | undefined) =>
   program.resources.find((each) => each.id !== undefined && each.id === textOf(id));

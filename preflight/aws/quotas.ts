@@ -5,8 +5,10 @@ import { type Ask, doubtful, notAsked, type Question, type Reply, shortOf } from
 import type { AwsMachine, AwsNeeds } from "./needs.ts";
 
 /** Whether a thing is this cluster's, by its tag. */
-const isOwn = (thing: Reply, cluster: string): boolean =>
-  thing.find("Tags", "Key", "fenestra:cluster")?.text("Value") === cluster;
+const isOwn = (thing: Reply, cluster: string, name?: string): boolean => {
+  const tag = (key: string) => thing.find("Tags", "Key", key)?.text("Value");
+  return tag("fenestra:cluster") === cluster && (name === undefined || tag("Name") === name);
+};
 
 /** Machines that count against quotas, of the whole region. */
 const running = async (ask: Ask): Promise<readonly Reply[]> =>
@@ -95,7 +97,8 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
   {
     // With what others use, with surge and up to the autoscalers' bounds.
     id: "vcpu-quota",
-    async *run({ machines, cluster }, ask) {
+    ofMachine: true,
+    async *run({ machines, cluster, goes }, ask) {
       const Values = [...new Set(machines.flatMap((each) => each.sizes))];
       const types = await ask("ec2:DescribeInstanceTypes", { Filters: [{ Name: "instance-type", Values }] });
       types.list("InstanceTypes");
@@ -116,7 +119,7 @@ export const quotaQuestions: readonly Question<AwsNeeds>[] = [
           (each) => codeOf(each.text("InstanceType"), each.text("InstanceLifecycle", "") === "spot") === quota,
         );
         const others = used
-          .filter((each) => !isOwn(each, cluster))
+          .filter((each) => !isOwn(each, cluster, goes))
           .reduce(
             (sum, each) => sum + each.number("CpuOptions.CoreCount") * each.number("CpuOptions.ThreadsPerCore"),
             0,

@@ -16,7 +16,7 @@ import {
   some,
 } from "../question.ts";
 import { imageOf } from "./machines.ts";
-import type { AwsNeeds } from "./needs.ts";
+import { type AwsNeeds, providerTags } from "./needs.ts";
 
 /** The principal whose rights count, as IAM knows it; `undefined` for the root user. */
 async function principalOf(ask: Ask, { asker }: AwsNeeds): Promise<string | undefined> {
@@ -65,6 +65,8 @@ const serviceRoles: readonly (readonly [role: string, service: string, wanted: (
 
 const tagSpecifications = z.array(z.object({ resourceType: z.string(), tags: z.record(z.string(), z.string()) }));
 
+const tagsOf = (tags: object) => Object.entries(tags).map(([Key, Value]) => ({ Key, Value }));
+
 /** What the first machine asks EC2 for, as far as it is there before the first update. */
 function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetId: string): object {
   const { httpTokens, httpEndpoint } = mapOf(first?.template.metadataOptions);
@@ -77,12 +79,24 @@ function launchRequest({ machines: [first] }: AwsNeeds, ImageId: string, SubnetI
     ],
     TagSpecifications: specifications.map(({ resourceType, tags }) => ({
       ResourceType: resourceType,
-      Tags: Object.entries(tags).map(([Key, Value]) => ({ Key, Value })),
+      Tags: tagsOf(tags),
     })),
   };
 }
 
-async function* dryRun(ask: Ask, right: string, input: object): AsyncGenerator<Objection> {
+/** The launch of the machine to come, by its own template: in its subnet, for its interface has a machine yet. */
+function ownLaunch({ program }: AwsNeeds): object {
+  const find = (type: string) => mapOf(made(program, `aws:ec2/${type}`)[0]?.inputs);
+  const [{ launchTemplate, tags }, card] = [find("instance:Instance"), find("networkInterface:NetworkInterface")];
+  const { id, version } = mapOf(launchTemplate);
+  return {
+    ...{ DryRun: true, MinCount: 1, MaxCount: 1, SubnetId: card.subnetId, SecurityGroupIds: card.securityGroups },
+    LaunchTemplate: { LaunchTemplateId: id, Version: version },
+    TagSpecifications: [{ ResourceType: "instance", Tags: tagsOf({ ...providerTags(program), ...mapOf(tags) }) }],
+  };
+}
+
+async function* dryRun(ask: Ask, right: string, input: object, isWhole = false): AsyncGenerator<Objection> {
   try {
     await ask(right, input);
   } catch (error) {
@@ -90,12 +104,20 @@ async function* dryRun(ask: Ask, right: string, input: object): AsyncGenerator<O
     const { code, kind, message } = error;
     if (code === "DryRunOperation") return;
     const [, encoded] = /Encoded authorization failure message: (\S+)/.exec(message) ?? [];
-    if (kind === "denied")
+    // The machine gets an interface that is there; the dry run would make one.
+    if (isWhole && kind === "denied" && /:network-interface\//.test(message))
+      yield notAsked(`${right} may not make an interface, which a dry run must`);
+    else if (kind === "denied")
       yield refused(
         `${right} is refused, by ${/service control policy/i.test(message) ? "a policy of the organization" : "IAM or the organization"}`,
         encoded === undefined
           ? `the right ${right}`
           : `aws sts decode-authorization-message --encoded-message ${encoded} names the statement`,
+      );
+    else if (isWhole && !/^InsufficientFreeAddresses/.test(code))
+      yield refused(
+        `a dry run of ${right} is refused with ${code}: ${message}`,
+        "another setting in fenestra:controlPlane",
       );
     else yield doubtful(`a dry run of ${right} is answered with ${code}: ${message}`);
   }
@@ -173,9 +195,14 @@ export const rightsQuestions: readonly Question<AwsNeeds>[] = [
   {
     // Dry runs of the complete requests: with conditions of the organization's policies.
     id: "organization",
+    ofMachine: true,
     async *run(needs, ask) {
       if (needs.asker.deployer !== undefined) {
         yield notAsked("a dry run is the caller's own", "run it as the deployer");
+        return;
+      }
+      if (needs.goes !== undefined) {
+        yield* dryRun(ask, "ec2:RunInstances", ownLaunch(needs), true);
         return;
       }
       const [first] = needs.machines;

@@ -1,4 +1,4 @@
-import { type Asking, Clock } from "../needs.ts";
+import { type Asking, asked, Clock } from "../needs.ts";
 import type { Question } from "../question.ts";
 import { type Preflight, preflight } from "../run.ts";
 import { sharedQuestions } from "../shared.ts";
@@ -19,9 +19,10 @@ export const questions: readonly Question<AzureNeeds>[] = [
 ];
 
 /** Asks Azure with the credentials that Pulumi's provider would take. */
-export async function askCloud({ program, place, asker, skip, onAnswer }: Asking): Promise<Preflight> {
+export async function askCloud(asking: Asking): Promise<Preflight> {
+  const { program, place, asker, goes, onAnswer, limitMs } = asking;
   const clock = new Clock();
-  const needs = { ...azureNeeds(program, place), asker, clock };
-  const wanted = questions.filter(({ id }) => !skip.includes(id));
-  return await preflight(wanted, needs, azureSender(clock.see), { onAnswer });
+  const needs = { ...azureNeeds(program, place), asker, clock, goes };
+  const send = asking.send ?? azureSender(clock.see);
+  return await preflight(asked(questions, asking), needs, send, { onAnswer, limitMs });
 }

@@ -74,6 +74,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
   {
     // Sizes are there, unrestricted, in each zone, and can do what is asked of them.
     id: "size",
+    ofMachine: true,
     async *run(needs, ask) {
       const skus = await skusOf(ask, needs);
       for (const machine of needs.machines) {
@@ -108,6 +109,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
   {
     // The feature of the subscription for encryption at the host.
     id: "encryption-at-host",
+    ofMachine: true,
     async *run({ machines, subscription }, ask) {
       if (!machines.some(({ profile }) => mapOf(profile.securityProfile).encryptionAtHost === true)) return;
       const feature = `${subscription}/providers/Microsoft.Features/providers/Microsoft.Compute/features/EncryptionAtHost`;
@@ -123,6 +125,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
   {
     // Encryption sets are there, in the region, and have their key.
     id: "keys",
+    ofMachine: true,
     async *run({ program, region }, ask) {
       const sets = JSON.stringify(program.resources).matchAll(/"diskEncryptionSet":\{"id":"([^"]+)"/g);
       for (const id of new Set([...sets].map(([, each = ""]) => each))) {
@@ -142,6 +145,7 @@ export const machineQuestions: readonly Question<AzureNeeds>[] = [
   {
     // Images are there, in the region, and not withdrawn.
     id: "image",
+    ofMachine: true,
     async *run(needs, ask) {
       for (const machine of needs.machines) {
         const mend = `another image in ${machine.setting}`;

@@ -11,13 +11,14 @@ async function usagesOf(ask: Ask, { subscription, region }: AzureNeeds, provider
   return found.list("value");
 }
 
-/** Machines of this cluster that run, by their size. */
-async function running(ask: Ask, { group }: AzureNeeds): Promise<ReadonlyMap<string, number>> {
+/** Machines of this cluster that run, by their size; or the one that goes. */
+async function running(ask: Ask, { group, goes }: AzureNeeds): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   for (const kind of ["virtualMachineScaleSets", "virtualMachines"]) {
     const at = path(`${group.id}/providers/Microsoft.Compute/${kind}`, "2024-07-01");
     const found = await ask(`Microsoft.Compute/${kind}/read`, at, /NotFound$/);
     for (const each of found.list("value")) {
+      if (goes !== undefined && each.text("name", "") !== goes) continue;
       const size = each.text("sku.name", "") || each.text("properties.hardwareProfile.vmSize");
       counts.set(size, (counts.get(size) ?? 0) + each.number("sku.capacity", 1));
     }
@@ -71,6 +72,7 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
   {
     // Of the region and of each family, up to the autoscalers' bounds.
     id: "vcpu-quota",
+    ofMachine: true,
     async *run(needs, ask) {
       const skus = await skusOf(ask, needs);
       const usages = await usagesOf(ask, needs, "Compute");
@@ -88,8 +90,11 @@ export const quotaQuestions: readonly Question<AzureNeeds>[] = [
         const total = (count: (machine: AzureMachine) => number): number =>
           group.reduce((sum, each) => sum + count(each) * vcpusOf(skus.get(each.sizes[0] ?? "")), 0);
         const sizes = new Set(group.flatMap((each) => each.sizes));
+        // One that goes may have another size; of the others those are counted that are needed again.
+        const isCounted = (size: string): boolean =>
+          needs.goes === undefined ? sizes.has(size) : quota === "cores" || quota === familyOf(size);
         const ownCores = [...own].reduce(
-          (sum, [size, count]) => sum + (sizes.has(size) ? count * vcpusOf(skus.get(size)) : 0),
+          (sum, [size, count]) => sum + (isCounted(size) ? count * vcpusOf(skus.get(size)) : 0),
           0,
         );
         const settings = group.map(({ setting }) => setting).join("; ");

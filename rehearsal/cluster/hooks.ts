@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { ClientRequest } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { skipVariable } from "../../components/gates/mayStart.ts";
 import type { RecordedHook } from "../../plan/program/engine.ts";
 import type { RecordedProgram } from "../../plan/program/recorded.ts";
 import { reveal } from "../../plan/program/values.ts";
@@ -17,6 +18,8 @@ export async function callHook(
   name: string,
   kept?: unknown,
 ): Promise<void> {
+  // No cloud is asked whether it would start a machine.
+  process.env[skipVariable] = "all";
   const hook = hooks.get(name);
   if (hook === undefined) throw new Error(`the program registered no hook ${name}`);
   const owner = program.resources.find(({ options }) => Object.values(options.hooks).flat().includes(name));

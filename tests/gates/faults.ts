@@ -76,7 +76,7 @@ const gates: Readonly<Record<string, (api: ApiClient, patience: Patience) => Res
     peersGate(
       "gate",
       {
-        machine: { fingerprint, parts: [], after: [] },
+        machine: { fingerprint, start: { name: "m", parts: [] }, parts: [], after: [] },
         member: first,
         members: controlPlane.members,
         version: release,

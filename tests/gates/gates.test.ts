@@ -270,7 +270,7 @@ describe("the gate before a control-plane machine", () => {
       const [member] = members;
       assert.ok(member !== undefined);
       const patience = { everySeconds: 0.001, limitSeconds };
-      const machine = { fingerprint: "b", parts: ["id"], after: [] };
+      const machine = { fingerprint: "b", start: { name: "m", parts: [] }, parts: ["id"], after: [] };
       const recorded = await withMocks(
         () => void peersGate("gate", { machine, member, members, version, api, patience }, {}),
       );

@@ -17,7 +17,7 @@ const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "
  */
 const allowed: Readonly<Record<string, readonly string[]>> = {
   "index.ts": ["components/config", "components/model", "stacks"],
-  stacks: ["components", "stacks"],
+  stacks: ["components", "stacks", "preflight/start.ts"],
   "components/aws": ["components"],
   "components/azure": ["components"],
   "components/kubernetes": ["components/kubernetes", "components/gates", "components/machine", "components/model"],

@@ -1,0 +1,44 @@
+import type { MayStart } from "../components/gates/mayStart.ts";
+import type { ClusterSpec } from "../components/model/clusterSpec.ts";
+import { plainRequest } from "../plan/program/recorded.ts";
+import { mapFromWire } from "../plan/program/values.ts";
+import type { Asking } from "./needs.ts";
+import type { Objection } from "./question.ts";
+
+const clouds = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
+const name = "control-plane";
+
+/**
+ * Asks the questions of `fenestra preflight` that one machine raises, before it goes, with the credentials of this
+ * process.
+ */
+export function startCheck(
+  { cloud, region, tags, accountId = "" }: ClusterSpec,
+  given: Pick<Asking, "send" | "limitMs"> = {},
+): MayStart {
+  return async (goes, parts, skip) => {
+    const { askCloud } = await clouds[cloud]();
+    const provider = { type: "pulumi:providers:aws", inputs: { defaultTags: JSON.stringify({ tags }) } };
+    const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
+      ...plainRequest({ urn: name, type, name, inputs: mapFromWire(inputs) }),
+      id: "id" in known ? known.id : undefined,
+      outputs: mapFromWire("outputs" in known ? (known.outputs ?? {}) : {}),
+    }));
+    const [subscription] = resources.flatMap(({ id }) => /^\/subscriptions\/([^/]+)/.exec(id ?? "")?.[1] ?? []);
+    const { answers } = await askCloud({
+      program: { stack: "", resources, outputs: {}, messages: [] },
+      place: { region, accountId: subscription ?? accountId },
+      ...{ asker: { local: [] }, skip, goes, ...given },
+    });
+    const all = answers.flatMap(({ id, objections }) => objections.map((each) => ({ id, ...each })));
+    const lines = (isWanted: (outcome: Objection["outcome"]) => boolean): readonly string[] =>
+      all
+        .filter(({ outcome }) => isWanted(outcome))
+        .map(({ id, outcome, text, mend }) =>
+          [`${id}: ${outcome === "refused" ? "" : `${outcome}, `}${text}`, ...(mend ? [`mend: ${mend}`] : [])].join(
+            "; ",
+          ),
+        );
+    return { refused: lines((one) => one === "refused"), told: lines((one) => one !== "refused") };
+  };
+}

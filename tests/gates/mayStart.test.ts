@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { type MayStart, skipVariable } from "../../components/gates/mayStart.ts";
+import { reveal } from "../../plan/program/values.ts";
+import { type Call, CallError, type Send } from "../../preflight/question.ts";
+import { startCheck } from "../../preflight/start.ts";
+import { deployAws } from "../../stacks/aws.ts";
+import { deployAzure } from "../../stacks/azure.ts";
+import { cloudOf, differing, sendTo } from "../preflight/world.ts";
+import { memo } from "../support/memo.ts";
+import { specOf, withMocks } from "../support/mocks.ts";
+
+const launch = "ec2:RunInstances";
+const usages = "Microsoft.Compute/locations/usages/read value.0.limit";
+const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
+const clouds = {
+  aws: {
+    ...{ deploy: deployAws, region: "eu-central-1" },
+    refusals: [
+      [
+        /size: m7i.large is not offered in eu-central-1a/,
+        { "ec2:DescribeInstanceTypeOfferings InstanceTypeOfferings": [] },
+      ],
+      [/image: .* is not there/, { "ec2:DescribeImages Images": [] }],
+      [/keys: .* is Disabled/, { "kms:DescribeKey KeyMetadata.KeyState": "Disabled" }],
+      // The other machines of the cluster stay: 2 and 2 are more than 3.
+      [/vcpu-quota: 2 vCPUs are needed; .* others use 2/, { "servicequotas:GetServiceQuota Quota.Value": 3 }],
+      [
+        /organization: .*InvalidParameterValue: no such type/,
+        { [launch]: { $code: "InvalidParameterValue", message: "InvalidParameterValue: no such type" } },
+      ],
+      [/organization: .* is refused, by IAM/, { [launch]: { $denied: "UnauthorizedOperation" } }],
+    ],
+    launches: [
+      {
+        ...{ DryRun: true, MinCount: 1, MaxCount: 1, SubnetId: "subnet", SecurityGroupIds: ["sg"] },
+        LaunchTemplate: { LaunchTemplateId: "lt", Version: "1" },
+        TagSpecifications: [
+          {
+            ResourceType: "instance",
+            Tags: [
+              { Key: "fenestra:cluster", Value: "aws-dev" },
+              { Key: "fenestra:environment", Value: "development" },
+              { Key: "Name", Value: "aws-dev-control-plane-0" },
+              { Key: "kubernetes.io/cluster/aws-dev", Value: "owned" },
+            ],
+          },
+        ],
+      },
+    ],
+    told: [
+      [
+        /may not make an interface/,
+        {
+          [launch]: {
+            $denied: "UnauthorizedOperation",
+            message: "on resource: arn:aws:ec2:eu-central-1:1:network-interface/*",
+          },
+        },
+      ],
+      [/doubtful, .*InsufficientFreeAddressesInSubnet/, { [launch]: { $code: "InsufficientFreeAddressesInSubnet" } }],
+    ],
+  },
+  azure: {
+    ...{ deploy: deployAzure, region: "westeurope", launches: [] },
+    refusals: [
+      [/size: westeurope has no Standard_D2s_v5/, { "Microsoft.Compute/skus/read value": [] }],
+      [
+        /size: .* is closed to this subscription/,
+        { "Microsoft.Compute/skus/read value.0.restrictions": [{ type: "Location", reasonCode: "QuotaId" }] },
+      ],
+      [/image: .* is withdrawn/, { [`${versions} properties.imageDeprecationStatus.imageState`]: "Deprecated" }],
+      [/vcpu-quota: 2 vCPUs are needed; .* others use 4/, { [usages]: 5 }],
+    ],
+    told: [],
+  },
+} as const;
+
+for (const [cloud, { deploy, region, launches, refusals, told }] of Object.entries(clouds))
+  describe(`the gate before a control-plane machine of ${cloud}`, function () {
+    this.timeout(300_000);
+    const { roomy } = cloudOf(cloud);
+    const [dev, prod] = [`${cloud}-dev`, `${cloud}-prod`];
+    let ask: MayStart;
+    const program = memo((stack: string) =>
+      withMocks(() => deploy(specOf(stack), undefined, (...given) => ask(...given)), { region }),
+    );
+
+    /** Runs the hook of the gate in the whole program; gives what was said beside a refusal. */
+    const pass = async (check: MayStart, stack = dev, index = 0): Promise<readonly string[]> => {
+      const said: string[] = [];
+      ask = async (...given) => {
+        const answer = await check(...given);
+        said.push(...answer.told);
+        return answer;
+      };
+      const hook = (await program(stack)).hooks.get(`${stack}-control-plane-before-${index}`);
+      await Reflect.apply(hook?.callback ?? assert.fail, undefined, [{ oldInputs: { input: { replicas: 1 } } }]);
+      return said;
+    };
+    const asking = (send: Send, limitMs?: number): MayStart => startCheck(specOf(dev), { send, limitMs });
+    const world = (differences: object): Send => sendTo(differing(roomy, { ...differences }));
+
+    it("has nothing against an account with room", async () => {
+      const calls: Call[] = [];
+      const send: Send = (call, signal) => {
+        calls.push(call);
+        return world({})(call, signal);
+      };
+      assert.deepEqual(await pass(asking(send)), []);
+      assert.ok(calls.length > 3);
+      const sent = calls.filter(({ right }) => right === launch).map(({ input }) => input);
+      assert.deepEqual(JSON.parse(JSON.stringify(sent).replaceAll(/-[0-9a-f]{17}"/g, '"')), launches);
+    });
+
+    for (const [says, differences] of refusals)
+      it(`stays shut: ${says}`, async () => {
+        await assert.rejects(pass(asking(world(differences))), (error: Error) => {
+          assert.match(error.message, says);
+          return /is not replaced now/.test(error.message);
+        });
+      });
+
+    for (const [says, differences] of told)
+      it(`opens and tells: ${says}`, async () => {
+        assert.match((await pass(asking(world(differences)))).join("\n"), says);
+      });
+
+    it("opens where nothing can be asked, and says so", async () => {
+      const failing = (kind: "denied" | "none", code: string) =>
+        asking(async (call, signal) => {
+          if (kind === "denied" && call.right === launch) return world({})(call, signal);
+          throw new CallError(call, kind, code, code);
+        });
+      const hanging = asking(() => new Promise(() => {}), 50);
+      for (const [says, check] of [
+        [/size: not asked, needs .*(read|Describe)/, failing("denied", "AccessDenied")],
+        [/image: not asked, .*CredentialsProviderError/, failing("none", "CredentialsProviderError")],
+        [/size: not asked, no answer within 0.05 s/, hanging],
+      ] as const)
+        assert.match((await pass(check)).join("\n"), says);
+    });
+
+    it("can be passed by a person who knows better", async () => {
+      const [[, differences]] = refusals;
+      for (const skip of ["size,vcpu-quota", "all"]) {
+        process.env[skipVariable] = skip;
+        await pass(asking(world(differences))).finally(() => delete process.env[skipVariable]);
+      }
+    });
+
+    it("asks for what the program makes, of each machine", async () => {
+      const { resources } = (await program(prod)).program;
+      for (const index of [0, 1, 2]) {
+        const noting: MayStart = async (name, parts) => {
+          assert.match(name, new RegExp(`-${index}$`));
+          for (const { type, id, inputs } of parts) {
+            const found = resources.find((each) =>
+              id === undefined
+                ? each.type === type && each.name.endsWith(`-control-plane-${index}-instance`)
+                : each.type === type && each.id === id,
+            );
+            assert.ok(found !== undefined, type);
+            assert.partialDeepStrictEqual(reveal(found.inputs), inputs);
+          }
+          return { refused: ["seen"], told: [] };
+        };
+        await assert.rejects(pass(noting, prod, index), /seen/);
+      }
+    });
+  });
