@@ -306,5 +306,7 @@ export const policies = {
     ),
     look: policy(...look(scope)),
     resources: policy(...change(scope)),
+    // Before a machine goes its gate asks whether another one could start.
+    preflight: policy(...ask(scope)),
   }),
 } satisfies Readonly<Record<Purpose, (scope: StackScope) => Readonly<Record<string, PolicyDocument>>>>;

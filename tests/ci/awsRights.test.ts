@@ -18,6 +18,8 @@ const scope = {
   diskKeys: [`arn:aws:kms:eu-central-1:123456789012:key/disks`],
 } satisfies StackScope;
 
+const { region } = scope;
+
 describe("the rights of the workflows on AWS", () => {
   const { state, look, resources } = made.deploy(scope);
   const policies = { ...made.preview(scope), ...made.drift(scope), state, look, resources };
@@ -36,14 +38,18 @@ describe("the rights of the workflows on AWS", () => {
       for (const action of document.Statement.flatMap(({ Action }) => Action)) assert.match(action, reading);
   });
 
-  it("let the comparison ask all that preflight asks, but for what is the deployer's own", () => {
+  it("let comparison and update ask all that preflight asks, but for what is the deployer's own", () => {
     const rights = [...rightsAsked("aws")].filter((right) => !/RunInstances|AllocateAddress|GetCaller/.test(right));
     const image = `arn:aws:ssm:${region}::parameter/aws/service/x`;
-    const call = (action: string) => ({ action, resource: action === "ssm:GetParameter" ? image : "*" });
-    assert.deepEqual(
-      rights.filter((action) => !allows([policies.drift, policies.preflight], call(action))),
-      [],
-    );
+    const call = (action: string) => ({
+      ...{ action, resource: action === "ssm:GetParameter" ? image : "*" },
+      context: { "aws:RequestedRegion": region },
+    });
+    for (const documents of [[policies.drift, policies.preflight], Object.values(made.deploy(scope))])
+      assert.deepEqual(
+        rights.filter((action) => !allows(documents, call(action))),
+        [],
+      );
   });
 
   it("are told apart: a wildcard for a resource only where a call knows no other, or a condition narrows it", () => {
@@ -55,7 +61,6 @@ describe("the rights of the workflows on AWS", () => {
 
   const roles = { preview: [policies.preview], drift: [policies.drift], deploy: [state, look, resources] };
   const account = "123456789012";
-  const region = "eu-central-1";
   const zone = `arn:aws:route53:::hostedzone/${scope.record.zone}`;
   const record = (name: string) => ({
     "route53:ChangeResourceRecordSetsNormalizedRecordNames": name,
