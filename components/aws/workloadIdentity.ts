@@ -214,14 +214,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
 }
 
 function grantOf({ namespace, name, policies, statements }: IdentityConfig): Grant {
-  const document = policy(
-    ...statements.map(({ actions, resources }, index) => ({
-      Sid: `Statement${index}`,
-      Effect: "Allow" as const,
-      Action: actions,
-      Resource: resources,
-    })),
-  );
+  const document = statementsDocument(statements);
   const account = { namespace, name };
   return statements.length === 0 ? { account, policies } : { account, policies, inline: JSON.stringify(document) };
 }

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { awsLimits } from "../model/cloudFacts/awsLimits.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import {
   certificate,
@@ -39,8 +40,28 @@ const serviceAccountSchema = z.strictObject({
     z
       .array(
         z.strictObject({
-          actions: described(z.array(z.string().min(1)).min(1), "Actions that are allowed: s3:GetObject."),
-          resources: described(z.array(z.string().min(1)).min(1), "ARNs that they are allowed on."),
+          actions: described(
+            z
+              .array(
+                matching(awsLimits.action, "is not an action of IAM").meta({
+                  patternErrorMessage: "service:Action",
+                  examples: ["s3:GetObject"],
+                }),
+              )
+              .min(1),
+            "Actions that are allowed: s3:GetObject.",
+          ),
+          resources: described(
+            z
+              .array(
+                matching(awsLimits.resource, "is not an ARN").meta({
+                  patternErrorMessage: "an ARN, or *",
+                  examples: ["arn:aws:s3:::shop/*"],
+                }),
+              )
+              .min(1),
+            "ARNs that they are allowed on, or *.",
+          ),
         }),
       )
       .default([]),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { awsLimits } from "../model/cloudFacts/awsLimits.ts";
 import { diskTypes } from "../model/cloudFacts/facts.ts";
 import { described, matching, section, switchOff } from "./forms.ts";
 
@@ -135,7 +136,9 @@ export const iamSchema = section("What your organisation demands of roles.", {
     { patternErrorMessage: "the ARN of an IAM policy", examples: ["arn:aws:iam::123456789012:policy/boundary"] },
   ),
   rolePath: described(
-    matching(/^\/([\w+=,.@-]+\/)*$/, "is not a path of IAM").default("/"),
+    matching(/^\/([\w+=,.@-]+\/)*$/, "is not a path of IAM")
+      .max(awsLimits.path)
+      .default("/"),
     "Path of every role, policy and instance profile that Fenestra makes. A change replaces them, and with them all machines.",
     { patternErrorMessage: "a path that begins and ends with a slash", examples: ["/kubernetes/"] },
   ),

@@ -3,7 +3,7 @@ import type { ClusterSpec } from "./clusterSpec.ts";
 import { childPath, type Problem } from "./problem.ts";
 
 /** Documentation networks, never assigned (RFC 5737). */
-const documentationNetworks = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(cidr);
+export const documentationNetworks = ["192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24"].map(cidr);
 
 /** Documentation host names, which serve no files or images (RFC 2606). */
 const documentationHost = /(^|\.)example(\.(com|net|org))?$/;

@@ -24,6 +24,22 @@ export function accountKey({ namespace, name }: ServiceAccountName): string {
   return `${namespace}/${name}`;
 }
 
+interface StatementConfig {
+  readonly actions: readonly string[];
+  readonly resources: readonly string[];
+}
+
+/** The inline policy of a role of AWS. */
+export const statementsDocument = (statements: readonly StatementConfig[]) => ({
+  Version: "2012-10-17",
+  Statement: statements.map(({ actions, resources }, index) => ({
+    Sid: `Statement${index}`,
+    Effect: "Allow",
+    Action: actions,
+    Resource: resources,
+  })),
+});
+
 /**
  * Name of the role or identity of a service account, at most 56 characters: a role's name has 64, eight of which are
  * Pulumi's suffix. Names in Kubernetes have no underscore, so no two accounts share one.

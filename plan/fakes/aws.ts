@@ -3,6 +3,7 @@ import type { SimulatedResource } from "../program/engine.ts";
 import type { ResourceRequest } from "../program/recorded.ts";
 import { listOf, mapOf, type PropertyMap, Secret, textOf } from "../program/values.ts";
 import { addressIn, requireInside } from "./addresses.ts";
+import { requireAwsLimits } from "./awsLimits.ts";
 import { autoName, characters, digest, hex, uuid } from "./identifiers.ts";
 import type { SimulatedContext, SimulatedProvider } from "./provider.ts";
 
@@ -211,6 +212,12 @@ export const awsResource: SimulatedProvider = (request, context) => {
   const name = textOf(given) ?? generated;
   const id = prefix === undefined ? name : `${prefix}-${hex(17, request.urn)}`;
   const own = inArn === undefined ? {} : { arn: arn("ec2", context.place, `${inArn}/${id}`) };
+  requireAwsLimits(
+    kind,
+    request.inputs,
+    kind === "s3/bucket:Bucket" ? (textOf(request.inputs.bucket) ?? name) : name,
+    context,
+  );
   const made = makers[kind]?.(request, context, id, name);
   if (made !== undefined) return { id: made.id ?? id, outputs: { ...own, ...made.outputs } };
   // Everything without a special form of id or an ARN that is read: attachments, rules, hooks.

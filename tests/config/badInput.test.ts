@@ -72,6 +72,16 @@ describe("bad input", () => {
     matchAnswers(file, told);
   });
 
+  it("is told where a service account has more statements than a role holds", () => {
+    const statement = { actions: ["s3:GetObject"], resources: ["arn:aws:s3:::shop/*"] };
+    const account = { namespace: "shop", name: "a", statements: Array.from({ length: 120 }, () => statement) };
+    const { problems } = errorOf(changed("aws", { "access.workloadIdentity.serviceAccounts": [account] }));
+    assert.deepEqual(
+      problems.map(({ path: at, allowed }) => [at, allowed]),
+      [["config.fenestra:access.workloadIdentity.serviceAccounts[0].statements", "at most 10240 characters of JSON"]],
+    );
+  });
+
   it("is told all at once, sorted, once each, as people read it", () => {
     const error = errorOf(
       changed("aws", {

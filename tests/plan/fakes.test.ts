@@ -139,3 +139,28 @@ describe("the simulated tls provider", () => {
     );
   });
 });
+
+describe("the simulated AWS, by AWS's limits", () => {
+  const key = "arn:aws:kms:eu-west-1:123456789012:key/disks";
+  const policy = (resources: readonly string[], action = "s3:GetObject") =>
+    JSON.stringify({ Statement: [{ Effect: "Allow", Action: [action], Resource: resources }] });
+  const long = policy(Array.from({ length: 400 }, () => "arn:aws:s3:::a-bucket-of-mine"));
+  const rows: readonly (readonly [type: string, inputs: PropertyMap, says: RegExp])[] = [
+    ["iam/role:Role", { assumeRolePolicy: policy(Array.from({ length: 200 }, () => "arn:aws:s3:::b")) }, /of 2048/],
+    ["ec2/securityGroup:SecurityGroup", { name: "sg-prod-workers" }, /begins with sg-/],
+    ["lb/loadBalancer:LoadBalancer", { name: "internal-api" }, /begins with internal-/],
+    ["s3/bucket:Bucket", { bucket: "sthree-x" }, /begins with sthree-/],
+    ["ebs/volume:Volume", { kmsKeyId: key }, /is not in eu-central-1/],
+    ["ec2/launchTemplate:LaunchTemplate", { blockDeviceMappings: [{ ebs: { kmsKeyId: key } }] }, /is not in/],
+    ["iam/role:Role", { path: `/${"a".repeat(511)}/` }, /ValidationError: path/],
+    ["iam/policy:Policy", { policy: long }, /LimitExceeded: \d+ of 6144/],
+    ["iam/rolePolicy:RolePolicy", { policy: long }, /LimitExceeded: \d+ of 10240/],
+    ["iam/rolePolicy:RolePolicy", { policy: policy(["my-bucket"]) }, /MalformedPolicyDocument: my-bucket/],
+    ["iam/rolePolicy:RolePolicy", { policy: policy(["*"], "GetObject") }, /MalformedPolicyDocument: GetObject/],
+    ["iam/role:Role", { tags: { Name: "a", name: "b" } }, /Duplicate tag keys/],
+  ];
+  for (const [type, inputs, says] of rows)
+    it(`refuses: ${type} ${says}`, () => {
+      assert.throws(() => cloud()(requestFor(`aws:${type}`, "n", inputs)), says);
+    });
+});

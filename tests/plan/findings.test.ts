@@ -225,6 +225,11 @@ describe("findings", () => {
     ...[["0.0.0.0/0"], ["0.0.0.0/1", "128.0.0.0/1"], ["44.0.0.0/8", "45.0.0.0/16"]].map(
       (allow) => [{ access: { public: { allow } } }, ["error public-api-open access.public.allow"]] as const,
     ),
+    [{ network: { zones, cidr: "8.8.0.0/16" } }, ["warning network-public network.cidr"]],
+    [
+      { kubernetes: { podCidr: "203.0.0.0/16", serviceCidr: "100.64.0.0/16" } },
+      ["warning network-public kubernetes.podCidr"],
+    ],
     [{ access: { public: { allow: ["192.168.1.0/24"] } } }, ["warning public-api-private-callers access.public.allow"]],
     [
       { pools: [{ name: "linux", os: "linux", image, size: "qq9.large", capacity: { vcpus: 2, memoryGib: 8 } }] },

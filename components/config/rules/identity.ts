@@ -1,7 +1,9 @@
+import { awsLimits, policyLength } from "../../model/cloudFacts/awsLimits.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";
+import { statementsDocument } from "../../model/workloadIdentity.ts";
 import { type Rules, repeated, rule } from "./rule.ts";
 
 const key = (path: string): string => `config.fenestra:access.${path}`;
@@ -65,6 +67,15 @@ export const identityRules: Rules = {
         return [
           ...(own.every((field) => account[field].length === 0)
             ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
+            : []),
+          ...(policyLength(JSON.stringify(statementsDocument(account.statements))) > awsLimits.inline
+            ? refuse(
+                `${path}.statements`,
+                `${account.statements.length} statements`,
+                "is more than the inline policies of a role may have",
+                `at most ${awsLimits.inline} characters of JSON`,
+                "make a policy of your own, and name it in policies",
+              )
             : []),
           // Pods there run the cluster itself, and a policy on them could keep it from starting.
           ...(/^(kube|fenestra)-/.test(namespace)

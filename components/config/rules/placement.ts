@@ -1,3 +1,4 @@
+import { regionOfArn } from "../../model/cloudFacts/awsLimits.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { arn, type IdForm, idForms } from "../../model/cloudFacts/ids.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
@@ -5,9 +6,23 @@ import { type Problem, problem, refuse } from "../../model/problem.ts";
 import type { Cloud, PoolConfig } from "../schema.ts";
 import { hasFields, poolRule, type Rules, rule } from "./rule.ts";
 
-/** The problem of a name that is not of its form; none without a name. */
-function formProblems([pattern, allowed]: IdForm, value: string | undefined, path: string): readonly Problem[] {
-  return value === undefined || pattern.test(value) ? [] : refuse(path, value, `is not ${allowed}`, allowed);
+/**
+ * The problem of a name that is not of its form; none without a name.
+ *
+ * @param region where it must be, if its name says where it is
+ */
+function formProblems(
+  [pattern, allowed]: IdForm,
+  value: string | undefined,
+  path: string,
+  region?: string,
+): readonly Problem[] {
+  if (value === undefined) return [];
+  if (!pattern.test(value)) return refuse(path, value, `is not ${allowed}`, allowed);
+  const own = regionOfArn(value);
+  return own === undefined || region === undefined || own === region
+    ? []
+    : refuse(path, value, `is in ${own}, and machines take those of their region only`, `one of ${region}`);
 }
 
 /**
@@ -79,11 +94,16 @@ function firstSizeProblems(
 export const placementRules: Rules = {
   given: poolRule(
     ["disk", "capacityReservation", "dedicatedHosts", "securityGroups"],
-    ["cloud"],
-    (pool, path, { cloud }) => [
-      ...formProblems(idForms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`),
-      ...formProblems(idForms[cloud].capacityReservation, pool.capacityReservation, `${path}.capacityReservation`),
-      ...formProblems(idForms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`),
+    ["cloud", "region"],
+    (pool, path, { cloud, region }) => [
+      ...formProblems(idForms[cloud].encryptionKey, pool.disk?.encryptionKey, `${path}.disk.encryptionKey`, region),
+      ...formProblems(
+        idForms[cloud].capacityReservation,
+        pool.capacityReservation,
+        `${path}.capacityReservation`,
+        region,
+      ),
+      ...formProblems(idForms[cloud].dedicatedHosts, pool.dedicatedHosts, `${path}.dedicatedHosts`, region),
       ...pool.securityGroups.flatMap((group, index) =>
         formProblems(idForms[cloud].securityGroup, group, `${path}.securityGroups[${index}]`),
       ),
@@ -97,9 +117,17 @@ export const placementRules: Rules = {
    * are too slow for etcd.
    */
   controlPlaneDisks: rule(
-    ["cloud", "controlPlane.osDisk", "controlPlane.osDiskGb", "controlPlane.etcdDisk", "controlPlane.etcdDiskGb"],
+    [
+      "cloud",
+      "region",
+      "controlPlane.osDisk",
+      "controlPlane.osDiskGb",
+      "controlPlane.etcdDisk",
+      "controlPlane.etcdDiskGb",
+    ],
     ({
       cloud,
+      region,
       "controlPlane.osDisk": system,
       "controlPlane.osDiskGb": systemGb,
       "controlPlane.etcdDisk": etcd,
@@ -107,8 +135,8 @@ export const placementRules: Rules = {
     }) => {
       const [systemPath, etcdPath] = ["osDisk", "etcdDisk"].map((name) => `config.fenestra:controlPlane.${name}`);
       return [
-        ...formProblems(idForms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`),
-        ...formProblems(idForms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`),
+        ...formProblems(idForms[cloud].encryptionKey, system?.encryptionKey, `${systemPath}.encryptionKey`, region),
+        ...formProblems(idForms[cloud].encryptionKey, etcd?.encryptionKey, `${etcdPath}.encryptionKey`, region),
         ...diskProblems(cloud, system, `${systemPath}`, systemGb),
         ...diskProblems(cloud, etcd, `${etcdPath}`, etcdGb),
       ];

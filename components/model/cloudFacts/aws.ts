@@ -1,3 +1,4 @@
+import { awsLimits } from "./awsLimits.ts";
 import { type CloudFacts, names } from "./facts.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
@@ -33,11 +34,8 @@ const zones: CloudFacts["zones"] = {
   query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
 };
 
-/**
- * Beginnings that AWS keeps to itself, of names that begin with the cluster's: load balancers (Elastic Load Balancing
- * API, CreateLoadBalancer), security groups (EC2 API, CreateSecurityGroup), buckets (S3, "Bucket naming rules").
- */
-const ownPrefixes = ["internal-", "sg-", "sthree-", "xn--", "amzn-s3-demo-"];
+/** The cluster's name begins names of all of these. */
+const ownPrefixes: readonly string[] = Object.values(awsLimits.prefixes).flat();
 
 export const aws: CloudFacts = {
   name: "aws",

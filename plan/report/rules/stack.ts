@@ -3,7 +3,7 @@ import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts"
 import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
 import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
-import { exampleProblems } from "../../../components/model/exampleValues.ts";
+import { documentationNetworks, exampleProblems } from "../../../components/model/exampleValues.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
@@ -16,6 +16,9 @@ const mostCallers = addressCount(8);
 
 /** RFC 1918. */
 const privateNetworks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(cidr);
+
+/** What nobody has on the internet: those, carriers' and laboratories' (RFC 6598, RFC 2544). */
+const unroutedNetworks = [...privateNetworks, ...["100.64.0.0/10", "198.18.0.0/15"].map(cidr)];
 
 /** Half a year. */
 const oldMs = 183 * 24 * 3600 * 1000;
@@ -80,6 +83,27 @@ export const stackRules = {
           path: key("access.public.allow"),
           message: `${network} is private: behind a public load balancer nobody has such an address.`,
           remedy: "Name the public address of its NAT gateway, or allow it inside by access.private.allow.",
+        })),
+  },
+  "network-public": {
+    level: "warning",
+    about: "a range of the cluster has public addresses, whose owners machines and pods then do not reach",
+    find: ({ spec: { network, kubernetes } }) =>
+      [
+        ...network.cidrs.map((range) => ["network.cidr", range] as const),
+        ["kubernetes.podCidr", kubernetes.podCidr] as const,
+        ["kubernetes.serviceCidr", kubernetes.serviceCidr] as const,
+      ]
+        .filter(([, range]) => !unroutedNetworks.some((each) => contains(each, cidr(range))))
+        // Where pods have addresses of the network.
+        .filter(([, range], index, all) => all.findIndex(([, other]) => other === range) === index)
+        .map(([path, range]) => ({
+          path: key(path),
+          message: documentationNetworks.some((each) => overlaps(each, cidr(range)))
+            ? `${range} has addresses of documentation, which routers and firewalls drop.`
+            : `${range} has public addresses: whoever owns them on the internet is not reached from the cluster.`,
+          remedy:
+            "Take a part of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; acknowledge it where the range is your own.",
         })),
   },
   "size-not-listed": {

@@ -1,0 +1,28 @@
+/** What AWS refuses by its documents alone; the rules of the stack file and the simulated AWS take it from here. */
+export const awsLimits = {
+  /**
+   * Beginnings of names that AWS keeps to itself, by type: Elastic Load Balancing API, CreateLoadBalancer; EC2 API,
+   * CreateSecurityGroup; S3, "Bucket naming rules".
+   */
+  prefixes: {
+    "lb/loadBalancer:LoadBalancer": ["internal-"],
+    "ec2/securityGroup:SecurityGroup": ["sg-"],
+    "s3/bucket:Bucket": ["sthree-", "xn--", "amzn-s3-demo-"],
+  },
+  /** Characters of a path of IAM (IAM API Reference, CreateRole). */
+  path: 512,
+  /** Characters of all inline policies of a role, white space not counted (IAM User Guide, "IAM and AWS STS quotas"). */
+  inline: 10_240,
+  /** The same of a managed policy, and of who may take a role. */
+  managed: 6_144,
+  trust: 2_048,
+  /** Action and resource of a statement (IAM User Guide, "Grammar of the IAM JSON policy language"). */
+  action: /^(\*|[a-z0-9-]+:[A-Za-z0-9*?]+)$/,
+  resource: /^(\*|arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+)$/,
+} as const;
+
+/** Characters as IAM counts them. */
+export const policyLength = (document: string): number => document.replaceAll(/\s/g, "").length;
+
+/** The region in an ARN; none where it has no region. */
+export const regionOfArn = (arn: string): string | undefined => /^arn:[^:]*:[^:]*:([a-z0-9-]+):/.exec(arn)?.[1];

@@ -1,0 +1,51 @@
+import { awsLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/awsLimits.ts";
+import { fromJson } from "../../components/model/json.ts";
+import { listOf, mapFromWire, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
+import type { SimulatedContext } from "./provider.ts";
+
+const prefixes: Readonly<Record<string, readonly string[]>> = awsLimits.prefixes;
+
+/** Input with a policy document, its most characters, and the error beyond them. */
+const documents: Readonly<Record<string, readonly [input: string, most: number]>> = {
+  "iam/policy:Policy": ["policy", awsLimits.managed],
+  "iam/rolePolicy:RolePolicy": ["policy", awsLimits.inline],
+  "iam/role:Role": ["assumeRolePolicy", awsLimits.trust],
+};
+
+const texts = (value: PropertyValue | undefined): readonly string[] =>
+  [value ?? [], ...listOf(value)].flatMap((each) => textOf(each) ?? []);
+
+/**
+ * Refuses what AWS refuses, in its words.
+ *
+ * @throws Error with AWS's code
+ */
+export function requireAwsLimits(kind: string, inputs: PropertyMap, name: string, context: SimulatedContext): void {
+  const [beginning] = (prefixes[kind] ?? []).filter((each) => name.toLowerCase().startsWith(each));
+  if (beginning !== undefined) throw new Error(`InvalidParameterValue: ${name} begins with ${beginning}`);
+  const [key] = [...JSON.stringify(inputs).matchAll(/"kmsKeyId":"([^"]+)"/g)].map(([, arn = ""]) => arn);
+  const keyRegion = regionOfArn(key ?? "");
+  if (keyRegion !== undefined && keyRegion !== context.place.region)
+    throw new Error(`InvalidParameterValue: the key ${key} is not in ${context.place.region}`);
+  if (!kind.startsWith("iam/")) return;
+  if ((textOf(inputs.path) ?? "").length > awsLimits.path)
+    throw new Error(`ValidationError: path has more than ${awsLimits.path} characters`);
+  const [provider] = [...context.made()].filter(({ request }) => request.type === "pulumi:providers:aws");
+  const common = fromJson(textOf(provider?.request.inputs.defaultTags) ?? "{}");
+  const defaults = mapOf(mapFromWire(Object(common)).tags);
+  const tags = Object.keys({ ...defaults, ...mapOf(inputs.tags) }).map((each) => each.toLowerCase());
+  if (new Set(tags).size < tags.length)
+    throw new Error("InvalidInput: Duplicate tag keys found. Please note that Tag keys are case insensitive.");
+  const [input, most] = documents[kind] ?? [];
+  const text = textOf(inputs[input ?? ""]);
+  if (text === undefined || most === undefined) return;
+  if (policyLength(text) > most) throw new Error(`LimitExceeded: ${policyLength(text)} of ${most} characters`);
+  for (const each of listOf(mapFromWire(Object(fromJson(text))).Statement)) {
+    const { Action, Resource } = mapOf(each);
+    const wrong = [
+      ...texts(Action).filter((one) => !awsLimits.action.test(one)),
+      ...texts(Resource).filter((one) => !awsLimits.resource.test(one)),
+    ];
+    if (wrong.length > 0) throw new Error(`MalformedPolicyDocument: ${wrong.join(", ")}`);
+  }
+}
