@@ -21,6 +21,7 @@ import {
   sampleAccount,
   sampleObjectName,
   sampleObjectText,
+  statementsDocument,
   subjectOf,
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
