@@ -174,7 +174,8 @@ function change(scope: StackScope): readonly Statement[] {
     allow("MakeRoles", { iam: "CreateRole PutRolePolicy" }, [own.roles], bound),
     // None of AWS's own policies, which reach beyond the cluster, but those that the stack file names for pods.
     allow("GiveOwnPolicies", { iam: "AttachRolePolicy" }, [own.roles], { ...bound, ...ownPolicies }),
-    allow("TakePolicies", { iam: "DetachRolePolicy" }, [own.roles], ownPolicies),
+    // Whatever others attached goes with the role.
+    allow("TakePolicies", { iam: "DetachRolePolicy" }, [own.roles]),
     ...(bound === undefined
       ? []
       : [

@@ -14,6 +14,7 @@ import type { ControlPlaneSettings } from "../model/clusterSpec.ts";
 import { operatingSystem } from "../model/operatingSystems.ts";
 import type { ServiceAccountTokens } from "../model/serviceAccountKeys.ts";
 import { diskSpeed, machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
+import { theirs } from "./owners.ts";
 import { controlPlaneParameters, workerParameters } from "./parameterNames.ts";
 import { clusterTag } from "./policyDocument.ts";
 import type { MachineScripts } from "./scripts.ts";
@@ -160,8 +161,7 @@ export class ControlPlaneMachine extends pulumi.ComponentResource {
         description: `Fixed address of ${this.#name}`,
         tags: { Name: `${this.#name}-address` },
       },
-      // Not computed, and EC2 answers it for an interface that is attached to an instance type with ENA Express.
-      { parent: this, ignoreChanges: ["enaSrdSpecification"] },
+      { parent: this, ignoreChanges: theirs("aws:ec2/networkInterface:NetworkInterface") },
     );
     const inputs = {
       launchTemplate: { id: template.id, version: pulumi.interpolate`${template.latestVersion}` },

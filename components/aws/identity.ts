@@ -4,6 +4,7 @@ import { Role } from "@pulumi/aws/iam/role.js";
 import { RolePolicyAttachment } from "@pulumi/aws/iam/rolePolicyAttachment.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { NodeSettings } from "../model/nodeSettings.ts";
+import { detachingRole } from "./owners.ts";
 import { machineTrust } from "./policies.ts";
 import type { PolicyDocument } from "./policyDocument.ts";
 
@@ -47,7 +48,12 @@ export class Identity extends pulumi.ComponentResource {
     const place = pathIn(args.iam);
     const role = new Role(
       roleName,
-      { ...roleBounds(args.iam), assumeRolePolicy: JSON.stringify(machineTrust()), tags: { Name: roleName } },
+      {
+        ...roleBounds(args.iam),
+        ...detachingRole,
+        assumeRolePolicy: JSON.stringify(machineTrust()),
+        tags: { Name: roleName },
+      },
       { parent: this },
     );
     this.ready = Object.entries(args.policies).map(([purpose, document]) => {

@@ -17,6 +17,7 @@ import { groupName, groupSize, type PoolSpec } from "../model/pools.ts";
 import type { Attachment } from "./attachment.ts";
 import { Identity } from "./identity.ts";
 import { machineTemplate, templateReplaceOnChanges } from "./machineTemplate.ts";
+import { theirs } from "./owners.ts";
 import { joinParameter, workerParameters } from "./parameterNames.ts";
 import { scriptsArn, workerPolicy } from "./policies.ts";
 import {
@@ -224,9 +225,9 @@ export class Pool extends pulumi.ComponentResource {
       {
         parent: this,
         dependsOn: [...after, join, ...(identity?.ready ?? [])],
-        // Changed hooks would replace the group, deleting the old one with all its machines first; `#makeHooks` changes
-        // them instead.
-        ignoreChanges: ["initialLifecycleHooks", ...(pool.autoscale === undefined ? [] : ["desiredCapacity"])],
+        ignoreChanges: theirs("aws:autoscaling/group:Group").filter(
+          (input) => pool.autoscale !== undefined || input !== "desiredCapacity",
+        ),
         // Every machine may take its whole time to drain.
         customTimeouts: { delete: "60m" },
       },

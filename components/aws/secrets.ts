@@ -5,6 +5,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { encryptionSecret, secretPlaceholder } from "../model/secretsEncryption.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
+import { theirs } from "./owners.ts";
 import { controlPlaneParameters, credentialsParameter, joinParameter } from "./parameterNames.ts";
 
 export interface SecretsArgs {
@@ -105,7 +106,7 @@ export function writtenParameter(
   return new Parameter(
     resource,
     { name, type: "SecureString", tier: "Standard", keyId, value: pulumi.secret(secretPlaceholder) },
-    { ...opts, ignoreChanges: ["value", "keyId", "type", "tier"] },
+    { ...opts, ignoreChanges: theirs("aws:ssm/parameter:Parameter") },
   );
 }
 

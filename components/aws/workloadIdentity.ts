@@ -25,6 +25,7 @@ import {
   subjectOf,
 } from "../model/workloadIdentity.ts";
 import { roleBounds } from "./identity.ts";
+import { detachingRole } from "./owners.ts";
 import { allow, httpsOnly, type PolicyDocument, policy } from "./policyDocument.ts";
 
 interface IssuerArgs {
@@ -196,6 +197,7 @@ export class WorkloadIdentity extends pulumi.ComponentResource {
       name,
       {
         ...roleBounds(this.#args.spec.iam),
+        ...detachingRole,
         assumeRolePolicy: pulumi
           .all([provider.arn, this.issuer])
           .apply(([arn, issuer]) => JSON.stringify(workloadTrust(arn, issuer, account))),

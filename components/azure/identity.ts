@@ -1,6 +1,7 @@
 import type { RoleAssignment } from "@pulumi/azure-native/authorization/roleAssignment.js";
 import { UserAssignedIdentity } from "@pulumi/azure-native/managedidentity/userAssignedIdentity.js";
 import * as pulumi from "@pulumi/pulumi";
+import { theirs } from "./owners.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole, type Grant } from "./roles.ts";
 
@@ -31,9 +32,7 @@ export class Identity extends pulumi.ComponentResource {
     const identity = new UserAssignedIdentity(
       `${name}-identity`,
       { ...inResourceGroup(resourceGroup), resourceName: name },
-      // Azure's provider calls all outputs of what it updates unknown in a preview: a tag more, and the preview would
-      // replace each role and the control plane. So an identity keeps the tags that it was made with.
-      { parent: this, ignoreChanges: ["tags"] },
+      { parent: this, ignoreChanges: theirs("azure-native:managedidentity:UserAssignedIdentity") },
     );
     this.id = identity.id;
     this.name = identity.name;

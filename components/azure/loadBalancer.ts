@@ -12,6 +12,7 @@ import { addressAt, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { dnsZone } from "../model/dnsZone.ts";
 import { ports } from "../model/ports.ts";
+import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
 import { suffixLength } from "./secretNames.ts";
 
@@ -198,9 +199,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
         parent: this,
         dependsOn: [...after],
         // Never replaced by an option of ours: one of the same name has the same id, so the interfaces would not be put
-        // into its pools again. Azure sets these when the interfaces join, after the provider has read them; a refresh
-        // would show a change.
-        ignoreChanges: ["backendAddressPools[*].loadBalancerBackendAddresses"],
+        // into its pools again.
+        ignoreChanges: theirs("azure-native:network:LoadBalancer"),
       },
     );
     this.poolIds.push(pulumi.interpolate`${balancer.id}/backendAddressPools/${part.pool}`);

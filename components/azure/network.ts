@@ -6,6 +6,7 @@ import { ResourceGroup } from "@pulumi/azure-native/resources/resourceGroup.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ExistingNetwork, ZonePlan } from "../model/addressPlan.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
+import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inResourceGroup } from "./resourceGroup.ts";
 import type { Security } from "./security.ts";
 
@@ -133,9 +134,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         publicIPAllocationMethod: "Static",
         zones: [zone],
       },
-      // Azure sets it when the gateway takes the address, after the provider has read it; a refresh would show a
-      // change.
-      { parent: this, ignoreChanges: ["natGateway"] },
+      { parent: this, ignoreChanges: theirs("azure-native:network:PublicIPAddress") },
     );
     return new NatGateway(
       role,

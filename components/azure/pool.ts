@@ -25,6 +25,7 @@ import {
   podAddressNames,
   windowsLogin,
 } from "./machineTemplate.ts";
+import { theirs } from "./owners.ts";
 import {
   computerNamePrefix,
   groupTags,
@@ -237,7 +238,10 @@ export class Pool extends pulumi.ComponentResource {
     const releases = releaseGuard(`${this.#name}-release`, { pool: pool.name, release, api });
     if (pool.autoscale === undefined && !isCountKept(pool)) return { hooks: { beforeUpdate: [releases] } };
     const guard = sizeGuard(`${this.#name}-size`, { pool: pool.name, group: groupName(spec.name, pool.name), api });
-    return { ignoreChanges: ["sku.capacity"], hooks: { beforeUpdate: [releases, guard] } };
+    return {
+      ignoreChanges: theirs("azure-native:compute:VirtualMachineScaleSet"),
+      hooks: { beforeUpdate: [releases, guard] },
+    };
   }
 
   /**

@@ -6,6 +6,7 @@ import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { encryptionSecret, secretPlaceholder } from "../model/secretsEncryption.ts";
 import { controlPlaneKeys, type Pki } from "../pki/pki.ts";
 import type { Identity } from "./identity.ts";
+import { theirs } from "./owners.ts";
 import { inResourceGroup, type ResourceGroupContext } from "./resourceGroup.ts";
 import { assignRole, type Grant } from "./roles.ts";
 import {
@@ -190,5 +191,9 @@ function newSecret(
  * a placeholder. It is never updated: an update would overwrite the machines' value with the placeholder.
  */
 export function writtenSecret(name: string, place: SecretPlace, opts: pulumi.CustomResourceOptions): Secret {
-  return newSecret(name, { ...place, value: secretPlaceholder }, { ...opts, ignoreChanges: ["properties", "tags"] });
+  return newSecret(
+    name,
+    { ...place, value: secretPlaceholder },
+    { ...opts, ignoreChanges: theirs("azure-native:keyvault:Secret") },
+  );
 }

@@ -81,7 +81,8 @@ const rows: Readonly<Record<string, string>> = {
     SetDefaultPolicyVersion TagPolicy UntagPolicy | ListPolicyVersions DeletePolicyVersion DeletePolicy`,
   "iam/role:Role": `
     CreateRole TagRole | GetRole ListRolePolicies GetRolePolicy ListAttachedRolePolicies | UpdateAssumeRolePolicy UpdateRole
-    PutRolePermissionsBoundary TagRole UntagRole | ListInstanceProfilesForRole DeleteRole`,
+    PutRolePermissionsBoundary TagRole UntagRole | ListInstanceProfilesForRole ListAttachedRolePolicies DetachRolePolicy
+    ListRolePolicies DeleteRolePolicy DeleteRole`,
   "iam/rolePolicy:RolePolicy": "PutRolePolicy | GetRolePolicy | PutRolePolicy | DeleteRolePolicy",
   "iam/rolePolicyAttachment:RolePolicyAttachment": "AttachRolePolicy | ListAttachedRolePolicies | - | DetachRolePolicy",
   "kms/alias:Alias": "CreateAlias | ListAliases | UpdateAlias | DeleteAlias",

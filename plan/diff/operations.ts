@@ -1,6 +1,6 @@
 import type { PlanResource } from "../plan.ts";
 import { Unknown } from "../program/values.ts";
-import { concerns, replacementRow } from "../replacement/table.ts";
+import { concerns, ownersOf, replacementRow } from "../replacement/table.ts";
 import type { BasePlan } from "./base.ts";
 import { changedLeaves, type LeafChange, valueAt } from "./leaves.ts";
 
@@ -26,6 +26,8 @@ export interface Operation {
   readonly inputs: readonly LeafChange[];
   /** What is gone for good with it, in words. */
   readonly data?: string;
+  /** Inputs to which others may have added, and which this update in place sends without that. */
+  readonly takesOff?: readonly string[];
 }
 
 type BaseResource = Pick<
@@ -80,7 +82,25 @@ function finished({ resource, change, because, inputs, forgotten }: Draft): read
   if (change === undefined) return [];
   const { urn, type, name } = resource;
   const data = change === "replaced" || change === "may-be-replaced" ? dataOf(type, resource.inputs) : forgotten;
-  return [{ urn, type, name, change, because: [...because], inputs, ...(data === undefined ? {} : { data }) }];
+  const takesOff = change === "changed" || change === "rolled" ? takenOff(resource, inputs) : [];
+  return [
+    {
+      ...{ urn, type, name, change, because: [...because], inputs },
+      ...(data === undefined ? {} : { data }),
+      ...(takesOff.length === 0 ? {} : { takesOff }),
+    },
+  ];
+}
+
+/** Azure is sent a whole resource, AWS what changes. */
+function takenOff({ type, inputs, options }: Compared, changed: readonly LeafChange[]): readonly string[] {
+  const ignored = textsOf(options.ignoreChanges);
+  return Object.keys(ownersOf(type).contested ?? {}).filter(
+    (path) =>
+      valueAt(inputs, path) !== undefined &&
+      !ignored.includes(path) &&
+      (type.startsWith("azure-native:") || changed.some((leaf) => concerns(leaf.path, path))),
+  );
 }
 
 /** A bucket with objects is not deleted unless it says so. */

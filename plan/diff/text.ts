@@ -212,8 +212,10 @@ export function countsInWords(resources: readonly Operation[]): string {
 /** Every resource that does not stay, with its values. */
 export function resourceLines(resources: readonly Operation[], paint: Paint = plain): readonly string[] {
   if (resources.length === 0) return [];
+  const taken = [...new Set(resources.flatMap(({ takesOff = [] }) => takesOff))];
   return [
     `Resources: ${countsInWords(resources)}`,
+    ...(taken.length === 0 ? [] : [`  What others added to ${taken.join(", ")} is taken off (docs/platform.md)`]),
     ...resources.flatMap(({ change, type, name, because, inputs }) => {
       const [word, mark] = changeLooks[change];
       const why = because.length === 0 ? "" : ` (${because.join("; ")})`;

@@ -152,3 +152,21 @@ function wrongBelow(
   const types = property.objects.flatMap((name) => declaredObjects(packageName).get(name) ?? []);
   return wrongIn(packageName, types, value, path);
 }
+
+/** Lists and mappings of names of the user's among the inputs, at any depth; items of a list are `[*]` in a path. */
+export function collections(type: string, inputs: PropertyMap): readonly string[] {
+  const { packageName } = parts(type);
+  const fields = (types: readonly Properties[], values: PropertyMap, path: string): readonly string[] =>
+    Object.entries(values).flatMap(([key, value]) => {
+      const property = types.flatMap((each) => each.get(key) ?? [])[0];
+      return below(value, `${path === "" ? "" : `${path}.`}${key}`, property);
+    });
+  const below = (value: PropertyValue, path: string, property: Declared | undefined): readonly string[] => {
+    if (value instanceof Secret) return below(value.reveal(), path, property);
+    if (isPropertyList(value)) return [path, ...value.flatMap((item) => below(item, `${path}[*]`, property))];
+    if (!isPropertyMap(value)) return [];
+    const types = (property?.objects ?? []).flatMap((name) => declaredObjects(packageName).get(name) ?? []);
+    return property?.isMap === true || types.length === 0 ? [path] : fields(types, value, path);
+  };
+  return [...new Set(fields([declaredResource(type).inputs], inputs, ""))];
+}

@@ -1,3 +1,6 @@
+import { awsOwners } from "../../components/aws/owners.ts";
+import { azureOwners } from "../../components/azure/owners.ts";
+import type { Owners } from "../../components/model/owners.ts";
 import { awsRows } from "./aws.ts";
 import { azureRows } from "./azure.ts";
 import { type ReplacementRow, row } from "./row.ts";
@@ -107,4 +110,11 @@ export function concerns(changed: string, declared: string): boolean {
   const under = (inner: string, outer: string): boolean =>
     inner === outer || inner.startsWith(`${outer}.`) || inner.startsWith(`${outer}[`);
   return declared === "*" || under(changed, declared) || under(declared, changed);
+}
+
+/** Who owns the lists and mappings among the inputs of a type. */
+export function ownersOf(type: string): Owners {
+  const table = /^(pulumi:providers:)?azure-native(:|$)/.test(type) ? azureOwners : awsOwners;
+  const [every, own] = [table["*"], table[type]];
+  return { ...every, ...own, contested: { ...every?.contested, ...own?.contested } };
 }

@@ -129,6 +129,21 @@ kept /run.sh
     );
   });
 
+  it("says what others may have added and an update takes off: on Azure of a whole resource", () => {
+    const set = "azure-native:compute:VirtualMachineScaleSet";
+    const inputs = (x: number, tag: string) => ({ x, tags: { tag }, identity: { userAssignedIdentities: ["a"] } });
+    const of = (type: string, x: number, tag: string, options = {}) =>
+      plan([resource("r", inputs(x, tag), options, type)], []);
+    const taken = (type: string, x: number, tag: string, options = {}) =>
+      diffPlans(base(of(type, 1, "a")), of(type, x, tag, options)).resources.flatMap(({ takesOff = [] }) => takesOff);
+    assert.deepEqual(taken(set, 2, "a"), ["tags", "identity.userAssignedIdentities"]);
+    assert.deepEqual(taken("aws:ec2/vpc:Vpc", 2, "a"), []);
+    assert.deepEqual(taken("aws:ec2/vpc:Vpc", 1, "b"), ["tags"]);
+    assert.deepEqual(taken("azure-native:network:NatGateway", 2, "b", { ignoreChanges: ["tags"] }), []);
+    const text = diffText(diffPlans(base(of(set, 1, "a")), of(set, 2, "a")));
+    assert.match(text, /What others added to tags, identity.userAssignedIdentities is taken off/);
+  });
+
   it("shows what differs in files of several machines once, and no digest of what is shown already", () => {
     const made = (name: string, hash: string, text: string): PlanMachine => {
       const file = (path: string, content: string) => ({ path, mode: null, bytes: 0, sha256: "", content });

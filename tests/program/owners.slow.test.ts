@@ -1,0 +1,106 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import type { Owners } from "../../components/model/owners.ts";
+import type { RecordedResource } from "../../plan/program/recorded.ts";
+import { collections, declaredResource } from "../../plan/providers/declared.ts";
+import { ownersOf } from "../../plan/replacement/table.ts";
+import { withEveryAddOn } from "../../rehearsal/testkit/cluster.ts";
+import { runConfig } from "../support/mocks.ts";
+import { stackConfig, testStacks } from "../support/stacks.ts";
+
+const stacks = readdirSync(testStacks).flatMap((file) => /^Pulumi\.(.+)\.yaml$/.exec(file)?.[1] ?? []);
+const known = /^(pulumi:providers:)?(aws|azure-native)(:|$)/;
+
+/** Resources of every example with every add-on. */
+async function recorded(): Promise<readonly RecordedResource[]> {
+  const all: RecordedResource[] = [];
+  for (const stack of stacks) {
+    const { program } = await runConfig(stack, withEveryAddOn(stackConfig(stack)), "known-outputs");
+    all.push(...program.resources.filter(({ type, read }) => known.test(type) && read === undefined));
+  }
+  return all;
+}
+
+const azureTexts = ["network/virtualNetwork", "network/networkSecurityGroup", "network/loadBalancer", "types/input"]
+  .map((name) => readFileSync(fileURLToPath(import.meta.resolve(`@pulumi/azure-native/${name}.d.ts`)), "utf8"))
+  .join("");
+
+/**
+ * Whether the provider leaves alone what the program leaves out: an input that is computed too, or one that
+ * azure-native documents so.
+ */
+function keptIfUnset(type: string, path: string): boolean {
+  if (type.startsWith("aws:")) return declaredResource(type).outputs.get(path)?.optional === false;
+  return new RegExp(`available as standalone resources[^?]*\\n +${path.split(".").at(-1)}\\?:`).test(azureTexts);
+}
+
+/** Where the owners of a type and its resources differ. */
+function differences(
+  type: string,
+  { ours = [], contested = {}, shared = {}, theirs = {}, detaching = {} }: Owners,
+  resources: readonly Pick<RecordedResource, "inputs" | "options">[],
+  types: ReadonlySet<string>,
+): readonly string[] {
+  const own = [...ours, ...Object.keys(contested)];
+  const others = Object.keys(theirs);
+  const sent = new Set(resources.flatMap(({ inputs }) => collections(type, inputs)));
+  const ignored = new Set(resources.flatMap(({ options }) => options.ignoreChanges));
+  const lines: readonly (readonly [string, readonly string[]])[] = [
+    ["whose is", [...sent].filter((path) => !own.includes(path) && !others.includes(path))],
+    ["nothing sends", own.filter((path) => path !== "tags" && !sent.has(path))],
+    ["ours, and ignored:", own.filter((path) => !others.includes(path) && ignored.has(path))],
+    ["theirs, and not ignored:", others.filter((path) => !ignored.has(path))],
+    ["shared, and sent:", Object.keys(shared).filter((path) => sent.has(path))],
+    ["not kept when unset:", Object.keys(shared).filter((path) => !keptIfUnset(type, path))],
+    ["no", Object.values(shared).flatMap(({ by }) => (by === undefined || types.has(by) ? [] : [by]))],
+    ["does not set", Object.keys(detaching).filter((key) => resources.some(({ inputs }) => inputs[key] !== true))],
+  ];
+  return lines.flatMap(([words, paths]) => paths.map((path) => `${type}: ${words} ${path}`));
+}
+
+describe("the table of who owns an input", () => {
+  it("has every list and mapping of every example, and what updates and deletions do about it", async function () {
+    this.timeout(600_000);
+    const all = Map.groupBy(await recorded(), ({ type }) => type);
+    const types = new Set(all.keys());
+    const found = [...all].flatMap(([type, each]) => differences(type, ownersOf(type), each, types));
+    assert.deepEqual(found, []);
+
+    // Without one entry, or with another program, something is found.
+    for (const [type, each] of all)
+      for (const [group, entries] of Object.entries(ownersOf(type)).filter(([name]) =>
+        /ours|contested|theirs/.test(name),
+      ))
+        for (const path of Array.isArray(entries) ? entries : Object.keys(entries)) {
+          const left = Array.isArray(entries)
+            ? entries.filter((other) => other !== path)
+            : Object.fromEntries(Object.entries(entries).filter(([other]) => other !== path));
+          const without = { ...ownersOf(type), [group]: left };
+          const sends = each.some(({ inputs }) => collections(type, inputs).includes(path));
+          const kept = group === "contested" && ownersOf(type).theirs?.[path] !== undefined;
+          if (group !== "theirs" && sends && !kept)
+            assert.deepEqual(differences(type, without, each, types), [`${type}: whose is ${path}`]);
+        }
+    const changed = (type: string, more: RecordedResource["inputs"], ignoreChanges?: readonly string[]) =>
+      differences(
+        type,
+        ownersOf(type),
+        (all.get(type) ?? []).map(({ inputs, options }) => ({
+          inputs: { ...inputs, ...more },
+          options: { ...options, ignoreChanges: ignoreChanges ?? options.ignoreChanges },
+        })),
+        types,
+      ).map((line) => line.replace(`${type}: `, ""));
+    assert.deepEqual(changed("aws:iam/role:Role", { forceDetachPolicies: false, managedPolicyArns: ["x"] }), [
+      "whose is managedPolicyArns",
+      "shared, and sent: managedPolicyArns",
+      "does not set forceDetachPolicies",
+    ]);
+    assert.deepEqual(changed("azure-native:network:Subnet", { delegations: [] }), ["whose is delegations"]);
+    assert.deepEqual(changed("azure-native:network:PublicIPAddress", {}, []), ["theirs, and not ignored: natGateway"]);
+    assert.deepEqual(changed("aws:ec2/subnet:Subnet", {}, ["tags"]), ["ours, and ignored: tags"]);
+    const gone = differences("aws:ec2/routeTable:RouteTable", ownersOf("aws:ec2/routeTable:RouteTable"), [], new Set());
+    assert.deepEqual(gone, ["aws:ec2/routeTable:RouteTable: no aws:ec2/route:Route"]);
+  });
+});
