@@ -108,6 +108,7 @@ case "$*" in
   *"get node "*unschedulable*) if grep -q unschedulable..true "$STORE/node" 2>/dev/null; then echo -n true; fi ;;
   *"get node "*cordoned*) if grep -q cordoned...notice "$STORE/node" 2>/dev/null; then echo -n notice; fi ;;
   *"set image deployment/coredns"*) rm "$STORE/own-dns" ;;
+  *"get node "*.dev/drain*) [ ! -e "$STORE/mark" ] || cat "$STORE/mark" ;;
   *"get node "*spec.podCIDR*) cat "$STORE/range" ;;
   *"patch node "*"--patch "*) printf %s "\${*: -2:1}" >"$STORE/node" ;;
   *"get node "*jsonpath*) echo -n True ;;

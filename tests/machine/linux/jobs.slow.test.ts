@@ -171,6 +171,14 @@ describeOnMachine("jobs of Linux machines", () => {
         deletes: ["shop/web-1", "prod/web-2"],
       },
       {
+        title: "a machine whose Node is marked goes at once",
+        seconds: 600,
+        store: { pods: one, refuse: budget, mark: "skip" },
+        says: /drain: skip[\s\S]*what is left is deleted/,
+        evicts: 1,
+        deletes: ["shop/web-1"],
+      },
+      {
         title: "an API that hangs costs its time, and the cloud is told",
         seconds: 8,
         store: { pods: one, hang: "^kubectl" },

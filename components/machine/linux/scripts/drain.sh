@@ -97,6 +97,12 @@ released() {
   log "disks are in use, or nobody says that they are not: $used"
 }
 
+# unwanted: somebody has marked the Node, so that its machine goes without a drain.
+unwanted() {
+  [[ -n $LEAVES && $(of_node '{.metadata.annotations.fenestra\.dev/drain}') == skip ]] || return 1
+  log "the Node has fenestra.dev/drain: skip"
+}
+
 # drain: until the pods have moved, or the time is over. A pod that cannot move from a machine that comes back stays.
 drain() {
   local namespace name
@@ -104,7 +110,7 @@ drain() {
   beat=$SECONDS
   left=unknown
   cordoned=0
-  while ((SECONDS < deadline)) && ! round; do sleep 2; done
+  while ((SECONDS < deadline)) && ! round && ! unwanted; do sleep 2; done
   # `round` fails in the last second too, and with no time at all nobody has asked.
   if [[ $left == unknown ]]; then left=$(movable) || left=unknown; fi
   if [[ -z $left ]]; then
@@ -115,7 +121,7 @@ drain() {
   elif [[ -z $LEAVES ]]; then
     log "the time is over; what is left stays"
   else
-    log "the time is over; what is left is deleted"
+    log "what is left is deleted"
     while IFS=$'\t' read -r namespace name; do
       printf '{"apiVersion":"v1","kind":"Pod","metadata":{"namespace":"%s","name":"%s"}}\n' "$namespace" "$name"
     done <<<"$left" | KUBE_SECONDS=5 kube kubelet delete --wait=false --ignore-not-found --filename - >/dev/null ||

@@ -122,6 +122,12 @@ function Set-Cordon {
     }
 }
 
+# Whether somebody has marked the Node, so that its machine goes without a drain.
+function Test-Unwanted {
+    param([object] $Machine, [string] $Node, [hashtable] $Deadline)
+    "$(Invoke-Kubectl $Machine @('get', 'node', $Node, '--ignore-not-found', '-o', 'jsonpath={.metadata.annotations.fenestra\.dev/drain}') $Deadline)" -eq 'skip'
+}
+
 # True when every pod was evicted before the deadline.
 function Invoke-Drain {
     param([object] $Machine, [string] $Node, [int] $Seconds, [string] $Hook = '', [switch] $Returns)
@@ -151,6 +157,10 @@ function Invoke-Drain {
                 }
                 return $true
             }
+            if (-not $Returns -and (Test-Unwanted $Machine $Node $deadline)) {
+                Write-Log "node $Node has fenestra.dev/drain: skip"
+                break
+            }
             foreach ($pod in @($pods | Where-Object { -not $_.leaves })) {
                 if ((Get-Left $deadline) -le 0) {
                     break
@@ -168,7 +178,7 @@ function Invoke-Drain {
         Write-Notice "drain of node $Node reached its deadline, and nobody has said which pods are left" 'Warning'
         return $false
     }
-    Write-Notice "drain of node $Node reached its deadline, $($pods.Count) pods left" 'Warning'
+    Write-Notice "drain of node $Node ended with $($pods.Count) pods left" 'Warning'
     if (-not $Returns) {
         Remove-Pods $Machine $pods
     }

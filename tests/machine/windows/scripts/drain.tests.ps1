@@ -37,6 +37,7 @@ function Invoke-Kubectl {
     $cluster.calls += $Arguments -join ' '
     $cluster.text = $Text
     if ($cluster.unreachable) { throw 'kubectl.exe ended with 1: Unable to connect to the server: EOF' }
+    if ($Arguments[-1] -like '*dev/drain}') { return $cluster.mark }
     if ($Arguments[-1] -like '*volumesInUse*') {
         $cluster.disks -= 1
         if ($cluster.disks -ge 0) { return 'kubernetes.io/csi/disk' }
@@ -62,7 +63,7 @@ function Reset-Cluster {
     $fakeNotices.told = @()
     Set-Values $cluster @{
         pods = @($Pods); guarded = @(); calls = @(); beats = @(); node = ','; disks = 0
-        clock = 0; silent = $false; unreachable = $false; gone = $false
+        clock = 0; silent = $false; unreachable = $false; gone = $false; mark = ''
     }
 }
 $machine = ConvertTo-Data @{ paths = @{ state = "$temp/state" }; drain = @{ pauseSeconds = 5; heartbeatSeconds = 300; columns = 'A:.a,B:.b' } }
@@ -135,7 +136,16 @@ Test 'what is left at the deadline is deleted, but not from a machine that is ba
     }
     Assert-Equal $cluster.calls[-1] 'delete --wait=false --ignore-not-found -f -'
     Assert-Equal @(($cluster.text | ConvertFrom-Json).items | ForEach-Object { "$($_.kind) $($_.metadata.namespace)/$($_.metadata.name)" }) @('Pod default/b')
-    Assert-Equal $fakeNotices.told[-1] 'drain of node n reached its deadline, 1 pods left'
+    Assert-Equal $fakeNotices.told[-1] 'drain of node n ended with 1 pods left'
+}
+Test 'a machine whose Node is marked goes at once, and one that is back afterwards drains all the same' {
+    Reset-Cluster @(New-Pod 'b')
+    $cluster.guarded = @('b')
+    $cluster.mark = 'skip'
+    Assert-Equal (Invoke-Drain $machine 'n' 600) $false
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'create *' }).Count 0
+    Assert-Equal @($cluster.calls | Where-Object { $_ -like 'delete *' }).Count 1
+    Assert-Equal (Invoke-Drain $machine 'n' 600 -Returns) $true
 }
 Test 'the hook hears at the start that the drain goes on, answered or not, and not again before its time' {
     foreach ($silent in $false, $true) {
