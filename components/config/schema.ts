@@ -100,6 +100,14 @@ const kubernetesSchema = section("Kubernetes release and the networks inside the
   ),
   podCidr: described(cidr.default("10.244.0.0/16"), "Network of the pods; every node gets a /24 of it."),
   serviceCidr: described(cidr.default("10.96.0.0/16"), "Network of the Services."),
+  pauseImage: described(
+    matching(/^[\w.-]+(:\d+)?(\/[\w.-]+)+(:[\w.-]+)?@sha256:[0-9a-f]{64}$/, "is no image with a digest").optional(),
+    "Image of every pod's sandbox, for Linux and each Windows release. Default: registry.k8s.io/pause. Microsoft signs the programs in mcr.microsoft.com/oss/kubernetes/pause, for policies that want signed code.",
+    {
+      patternErrorMessage: "an image with its digest",
+      examples: [`mcr.microsoft.com/oss/kubernetes/pause:3.10@sha256:${"0123456789abcdef".repeat(4)}`],
+    },
+  ),
 });
 
 const controlPlaneSchema = section("Machines of the control plane.", {

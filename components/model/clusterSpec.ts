@@ -19,7 +19,7 @@ import type { NodeKubernetes, NodeSettings } from "./nodeSettings.ts";
 import type { WindowsFacts } from "./operatingSystems.ts";
 import { defaultPodNetwork, defaultPodsPerNode } from "./podAddressing.ts";
 import { machineSize, type PoolSpec, poolSpecs, windowsBuilds } from "./pools.ts";
-import { minorOf, requireMinorFacts } from "./releases.ts";
+import { minorOf, pauseName, requireMinorFacts } from "./releases.ts";
 import { firstEncryptionKey, type SecretsEncryption } from "./secretsEncryption.ts";
 import { snapshotDays } from "./timings.ts";
 
@@ -106,6 +106,13 @@ function workloadIdentity(config: StackConfig): ClusterSpec["workloadIdentity"] 
   return { ...settings, sample: samples && injected && settings.issuer === undefined };
 }
 
+/** The lock file with another image of sandboxes. */
+function withPauseImage(lock: readonly Artifact[], url: string | undefined): readonly Artifact[] {
+  if (url === undefined) return lock;
+  const digest = url.replace(/.*:/, "");
+  return lock.map((row) => (row.name === pauseName ? { ...row, url, digest } : row));
+}
+
 /** The cluster described by a validated config. Pure; throws only on a config that the rules would have refused. */
 export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] = readArtifactLock()): ClusterSpec {
   const { kubernetes, network, controlPlane } = config;
@@ -173,6 +180,6 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
     encryptionAtHost: config.encryptionAtHost,
     tags: { "fenestra:cluster": config.name, "fenestra:environment": config.environment, ...config.tags },
     acknowledge: config.acknowledge,
-    artifacts,
+    artifacts: withPauseImage(artifacts, kubernetes.pauseImage),
   };
 }

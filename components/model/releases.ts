@@ -244,11 +244,13 @@ export function machineArtifacts(lock: readonly Artifact[], version: string, rol
   ]);
 }
 
+export const pauseName = "registry.k8s.io/pause";
+
 export function pauseImage(lock: readonly Artifact[], version: string): string {
   requireMinor(version);
   return requireArtifact(lock, {
-    name: "registry.k8s.io/pause",
-    version: versionFor(versions.components["registry.k8s.io/pause"], version, "linux"),
+    name: pauseName,
+    version: versionFor(versions.components[pauseName], version, "linux"),
     os: "linux",
   }).url;
 }

@@ -138,6 +138,21 @@ describe("a stack with a mirror", () => {
     }
   });
 
+  it("fetches another image of sandboxes, on both systems", async () => {
+    const pauseImage = `mcr.microsoft.com/oss/kubernetes/pause:3.10@sha256:${"ab".repeat(32)}`;
+    const { plan, spec } = await planWith({ mirror, kubernetes: { pauseImage } });
+    for (const { name, files } of plan.machines) {
+      const config = files.find(({ path }) => /containerd[\\/]config\.toml$/.test(path))?.content ?? "";
+      assert.match(config, /sandbox = .mcr\.microsoft\.com\/oss\/kubernetes\/pause@sha256:abab/, name);
+      assert.doesNotMatch(JSON.stringify(files), /registry\.k8s\.io\/pause/, name);
+    }
+    const listed = mirrorList(plan, spec).images.map(({ reference }) => reference);
+    assert.deepEqual(
+      listed.filter((reference) => reference.includes("/pause")),
+      [pauseImage],
+    );
+  });
+
   it("has one mirror for every registry under _default, behind which each image's own registry is asked", async () => {
     const { plan, spec } = await planWith({ mirror: { registries: { _default: "https://mirror.example.com" } } });
     for (const { reference, mirror: at } of mirrorList(plan, spec).images)
