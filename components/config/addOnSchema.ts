@@ -207,6 +207,11 @@ export const addonsSchema = section("In-cluster add-ons.", {
       z.int().min(1).optional(),
       "Most processors of all nodes together. Default the autoscaler's own limit of 320000.",
     ),
+    memoryGib: described(z.int().min(1).optional(), "Most memory of all nodes together. Default 6400000."),
+    gpus: described(
+      z.record(matching(/^[\w.-]{1,63}$/, "is no value of a label"), z.int().min(0)).optional(),
+      "Most GPUs by their type, the value of a pool's label k8s.amazonaws.com/accelerator on AWS, accelerator on Azure. Default no limit.",
+    ),
     lowestPriority: described(
       z.int().min(-2147483648).max(1000000000).optional(),
       "Pods below this priority start no machine, and are in the way of removing none. Default -10.",

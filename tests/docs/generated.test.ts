@@ -20,6 +20,7 @@ import {
   ciAzureRightsTable,
   fillGenerated,
   linuxStagesTable,
+  ownersTable,
   reservedFlagsTable,
   windowsStagesTable,
 } from "./tables.ts";
@@ -48,6 +49,8 @@ describe("generated parts of the documentation", () => {
     matchGenerated("docs/operations/incidents.md", { alerts: alertsTable() });
     matchGenerated("docs/operations/control-plane.md", { "reserved-flags": reservedFlagsTable() });
   });
+
+  it("platform.md: whose inputs are", () => matchGenerated("docs/platform.md", { owners: ownersTable() }));
 
   it("findings.md: every kind of finding", () => matchGenerated("docs/findings.md", { findings: findingTable() }));
 

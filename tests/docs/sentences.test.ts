@@ -24,7 +24,7 @@ const absent: Readonly<Record<string, RegExp>> = {
   "inbound rules of your own on machines": /inbound|securityRules/i,
   "roles of your own on Azure, or for the control plane": /^controlPlane\.(role|identity|instanceProfile)/,
   "another pod network, network policies on Windows nodes or Azure CNI": /cilium|calico|policies\.windows/i,
-  "GPU drivers, device plug-ins": /gpu|device/i,
+  "GPU drivers, device plug-ins": /driver|devicePlugin/i,
   "private endpoints for vaults and storage on Azure": /privateEndpoint/i,
   "a Private Link Service for a Service on Azure": /privateLink/i,
   "interface endpoints in some zones only, with `network.nat: none` on AWS": /endpointZones|endpoints\b/,

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { policies, type StackScope, trustPolicy } from "../../ci/awsPolicies.ts";
 import { rolesOf } from "../../ci/azureRoles.ts";
 import { issuer, purposes, subject as subjectOf } from "../../ci/environments.ts";
+import { awsOwners } from "../../components/aws/owners.ts";
 import { controlPlaneParameters, joinParameter } from "../../components/aws/parameterNames.ts";
 import {
   autoscalerPolicy,
@@ -13,6 +14,7 @@ import {
 } from "../../components/aws/policies.ts";
 import type { PolicyDocument, PolicyScope, Statement } from "../../components/aws/policyDocument.ts";
 import { type SecurityRule as AwsRule, securityRules as awsRules } from "../../components/aws/securityRules.ts";
+import { azureOwners } from "../../components/azure/owners.ts";
 import { roles } from "../../components/azure/roles.ts";
 import { type SecurityRule as AzureRule, securityRules as azureRules } from "../../components/azure/securityRules.ts";
 import { alerts } from "../../components/kubernetes/addOns/exporters.ts";
@@ -54,6 +56,32 @@ export function mergedRows(
       columns.includes(column) ? [cell, ...others.map((row) => row[column])].join(separator) : cell,
     ),
   );
+}
+
+/** Inputs that are not ours alone. */
+export function ownersTable(): string {
+  const rows = [awsOwners, azureOwners].flatMap((table) =>
+    Object.entries(table).flatMap(([type, { contested = {}, shared = {}, theirs = {} }]) => {
+      const row =
+        (whose: string) =>
+        ([input, others]: readonly [string, string]) =>
+          [
+            whose,
+            type === "*" ? (table === awsOwners ? "aws" : "azure-native") : type,
+            `\`${input}\``,
+            others,
+          ] as const;
+      return [
+        ...Object.entries(contested).map(row("ours, and others add to it")),
+        ...Object.entries(shared).map(([input, { others }]) => row("shared")([input, others])),
+        ...Object.entries(theirs).map(row("theirs")),
+      ];
+    }),
+  );
+  const sorted = ["ours, and others add to it", "shared", "theirs"].flatMap((whose) =>
+    rows.filter(([first]) => first === whose),
+  );
+  return markdownTable(["Whose", "Type", "Input", "Who else writes"], mergedRows(sorted, [2]));
 }
 
 /** Alerts, with the sections that say what to do. */

@@ -19,6 +19,16 @@ function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
 }
 
 describe("the autoscaler", () => {
+  it("keeps the limits of the whole cluster", () => {
+    const autoscalerLimits = { nodes: 9, cores: 64, memoryGib: 256, gpus: { "nvidia-tesla-t4": 2 } };
+    const spec = specOf("aws-dev", { pools: [pool], addons: { autoscalerLimits } });
+    const { containers } = podSpec(manifest(manifestsOf(spec), "Deployment", "cluster-autoscaler")) ?? {};
+    assert.deepEqual(
+      containers?.[0]?.args?.filter((arg) => `${arg}`.includes("-total=")),
+      ["--max-nodes-total=9", "--cores-total=0:64", "--memory-total=0:256", "--gpu-total=nvidia-tesla-t4:0:2"],
+    );
+  });
+
   for (const cloud of ["aws", "azure"] as const) {
     it(`on ${cloud} raises a group to its least number, for which the gate of the pool waits`, () => {
       const { containers } = podSpec(manifest(manifestsOf(clusterOf(cloud)), "Deployment", "cluster-autoscaler")) ?? {};

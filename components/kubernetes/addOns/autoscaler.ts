@@ -63,10 +63,12 @@ const groupLabels = [poolLabel, payloadLabel];
  * CA?").
  */
 function limitFlags({ autoscalerLimits }: ClusterSpec["addons"]): string[] {
-  const { nodes, cores, lowestPriority, scaleDown } = autoscalerLimits ?? {};
+  const { nodes, cores, memoryGib, gpus = {}, lowestPriority, scaleDown } = autoscalerLimits ?? {};
   return [
     ...(nodes === undefined ? [] : [`--max-nodes-total=${nodes}`]),
     ...(cores === undefined ? [] : [`--cores-total=0:${cores}`]),
+    ...(memoryGib === undefined ? [] : [`--memory-total=0:${memoryGib}`]),
+    ...Object.entries(gpus).map(([type, most]) => `--gpu-total=${type}:0:${most}`),
     ...(lowestPriority === undefined ? [] : [`--expendable-pods-priority-cutoff=${lowestPriority}`]),
     ...(scaleDown === false ? ["--scale-down-enabled=false"] : []),
   ];
