@@ -34,10 +34,7 @@ const rows = {
     theirs: { "sku.capacity": "the autoscaler, or the autoscale setting of spot pools" },
   },
   "azure-native:keyvault:Secret": { theirs: { properties: "machines", tags: "machines, with the value" } },
-  "azure-native:keyvault:Vault": {
-    ours: ["properties.networkAcls.virtualNetworkRules"],
-    shared: { "properties.accessPolicies": { others: "nobody: rights are roles" } },
-  },
+  "azure-native:keyvault:Vault": { ours: ["properties.networkAcls.virtualNetworkRules"] },
   "azure-native:managedidentity:FederatedIdentityCredential": { ours: ["audiences"] },
   // The provider calls all outputs of what it updates unknown in a preview: a tag more, and the preview would replace
   // each role and the control plane.

@@ -1,22 +1,16 @@
-/**
- * Who owns the lists and mappings among the inputs of a type of resource. Items of a list are `[*]` in a path; what is
- * named in several groups belongs to the later one.
- */
+/** Who owns lists and mappings among the inputs of a type. `[*]` is an item; a later group of these wins. */
 export interface Owners {
-  /** Ours as a whole: an update that sends it takes off what others added. */
+  /** An update takes off what others add. */
   readonly ours?: readonly string[];
-  /** Ours too, although others are known to add to it, here who. */
+  /** The same, and somebody is known to add to it. */
   readonly contested?: Readonly<Record<string, string>>;
-  /**
-   * Never sent, and the provider keeps what is there: others may add, here who. `by`: the type of resource by which we
-   * add our own.
-   */
+  /** Never sent, so the provider keeps what others add; `by` is the type that adds our own. */
   readonly shared?: Readonly<Record<string, { readonly others: string; readonly by?: string }>>;
-  /** Not ours, whether a list or not: an update ignores it, here who writes it. */
+  /** Ignored by updates, by who writes it; single values too. */
   readonly theirs?: Readonly<Record<string, string>>;
-  /** Inputs by which a deletion takes off what others attached. */
+  /** Inputs that let a deletion take off what others attached. */
   readonly detaching?: Readonly<Record<string, true>>;
 }
 
-/** By type of resource; `*` is every type. */
+/** By type; `*` is every type. */
 export type OwnerTable = Readonly<Record<string, Owners>>;

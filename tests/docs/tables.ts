@@ -58,30 +58,18 @@ export function mergedRows(
   );
 }
 
-/** Inputs that are not ours alone. */
+/** Inputs to which others are known to add. */
 export function ownersTable(): string {
-  const rows = [awsOwners, azureOwners].flatMap((table) =>
-    Object.entries(table).flatMap(([type, { contested = {}, shared = {}, theirs = {} }]) => {
-      const row =
-        (whose: string) =>
-        ([input, others]: readonly [string, string]) =>
-          [
-            whose,
-            type === "*" ? (table === awsOwners ? "aws" : "azure-native") : type,
-            `\`${input}\``,
-            others,
-          ] as const;
+  const rows = Object.entries({ aws: awsOwners, "azure-native": azureOwners }).flatMap(([provider, table]) =>
+    Object.entries(table).flatMap(([type, { contested = {}, shared = {} }]) => {
+      const row = (input: string, others: string, then: string) => [type.replace("*", provider), input, others, then];
       return [
-        ...Object.entries(contested).map(row("ours, and others add to it")),
-        ...Object.entries(shared).map(([input, { others }]) => row("shared")([input, others])),
-        ...Object.entries(theirs).map(row("theirs")),
+        ...Object.entries(contested).map(([input, others]) => row(input, others, "taken off")),
+        ...Object.entries(shared).map(([input, { others }]) => row(input, others, "stays")),
       ];
     }),
   );
-  const sorted = ["ours, and others add to it", "shared", "theirs"].flatMap((whose) =>
-    rows.filter(([first]) => first === whose),
-  );
-  return markdownTable(["Whose", "Type", "Input", "Who else writes"], mergedRows(sorted, [2]));
+  return markdownTable(["Type", "Input", "Who adds", "What they add"], mergedRows(rows, [1]));
 }
 
 /** Alerts, with the sections that say what to do. */
