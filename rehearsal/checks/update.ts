@@ -1,13 +1,8 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, expectEqual, inOrder } from "../../checks/check.ts";
 import { coreDnsTag, minorNumber } from "../../checks/facts.ts";
 import { kubeconfigClient } from "../../components/gates/adminClient.ts";
-import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { decodeUserData } from "../../plan/decode/userData.ts";
-import type { Kubectl } from "../api/apply.ts";
-import type { Api } from "../api/client.ts";
-import type { CloudSimulation } from "../clouds/cloud.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
 import type { Cluster, Release } from "../cluster/cluster.ts";
 import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
@@ -16,6 +11,7 @@ import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { outageLimitMs } from "./availability.ts";
 import type { RehearsalCheck, RehearsalTools } from "./context.ts";
+import { movesOf, UpdateWatch } from "./updateWatch.ts";
 
 /** What the checks of an update work with. */
 export interface UpdateChecks {
@@ -44,7 +40,12 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
   };
   /** The program alone is another one: Kubernetes stays at its release. */
   const sameRelease = from === to;
-  const ofRelease = ["update: skipped minor", "update: stopped behind the first machine", "update: taken back"];
+  const ofRelease = [
+    "update: skipped minor",
+    "update: order",
+    "update: stopped behind the first machine",
+    "update: taken back",
+  ];
   const ofProgram = ["update: old template"];
   const step = (suffix: string): string => begun().steps.find((name) => name.endsWith(suffix)) ?? suffix;
   const checks: readonly RehearsalCheck[] = [
@@ -107,6 +108,7 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       run: async (context) => {
         const { note } = context;
         const before = await watch.pods();
+        watch.forgetVersions();
         update = await updates.begin(to);
         // Another version of the program may leave the control plane as it is.
         if (sameRelease && !begun().steps.includes(step("-control-plane-api"))) return note("it stays");
@@ -171,6 +173,21 @@ export function updateChecks({ cluster, lab, updates, kubeconfig, from, to }: Up
       },
     },
     {
+      id: "update: order",
+      title: "programs of the cluster moved after every API server, and kubelets of pools after them",
+      run: async ({ note }) => {
+        const { order, early } = movesOf(watch.seen.versions, `v${releaseOf(to)}`);
+        expectEqual(early, [], "what moved too early");
+        // A release of another minor has another cloud controller.
+        if (minorNumber(releaseOf(from)) !== minorNumber(releaseOf(to)))
+          expect(
+            order.some((name) => name.includes("cloud-controller")),
+            `what moved: ${order.join(", ")}`,
+          );
+        note(order.join(", then "));
+      },
+    },
+    {
       id: "update: seen from outside",
       title:
         "the API took writes all along, a copy of the workload was always ready, no kubelet was newer than the API",
@@ -214,141 +231,4 @@ async function expectReleases(
     return true;
   };
   await waitFor("the releases of the control plane", 30_000, look);
-}
-
-/** Pause between two looks, in milliseconds. */
-const pauseMs = 500;
-const name = "rehearsal-update";
-const selector = `app=${name}`;
-const namespace = "default";
-
-/** Two copies that an ordinary user would run on Linux workers, of which one may be away. */
-const workload = {
-  apiVersion: "v1",
-  kind: "List",
-  items: [
-    {
-      apiVersion: "apps/v1",
-      kind: "Deployment",
-      metadata: { name, namespace },
-      spec: {
-        replicas: 2,
-        selector: { matchLabels: { app: name } },
-        template: {
-          metadata: { labels: { app: name } },
-          spec: {
-            nodeSelector: { "kubernetes.io/os": "linux" },
-            terminationGracePeriodSeconds: 1,
-            containers: [{ name: "app", image: "registry.example.test/app:1.0" }],
-          },
-        },
-      },
-    },
-    {
-      apiVersion: "policy/v1",
-      kind: "PodDisruptionBudget",
-      metadata: { name, namespace },
-      spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
-    },
-  ],
-};
-
-/**
- * What users see of a cluster while it is updated: writes through the load balancer, a workload, and which kubelets
- * there are.
- */
-class UpdateWatch {
-  readonly #client: ApiClient;
-  readonly #api: Api;
-  #lastWrite = performance.now();
-  #longestMs = 0;
-  #failed = 0;
-  #looks = 0;
-  #fewest = Number.POSITIVE_INFINITY;
-  #tooNew = new Set<string>();
-
-  /** @param client speaks through the load balancer, with a connection for each request */
-  constructor(client: ApiClient, api: Api) {
-    this.#client = client;
-    this.#api = api;
-  }
-
-  /**
-   * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which ones
-   * run.
-   */
-  async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
-    const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
-    if (code !== 0) throw new Error(stderr.trim());
-    await waitFor("the workload to be ready", 60_000, async () => (await this.#ready()) === 2);
-    this.#lastWrite = performance.now();
-    void this.#repeat(() => this.#write());
-    void this.#repeat(() => this.#look(cloud));
-  }
-
-  /** Ids of the workload's pods with their restarts. */
-  async pods(): Promise<readonly string[]> {
-    const { items } = await this.#api.core.listNamespacedPod({ namespace, labelSelector: selector });
-    return items
-      .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
-      .sort();
-  }
-
-  /** What was seen so far. */
-  get seen() {
-    const open = performance.now() - this.#lastWrite;
-    return {
-      /** Longest time without a write that succeeded, in milliseconds. */
-      longestMs: Math.max(this.#longestMs, open),
-      failed: this.#failed,
-      /**
-       * How often the workload and the nodes were seen. One that fails is no look: the API may be away for a moment.
-       */
-      looks: this.#looks,
-      /** Fewest copies of the workload that were ready. */
-      fewest: this.#fewest,
-      /** Workers whose kubelet was newer than a control-plane machine. */
-      tooNew: [...this.#tooNew],
-    };
-  }
-
-  async #repeat(once: () => Promise<void>): Promise<void> {
-    for (;;) {
-      await once().catch(() => undefined);
-      await sleep(pauseMs, undefined, { ref: false });
-    }
-  }
-
-  async #write(): Promise<void> {
-    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${name}-` } };
-    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({
-      status: 0,
-    }));
-    if (status !== 201) {
-      this.#failed += 1;
-      return;
-    }
-    const now = performance.now();
-    this.#longestMs = Math.max(this.#longestMs, now - this.#lastWrite);
-    this.#lastWrite = now;
-  }
-
-  async #look({ machines, identity }: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
-    this.#fewest = Math.min(this.#fewest, await this.#ready());
-    const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
-      name: metadata?.name ?? "",
-      works: "fenestra.dev/pool" in (metadata?.labels ?? {}),
-      minor: minorNumber(status?.nodeInfo?.kubeletVersion ?? ""),
-    }));
-    const running = new Set(machines.map((machine) => identity(machine).nodeName));
-    const controlPlane = nodes.filter(({ works, name: node }) => !works && running.has(node));
-    const oldest = Math.min(...controlPlane.map(({ minor }) => minor));
-    for (const node of nodes) if (node.works && node.minor > oldest) this.#tooNew.add(node.name);
-    this.#looks += 1;
-  }
-
-  async #ready(): Promise<number> {
-    const deployment = await this.#api.apps.readNamespacedDeployment({ name, namespace });
-    return deployment.status?.readyReplicas ?? 0;
-  }
 }

@@ -4,6 +4,7 @@ import { createServer, get } from "node:http";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { plainRequest, type RecordedResource, type ResourceRequest } from "../../plan/program/recorded.ts";
 import { nextUpdate } from "../../plan/providers/nextUpdate.ts";
+import { movesOf, type Versions } from "../../rehearsal/checks/updateWatch.ts";
 import { staysShut } from "../../rehearsal/cluster/hooks.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { listening } from "../support/temporary.ts";
@@ -58,5 +59,35 @@ describe("a further update of a stack", function () {
     });
     assert.equal(new Set(made.map(({ id }) => id)).size, 1);
     assert.equal(new Set(made.map(({ outputs }) => outputs.vmId)).size, 3);
+  });
+});
+
+describe("the order of an update", () => {
+  const look = (controlPlane: string, controller: string, workers: string): Versions => ({
+    controlPlane: [...controlPlane].filter((minor) => minor !== "-"),
+    programs: { agent: "1", controller },
+    workers: [...workers],
+  });
+  const good = [
+    look("666", "6", "66"),
+    look("77-", "6", "66"),
+    look("777", "6", "66"),
+    look("777", "7", "66"),
+    look("777", "7", "67"),
+  ];
+
+  it("has the API servers first, then programs that moved, then kubelets", () => {
+    const order = ["the last API server", "controller", "the first kubelet of a pool"];
+    assert.deepEqual(movesOf(good, "7"), { order, early: [] });
+  });
+
+  it("is wrong where one of them comes sooner", () => {
+    const at = (index: number, sooner: Versions) => movesOf(good.with(index, sooner), "7").early;
+    assert.deepEqual(at(1, look("77-", "7", "66")), ["controller, before the last API server"]);
+    assert.deepEqual(at(2, look("777", "6", "67")), ["a pool's kubelet, before controller"]);
+    assert.deepEqual(at(1, look("77-", "7", "67")), [
+      "controller, before the last API server",
+      "a pool's kubelet, before the last API server",
+    ]);
   });
 });

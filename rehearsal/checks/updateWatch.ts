@@ -1,0 +1,207 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { minorNumber } from "../../checks/facts.ts";
+import { type ApiClient, askApi } from "../../components/gates/apiProbe.ts";
+import type { Kubectl } from "../api/apply.ts";
+import type { Api } from "../api/client.ts";
+import type { CloudSimulation } from "../clouds/cloud.ts";
+import { waitFor } from "../host/processes.ts";
+
+/** Pause between two looks, in milliseconds. */
+const pauseMs = 500;
+const name = "rehearsal-update";
+const selector = `app=${name}`;
+const namespace = "default";
+
+/** Two copies that an ordinary user would run on Linux workers, of which one may be away. */
+const workload = {
+  apiVersion: "v1",
+  kind: "List",
+  items: [
+    {
+      apiVersion: "apps/v1",
+      kind: "Deployment",
+      metadata: { name, namespace },
+      spec: {
+        replicas: 2,
+        selector: { matchLabels: { app: name } },
+        template: {
+          metadata: { labels: { app: name } },
+          spec: {
+            nodeSelector: { "kubernetes.io/os": "linux" },
+            terminationGracePeriodSeconds: 1,
+            containers: [{ name: "app", image: "registry.example.test/app:1.0" }],
+          },
+        },
+      },
+    },
+    {
+      apiVersion: "policy/v1",
+      kind: "PodDisruptionBudget",
+      metadata: { name, namespace },
+      spec: { minAvailable: 1, selector: { matchLabels: { app: name } } },
+    },
+  ],
+};
+
+/** Versions that one look has found. */
+export interface Versions {
+  /** Kubelets of the control plane's machines, which come with its programs. */
+  readonly controlPlane: readonly string[];
+  /** Images of the system's workloads, by name. */
+  readonly programs: Readonly<Record<string, string>>;
+  /** Kubelets of pools. */
+  readonly workers: readonly string[];
+}
+
+/**
+ * What an update to a release has moved, in its order, and what of it came too early: programs of the cluster follow the
+ * API servers, kubelets of pools follow both (kubernetes.io/releases/version-skew-policy). Pure.
+ */
+export function movesOf(
+  looks: readonly Versions[],
+  release: string,
+): { order: readonly string[]; early: readonly string[] } {
+  const before = looks[0]?.programs ?? {};
+  const after = looks.at(-1)?.programs ?? {};
+  const size = Math.max(...looks.map(({ controlPlane }) => controlPlane.length));
+  const first = (isMoved: (look: Versions) => boolean): number => {
+    const found = looks.findIndex(isMoved);
+    return found === -1 ? Number.POSITIVE_INFINITY : found;
+  };
+  // A machine that is being replaced has no version.
+  const api = first(({ controlPlane: all }) => all.length === size && all.every((version) => version === release));
+  const kubelets = first(({ workers }) => workers.includes(release));
+  const programs = Object.keys(after)
+    .filter((program) => program in before && after[program] !== before[program])
+    .map((program) => ({ program, at: first((look) => look.programs[program] !== before[program]) }))
+    .sort((a, b) => a.at - b.at);
+  return {
+    order: ["the last API server", ...programs.map(({ program }) => program), "the first kubelet of a pool"],
+    early: [
+      ...programs.flatMap(({ program, at }) => (at < api ? [`${program}, before the last API server`] : [])),
+      ...programs.flatMap(({ program, at }) => (kubelets < at ? [`a pool's kubelet, before ${program}`] : [])),
+      ...(kubelets < api ? ["a pool's kubelet, before the last API server"] : []),
+    ],
+  };
+}
+
+/**
+ * What users see of a cluster while it is updated: writes through the load balancer, a workload, and which kubelets
+ * there are.
+ */
+export class UpdateWatch {
+  readonly #client: ApiClient;
+  readonly #api: Api;
+  #lastWrite = performance.now();
+  #longestMs = 0;
+  #failed = 0;
+  #looks = 0;
+  #fewest = Number.POSITIVE_INFINITY;
+  #tooNew = new Set<string>();
+  #versions: Versions[] = [];
+
+  /** @param client speaks through the load balancer, with a connection for each request */
+  constructor(client: ApiClient, api: Api) {
+    this.#client = client;
+    this.#api = api;
+  }
+
+  /**
+   * Starts the workload, and looks from then on. A node stays for a minute after its machine: `cloud` knows which ones
+   * run.
+   */
+  async start(kubectl: Kubectl, cloud: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
+    const { code, stderr } = await kubectl(["apply", "--filename=-"], JSON.stringify(workload));
+    if (code !== 0) throw new Error(stderr.trim());
+    await waitFor("the workload to be ready", 60_000, async () => (await this.#ready()) === 2);
+    this.#lastWrite = performance.now();
+    void this.#repeat(() => this.#write());
+    void this.#repeat(() => this.#look(cloud));
+  }
+
+  /** Ids of the workload's pods with their restarts. */
+  async pods(): Promise<readonly string[]> {
+    const { items } = await this.#api.core.listNamespacedPod({ namespace, labelSelector: selector });
+    return items
+      .map(({ metadata, status }) => `${metadata?.uid} ${status?.containerStatuses?.[0]?.restartCount}`)
+      .sort();
+  }
+
+  /** Forgets the versions that were seen. */
+  forgetVersions(): void {
+    this.#versions = [];
+  }
+
+  /** What was seen so far. */
+  get seen() {
+    const open = performance.now() - this.#lastWrite;
+    return {
+      /** Longest time without a write that succeeded, in milliseconds. */
+      longestMs: Math.max(this.#longestMs, open),
+      failed: this.#failed,
+      /**
+       * How often the workload and the nodes were seen. One that fails is no look: the API may be away for a moment.
+       */
+      looks: this.#looks,
+      /** Fewest copies of the workload that were ready. */
+      fewest: this.#fewest,
+      /** Workers whose kubelet was newer than a control-plane machine. */
+      tooNew: [...this.#tooNew],
+      versions: this.#versions,
+    };
+  }
+
+  async #repeat(once: () => Promise<void>): Promise<void> {
+    for (;;) {
+      await once().catch(() => undefined);
+      await sleep(pauseMs, undefined, { ref: false });
+    }
+  }
+
+  async #write(): Promise<void> {
+    const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { generateName: `${name}-` } };
+    const { status } = await askApi(this.#client, `/api/v1/namespaces/${namespace}/configmaps`, body).catch(() => ({
+      status: 0,
+    }));
+    if (status !== 201) {
+      this.#failed += 1;
+      return;
+    }
+    const now = performance.now();
+    this.#longestMs = Math.max(this.#longestMs, now - this.#lastWrite);
+    this.#lastWrite = now;
+  }
+
+  async #look({ machines, identity }: Pick<CloudSimulation, "machines" | "identity">): Promise<void> {
+    this.#fewest = Math.min(this.#fewest, await this.#ready());
+    const nodes = (await this.#api.core.listNode()).items.map(({ metadata, status }) => ({
+      name: metadata?.name ?? "",
+      works: "fenestra.dev/pool" in (metadata?.labels ?? {}),
+      version: status?.nodeInfo?.kubeletVersion ?? "",
+    }));
+    const running = new Set(machines.map((machine) => identity(machine).nodeName));
+    const controlPlane = nodes.filter(({ works, name: node }) => !works && running.has(node));
+    const oldest = Math.min(...controlPlane.map(({ version }) => minorNumber(version)));
+    for (const node of nodes) if (node.works && minorNumber(node.version) > oldest) this.#tooNew.add(node.name);
+    const workloads = [
+      ...(await this.#api.apps.listDeploymentForAllNamespaces()).items,
+      ...(await this.#api.apps.listDaemonSetForAllNamespaces()).items,
+    ].filter(({ metadata }) => metadata?.namespace !== namespace);
+    this.#versions.push({
+      controlPlane: controlPlane.map(({ version }) => version),
+      programs: Object.fromEntries(
+        workloads.map(({ metadata, spec }) => [
+          metadata?.name ?? "",
+          (spec?.template.spec?.containers ?? []).map(({ image }) => image).join(" "),
+        ]),
+      ),
+      workers: nodes.flatMap(({ works, version }) => (works ? [version] : [])),
+    });
+    this.#looks += 1;
+  }
+
+  async #ready(): Promise<number> {
+    const deployment = await this.#api.apps.readNamespacedDeployment({ name, namespace });
+    return deployment.status?.readyReplicas ?? 0;
+  }
+}
