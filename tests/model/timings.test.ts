@@ -1,8 +1,16 @@
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { parse, parseAllDocuments } from "yaml";
+import { loadConfig } from "../../components/config/load.ts";
+import { kubeletConfiguration } from "../../components/machine/kubeletConfig.ts";
+import { kubeadmConfig } from "../../components/machine/linux/kubeadm.ts";
+import { staticPodPatches } from "../../components/machine/linux/staticPodPatches.ts";
 import { scheduledJobs } from "../../components/machine/linux/systemdUnits.ts";
+import { windowsStages } from "../../components/machine/windows/stages.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import {
   etcdSeconds,
+  healthSeconds,
   heartbeatSeconds,
   joinSeconds,
   joinSecretSeconds,
@@ -13,6 +21,17 @@ import {
   snapshotHours,
   takenAwaySeconds,
 } from "../../components/model/timings.ts";
+import { ofType, runStack } from "../support/mocks.ts";
+import { exampleSpec, stackConfig } from "../support/stacks.ts";
+
+/** What nobody sets here: kubernetes, pkg/kubelet/apis/config/v1beta1, pkg/controller/nodelifecycle, core/v1 defaults. */
+const upstream = { lease: 40, renewal: 10, grace: 50, podGrace: 30, toleration: 300, liveness: 8 * 10 } as const;
+
+/** The order of pairs: who waits has more seconds than what is waited for. */
+function hold(order: readonly (readonly [what: string, inner: number, outer: number])[]): void {
+  const wrong = order.filter(([, inner, outer]) => !(inner < outer));
+  assert.deepEqual(wrong, []);
+}
 
 describe("durations", () => {
   it("leave a node that drains time to tell its cloud", () => {
@@ -53,8 +72,72 @@ describe("durations", () => {
       ["a snapshot and one upload, and their job", 600 + 600, limits["etcd-snapshot.sh"] ?? 0],
       ["a notice's drain on Azure, and the look whether the machine is still there", 270, takenAwaySeconds],
     ];
-    for (const [what, inner, outer] of order) assert.ok(inner < outer, `${what}: ${inner} s, ${outer} s`);
+    hold(order);
     assert.ok(job < 24 * 3600);
+  });
+
+  it("know each other around the API server, the kubelets and the controllers", async () => {
+    const spec = exampleSpec("aws-prod");
+    const [member] = spec.controlPlane.members;
+    assert.ok(member !== undefined);
+    const [, cluster] = parseAllDocuments(kubeadmConfig({ spec, member, endpoint: { host: "api" } })).map((all) =>
+      all.toJS(),
+    );
+    const flags = (of: string): Readonly<Record<string, string>> =>
+      Object.fromEntries(
+        cluster[of].extraArgs.map(({ name, value }: { name: string; value: string }) => [name, value]),
+      );
+    const delay = Number.parseInt(flags("apiServer")["shutdown-delay-duration"] ?? "", 10);
+    assert.equal(flags("controllerManager")["node-monitor-grace-period"], undefined);
+    const kubelet = kubeletConfiguration({ spec });
+    for (const field of ["nodeLeaseDurationSeconds", "nodeStatusUpdateFrequency"])
+      assert.equal(kubelet[field], undefined);
+    const [, critical] = [kubelet.shutdownGracePeriod, kubelet.shutdownGracePeriodCriticalPods].map((text) =>
+      Number.parseInt(String(text), 10),
+    );
+    const [aws] = ofType(await runStack("aws-prod"), "aws:lb/targetGroup:TargetGroup").values();
+    const [azure] = ofType(await runStack("azure-prod"), "azure-native:network:LoadBalancer").values();
+    assert.ok(aws !== undefined && azure !== undefined);
+    const { interval, unhealthyThreshold } = aws.inputs.healthCheck;
+    const [probe] = azure.inputs.probes;
+    const [, duration = "", renew = "", safe = ""] =
+      /^DURATION, RENEW, SAFE = (\d+), (\d+), (\d+)$/m.exec(
+        readFileSync(new URL("../../components/nodeController/program/lease.py", import.meta.url), "utf8"),
+      ) ?? [];
+    const replaced = loadConfig(stackConfig("aws-prod")).repair.notReadyAfter * 60;
+    const api = staticPodPatches.find(({ path }) => path.includes("kube-apiserver"));
+    const path = String(parse(api?.content ?? "").spec.containers[0].livenessProbe?.httpGet?.path);
+    hold([
+      [
+        "a defragmentation, and the patience with an API server whose health has etcd in it",
+        /[?&]exclude=etcd\b/.test(path) ? 0 : etcdSeconds.defragmentation,
+        upstream.liveness,
+      ],
+      // A balancer that has seen it at the last moment is in time: an API server that is about to end answers on.
+      ["AWS' balancer, and an API server that is about to end", interval * unhealthyThreshold, delay + 1],
+      [
+        "Azure's balancer, and an API server that is about to end",
+        probe.intervalInSeconds * probe.probeThreshold,
+        delay,
+      ],
+      ["an API server that is about to end, and its pod's grace", delay, upstream.podGrace],
+      ["its pod's grace, and the machine's shutdown", upstream.podGrace, Number(critical)],
+      ["three renewals of a kubelet's lease, and that lease", 3 * upstream.renewal, upstream.lease],
+      ["a kubelet's lease, and the controller-manager's grace", upstream.lease, upstream.grace],
+      ["a balancer's look and that grace: no node is lost by an API server", delay + upstream.renewal, upstream.grace],
+      ["the controller-manager's grace, and a machine's own patience", upstream.grace, healthSeconds.patience],
+      [
+        "grace and toleration, by which pods go, and the machine's replacement",
+        upstream.grace + upstream.toleration,
+        replaced,
+      ],
+      ["a machine's own patience, and its replacement", healthSeconds.patience, replaced],
+      ["four renewals of the node controller, and where it stops by itself", 4 * Number(renew), Number(safe)],
+      ["where it stops by itself, and its lease", Number(safe), Number(duration)],
+      ["a machine on its way, and its replacement as one that is not Ready", joinSeconds.linux, replaced],
+    ]);
+    // A stage that hangs is ended while there is time for another try.
+    for (const { name, limitSeconds } of windowsStages) hold([[name, limitSeconds, joinSeconds.windows]]);
   });
 
   it("let a machine join before anybody gives it up", () => {

@@ -86,6 +86,20 @@ func (n *podNetwork) ready() error {
 	if !n.prefix.IsValid() {
 		return fmt.Errorf("the node has no range of pod addresses yet")
 	}
+	return n.bridge()
+}
+
+// bridge makes the interface that the bridge plug-in leaves in a machine's kernel, with the first address of the range;
+// beside another one it is refused (containernetworking/plugins: plugins/main/bridge/bridge.go, ensureAddr).
+func (n *podNetwork) bridge() error {
+	wanted := netip.PrefixFrom(n.prefix.Addr().Next(), n.prefix.Bits()).String()
+	found, err := exec.Command("ip", "-4", "-oneline", "address", "show", "dev", "cni0").Output()
+	if err != nil {
+		return ipBatch(nil, []string{"link add cni0 type bridge", "address add " + wanted + " dev cni0", "link set cni0 up"})
+	}
+	if !strings.Contains(string(found), " "+wanted+" ") {
+		return fmt.Errorf("failed to set bridge addr: \"cni0\" already has an IP address different from %s", wanted)
+	}
 	return nil
 }
 

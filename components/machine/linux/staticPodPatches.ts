@@ -14,11 +14,14 @@ export const patchesFolder = "/etc/fenestra/patches";
  */
 const startupProbe = { initialDelaySeconds: 0, periodSeconds: 2, timeoutSeconds: 5, failureThreshold: 300 } as const;
 
-/** etcd answers nothing while it is defragmented; kubeadm's probe would end it after 120 s (kubernetes/kubeadm#2759). */
-const livenessProbe = {
-  periodSeconds: etcdSeconds.liveness.period,
-  failureThreshold: etcdSeconds.liveness.failures,
-} as const;
+/**
+ * etcd answers nothing while it is defragmented: kubeadm's probe would end it after 120 s (kubernetes/kubeadm#2759), and
+ * with it the API server, whose /livez looks at etcd (kubernetes/apiserver: pkg/server/options/etcd.go).
+ */
+const livenessProbes: Readonly<Record<string, object>> = {
+  etcd: { periodSeconds: etcdSeconds.liveness.period, failureThreshold: etcdSeconds.liveness.failures },
+  "kube-apiserver": { httpGet: { path: "/livez?exclude=etcd" } },
+};
 
 /** Of all that a machine on AWS fetches (scripts/stages/scripts.sh). */
 export const fetchedMode = "0755";
@@ -35,7 +38,7 @@ export const staticPodPatches: readonly PayloadFile[] = [
 ].map((name) => ({
   path: `${patchesFolder}/${name}+strategic.yaml`,
   mode: fetchedMode,
-  content: stringify({ spec: { containers: [{ name, startupProbe, ...(name === "etcd" ? { livenessProbe } : {}) }] } }),
+  content: stringify({ spec: { containers: [{ name, startupProbe, livenessProbe: livenessProbes[name] }] } }),
 }));
 
 /**

@@ -82,6 +82,18 @@ Test 'a network that is there behind its switch is left alone' {
     Restore-Network $machine $i1
     Assert-Equal $told.calls @('GET /networks/')
 }
+Test 'a Node that came back with another range has its old network deleted by flanneld, which has the adapter at its next start' {
+    $machine = New-Case
+    Invoke-Flanneld 'flannel.4096' '10.244.3.0/24'
+    Wait-Until { Test-VirtualSwitch } 10 'the switch' | Out-Null
+    $told.ranges = @('10.244.8.0/24')
+    Restore-Network $machine $i1
+    Assert-Throws { Invoke-Flanneld 'flannel.4096' '10.244.8.0/24' } 'The parameter is incorrect'
+    Wait-Until { Get-DefaultRoute } 10 'the adapter' | Out-Null
+    Restore-Network $machine $i1
+    Invoke-Flanneld 'flannel.4096' '10.244.8.0/24'
+    Assert-Equal @($hns.networks | Where-Object { $_.Name -ne 'nat' } | ForEach-Object { $_.Subnets[0].AddressPrefix }) @('10.244.8.0/24')
+}
 Test 'a node without a range yet is waited for' {
     $machine = New-Case
     Set-Stuck

@@ -106,10 +106,12 @@ function Get-NetworkAnswer {
 # has the node's address.
 function Invoke-Flanneld {
     param([string] $Name, [string] $Range)
+    # Looked up at its start.
+    $adapter = (Get-DefaultRoute).InterfaceAlias
     foreach ($network in @(Invoke-Hns GET '/networks/' | Where-Object { $_.Name -eq $Name })) {
         if ($network.Type -eq 'Overlay' -and $network.Subnets[0].AddressPrefix -eq $Range) { return }
         Invoke-Hns DELETE "/networks/$($network.ID)" | Out-Null
     }
-    $body = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = (Get-DefaultRoute).InterfaceAlias; Subnets = @(@{ AddressPrefix = $Range }) }
+    $body = @{ Type = 'Overlay'; Name = $Name; NetworkAdapterName = $adapter; Subnets = @(@{ AddressPrefix = $Range }) }
     Invoke-Hns POST '/networks/' ($body | ConvertTo-Json -Depth 5 -Compress) | Out-Null
 }
