@@ -4,6 +4,7 @@ import type { ControlPlaneLab } from "../cluster/controlPlaneLab.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { readBack, writes } from "./availability.ts";
+import { bridgeOf } from "./bridge.ts";
 import type { CheckContext, RehearsalCheck } from "./context.ts";
 
 /**
@@ -80,25 +81,8 @@ async function restoreSnapshot(lab: ControlPlaneLab, context: CheckContext): Pro
     const marked = await controlPlaneNodes(context);
     return members.every((name) => marked.includes(name));
   });
-  await bridgesFit(lab, context);
-}
-
-/** Where pods have had addresses of a range, the machine's bridge is in the range of its Node of now. */
-async function bridgesFit(lab: ControlPlaneLab, { api, cloud, note }: CheckContext): Promise<void> {
-  let bridges = 0;
-  for (const index of lab.indices) {
-    const { nodeName } = cloud.identity(lab.member(index).machine);
-    const look = async (): Promise<boolean> => {
-      const range = (await api.core.readNode({ name: nodeName })).spec?.podCIDR ?? "";
-      const { stdout } = await lab.machine(index).run(["ip", "-4", "-oneline", "address", "show", "dev", "cni0"]);
-      const [, bridge] = /inet (\S+)/.exec(stdout) ?? [];
-      if (bridge !== undefined) expectEqual(bridge, range.replace(".0/", ".1/"), `the bridge of ${nodeName}`);
-      bridges += bridge === undefined ? 0 : 1;
-      return true;
-    };
-    await waitFor(`the bridge of ${nodeName} to fit its range`, limitsMs.answer, look);
-  }
-  note(`${bridges} bridges`);
+  const bridges = lab.indices.map((index) => bridgeOf(lab.machine(index), context.api, members[index] ?? ""));
+  context.note(`bridges ${(await Promise.all(bridges)).join(", ")}`);
 }
 
 function ofSeveral(lab: ControlPlaneLab): readonly RehearsalCheck[] {

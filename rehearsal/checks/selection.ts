@@ -232,7 +232,11 @@ function changing(parts: ListParts): readonly RehearsalCheck[] {
     ...(worker === undefined || !hasSamples(stackConfig) ? [] : identityChecks(stackConfig, program, cluster)),
     ...(worker === undefined
       ? []
-      : [lateJoinCheck(cluster, lab, worker), manualCheck(follow), ...replacementChecks({ ...parts, worker, follow })]),
+      : [
+          lateJoinCheck(cluster, lab, worker),
+          manualCheck(cluster, follow),
+          ...replacementChecks({ ...parts, worker, follow }),
+        ]),
   ];
 }
 

@@ -21,6 +21,7 @@ import {
   snapshotHours,
   takenAwaySeconds,
 } from "../../components/model/timings.ts";
+import { listOf, mapOf } from "../../plan/program/values.ts";
 import { ofType, runStack } from "../support/mocks.ts";
 import { exampleSpec, stackConfig } from "../support/stacks.ts";
 
@@ -98,8 +99,8 @@ describe("durations", () => {
     const [aws] = ofType(await runStack("aws-prod"), "aws:lb/targetGroup:TargetGroup").values();
     const [azure] = ofType(await runStack("azure-prod"), "azure-native:network:LoadBalancer").values();
     assert.ok(aws !== undefined && azure !== undefined);
-    const { interval, unhealthyThreshold } = aws.inputs.healthCheck;
-    const [probe] = azure.inputs.probes;
+    const health = mapOf(aws.inputs.healthCheck);
+    const probe = mapOf(listOf(azure.inputs.probes)[0]);
     const [, duration = "", renew = "", safe = ""] =
       /^DURATION, RENEW, SAFE = (\d+), (\d+), (\d+)$/m.exec(
         readFileSync(new URL("../../components/nodeController/program/lease.py", import.meta.url), "utf8"),
@@ -114,10 +115,14 @@ describe("durations", () => {
         upstream.liveness,
       ],
       // A balancer that has seen it at the last moment is in time: an API server that is about to end answers on.
-      ["AWS' balancer, and an API server that is about to end", interval * unhealthyThreshold, delay + 1],
+      [
+        "AWS' balancer, and an API server that is about to end",
+        Number(health.interval) * Number(health.unhealthyThreshold),
+        delay + 1,
+      ],
       [
         "Azure's balancer, and an API server that is about to end",
-        probe.intervalInSeconds * probe.probeThreshold,
+        Number(probe.intervalInSeconds) * Number(probe.probeThreshold),
         delay,
       ],
       ["an API server that is about to end, and its pod's grace", delay, upstream.podGrace],

@@ -1,0 +1,21 @@
+import { expectEqual } from "../../checks/check.ts";
+import type { Api } from "../api/client.ts";
+import { limitsMs } from "../host/limits.ts";
+import { waitFor } from "../host/processes.ts";
+import type { LinuxMachine } from "../machines/linuxMachine.ts";
+
+/**
+ * The bridge of a machine, where pods have had addresses there: it is in the range of the Node of now, since the runtime
+ * refuses pods otherwise.
+ */
+export async function bridgeOf(machine: LinuxMachine | undefined, api: Api, node: string): Promise<string> {
+  let bridge = "none";
+  await waitFor(`the bridge of ${node} to fit its range`, limitsMs.answer, async () => {
+    const range = (await api.core.readNode({ name: node })).spec?.podCIDR ?? "";
+    const answer = await machine?.run(["ip", "-4", "-oneline", "address", "show", "dev", "cni0"]);
+    bridge = /inet (\S+)/.exec(answer?.stdout ?? "")?.[1] ?? "none";
+    if (bridge !== "none") expectEqual(bridge, range.replace(".0/", ".1/"), `the bridge of ${node}`);
+    return true;
+  });
+  return bridge;
+}
