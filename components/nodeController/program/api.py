@@ -252,8 +252,8 @@ class Feed:
             into.pop(request.name, None)
 
     def watch(self, version):
-        # Lines of a stream that ends by itself; the version to go on from, "" to list again.
-        web = self.api.web(WATCH, SILENCE)
+        # Lines of a stream that ends by itself; the version to go on from, "" to list again, as after none at all.
+        web, found = self.api.web(WATCH, SILENCE), False
         query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=240&resourceVersion={version}"
         try:
             answer = web.open("GET", f"{CSRS}?{query}", {"Accept": "application/json"})
@@ -262,7 +262,7 @@ class Feed:
             while True:
                 line = answer.readline(LINE)
                 if not line:
-                    return version
+                    return version if found else ""
                 if not line.endswith(b"\n"):
                     while len(line) >= LINE and not line.endswith(b"\n"):
                         line = answer.readline(LINE)
@@ -270,7 +270,7 @@ class Feed:
                         return ""
                     self.skipped += 1
                     continue
-                event, self.heard = parse(line, "the watch"), time.monotonic()
+                event, self.heard, found = parse(line, "the watch"), time.monotonic(), True
                 item = event.get("object", {})
                 if event.get("type") == "ERROR":
                     return ""
