@@ -58,13 +58,13 @@ async function firstRequests({ certificates }: Api): Promise<ReadonlyMap<string,
 }
 
 /**
- * Copies each first request that `seen` shows, with each of these tokens and a name that sorts before it.
+ * Copies each first request that `seen` shows from now on, with each of these tokens and a name that sorts before it.
  *
  * @returns a function that ends it and gives the names of the copies
  */
-function startThief(seen: Api, tokens: readonly Api[]): () => Promise<readonly string[]> {
+async function startThief(seen: Api, tokens: readonly Api[]): Promise<() => Promise<readonly string[]>> {
   const copies = new Set<string>();
-  const known = new Set<string>();
+  const known = new Set((await firstRequests(seen)).keys());
   let over = false;
   const copy = async (): Promise<void> => {
     for (const [name, node] of await firstRequests(seen)) {
@@ -193,7 +193,7 @@ export function replacementChecks({
           cloud.machines.find(({ group }) => group !== undefined && group.name !== machine.group?.name),
         ].flatMap((each) => each ?? []);
         const thieves = await Promise.all(others.map((each) => thiefOf(cloud, each)));
-        const endThief = startThief(
+        const endThief = await startThief(
           api,
           thieves.map((each) => each.bootstrap),
         );
@@ -203,9 +203,10 @@ export function replacementChecks({
           cloud.faults.zone = undefined;
         });
         joins.catch(() => undefined);
-        await waitFor("the thief to copy its request", limitsMs.machine, async () =>
-          [...(await firstRequests(api)).keys()].some((name) => name.startsWith("a-")),
-        ).finally(() => controllers("start"));
+        await waitFor("the thief to copy its request", limitsMs.machine, async () => {
+          const names = [...(await firstRequests(api)).keys()];
+          return names.filter((name) => name.startsWith("a-")).length >= thieves.length;
+        }).finally(() => controllers("start"));
         const started = Date.now();
         const copies = await endThief();
         await expectRefused(api, copies);
