@@ -1,8 +1,6 @@
 # Both clouds as the controller's own modules ask them, over one fleet of machines, with the faults that they have.
-# Forms, states and refusals are those of the Amazon EC2 API reference (DescribeInstances; Developer Guide, "Eventual
-# consistency"), the Amazon EC2 Auto Scaling API reference (DescribeAutoScalingGroups, DescribeInstanceRefreshes,
-# StartInstanceRefresh, TerminateInstanceInAutoScalingGroup, RecordLifecycleActionHeartbeat), and the Azure REST API
-# (Virtual Machine Scale Sets: List All, Update, Delete Instances; Virtual Machine Scale Set VMs: List, Get; Azure
+# Forms, states and refusals are those of the actions' pages in the Amazon EC2 and EC2 Auto Scaling API references (EC2
+# Developer Guide, "Eventual consistency"), and of the Azure REST API (Virtual Machine Scale Sets and their VMs; Azure
 # Resource Manager, "Throttling Resource Manager requests").
 import json
 import random
@@ -23,8 +21,8 @@ SETTINGS = {
     "SUBSCRIPTION": "s",
     "RESOURCE_GROUP": "g",
 }
-# Seconds: from the end of a machine until it is gone, until lists forget it, until an instance refresh without progress
-# fails, and until a launch hook without heartbeat abandons. How far lists are behind.
+# Seconds until a machine that ends is gone, until lists forget it, until an instance refresh without progress fails, until
+# a launch hook without heartbeat abandons; and how far lists are behind.
 ENDING, FORGOTTEN, FAILED, HOOK, LATE = 60, 3600, 3600, 900, 180
 PAGE = 5
 MODES = ("right", "late", "zone", "omits", "empty", "fails", "throttled")
@@ -85,8 +83,7 @@ class Fleet:
             self.launch()
 
     def replace_old(self, now):
-        # An instance refresh of 100 to 110 percent: the new ones first, an old one goes when one more than wanted is in
-        # service.
+        # An instance refresh of 100 to 110 percent: the new ones first.
         wanted = f"lt-1:{self.template}"
         serving = [one for one in self.present() if not one.waits]
         old = [one for one in serving if one.version != wanted]
@@ -109,7 +106,6 @@ class Fleet:
             self.refresh["status"] = "Cancelled"
 
     def shown(self):
-        # What lists have of it at this moment.
         luck = random.Random(f"{self.seed} {self.clock.at}")
         found = self.history[0][1] if self.mode == "late" and self.history else list(self.machines.values())
         if self.mode == "omits":
@@ -122,7 +118,7 @@ class Fleet:
         return [one for one in found if one.state != "gone" or now < self.ends.get(one.id, 0) + luck.random() * FORGOTTEN]
 
     def faults(self, changing, apply):
-        # A call may be lost on the way there, or its answer on the way back. Reads fail as a whole in one mode only.
+        # A call may be lost, or its answer. Reads fail as a whole in one mode only.
         lost = self.random.random() if changing else 1.0
         if self.mode == "fails" or lost < self.loss / 2:
             raise Trouble("the cloud is away")
@@ -194,7 +190,7 @@ class Amazon:
     def DescribeInstances(self, form):
         fleet = self.fleet
         wanted = [id for key, id in form.items() if key.startswith("InstanceId.")]
-        # By its id a machine is found but for a moment after its launch.
+        # By its id a machine is found soon after its launch.
         young = {one.id for one in fleet.machines.values()} - {one.id for one in fleet.history[0][1]} if fleet.mode == "late" else ()
         shown = [one for one in (fleet.machines.values() if wanted else fleet.shown()) if one.id not in young]
         known = {one.id: one for one in [*shown, fleet.member]}
@@ -332,15 +328,14 @@ class Microsoft:
 
 
 def amazon(web):
-    # The controller's own module before a fake.
-    cloud = aws.Aws(SETTINGS, print)
+    cloud = aws.Aws(SETTINGS)
     cloud.credentials = lambda now: ("key", "secret", "token")
     cloud.webs = {"ec2": web, "autoscaling": web}
     return cloud
 
 
 def microsoft(web):
-    cloud = azure.Azure(SETTINGS, print)
+    cloud = azure.Azure(SETTINGS)
     cloud.bearer = lambda: "token"
     cloud.arm = web
     return cloud

@@ -1,5 +1,4 @@
-# Requests with a changed byte or two, and what is read of those that are taken. As a program, a list in JSON for
-# tools/readers/texts.
+# Requests with a changed byte or two, and what is read of those that are taken; as a program for tools/readers/texts.
 import base64
 import ipaddress
 import json
@@ -27,7 +26,7 @@ def seeds():
 
 
 def accepted(count):
-    # What is read, by text. Most changes are of what is read, few of key and signature, which no reader here looks at.
+    # Most changes are of what is read, few of key and signature.
     random.seed(11)
     made, found = list(seeds()), {}
     texts = [pem(each) for each in made]

@@ -68,7 +68,7 @@ def let_nodes(api):
 
 
 def signed(node, *options, organization="system:nodes"):
-    # A request of openssl, in base64: the API server checks its signature.
+    # The API server checks the signature.
     made = ["openssl", "req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "/dev/null"]
     subject = ["-subj", f"/O={organization}/CN=system:node:{node}"]
     return base64.b64encode(subprocess.run([*made, *options, *subject], capture_output=True, check=True).stdout).decode()
@@ -91,7 +91,7 @@ def body(kind, node, request, meta=None, **spec):
 
 
 def sent(web, kind, node, what):
-    # Status and object of a request that is made as that node, or with its pool's token.
+    # As that node, or with its pool's token.
     first = kind == "first"
     user = "system:bootstrap:abcdef" if first else f"system:node:{node}"
     headers = {"Content-Type": "application/json", "Accept": "application/json", "Impersonate-User": user}

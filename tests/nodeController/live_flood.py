@@ -1,6 +1,5 @@
 # How long honest requests wait beside so many hostile ones of one kind, on a real API server: ORIGIN, TOKEN, KIND, COUNT.
-# Those of a kubelet's kinds one worker makes; those of the kind `stranger` ask for a machine that nobody has, among
-# a thousand machines that join.
+# One worker makes those of a kubelet's kinds; a `stranger` asks for a machine that nobody has, while a thousand join.
 import json
 import os
 import resource

@@ -13,7 +13,7 @@ import web
 from machines import Trouble
 
 LONG = "<" * 1_300_000
-# Of five items those that are not long.
+# Items that are not long.
 SHORT = (1, 3)
 api.LINE = 1024 * 1024
 OWNER = {"apiVersion": "v1", "kind": "Node", "name": LONG, "uid": "u"}
@@ -72,14 +72,13 @@ class Lists(unittest.TestCase):
             self.api.call("DELETE", f"{api.CSRS}/{said['metadata']['name']}")
 
     def test_what_the_controller_says_of_objects_is_taken(self):
-        # By the API server's own rules of Events, which no fake has.
         for kind, name in (("v1", "Node"), "worker"), (("certificates.k8s.io/v1", "CertificateSigningRequest"), "csr-a"):
             status.event(self.api, live.Clock, name, "u", "CertificateGivenAgain", "why", kind)
             told = [each for each in self.api.pages("/api/v1/namespaces/default/events") if each["involvedObject"]["name"] == name]
             self.assertEqual([(each["reason"], each["message"]) for each in told], [("CertificateGivenAgain", "why")])
 
     def test_what_a_worker_writes_stops_no_list(self):
-        # As an administrator, whom the policy does not bound. Each list that the controller may read and a kubelet write.
+        # As an administrator, whom no policy bounds: each list that the controller may read and a kubelet write.
         readable = set()
         for role in self.api.get("/apis/rbac.authorization.k8s.io/v1/clusterroles/fenestra:node-controller")["rules"]:
             readable |= {each for each in role["resources"] if "list" in role["verbs"]}
@@ -123,7 +122,6 @@ class Lists(unittest.TestCase):
                 self.assertLessEqual(few, {each.name for each in feed.all()})
                 self.assertEqual(feed.skipped, 0 if limit == kept else 3 + 1)
                 self.assertTrue(self.api.pods_of("n1"))
-                # A line of the watch that is too long is left out too.
                 feed.whole = False
                 threading.Thread(target=feed.run, daemon=True).start()
                 while not feed.whole:

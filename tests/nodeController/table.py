@@ -1,8 +1,6 @@
-# Every call that the controller makes, times every wrong answer, times what is going on when that begins: what was done
-# wrong, what was told, and whether all was as before 25 minutes after the fault. The calls are those that it makes when
-# nothing is wrong, so a new one has its rows by being made. Each call meets each fault once, and the starts turn by turn:
-# every pair of the three is there. Arguments: cloud, and which share of the cells. A line of JSON for each cell;
-# table.ts judges them.
+# Every call that the controller makes, answered wrongly in every way, the starts turn by turn: what was done wrong, what
+# was told, and whether all was as before 25 minutes later. A new call has its rows by being made. Arguments: cloud, and
+# which share of the cells. A line of JSON for each; table.ts judges them.
 import json
 import re
 import sys
@@ -21,7 +19,7 @@ TIME = re.compile(r"time$|timestamp$|timecreated$", re.I)
 
 
 def edited(change, _world, _call, data):
-    # A change of each list and of each text, in JSON and XML; what is neither stays.
+    # A change of each list and text, in JSON and XML.
     text = data.decode()
     if text.startswith("<"):
         tree = xml.fromstring(text)
@@ -120,7 +118,6 @@ def begin(start, reuse):
 
 
 def look(world, due, events):
-    # What is told, and what there is to tell of.
     page = (world.objects.get(f"configmaps/{STATUS}", {}).get("data") or {}).get("status", "")
     leads = sum(one.lease.fresh() for one in world.controllers)
     told = any(reason == "DutyFails" for _, _, reason in world.events[events:])
@@ -129,7 +126,6 @@ def look(world, due, events):
 
 
 def left(world):
-    # What is not as before.
     there, nodes = {one.name for one in [*world.present(), world.member]}, world.nodes
     yield from (f"{name} has no Node" for name in there - set(nodes))
     yield from (f"{name} is a ghost" for name in set(nodes) - there)
@@ -152,7 +148,7 @@ def cell(start, reuse, call="", fault=""):
             world.fault = ("", None)
         elif call and now - since > 600 and not world.hits:
             return None
-        # A call that was answered so, again and again, for three minutes and the ten seconds that a lease lasts.
+        # Answered so for three minutes and the ten seconds that a lease lasts.
         recent = [at for at in world.hits if now - at <= 200]
         again = fault in LOUD and now - since <= LONG and len(recent) > 4 and recent[0] <= now - 190 and recent[-1] > now - 40
         if again and (not looks or now - since > LONG - 60) and len(looks) < 2:

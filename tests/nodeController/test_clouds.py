@@ -1,5 +1,4 @@
-# What is read of the clouds' answers, and which calls are made of them. The answers have the form of the clouds' own
-# documents.
+# What is read of the clouds' answers, in the form of their own documents, and which calls are made of them.
 import http.client
 import json
 import socket
@@ -23,7 +22,6 @@ WORKER, CONTROL, STRANGER = "i-0000000000000000a", "i-0000000000000000b", "i-000
 
 
 class Answers:
-    # Answers to requests, by a function of method, path and form or body; what was asked.
     def __init__(self, answer):
         self.answer, self.asked = answer, []
 
@@ -129,7 +127,6 @@ class Amazon(unittest.TestCase):
 
 class Kept(unittest.TestCase):
     def test_a_kept_connection_that_the_other_side_closed_is_made_anew(self):
-        # What a write or a read meets then, with and without TLS.
         closed = [ssl.SSLEOFError(8, "EOF"), ssl.SSLZeroReturnError(6, "closed"), BrokenPipeError(), http.client.RemoteDisconnected()]
         for error, expected in [*((each, "answer") for each in closed), (TimeoutError(), None)]:
             with self.subTest(type(error).__name__):

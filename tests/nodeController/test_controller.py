@@ -1,5 +1,4 @@
-# The whole controller against a world that lies, loses answers and changes leaders at random. What must hold is checked
-# at each call.
+# The whole controller against a world that lies, loses answers and changes leaders at random; checked at each call.
 import base64
 import json
 import os
@@ -97,7 +96,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(feed.all(), [])
 
     def after(self, world, lead, seconds, **asked):
-        # Turns without anybody's kubelet, one a second. What was approved meanwhile.
+        # What was approved in turns without anybody's kubelet, one a second.
         before = len(world.done)
         for _ in range(seconds):
             world.clock.at += 1

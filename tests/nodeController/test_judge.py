@@ -24,7 +24,6 @@ def world(machines, nodes, at=0.0, problems=(), **more):
 
 
 def rounds(machines, nodes, seconds=600, memory=None, every=30, **more):
-    # Actions of each round of a while in which nothing changes.
     memory = memory or Memory()
     return [judge(world(machines, nodes, float(at), **more), memory)[0] for at in range(0, seconds + 1, every)]
 
@@ -167,7 +166,7 @@ class Repairs(unittest.TestCase):
         self.assertEqual(self.once(one_zone, sick(3)), [], "more than a fifth")
         self.assertEqual(len(self.once(FLEET, sick(2))), 2)
         self.assertEqual(self.once(FLEET, sick(3)), [], "one in each zone is a quarter of the pool")
-        # A zone that is down stops its own repairs and not those of the others.
+        # A zone that is down stops its own repairs alone.
         down = [node(each, each.zone != "a" and each.name != FLEET[0].name, NOW - 1300) for each in FLEET]
         self.assertEqual(FLEET[0].zone, "b")
         self.assertEqual(self.once(FLEET, down), [("replace", FLEET[0].name)])

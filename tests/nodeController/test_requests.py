@@ -67,7 +67,7 @@ class Reading(unittest.TestCase):
                 pkcs10.read(text)
 
     def test_what_is_read_openssl_reads_alike(self):
-        # What is accepted here says the same there, or is refused there.
+        # Or refuses.
         accepted = corpus.accepted(int(os.environ.get("MUTATIONS", "3000")))
         self.assertGreater(len(accepted), 500)
         same = 0
@@ -126,7 +126,6 @@ class Reading(unittest.TestCase):
             self.assertEqual((got.given, got.at, got.node), (given, NOW + 10, OWN.name))
 
     def test_nothing_without_what_was_read_is_approved(self):
-        # Names of every kind that the API takes, and whatever a request, its usages and its groups may be.
         random.seed(3)
         good = csr(name(NODE), alternatives(**MINE))
         for turn in range(4000):

@@ -1,6 +1,6 @@
 # The controller as it is, all its threads turn by turn, in virtual time: only its sockets are replaced. Behind them are
-# an API server (forms and refusals of the Kubernetes API, 1.36), the metadata services (Amazon EC2 User Guide, IMDSv2;
-# Azure Instance Metadata Service) and the clouds of clouds.py. What must never be done is written down when it is done.
+# an API server (forms and refusals of Kubernetes 1.36), the metadata services (IMDSv2; Azure Instance Metadata Service)
+# and the clouds of clouds.py. What must never be done is written down when it is done.
 import base64
 import copy
 import hashlib
@@ -20,6 +20,7 @@ import azure
 import clouds
 import requests
 import web
+from api import KINDS
 from controller import Controller
 from judge import HOUR
 from lease import Lease
@@ -29,15 +30,6 @@ from volumes import HOLD, LONGEST
 
 BEGIN = 3_000_000.0
 SETTING = {"notReadyAfter": 1200, "joinWithin": {"linux": 900, "windows": 2400}, "maxUnhealthy": 0.2, "perHour": 2}
-KINDS = {
-    "nodes": "Node",
-    "pods": "Pod",
-    "leases": "Lease",
-    "configmaps": "ConfigMap",
-    "persistentvolumes": "PersistentVolume",
-    "persistentvolumeclaims": "PersistentVolumeClaim",
-    "certificatesigningrequests": "CertificateSigningRequest",
-}
 
 
 class Clock:
@@ -85,7 +77,7 @@ class World(clouds.Fleet):
         self.controllers, self.role, self.busy, self.metrics = [], "main", {}, {}
         for module in (web, api, aws, azure):
             module.time = types.SimpleNamespace(
-                monotonic=self.clock.own, time=self.clock.wall, gmtime=time.gmtime, strftime=time.strftime, strptime=time.strptime
+                monotonic=self.clock.own, time=self.clock.wall, gmtime=time.gmtime, strftime=time.strftime
             )
         self.store(f"configmaps/{SETTINGS}", {"metadata": {"name": SETTINGS}, "data": {"settings": json.dumps(SETTING)}})
         self.capacity = 12
@@ -123,8 +115,8 @@ class World(clouds.Fleet):
         return made["metadata"]["name"]
 
     def boot(self, luck=1.0):
-        # Machines ask for their first certificates, and again when nobody answered in a quarter of an hour (kubelet
-        # 1.36: pkg/kubelet/certificate/bootstrap); who has one joins; but for those whose template is broken.
+        # Machines ask for their first certificates, and again after a quarter of an hour (kubelet 1.36:
+        # pkg/kubelet/certificate/bootstrap); who has one joins, but for those whose template is broken.
         for one in self.present():
             if one.version in self.broken or one.name in self.nodes:
                 continue
@@ -142,7 +134,6 @@ class World(clouds.Fleet):
         self.nodes[name] = self.nodes[name]._replace(ready=False, since=self.clock.wall() - since)
 
     def truth(self, name):
-        # Machines of that name that are there.
         return [one for one in [*self.machines.values(), self.member] if one.name == name and one.state not in OVER]
 
     def undecided(self):
@@ -179,7 +170,6 @@ class World(clouds.Fleet):
         return Answer(status, headers, data)
 
     def lossy(self, method, path, apply):
-        # A call may be lost on the way there, or its answer on the way back.
         if method == "GET" and "/nodes?" not in path or path.endswith("/events"):
             return apply()
         lost = self.random.random()
@@ -257,7 +247,6 @@ class World(clouds.Fleet):
         return 200, {"kind": f"{KINDS[kind]}List", "metadata": {"resourceVersion": str(self.version)}, "items": found}
 
     def watch(self, version):
-        # What has changed since that list or watch, and a bookmark.
         before = self.lists.pop(version, None)
         if before is None:
             return 200, json.dumps({"type": "ERROR", "object": {"kind": "Status", "code": 410}}).encode() + b"\n"
@@ -297,7 +286,7 @@ class World(clouds.Fleet):
             late = now - requests.seconds(stored["metadata"]["creationTimestamp"]) > 900
             self.must(not stored.get("true") or late or not self.truth(node), f"{node} is denied")
             return 200, {**stored, "kind": KINDS["certificatesigningrequests"]}
-        # A list may be behind by two minutes: then the machine ended just now.
+        # A list may be behind: then the machine ended just now.
         there = [one for one in self.machines.values() if one.name == node]
         request = requests.reduce({**stored, "status": {}})
         self.must(there, f"{node} never was")
@@ -322,7 +311,6 @@ class World(clouds.Fleet):
         return 200, {**stored, "kind": KINDS["certificatesigningrequests"]}
 
     def change(self, one, action, id):
-        # What must hold of each call that changes the cloud.
         self.must(one.lease.fresh(), f"{action} of one that does not lead")
         if action in ("RecordLifecycleActionHeartbeat", "PATCH"):
             return
@@ -367,7 +355,6 @@ def metadata(path):
 
 
 def call_of(host, method, path, body):
-    # What a call is, whatever it names.
     parts = urllib.parse.urlsplit(path)
     if "amazonaws" in host:
         form = dict(urllib.parse.parse_qsl((body or b"").decode()))
@@ -378,7 +365,6 @@ def call_of(host, method, path, body):
 
 
 class Wire:
-    # A connection of http.client's interface.
     sock = None
 
     def __init__(self, world, one, web):
@@ -406,7 +392,7 @@ def controller(world, identity, ahead=0.0):
     one.fake = (clouds.Microsoft if world.reuse else clouds.Amazon)(world, partial(world.change, one))
     ours = api.Api("https://127.0.0.1:6443", "")
     ours.web = lambda timeout=10.0, silence=None: dial(world, one, web.Web(ours.origin, None, timeout, silence))
-    cloud = (azure.Azure if world.reuse else aws.Aws)(clouds.SETTINGS, print)
+    cloud = (azure.Azure if world.reuse else aws.Aws)(clouds.SETTINGS)
     for each in (cloud.imds, *([cloud.arm] if world.reuse else cloud.webs.values())):
         dial(world, one, each)
     clock = types.SimpleNamespace(own=world.clock.own, wall=lambda: world.clock.wall() + ahead)

@@ -11,8 +11,7 @@ from controller import Controller
 from lease import RENEW, Lease
 from status import Board
 
-# Seconds between turns, and of the life of this process: it ends before its certificate does, and systemd starts it
-# with a new one.
+# Seconds between turns, and of this process: it ends before its certificate, and systemd starts it with a new one.
 TURN, LIFE = 1.0, 3 * 24 * 3600
 
 
@@ -39,7 +38,7 @@ def notify(text):
 
 
 def writer(path):
-    # The folder is root's, the file is this user's: it is empty at the start, and every text has one length.
+    # The file alone is this user's: it is empty at the start, and every text has one length.
     def write(text):
         with open(path, "r+b", buffering=0) as file:
             file.write(text.encode())
@@ -67,7 +66,7 @@ def main():
     lease, feed = Lease(api, identity, clock), Feed(api, log)
     count = len(env["MEMBER_ADDRESSES"].split())
     never = frozenset(f"{env['CLUSTER']}-cp-{index}" for index in range(count))
-    controller = Controller(api, Cloud(env, log), feed, lease, Board(api, clock, identity), clock, log, never, writer(sys.argv[2]))
+    controller = Controller(api, Cloud(env), feed, lease, Board(api, clock, identity), clock, log, never, writer(sys.argv[2]))
     threads = [threading.Thread(target=feed.run, name="requests", daemon=True)]
     threads.append(threading.Thread(target=renew, args=(lease, ending), name="lease", daemon=True))
     for thread in threads:
@@ -82,7 +81,7 @@ def main():
         feed.news.clear()
         # Requests come in bursts.
         ending.wait(0.2)
-        # Each thread ends itself by no error: who is not there cannot be trusted to come back.
+        # No error ends a thread: who is not there cannot be trusted to come back.
         dead = [thread.name for thread in threads if not thread.is_alive()]
     ending.set()
     lease.release()

@@ -16,8 +16,8 @@ CSRS = "/apis/certificates.k8s.io/v1/certificatesigningrequests"
 PAGE, LINE = 500, 4 * 1024 * 1024
 # What a list begins with, before its items.
 HEAD = re.compile(rb'\s*\{"kind":"\w+","apiVersion":"[\w./]+","metadata":(\{[^{}]*\}),"items":\[')
-# What a machine's health task writes every five minutes, and seconds after which one that has not is said to be silent:
-# a round may take ten minutes, and the next task starts after five. Nothing is replaced for it.
+# What a machine's health task writes, and seconds after which one that has not is silent: a round may take ten minutes,
+# and the next starts after five. Nothing is replaced for it.
 BEAT, SILENT = "fenestra.dev/beat", 1200
 # Seconds: a list, a watch, its silences, between two watches, after one that failed, and until all is listed anew.
 LIST, WATCH, SILENCE, PAUSE, FAILED, ANEW = 60.0, 300.0, 90.0, 0.2, 2.0, 600.0
@@ -56,7 +56,7 @@ class Api:
         headers = {"Accept": "application/json", "Content-Type": "application/json"}
         status, _, data = self.own.web.ask(method, path, headers, None if body is None else json.dumps(body).encode())
         if status >= 300:
-            # What it refuses it says in its own form; who is on the way says nothing of objects.
+            # What is not in its own form, somebody on the way says.
             try:
                 said = parse(data, "")
             except Trouble:
@@ -85,9 +85,8 @@ class Api:
         return self.call("DELETE", path, {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": {"uid": uid}})
 
     def pages(self, path):
-        # The items of a list, page by page: memory holds one page. Nobody's object stops a list: where a page is too
-        # long its items are read one at a time at the worst, and one that is too long by itself is left out and
-        # counted.
+        # A list page by page: memory holds one. Nobody's object stops it: pages that are too long get smaller, and an
+        # item that is too long by itself is left out and counted.
         more, limit, end, self.own.skipped = "", PAGE, time.monotonic() + LIST, 0
         while True:
             try:
@@ -119,7 +118,6 @@ class Api:
         return found
 
     def node(self, name):
-        # None where there is none.
         try:
             return node_of(self.get(f"/api/v1/nodes/{name}"))
         except Trouble as error:
@@ -128,7 +126,6 @@ class Api:
             return None
 
     def leases(self):
-        # When each kubelet renewed its lease.
         path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases"
         return {item["metadata"]["name"]: requests.seconds((item.get("spec") or {}).get("renewTime")) for item in self.pages(path)}
 
@@ -137,7 +134,7 @@ class Api:
         return bool(self.get(f"{path}?fieldSelector=metadata.name%3D{name}")["items"])
 
     def pods_of(self, node):
-        # Whether pods are bound to that name: whoever has its certificate reads what they may.
+        # Whoever has that name's certificate reads what its pods may.
         query = urllib.parse.quote(f"spec.nodeName={node}", "")
         try:
             return bool(self.get(f"/api/v1/pods?fieldSelector={query}&limit=1").get("items"))
@@ -147,7 +144,7 @@ class Api:
             return True
 
     def decide(self, request, approved, reason, message):
-        # For exactly the object that was looked at. Another machine may have decided it just now.
+        # Exactly the object that was looked at.
         self.put(
             f"{CSRS}/{urllib.parse.quote(request.name, '')}/approval",
             {
@@ -163,7 +160,7 @@ class Api:
         )
 
     def data(self, name):
-        # A ConfigMap of kube-system; None when there is none.
+        # A ConfigMap of kube-system.
         try:
             return self.get(f"/api/v1/namespaces/kube-system/configmaps/{name}")
         except Trouble as error:
@@ -173,7 +170,7 @@ class Api:
 
 
 def fits(method, words, found):
-    # Whether an answer is what was asked for: of that kind, and of that name.
+    # Whether an answer is of the kind and name that was asked for.
     kind = KINDS.get(words[-1])
     meta = found.get("metadata")
     if method == "GET" and kind:
@@ -200,7 +197,7 @@ class Feed:
         self.lock, self.news = threading.Lock(), threading.Event()
         self.requests, self.whole, self.problem = {}, False, "they were not listed yet"
         self.heard, self.listed, self.said = 0.0, 0.0, ""
-        # Certificates with which anything was asked for; what is not kept since nobody can read it.
+        # Certificates with which anything was asked for, and how many requests nobody can read.
         self.used, self.skipped = set(), 0
 
     def run(self):
@@ -210,7 +207,7 @@ class Feed:
             pause.wait(PAUSE if version else FAILED)
 
     def step(self, version):
-        # A list, or a watch from that version on; which one to go on from. While a watch fails, lists do.
+        # A list, or a watch from that version on; gives the one to go on from. While a watch fails, lists do.
         try:
             if version and time.monotonic() - self.listed < ANEW:
                 version, self.said = self.watch(version), ""
@@ -252,7 +249,7 @@ class Feed:
             into.pop(request.name, None)
 
     def watch(self, version):
-        # Lines of a stream that ends by itself; the version to go on from, "" to list again, as after none at all.
+        # Gives the version to go on from; "" to list again, as after a stream of no line.
         web, found = self.api.web(WATCH, SILENCE), False
         query = f"watch=1&allowWatchBookmarks=true&timeoutSeconds=240&resourceVersion={version}"
         try:
@@ -293,8 +290,7 @@ class Feed:
             return list(self.requests.values())
 
     def forget(self, request, answered=None):
-        # What was answered just now, or what it is from now on; the watch may have brought the answer already, and that
-        # stays.
+        # What was answered, or what it is from now on; what the watch has brought meanwhile stays.
         with self.lock:
             if self.requests.get(request.name) is request:
                 del self.requests[request.name]

@@ -1,5 +1,4 @@
-# What AWS has of this cluster, and the few calls that change it. Auto Scaling says what belongs to the groups, EC2 what
-# the machines are.
+# What AWS has of this cluster, and the calls that change it. Auto Scaling says what is of the groups, EC2 what it is.
 import hashlib
 import hmac
 import re
@@ -19,7 +18,7 @@ PAUSE = 5.0
 
 
 def flat(element):
-    # An element's children by name without namespace; lists are those whose children are `item` or `member`.
+    # Children by name without namespace; lists have `item` or `member`.
     name = element.tag.rsplit("}", 1)[-1]
     children = list(element)
     if not children:
@@ -38,16 +37,14 @@ class Aws:
     names_return = False
     pause = PAUSE
 
-    def __init__(self, settings, log):
+    def __init__(self, settings):
         self.cluster, self.region = settings["CLUSTER"], settings["REGION"]
         self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
-        self.log, self.keys, self.until = log, None, 0.0
+        self.keys, self.until = None, 0.0
         # The cloud's time, and what refuses changes of one that does not lead.
         self.date, self.may = 0.0, lambda: None
         self.imds = Web("http://169.254.169.254", timeout=4.0)
         self.webs = {name: Web(f"https://{name}.{self.region}.amazonaws.com") for name in VERSIONS}
-
-    # Calls
 
     def metadata(self, path):
         status, _, token = self.imds.ask("PUT", "/latest/api/token", {"X-aws-ec2-metadata-token-ttl-seconds": "300", "Content-Length": "0"})
@@ -110,8 +107,6 @@ class Aws:
                 raise Trouble(f"{action} answers with one page again and again")
             more = {token: following}
 
-    # Reading
-
     def list(self, at):
         pools, places = self.groups()
         problems = []
@@ -127,7 +122,7 @@ class Aws:
         return Listing(tuple(machines), pools, tuple(problems), at)
 
     def groups(self):
-        # Groups of this cluster by name, and where each of their instances is: group, zone, state there, template.
+        # Groups by name, and of each instance: group, zone, state there, template.
         pools, places = {}, {}
         form = {"Filters.member.1.Name": f"tag:kubernetes.io/cluster/{self.cluster}", "Filters.member.1.Values.member.1": "owned"}
         for page in self.all("autoscaling", "DescribeAutoScalingGroups", "NextToken", "AutoScalingGroups", MaxRecords="100", **form):
@@ -184,7 +179,7 @@ class Aws:
             addresses.update(each.get("ipv6Address") for each in items(card.get("ipv6AddressesSet")))
         addresses.add(one.get("privateIpAddress"))
         group, zone, phase, version = places.get(id, (tags.get("aws:autoscaling:groupName", ""), "", "", ""))
-        # Neither of a group of this cluster nor at an address of the control plane: a machine of somebody else.
+        # Neither of a group of this cluster nor at an address of the control plane: somebody else's.
         if not INSTANCE.fullmatch(id) or (group not in pools if group else one.get("privateIpAddress") not in self.members):
             return None
         state = STATES.get((one.get("instanceState") or {}).get("name"), "held")
@@ -214,7 +209,6 @@ class Aws:
             return pool
         return pool._replace(
             roll={
-                "id": found[0].get("InstanceRefreshId", ""),
                 "state": found[0].get("Status", ""),
                 "started": requests.seconds(found[0].get("StartTime")),
                 "reason": (found[0].get("StatusReason") or "")[:300],
@@ -222,7 +216,7 @@ class Aws:
         )
 
     def gone(self, name):
-        # Whether a machine is proven to be gone, by itself and not by a list.
+        # Proven by itself and not by a list.
         if not INSTANCE.fullmatch(name):
             return True
         try:
@@ -237,10 +231,8 @@ class Aws:
         # No name comes back.
         return False
 
-    # Changing
-
     def replace(self, machine, pool):
-        # The group makes another one; its hook lets this one drain, if it still can.
+        # The group makes another one; its hook lets this one drain.
         self.call(
             "autoscaling", "TerminateInstanceInAutoScalingGroup", InstanceId=machine.id, ShouldDecrementDesiredCapacity="false"
         )
@@ -263,7 +255,7 @@ class Aws:
             "StartInstanceRefresh",
             AutoScalingGroupName=pool.name,
             Strategy="Rolling",
-            # By default a refresh waits an hour for machines that are protected from scale-in, and fails.
+            # By default it waits an hour for machines that are protected from scale-in, and fails.
             **{
                 "Preferences.InstanceWarmup": "0",
                 "Preferences.SkipMatching": "true",
@@ -273,7 +265,7 @@ class Aws:
         )
 
     def settle(self, listing, owed):
-        # Nothing is owed to a group: it replaces what it loses by itself.
+        # A group replaces what it loses by itself.
         return {}, []
 
 

@@ -1,4 +1,4 @@
-# What Azure has of this cluster, and the few calls that change it.
+# What Azure has of this cluster, and the calls that change it.
 import json
 import re
 import time
@@ -26,17 +26,15 @@ class Azure:
     names_return = True
     pause = PAUSE
 
-    def __init__(self, settings, log):
+    def __init__(self, settings):
         self.cluster, self.client = settings["CLUSTER"], settings["CLIENT_ID"]
         self.members = frozenset(settings["MEMBER_ADDRESSES"].split())
         self.group = f"/subscriptions/{settings['SUBSCRIPTION']}/resourceGroups/{settings['RESOURCE_GROUP']}/providers"
-        self.log, self.token, self.until, self.quiet, self.since = log, "", 0.0, 0.0, {}
+        self.token, self.until, self.quiet, self.since = "", 0.0, 0.0, {}
         # The cloud's time, and what refuses changes of one that does not lead.
         self.date, self.may = 0.0, lambda: None
         self.imds = Web("http://169.254.169.254", timeout=4.0)
         self.arm = Web(MANAGEMENT)
-
-    # Calls
 
     def bearer(self):
         now = time.time()
@@ -51,7 +49,6 @@ class Azure:
         return self.token
 
     def call(self, method, path, body=None, headers=None):
-        # 429 silences everything for as long as it says.
         if time.monotonic() < self.quiet:
             raise Trouble("the resource manager wants fewer questions", 429)
         if method != "GET":
@@ -67,7 +64,6 @@ class Azure:
         if status >= 300:
             raise Trouble(f"{method} {path.split('?')[0].rsplit('/providers/', 1)[-1]} was answered with {status} {error_of(data)}", status)
         self.date = date_of(answered, self.date)
-        # What a change is answered with is not read.
         return parse(data, "the resource manager") if method == "GET" else {}
 
     def all(self, path, version):
@@ -81,8 +77,6 @@ class Azure:
             if following and (not following.startswith(MANAGEMENT + "/") or following == MANAGEMENT + path):
                 raise Trouble("the next page of a list is elsewhere")
             path = following[len(MANAGEMENT) :]
-
-    # Reading
 
     def list(self, at):
         pools, machines, problems = {}, [], []
@@ -106,7 +100,7 @@ class Azure:
         return Listing(tuple(machines), pools, tuple(problems), at)
 
     def addresses(self, path, version):
-        # By machine: the lists of machines have no addresses, those of interfaces name the machine of each.
+        # By machine: their own lists have none, those of interfaces name the machine.
         found = {}
         for card in self.all(path, version):
             owner = lower((card.get("properties", {}).get("virtualMachine") or {}).get("id"))
@@ -133,7 +127,7 @@ class Azure:
         return found
 
     def gone(self, name):
-        # Whether no machine of that name is left, by asking for the one whose number the name ends with.
+        # Asks for the machine whose number the name ends with.
         match = re.fullmatch(r"([a-z0-9-]+)([0-9a-z]{6})", name)
         if match is None:
             return True
@@ -141,7 +135,7 @@ class Azure:
         try:
             item = self.call("GET", f"{path}?api-version={COMPUTE}")
         except Trouble as error:
-            # One of the resource manager, not of whoever is on the way there.
+            # The resource manager's own, not that of whoever is on the way.
             if error.status == 404 and re.search(r"was answered with 404 \w*NotFound", str(error)):
                 return True
             raise
@@ -149,14 +143,12 @@ class Azure:
         return found is not None and found.name != name
 
     def there(self, one):
-        # Whether that very machine has its name, by itself and not by a list.
+        # Whether that very machine has its name, by itself.
         found = machine(self.call("GET", f"{one.path}?api-version={COMPUTE}"), "", (), "")
         return found is not None and (found.id, found.name, found.made) == (one.id, one.name, one.made)
 
-    # Changing
-
     def replace(self, machine, pool):
-        # Deleting lowers the size of the set by one; `settle` raises it again. What is gone already is gone.
+        # Deleting lowers the size of the set by one; `settle` raises it again.
         body = {"instanceIds": [machine.path.rsplit("/", 1)[-1]]}
         try:
             self.call("POST", f"{pool.path}/delete?api-version={COMPUTE}", body)
@@ -165,10 +157,10 @@ class Azure:
                 raise
 
     def settle(self, listing, owed):
-        # Restores sizes, each by one call that only goes through if nobody changed the set since it was read, and not
-        # while one of its machines goes: a later change ends an earlier one. What is still owed, and what fails. A list
-        # may show a size from before the machine went, so it has to do so for a while, and the set by itself too; a size
-        # that comes of no repair is somebody else's wish.
+        # Restores sizes, each by a call that goes through if nobody changed the set since it was read, and not while one
+        # of its machines goes, which that would end. Gives what is still owed, and what fails. A list may be from before
+        # the machine went, so it has to show the size for a while, and the set by itself too; one that comes of no repair
+        # is somebody else's wish.
         left, problems, leaving = {}, [], {each.pool for each in listing.machines if each.state == "leaving"}
         for name, debt in owed.items():
             pool, key = listing.pools.get(name), (name, debt["at"])
@@ -194,7 +186,6 @@ class Azure:
         return self.call("GET", f"{self.group}/Microsoft.Compute/virtualMachineScaleSets/{name}?api-version={COMPUTE}")
 
     def away(self, name):
-        # Whether there is no such set any more.
         try:
             self.one(name)
         except Trouble as error:
@@ -207,7 +198,7 @@ class Azure:
     start_roll = hold
 
     def roll(self, pool):
-        # The next update of the program repeats a roll that came to nothing.
+        # The next update repeats a roll that came to nothing.
         return pool
 
 

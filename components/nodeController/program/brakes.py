@@ -9,12 +9,12 @@ ALL = ("", None)
 
 
 def share(part, whole):
-    # A tenth of three is one: a limit never keeps the first one from being looked after.
+    # A tenth of three is one.
     return max(1, math.floor(part * whole))
 
 
 def deletions(found, count):
-    # Of Nodes, whatever the reason: a tenth of them in a round, and none where it would be most. And why not.
+    # Of Nodes, whatever the reason: a tenth in a round, and none where it would be most, with the reason.
     most = share(0.1, count)
     if len(found) > most and len(found) * 2 > count:
         return [], f"{len(found)} of {count} nodes are said to be of no machine that there is; they are not removed"
@@ -23,8 +23,7 @@ def deletions(found, count):
 
 def frozen(limit, conditions):
     # Zones, pools and the cluster with so much trouble that its cause must be elsewhere: (pool, zone), (pool, None) and
-    # ALL, to the reason. What is frozen already does not stop the others. Pools of one count in the cluster, and so
-    # does who never joined.
+    # ALL, to the reason. What is frozen does not stop the others. Pools of one, and who never joined, count in the cluster.
     cells, reasons = {}, {}
     for machine, (what, _) in conditions.items():
         for key in ((machine.pool, machine.zone), (machine.pool, None), ALL):

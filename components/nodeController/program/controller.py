@@ -1,5 +1,4 @@
-# The rounds of the controller. Everything is decided anew in each; what must outlive a leader is in the ConfigMap
-# before it is done.
+# The rounds of the controller. Each decides everything anew; what must outlive a leader is written before it is done.
 import queue
 import threading
 from functools import partial
@@ -14,27 +13,23 @@ from judge import Memory, World, judge
 from machines import Settings, Trouble, short
 from web import end, within
 
-# Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked again and
-# again.
+# Seconds between rounds, writes of certificates at once, and the age of requests for which the cloud is asked often.
 ROUND, WRITERS, YOUNG = 30.0, 4, 120.0
 HEARTBEAT = 240.0
-# Seconds between looks whether the drivers of volumes are to go.
+# Seconds between looks at volumes.
 LOOK = 5.0
-# Seconds that each part of a turn may last, less than systemd's patience, a list of the cloud in it, and the small looks
-# and deeds of a round.
+# Seconds for each part of a turn, less than systemd's patience; for a list of the cloud; for a small look or deed.
 REQUESTS, NODES, VOLUMES, LISTED, SMALL = 180, 240, 20, 120, 40
 # Seconds that a watch may be silent, and that this machine's clock may differ from the cloud's.
 SILENT, SKEW = 150, 120
 # Seconds that a kubelet's certificate may last; machines of which some are remembered, since the page has 1 MiB; and
-# how many of each: the one that it has, the one before and one that it has not fetched.
+# how many of each: its own, the one before and one that it has not fetched.
 CERTIFICATE, KEPT, FEW = 31 * 86400, 5000, 3
 # Requests that are denied or closed in a turn.
 OTHERS = 100
-# Seconds until marks that are away count as taken back.
+# Seconds until marks that are away count as taken back, and that a roll is remembered of a group that is not listed.
 UNMARKED = 600
-# Seconds that a roll is remembered of a group that is not listed.
 ROLLED = 2 * 86400
-# Reasons of waiting requests that the status shows.
 REASONS = 10
 
 
@@ -51,8 +46,6 @@ class Controller:
         api.may = cloud.may = self.may
 
     def step(self):
-        # One turn: the lease, certificates, and where it is time a round over nodes. Whatever fails is told, and the
-        # next turn is another.
         if self.lease.fresh():
             if self.term == self.lease.term or self.tried("page", self.begin, VOLUMES):
                 self.do_duties()
@@ -82,8 +75,7 @@ class Controller:
             self.done("volumes")
 
     def tried(self, duty, work, seconds=SMALL, part=False):
-        # What it gives, and None where it fails. That is told, and stops nothing else; of a part of a duty, the rest is
-        # done.
+        # What it gives; None where it fails, which is told. Of a `part` of a duty the rest is done.
         try:
             with within(seconds):
                 return work() or True
@@ -142,7 +134,7 @@ class Controller:
             raise Trouble("this machine leads no more")
 
     def look(self, age):
-        # The cloud's list, no older than that; what cannot be read leaves the last one, of which nothing is absent.
+        # The cloud's list, no older than that.
         if self.listing is None or self.clock.own() - self.listing.at > age:
             with within(LISTED):
                 listing = self.cloud.list(self.clock.own())
@@ -157,8 +149,6 @@ class Controller:
         if item:
             self.api.put(f"{status.FOLDER}/{volumes.HOLD}", item)
 
-    # Certificates
-
     def certificates(self):
         if not self.feed.whole or self.clock.own() - self.feed.heard > SILENT:
             raise Trouble(self.feed.problem or "nothing is heard of the requests")
@@ -170,10 +160,9 @@ class Controller:
         if not pending:
             self.waiting = {}
             return
-        # A list that is older than a request says nothing of it. Hostile ones cost one list in a while, whatever their
-        # number.
+        # A list that is older than a request says nothing of it; any number of hostile ones costs one list in a while.
         listing = self.look(self.cloud.pause if any(now - each.made < YOUNG for each in pending) else ROUND)
-        # What waits is looked at again with the next list, which each round over nodes asks for too.
+        # What waits is looked at again with the next list.
         if self.judged_by != listing.at:
             self.judged_by, self.waiting = listing.at, {}
         machines, right, rest = listing.by_name(), {}, []
@@ -210,10 +199,9 @@ class Controller:
         self.write(todo + rest[:OTHERS])
 
     def remember(self, approved):
-        # Approved requests by machine and kind, and whether a certificate is a machine's. Written down is of each machine
-        # since when its certificates count, and the newest few, so that nobody fills the memory of another. A first one
-        # ends those before it. Without a word of it a machine is believed that is older than this memory, and of another
-        # nobody knows.
+        # Approved requests by machine and kind, and whether a certificate is a machine's, None where nobody knows. Of each
+        # machine the page has since when its certificates count, and the newest few, so that nobody fills the memory of
+        # another. A first one ends those before it. A machine that is older than this memory is believed.
         written = self.board.records.setdefault("certificates", {})
         began = self.board.records.setdefault("began", int(self.clock.wall()))
         machines, given, self.again = self.listing.by_name() if self.listing else {}, {}, {}
@@ -275,7 +263,6 @@ class Controller:
             if left:
                 self.waiting[request.name] = f"there is {left} {request.node}"
                 return
-        # What somebody else has decided or deleted, the watch says.
         self.api.decide(request, approved, reason, why)
         self.feed.forget(request, request._replace(decided=True, at=self.clock.wall(), given=machine.id) if approved else None)
         self.log(f"{reason} {request.name}: {why}")
@@ -286,8 +273,6 @@ class Controller:
             kind = ("v1", "Node") if node else ("certificates.k8s.io/v1", "CertificateSigningRequest")
             self.event(*of, {"deny": "CertificateDenied", "again": "CertificateGivenAgain"}[verdict], why, kind)
 
-    # Nodes and machines
-
     def round(self):
         listing = self.tried("machines", partial(self.look, 0.0), LISTED)
         nodes, leases = self.tried("nodes", self.nodes_there, SMALL), self.tried("nodes", self.api.leases, SMALL)
@@ -295,7 +280,7 @@ class Controller:
             return
         records, wall = self.board.records, self.clock.wall()
         records["repairs"] = [each for each in records.get("repairs", []) if wall - each["at"] < HOUR]
-        # A list proves no absence: of machines that are not there the newest are kept while their certificates last.
+        # Of machines that a list has no more, the newest are kept while their certificates last.
         there = {each.id for each in self.listing.machines} if self.listing else set()
         known = sorted(records.get("certificates", {}).items(), key=lambda each: (each[0] not in there, -each[1][0]))[:KEPT]
         records["certificates"] = {id: each for id, each in known if id in there or wall - each[0] < CERTIFICATE}
@@ -314,7 +299,6 @@ class Controller:
         self.may()
         if not self.tried("page", partial(self.board.save, report)):
             return
-        # What fails for one machine or pool stops none of the others.
         with within(SMALL):
             for deed in deeds:
                 self.tried("machines", deed, part=True)
@@ -323,7 +307,7 @@ class Controller:
         self.nodes = self.api.nodes()
 
     def look_after(self, listing, nodes, leases, records, wall):
-        # What is to be done, each a call, and what the page shows.
+        # Deeds, each a call, and what the page shows.
         for problem in listing.problems:
             self.fails("machines", problem)
         world = World(
@@ -368,7 +352,7 @@ class Controller:
         return found
 
     def marks(self, records, wall):
-        # What people say outlives the silence of its ConfigMap: for a while, and told.
+        # Marks outlive the silence of their ConfigMap for a while, which is told.
         item = self.tried("machines", partial(self.api.data, status.MARKS), part=True)
         if item is None:
             return {"all": "keep"}
@@ -405,7 +389,7 @@ class Controller:
         return starts
 
     def confirm(self, action):
-        # What a list shows is asked for by itself before a Node or a machine goes, of the cluster and of the cloud.
+        # Asks cluster and cloud for it by itself before a Node or a machine goes.
         if action.verb == "hold":
             return
         node = self.api.node(action.node)

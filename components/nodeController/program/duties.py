@@ -1,4 +1,4 @@
-# What a leader owes, and when each of it was last done whole. What is not is told everywhere that somebody may look.
+# What a leader owes, and when each of it was last done whole.
 DUTIES = ("requests", "nodes", "machines", "volumes", "page")
 # Seconds without a whole success until the page, and an Event, say so; until a leader that does nothing at all of one
 # gives the lease up, and at most.
@@ -35,17 +35,16 @@ class Duties:
         return {name: why for name, why in self.why.items() if own - self.done[name] > seconds}
 
     def at(self, name):
-        # Seconds of the epoch of the last whole success.
         return int(self.clock.wall() - self.clock.own() + self.done[name])
 
     def untold(self):
-        # What an Event is to tell of, once.
+        # For an Event, once.
         found = {name: why for name, why in self.failing(TOLD).items() if name not in self.events}
         self.events.update(found)
         return found
 
     def over(self):
-        # Whether another one should try. The next time it is left more: if all are blind, each look counts from anew.
+        # Whether another one should try; the next time it is left more, for all may be blind.
         if self.clock.own() - self.whole < self.patience:
             return False
         self.patience = min(2 * self.patience, LONGEST)

@@ -1,18 +1,17 @@
-# What is wrong with nodes and machines, and what is done about it. Pure but for its memory, which is the leader's own
-# and lost with it.
+# What is wrong with nodes and machines, and what is done about it. Pure but for its memory, the leader's own.
 from typing import NamedTuple
 
 from brakes import AGAIN, ALL, HOUR, deletions, frozen
 from machines import OVER, PRESENT, short
 
-# Rule of absence: a Node is a ghost's when whole lists in a row have no machine of its name.
+# A Node is a ghost's when whole lists in a row have no machine of its name.
 ABSENT_ROUNDS, ABSENT_SECONDS, OLD_NODE = 3, 120, 600
 # A machine without a Node whose kubelet is alive; a Node that says NotReady, seen so by this leader itself; a Lease
 # that is renewed.
 ZOMBIE_SECONDS, SEEN_SECONDS, FRESH_LEASE = 300, 300, 60
 # Clocks of two services.
 SKEW = 120
-# Names of a pool's troubled machines in the status.
+# Names in a list of the status.
 SHOWN = 20
 
 
@@ -26,12 +25,10 @@ class Action(NamedTuple):
 
 
 class Memory:
-    # Since when something has been so, round after round.
     def __init__(self):
         self.since, self.rounds, self.now = {}, {}, set()
         self.had_machines = False
-        # Machines whose Node a leader has seen: a deleted Node takes its Lease along, so one that lost it tells so by
-        # nothing else.
+        # Machines whose Node a leader has seen: a deleted Node takes its Lease along.
         self.joined = set()
 
     def begin(self):
@@ -47,13 +44,10 @@ class Memory:
         for key in set(self.since) - self.now:
             del self.since[key], self.rounds[key]
 
-    def forget(self):
-        self.since, self.rounds = {}, {}
-
 
 def ghosts(world, memory):
-    # Nodes whose machine is gone. Absence counts only in a whole list that is not suddenly empty. That a Node is older
-    # than the machine of its name counts while nobody renews its Lease: clocks of two services are no reason.
+    # Nodes whose machine is gone. Absence counts in a whole list that is not suddenly empty; that a Node is older than
+    # the machine of its name, while nobody renews its Lease.
     listing, nodes = world.listing, world.nodes
     machines = listing.by_name()
     doubtful = bool(listing.problems) or (memory.had_machines and not listing.machines)
@@ -104,7 +98,6 @@ def condition(world, memory, machine):
             late = duration > ZOMBIE_SECONDS and age > within
             why = "its kubelet runs, but it has no Node" if alive else "its Node was deleted, and it has made no other"
             return ("zombie", why) if late else ("joining", "")
-        # Whoever was not answered is not lost.
         if min(age, world.at - world.answered) > within and duration > 0:
             return "lost", f"it has not joined in {int(within)} s"
         return "joining", ""
@@ -128,22 +121,21 @@ class World(NamedTuple):
     leases: dict  # node to the time of its last renewal
     settings: object
     marks: dict  # node to what the operator says of it
-    repairs: tuple  # of the last hour: dictionaries with machine, pool, why, at
+    repairs: tuple  # of the last hour
     wall: float
-    at: float  # own clock, which nobody sets
-    never: frozenset = frozenset()  # nodes that no list may end
+    at: float  # own clock
+    never: frozenset = frozenset()  # nodes that stay
     names_return: bool = False
     answered: float = float("-inf")  # own clock since when every request for a certificate could be answered
 
 
 def kept(marks, name, wall):
-    # keep, or keep until <epoch>.
     words = marks.get(name, "").lower().split()
     return words[:1] == ["keep"] and (len(words) == 1 or not words[-1].isdigit() or float(words[-1]) > wall)
 
 
 def judge(world, memory):
-    # Actions of this round, conditions by machine, frozen zones and pools.
+    # Actions, conditions by machine, and what is frozen.
     memory.begin()
     actions, halt = deletions(ghosts(world, memory), len(world.nodes))
     conditions = {

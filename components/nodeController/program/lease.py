@@ -1,6 +1,5 @@
 # One leader of all control-plane machines, by client-go's rules: expiry is judged by the own clock since the record
-# last changed, never by its times. That only one acts is not certain, so each changing call asks `fresh` first and is
-# idempotent.
+# changed. That only one acts is not certain, so each changing call asks `fresh` first and is idempotent.
 import time
 
 from machines import Trouble
@@ -24,7 +23,6 @@ class Lease:
         self.away, self.said = 0.0, ""
 
     def fresh(self):
-        # Whether this machine may still act.
         return self.renewed is not None and self.clock.own() - self.renewed < SAFE
 
     def turn(self, log):
@@ -41,7 +39,6 @@ class Lease:
         self.said = said
 
     def leads(self):
-        # Takes or renews the lease.
         now = self.clock.own()
         try:
             lease = self.api.get(f"{PATH}/{NAME}")
@@ -54,7 +51,7 @@ class Lease:
         if record != self.seen:
             self.seen, self.changed = record, now
         holder = spec.get("holderIdentity") or ""
-        # One of this machine that was killed had its reason: another machine may have it first.
+        # One of this machine that was killed: another machine may have it first.
         if holder != self.identity and (now < self.away or holder and now - self.changed < DURATION):
             self.renewed = None
             return
@@ -71,13 +68,13 @@ class Lease:
             self.api.call("PUT", f"{PATH}/{NAME}", lease)
         else:
             self.api.call("POST", PATH, lease)
-        # From before the call: the answer may have taken long. A new term begins without what the last one remembered.
+        # The answer may have taken long. A new term begins without what the last one remembered.
         if not (holder == self.identity and self.fresh()):
             self.term += 1
         self.renewed = now
 
     def release(self):
-        # For others to take it at once; where that fails it ends by itself.
+        # For others to take it at once; else it ends by itself.
         if not self.fresh():
             return
         self.renewed, self.away = None, self.clock.own() + AWAY

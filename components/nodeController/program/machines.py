@@ -9,7 +9,7 @@ OVER = frozenset({"leaving", "gone"})
 
 
 class Machine(NamedTuple):
-    id: str  # unique in the life of the cloud: instance id, vmId
+    id: str  # unique for ever: instance id, vmId
     name: str  # of its node
     pool: str  # its group; "" for a control-plane machine
     state: str
@@ -30,7 +30,7 @@ class Pool(NamedTuple):
     version: str = ""
     healthy: tuple = ()  # least and most machines in percent while a group replaces its own
     ids: frozenset = frozenset()  # machines that belong to it, whether described or not
-    roll: dict = {}  # the newest roll: id, state, version, started, reason
+    roll: dict = {}  # the newest one: state, started, reason
     path: str = ""
     etag: str = ""
 
@@ -38,11 +38,11 @@ class Pool(NamedTuple):
 class Listing(NamedTuple):
     machines: tuple
     pools: dict
-    problems: tuple = ()  # why the list is not whole; empty for a whole one
+    problems: tuple = ()  # why the list is not whole
     at: float = 0.0  # own clock when the list was asked for
 
     def by_name(self):
-        # Of several machines of one name, the youngest that is not over.
+        # Of one name, the youngest that is not over.
         found = {}
         for machine in sorted(self.machines, key=lambda each: (each.state not in OVER, each.made)):
             found[machine.name] = machine
@@ -55,7 +55,7 @@ class Node(NamedTuple):
     made: float
     ready: bool
     since: float  # of the condition Ready, as the node says
-    silent: float = 0.0  # last beat of its health task, where that is too long before the kubelet's own last word
+    silent: float = 0.0  # last beat of its health task, where that is too old
 
 
 class Settings(NamedTuple):
@@ -66,7 +66,7 @@ class Settings(NamedTuple):
 
 
 def short(id):
-    # What is remembered of a machine for long.
+    # What is remembered of it for long.
     return hashlib.sha256(id.encode()).hexdigest()[:8]
 
 

@@ -1,6 +1,5 @@
-# Strict reader of the certificate requests that kubelets make (RFC 2986, DER). What it does not know is no kubelet's
-# request: the danger is to read something else than the API server and its signer do, so every liberty of the format is
-# refused. The signature is checked by the API server.
+# Strict reader of the certificate requests that kubelets make (RFC 2986, DER). The danger is to read something else than
+# the API server and its signer do, so every liberty of the format is refused. The API server checks the signature.
 import base64
 import binascii
 import re

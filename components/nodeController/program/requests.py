@@ -20,17 +20,16 @@ NODE = re.compile(r"system:node:([a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?)")
 USAGES = {CLIENT: "client auth", SERVING: "server auth"}
 # An approval names the machine that it was for.
 GIVEN = re.compile(r"(?:first certificate of|renewal for|serving certificate of) [a-z0-9.-]{1,63}, machine ([A-Za-z0-9-]{1,64})(?:[,;] .*)?")
-# How the API server names the certificate that a request was made with (since Kubernetes 1.32), and how much of its
-# hash is kept.
+# How the API server names the certificate of a request's maker (since Kubernetes 1.32), and how much of its hash is kept.
 CREDENTIAL, HASH, HASH_LENGTH = "authentication.kubernetes.io/credential-id", "X509SHA256=", 20
 
-# Seconds: a kubelet gives up after a quarter of an hour and asks anew; a machine that has not asked in an hour is
-# broken or stolen, and the API server keeps answered requests as long.
+# Seconds: a kubelet asks anew after a quarter of an hour; a machine that has not asked in an hour is broken or stolen,
+# and the API server keeps answered requests as long.
 ABANDONED = 930
 NEW_MACHINE = 3600
-# Seconds after an answer until the next of that kind for that machine, twice as many after each: a kubelet that is
-# refused tries again after 2, 4, 8 and 16 (client-go: util/certificate/certificate_manager.go). First certificates of
-# one start of a machine at most, of which none was used. Of serving certificates the pause stays the same.
+# Seconds after an answer until the next of that kind for that machine, twice as many after each but for serving ones: a
+# kubelet tries again after 2, 4, 8 and 16 (client-go: util/certificate/certificate_manager.go). First certificates of one
+# start of a machine at most, of which none was used.
 PAUSE, FIRSTS, SERVING = 30, 5, 10
 
 
@@ -60,7 +59,6 @@ def seconds(stamp):
 
 
 def reduce(item):
-    # A CertificateSigningRequest as the few words that are needed of it.
     meta, spec, state = item["metadata"], item["spec"], item.get("status") or {}
     kind, node, pools = "", "", set()
     user, groups, signer = spec.get("username", ""), spec.get("groups") or [], spec.get("signerName", "")
@@ -105,12 +103,12 @@ def reduce(item):
 
 
 def age(request):
-    # In the order in which they were made; of one second by the database's count.
+    # Of one second by the database's count.
     return request.made, int(request.version) if request.version.isdecimal() else 0
 
 
 def fingerprint(certificate):
-    # Of a certificate in PEM, in base64 once more; "" without one.
+    # Of a certificate in PEM, in base64 once more.
     try:
         body = base64.b64decode(certificate or "").split(b"-----")[2]
         return hashlib.sha256(base64.b64decode(body)).hexdigest()[:HASH_LENGTH]
@@ -119,16 +117,14 @@ def fingerprint(certificate):
 
 
 def foreign(asked, machine):
-    # Names and addresses in a request that are not the machine's own.
     names = [name for name in asked.dns if name.lower().rstrip(".") not in machine.names]
     own = {ipaddress.ip_address(each) for each in machine.addresses}
     return names + [each for each in asked.addresses if ipaddress.ip_address(each) not in own]
 
 
 def decide(request, now, machine, node, known, cluster):
-    # approve, deny or wait, and why. `machine` is what the cloud has of that name, `node` whether the cluster has a
-    # Node of that name, `known` whether the certificate that it was made with is the machine's, None where nothing is
-    # known. What may still become true is never denied.
+    # approve, deny, wait or abandon, and why. `machine` is the cloud's of that name, `node` whether there is a Node of it,
+    # `known` whether the certificate that it was made with is the machine's. What may still become true is never denied.
     if request.problem or request.asked is None:
         return "deny", request.problem or "it was not read"
     if now - request.made > ABANDONED:
@@ -162,10 +158,9 @@ def decide(request, now, machine, node, known, cluster):
 
 
 def turn(asked, before, used, now):
-    # Which of the requests of one kind for one machine is answered now, if any, and why the others wait. Of `asked`,
-    # all of them right and the oldest first, the first answer is the oldest one's, since whoever copies one comes
-    # later; after an answer it is the newest, since a kubelet that starts again has forgotten what it asked for. Where
-    # a first certificate was `used` there is no other.
+    # Which of the requests of one kind for one machine is answered now, if any, and why the others wait. Of `asked`, all
+    # right and the oldest first, it is the oldest, since whoever copies one comes later; after an answer the newest, since
+    # a kubelet that starts again has forgotten what it asked for. Where a first certificate was `used` there is no other.
     if not before:
         return asked[0], f"{asked[0].name} asked for the same machine before"
     last, first = max(before, key=lambda each: each.at), asked[0].kind == "first"
@@ -173,7 +168,7 @@ def turn(asked, before, used, now):
         return None, f"{last.name} got the certificate of {last.node}, which is in use"
     if first and len(before) >= FIRSTS:
         return None, f"{len(before)} first certificates of {last.node} were given and none was used"
-    # A kubelet asks for a serving certificate whenever its addresses change, several times at its start: all are answered.
+    # A kubelet asks for one whenever its addresses change, several times at its start: all are answered.
     serving = asked[0].kind == "serving"
     if now < last.at + (SERVING if serving else PAUSE * 2 ** (len(before) - 1)):
         return None, f"{last.name} of {last.node} was approved a moment ago"

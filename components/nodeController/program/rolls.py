@@ -1,9 +1,7 @@
-# When a group's own roll is started again. Pure. Only where the cloud does not take it up by itself: a scale set does
-# with the next update. A roll that is under way is never stopped: machines that do not join hold it up, and none that
-# works goes before one has.
+# When a group's own roll is started again. Pure. A scale set takes it up by itself, with the next update. A roll that is
+# under way is never stopped: machines that do not join hold it up, and none that works goes before one has.
 RUNNING = frozenset({"Pending", "InProgress", "Cancelling", "RollbackInProgress", "Baking"})
-# A new template is rolled by the update that makes it, so the first look is left to that. Then the pause grows with
-# each roll of one version that came to nothing: each costs the machines of a batch, none that works.
+# The update that makes a template rolls it first. Then the pause grows with each roll of a version that came to nothing.
 PAUSES = (300, 900, 3600, 14400, 43200)
 
 
@@ -13,8 +11,8 @@ def older(pool, machines):
 
 
 def decide(pool, machines, late, record, wall):
-    # Whether to start, why not or why again, and what is remembered of this version: tries, and when the last one was.
-    # `late` are machines that have not joined in time.
+    # Whether to start, why not or why again, and what is remembered of this version. `late` are machines that have not
+    # joined in time.
     record = record if record.get("version") == pool.version else {"version": pool.version, "tries": 0, "at": int(wall)}
     state = pool.roll.get("state", "")
     if not pool.version or state in RUNNING:

@@ -1,24 +1,18 @@
-# What people and programs read of the controller: one ConfigMap and Events on Nodes.
+# What people and programs read of the controller: one ConfigMap and Events.
 #
-# ConfigMap kube-system/fenestra-machines, written by the leader alone:
-#   data.status   JSON, what there is:
-#     at, leader     seconds of the epoch of the last change of anything below, and who wrote it
-#     duties         {requests, nodes, machines, volumes, page: why}: what has not been done whole for a minute
-#     halt           why no Node is removed, or nothing is replaced, in the whole cluster
-#     cloud          {problems: [...]}: why the list is not whole; then nothing is repaired that it does not show
-#     pools.NAME     wanted, ready, old: numbers; joining, leaving, unready, sick, zombie, lost, held, silent (Ready
-# without a beat of its health task): "NAME since TIME", SHOWN
-#                    at most; frozen: why nothing is repaired; roll: {state, since, why}
-#     requests       {waiting, denied, reasons, again, skipped}: undecided requests for certificates, those denied
-#                    since the leader started, why some wait; by pool whose token was used, first certificates of the last
-#                    hour that followed one that was not used; requests that nobody can read
-#   data.records  JSON, what the next leader must know: repairs of the last hour, sizes owed to scale sets, rolls that
-# were started, duties that fail and since when, the last marks, which machines have had a Node, and of each
-#     machine since when its certificates count, and the newest few; `began`, when that memory did
-#
-# ConfigMap kube-system/fenestra-node-controller, written by the program of the stack: data.settings, JSON
+# ConfigMap kube-system/fenestra-machines, written by the leader alone, in JSON:
+#   status   at, leader: when anything below changed, in seconds of the epoch, and who wrote it
+#            duties: {DUTY: why} of what has not been done whole for a minute
+#            halt: why no Node is removed, or nothing is replaced, in the whole cluster
+#            cloud: {problems}, why its list is not whole
+#            pools.NAME: numbers wanted, ready, old; LISTS and silent (Ready without a beat of its health task), at most
+#            SHOWN of "NAME since TIME"; frozen: why nothing is repaired; roll: {state, since, why}
+#            requests: {waiting, denied since the leader started, reasons, skipped: that nobody can read, again: by pool
+#            of the token, first certificates of the last hour that followed one that was not used}
+#   records  what the next leader must know: FORMS
+# ConfigMap fenestra-node-controller, written by the stack's program: data.settings, JSON
 #   {notReadyAfter, joinWithin: {linux, windows}: seconds, maxUnhealthy: 0..1, perHour}. Without it nothing is repaired.
-# ConfigMap kube-system/fenestra-marks, written by people: NODE (or `all`): "keep" or "keep until SECONDS OF THE EPOCH".
+# ConfigMap fenestra-marks, written by people: NODE (or `all`): "keep" or "keep until SECONDS OF THE EPOCH".
 import json
 import time
 
@@ -30,12 +24,12 @@ from machines import Settings
 STATUS, SETTINGS, MARKS = "fenestra-machines", "fenestra-node-controller", "fenestra-marks"
 FOLDER = "/api/v1/namespaces/kube-system/configmaps"
 LISTS = ("joining", "leaving", "unready", "sick", "zombie", "lost", "held")
-# Seconds until an unchanged status is written again, so that its age says whether somebody leads.
+# Seconds until an unchanged status is written again: its age says whether somebody leads.
 AGAIN = 60
 
 
 def settings_of(item):
-    # None without settings, or with some that make no sense.
+    # None where they make no sense.
     try:
         given = json.loads((item or {}).get("data", {})["settings"])
         within = given["joinWithin"]
@@ -55,7 +49,7 @@ def moment(at):
 
 
 def told(machine, kind, node):
-    # A machine's name, and since when it is so: since its start where it has no Node.
+    # Since when it is so: its start where it has no Node.
     at = "" if kind == "leaving" else moment(node.since if node and not node.ready else machine.made)
     return f"{machine.name} since {at}" if at else machine.name
 
@@ -84,8 +78,7 @@ def pools(listing, nodes, conditions, reasons, rolls, older):
 
 
 def metrics(denied, waiting, leads, duties):
-    # For node-exporter, in Prometheus' text format. Always as long, so that it can be written over the last one at
-    # once.
+    # In Prometheus' text format, always as long: it is written over the last one.
     found = [
         ("denied_total", "counter", "Requests for kubelets' certificates that this process has denied.", denied),
         ("waiting", "gauge", "Requests that wait, where this process leads.", waiting),
@@ -98,7 +91,9 @@ def metrics(denied, waiting, leads, duties):
     return text + "".join(f'{name}{{duty="{each}"}} {duties.at(each) if leads else 0:>12}\n' for each in DUTIES)
 
 
-# What each record is, so that no odd one stops a leader for good.
+# What each record is, so that no odd one stops a leader for good: repairs of the last hour, sizes owed to scale sets,
+# rolls that were started; by machine since when its certificates count, and the newest few, and when that memory began;
+# duties that fail and since when; machines that have had a Node; marks, and since when they are away.
 FORMS = {
     "repairs": lambda each: isinstance(each, list) and all(type(one["at"]) is int and one["machine"] + one["pool"] for one in each),
     "owed": lambda each: all(one["size"] + one["at"] + one["machines"] > 0 for one in each.values()),
@@ -120,10 +115,9 @@ def sound(name, record):
 
 
 class Board:
-    # The leader's page. It is read once when this machine begins to lead, and written before what it says is done.
+    # The leader's page: read when it begins to lead, and written before what it says is done.
     def __init__(self, api, clock, identity):
         self.api, self.clock, self.identity = api, clock, identity
-        # `at`: when the page was last written.
         self.item, self.records, self.odd, self.shown, self.written, self.at = None, {}, [], None, 0.0, 0.0
 
     def load(self):
@@ -146,14 +140,14 @@ class Board:
         self.shown = None
 
     def save(self, status):
-        # Writes what has changed; fails when somebody else has written since.
+        # Fails when somebody else has written since.
         text = json.dumps(self.records, sort_keys=True)
         shown = (json.dumps(status, sort_keys=True), text)
         if shown == self.shown and self.clock.own() - self.written < AGAIN:
             return
         whole = {"at": int(self.clock.wall()), "leader": self.identity, **status}
         item = {**self.item, "data": {"status": json.dumps(whole, indent=1), "records": text}}
-        # Until an answer comes nobody knows what is written: then it is read again.
+        # Without an answer nobody knows what is written: then it is read again.
         self.item = None
         if item["metadata"].get("resourceVersion"):
             self.item = self.api.put(f"{FOLDER}/{STATUS}", item)
@@ -163,7 +157,6 @@ class Board:
 
 
 def event(api, clock, name, uid, reason, message, kind=("v1", "Node")):
-    # Tells of a Node, or of an object without one.
     now = stamp(clock.wall())
     body = {
         "apiVersion": "events.k8s.io/v1",

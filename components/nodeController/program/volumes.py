@@ -1,7 +1,7 @@
 # Holds the end of the drivers of volumes back while one has still to delete something:
 # components/kubernetes/addOns/volumes.ts.
 HOLD, FINALIZER = "fenestra-volumes", "fenestra.dev/volumes"
-# Seconds that a volume holds the drivers at most: what a cloud does not give back then, it may never.
+# Seconds that a volume holds the drivers at most.
 LONGEST = 300
 
 
@@ -18,8 +18,8 @@ def left(volumes, claims):
 
 
 def released(api, now, holding):
-    # The object without its finalizer, when it may go; None otherwise. `holding` is what was seen to hold it, and since
-    # when by the own clock: that a list has it no more is no proof.
+    # The object without its finalizer, when it may go. `holding` is what was seen to hold it, and since when: that a list
+    # has it no more is no proof.
     item = api.data(HOLD)
     meta = (item or {}).get("metadata", {})
     if not meta.get("deletionTimestamp") or FINALIZER not in meta.get("finalizers", ()):

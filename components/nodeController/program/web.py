@@ -1,5 +1,4 @@
-# HTTPS with keep-alive and without a proxy, as scripts ask the cloud. The one place for what an answer may be, and how
-# long anything may last.
+# HTTPS with keep-alive and without a proxy: the one place for what an answer may be, and how long anything may last.
 import contextlib
 import http.client
 import io
@@ -15,9 +14,9 @@ from machines import Trouble
 
 # What the machine trusts, authorities of the stack file included.
 AUTHORITIES = "/etc/ssl/certs/ca-certificates.crt"
-# Bytes of an answer: memory is limited, and some of what is read, others have written. The status of one that has more.
+# Bytes of an answer, some of which others have written; the status of one that has more, and what is kept of it.
 LIMIT, TOO_LONG, HEAD = 16 * 1024 * 1024, 1, 65536
-# What a kept connection meets that the other side has closed meanwhile, which clouds do within seconds.
+# What a kept connection meets that the other side has closed, which clouds do within seconds.
 CLOSED = (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 thread = threading.local()
 
@@ -28,7 +27,7 @@ def end():
 
 @contextlib.contextmanager
 def within(seconds):
-    # All calls that this thread makes meanwhile are over after so long, or when those around it are.
+    # All calls that this thread makes meanwhile end after so long, or with those around them.
     before = end()
     thread.end = min(before, time.monotonic() + seconds)
     try:
@@ -83,7 +82,7 @@ class Web:
         return made
 
     def open(self, method, path, headers=None, body=None):
-        # A kept connection may have been closed by the other side: then once more, if nothing can have happened.
+        # Once more where the other side had closed a kept connection.
         self.until = min(end(), time.monotonic() + self.timeout)
         for again in (True, False):
             kept = self.connection is not None
@@ -100,7 +99,6 @@ class Web:
                     raise Trouble(f"{method} {self.host}: {type(error).__name__} {error}") from None
 
     def ask(self, method, path, headers=None, body=None):
-        # Status, headers, body.
         answer = self.open(method, path, headers, body)
         try:
             data = answer.read(LIMIT)
@@ -120,7 +118,6 @@ class Web:
 
 
 def parse(data, what):
-    # An object: whatever else is said has no meaning.
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -131,7 +128,7 @@ def parse(data, what):
 
 
 def date_of(headers, before):
-    # Seconds of the epoch that a server says it is, or those that one said before.
+    # The server's time, in seconds of the epoch.
     try:
         return float(mktime_tz(parsedate_tz(headers.get("Date", ""))))
     except (TypeError, ValueError, OverflowError):
