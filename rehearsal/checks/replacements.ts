@@ -113,6 +113,7 @@ interface Replacements {
   readonly lab: ControlPlaneLab;
   readonly updates: Updates;
   readonly options: Release;
+  readonly decoded: readonly DecodedMachine[];
   readonly worker: DecodedMachine;
   readonly follow: Follow;
 }
@@ -126,6 +127,7 @@ export function replacementChecks({
   lab,
   updates,
   options,
+  decoded,
   worker,
   follow,
 }: Replacements): readonly RehearsalCheck[] {
@@ -163,6 +165,24 @@ export function replacementChecks({
     Promise.all(
       lab.indices.map((index) => lab.machine(index).systemd.systemctl([verb, "fenestra-node-controller.service"])),
     );
+  const requestsOf = async (api: Api, nodeName: string): Promise<readonly string[]> =>
+    [...(await firstRequests(api))].flatMap(([name, node]) => (node === nodeName ? [name] : []));
+  const asks = (api: Api, nodeName: string, count: number) =>
+    waitFor(
+      `${nodeName} to ask ${count} times`,
+      limitsMs.machine,
+      async () => (await requestsOf(api, nodeName)).length >= count,
+    );
+  /** Sees to it that Events tell of a machine's further certificates. @returns how often it asked and was answered */
+  const toldOf = async (api: Api, nodeName: string): Promise<string> => {
+    const { items } = await api.core.listNamespacedEvent({ namespace: "default" });
+    const told = items.filter(
+      ({ reason, message }) => reason === "CertificateGivenAgain" && message?.includes(nodeName),
+    );
+    expect(told.length > 0, `nobody was told of a further certificate of ${nodeName}`);
+    return `${nodeName} asked ${(await requestsOf(api, nodeName)).length} times and had ${1 + told.length} certificates`;
+  };
+  const windows = decoded.find(({ payload }) => payload.system === "windows");
   const checks: readonly RehearsalCheck[] = [
     {
       id: "replaced: identity ends",
@@ -250,45 +270,53 @@ export function replacementChecks({
         const began = Date.now();
         const member = await cluster.replaceMachine({ machine, payload: worker.payload });
         const { nodeName } = cloud.identity(member.machine);
-        const own = async (): Promise<readonly string[]> =>
-          [...(await firstRequests(api))].flatMap(([name, node]) => (node === nodeName ? [name] : []));
         const answered = async (name: string): Promise<boolean> =>
           (await api.certificates.readCertificateSigningRequest({ name })).status?.certificate !== undefined;
         const kill = async (): Promise<void> => {
           await cluster.machines.get(member.machine.id)?.run(["pkill", "--signal", "KILL", "--exact", "kubelet"]);
         };
-        const asks = (count: number) =>
-          waitFor(`${nodeName} to ask ${count} times`, limitsMs.machine, async () => (await own()).length >= count);
         // So that the answer is never faster than the signal.
         await controllers("stop");
-        await asks(1)
+        await asks(api, nodeName, 1)
           .then(kill)
           .finally(() => controllers("start"));
-        const [first = ""] = await own();
+        const [first = ""] = await requestsOf(api, nodeName);
         await waitFor("the first request to be answered", limitsMs.machine, () => answered(first));
-        await asks(2);
+        await asks(api, nodeName, 2);
         await kill();
-        await asks(3);
+        await asks(api, nodeName, 3);
         await cluster.powerOffMachine(member.machine);
         await cluster.startLinux(member, false);
         await waitFor(`node ${nodeName} to be registered`, limitsMs.machine, async () =>
           (await nodesByName(api)).has(nodeName),
         );
-        const { items } = await api.core.listNamespacedEvent({ namespace: "default" });
-        const told = items.filter(
-          ({ reason, message }) => reason === "CertificateGivenAgain" && message?.includes(nodeName),
-        );
-        const { items: requests } = await api.certificates.listCertificateSigningRequest();
-        const messages = requests.flatMap(({ status }) => status?.conditions?.map(({ message }) => message) ?? []);
-        expect(
-          told.length > 0,
-          `nobody was told of a further certificate of ${nodeName}; ${messages.filter((text) => text?.includes(nodeName)).join("; ")}`,
-        );
-        note(
-          `${nodeName} asked ${(await own()).length} times and had ${1 + told.length} certificates; joined after ${Math.round((Date.now() - began) / 1000)} s`,
-        );
+        note(`${await toldOf(api, nodeName)}; joined after ${Math.round((Date.now() - began) / 1000)} s`);
       },
     },
+    ...(windows === undefined
+      ? []
+      : [
+          {
+            id: "replaced: Windows kubelet killed",
+            title:
+              "a Windows machine whose kubelet is killed when it has asked joins, and its further certificate is told",
+            run: async ({ api, cloud, note }: CheckContext) => {
+              const machine = cloud.machines.find(({ urn }) => urn === windows.machine.urn);
+              if (machine === undefined) throw new Error(`no machine of ${windows.machine.urn} runs`);
+              let joined = "";
+              await controllers("stop");
+              await cluster
+                .replaceWindows({ machine, payload: windows.payload }, async (nodeName, kill) => {
+                  joined = nodeName;
+                  await asks(api, nodeName, 1);
+                  await kill();
+                  await controllers("start");
+                })
+                .finally(() => controllers("start"));
+              note(await toldOf(api, joined));
+            },
+          },
+        ]),
     {
       id: "replaced: never joined",
       title: "a machine that never joins is ended, and the one after it joins",

@@ -15,7 +15,7 @@ import { imagePrograms } from "../machines/images.ts";
 import { startKwok } from "../machines/kwok.ts";
 import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machines/linuxMachine.ts";
 import { refusal, stuckStage } from "../machines/logs.ts";
-import { startWindowsMachine, type WindowsMachine } from "../machines/windowsMachine.ts";
+import { startWindowsMachine, type WindowsMachine, type WindowsMachineOptions } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { nodeManager, programOf } from "../programs/addOns.ts";
 import { defaultCache } from "../programs/cache.ts";
@@ -165,7 +165,7 @@ export class Cluster {
     );
   }
 
-  async #startWindows({ machine, payload }: DecodedMachine): Promise<void> {
+  async #startWindows({ machine, payload }: DecodedMachine, first?: WindowsMachineOptions["first"]): Promise<void> {
     const { cloud, pinnedImages, infra, workFolder } = this.#parts;
     const { programs } = this.#release;
     const wine = await this.#release.wine;
@@ -188,6 +188,7 @@ export class Cluster {
       workFolder,
       api: this.api,
       logFile,
+      first,
       goOn:
         this.#parts.addOnPrograms.size === 0
           ? undefined
@@ -268,6 +269,11 @@ export class Cluster {
     const successor = { machine: this.#parts.cloud.replace(member.machine, sameName), payload: member.payload };
     await this.startLinux(successor, member.machine.group === undefined);
     return successor;
+  }
+
+  /** The same of a Windows machine, whose first kubelet `first` kills. */
+  async replaceWindows({ machine, payload }: DecodedMachine, first: WindowsMachineOptions["first"]): Promise<void> {
+    await this.#startWindows({ machine: this.#parts.cloud.replace(machine), payload }, first);
   }
 
   /** Waits until the API server has taken the Nodes of all kubelets. */

@@ -26,9 +26,9 @@ interface KubeletParts {
   readonly logFile: string;
 }
 
-/** A Windows machine's kubelet and the runtime that answers it. */
-interface StartedKubelet {
-  readonly kubelet: MachineProcess;
+/** What starts a Windows machine's kubelet, once or again, and the runtime that answers it. */
+interface KubeletStart {
+  readonly start: () => Promise<MachineProcess>;
   readonly runtime: MachineProcess;
 }
 
@@ -36,15 +36,15 @@ interface StartedKubelet {
 export const systemLabels = { "kubernetes.io/os": "windows", "kubernetes.io/arch": "amd64" };
 
 /** Path of kubelet.exe in a prefix. */
-const kubeletExe = "C:\\fenestra\\bin\\kubelet.exe";
+const exePath = "C:\\fenestra\\bin\\kubelet.exe";
 
 /**
- * Starts kubelet.exe under Wine in a prefix of the machine's own with the payload's files. Paths of `wine` are the
+ * Makes kubelet.exe ready under Wine in a prefix of the machine's own with the payload's files. Paths of `wine` are the
  * machine's.
  */
-export async function startKubeletExe(parts: KubeletParts, wine: Wine): Promise<StartedKubelet> {
+export async function kubeletExe(parts: KubeletParts, wine: Wine): Promise<KubeletStart> {
   const { machine, joined, release, hardware, logFile } = parts;
-  const prefix = prefixScript(wine.template, machinePrefix, { [kubeletExe]: wine.programs.kubelet });
+  const prefix = prefixScript(wine.template, machinePrefix, { [exePath]: wine.programs.kubelet });
   const stdin = windowsRegistry({ ...release, systemUuid: randomUUID() });
   const script = `${prefix}\ncat >> ${machinePrefix}/system.reg`;
   const { code, stderr } = await runInMachine(machine, ["bash", "-c", script], { stdin });
@@ -52,17 +52,17 @@ export async function startKubeletExe(parts: KubeletParts, wine: Wine): Promise<
   await writeFiles(machine, withAdded(joined, windowsDropIn()), (file) => pathInPrefix(machinePrefix, file));
   const runtime = await startRuntime(parts, windowsRuntimeAddress);
   const flags = joined.kubeletArguments.filter((flag) => !(flag in withheldFlags));
-  const argv = [wine.loader, kubeletExe, ...flags, `--config-dir=${windowsDropInFolder}`];
+  const argv = [wine.loader, exePath, ...flags, `--config-dir=${windowsDropInFolder}`];
   const env = { WINEPREFIX: machinePrefix, WINEDEBUG: "-all", FENESTRA_MEMORY_KIB: String(memoryKib(hardware)) };
-  return { runtime, kubelet: await startInMachine(machine, argv, { logFile, env }) };
+  return { runtime, start: () => startInMachine(machine, argv, { logFile, env }) };
 }
 
 /**
- * Starts the Linux build of the kubelet in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
+ * Makes the Linux build of the kubelet ready in place of kubelet.exe, with the payload's files below `/` instead of `C:\`.
  * What a kubelet finds out about its system is given as labels (kubernetes: pkg/kubelet/kubelet_node_status.go,
  * initialNode, lets them win).
  */
-export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKubelet> {
+export async function linuxKubelet(parts: KubeletParts): Promise<KubeletStart> {
   const { machine, joined, release, logFile } = parts;
   await writeFiles(machine, withAdded(joined, linuxBuildDropIn()), onLinux);
   const runtime = await startRuntime(parts, linuxRuntimeAddress);
@@ -72,7 +72,7 @@ export async function startLinuxKubelet(parts: KubeletParts): Promise<StartedKub
     .filter((flag) => !flag.startsWith("--windows-"))
     .map((flag) => onLinux(flag).replace(/^--node-labels=/, `$&${found.join("")}`));
   const argv = [`${programFolder}/kubelet`, ...flags, `--config-dir=${onLinux(windowsDropInFolder)}`];
-  return { runtime, kubelet: await startInMachine(machine, argv, { logFile }) };
+  return { runtime, start: () => startInMachine(machine, argv, { logFile }) };
 }
 
 /**

@@ -11,7 +11,7 @@ import { installScript, machinePrefix, type Wine } from "../programs/wine.ts";
 import { programInCache } from "./images.ts";
 import { giveToKwok } from "./kwok.ts";
 import { refusal } from "./logs.ts";
-import { startKubeletExe, startLinuxKubelet, systemLabels } from "./windowsKubelet.ts";
+import { kubeletExe, linuxKubelet, systemLabels } from "./windowsKubelet.ts";
 import {
   type JoinedPayload,
   joinPayload,
@@ -40,6 +40,8 @@ export interface WindowsMachineOptions extends WindowsIdentity {
   readonly logFile: string;
   /** Goes on with a machine whose kubelet has ended. Default: nothing does, and one without Wine is removed. */
   readonly goOn?: ((machine: Machine, release: WindowsRelease) => void) | undefined;
+  /** Kills the first kubelet, before a second one starts. Default: there is one. */
+  readonly first?: ((nodeName: string, kill: () => Promise<unknown>) => Promise<void>) | undefined;
 }
 
 /** A Windows machine under Wine after its kubelet has ended: other programs of its payload can be run on its drive. */
@@ -78,9 +80,12 @@ export async function startWindowsMachine(
     });
     joined = await joinPayload(payload, options);
     const parts = { machine, joined, release, hardware: options.hardware, logFile: options.logFile };
-    const { kubelet, runtime } = await (wine === undefined
-      ? startLinuxKubelet(parts)
-      : startKubeletExe(parts, inCache(wine)));
+    const { start, runtime } = await (wine === undefined ? linuxKubelet(parts) : kubeletExe(parts, inCache(wine)));
+    let kubelet = await start();
+    if (options.first !== undefined) {
+      await options.first(name, kubelet.kill);
+      kubelet = await start();
+    }
     await untilRegistered(kubelet, options);
     // Wine does not always heed the first signal.
     await Promise.all([kubelet.stop(1_000), runtime.stop(1_000)]);

@@ -67,6 +67,10 @@ describeControls("the rehearsal of registration and of the cluster", {
     faults: ["one-certificate"],
     ...replaced("kubelet killed", "azure-dev", /^waited .* to be registered/),
   },
+  "the same of a Windows machine": {
+    faults: ["one-certificate"],
+    ...replaced("Windows kubelet killed", "azure-dev", /^waited .* for the kubelet to register /),
+  },
   "a certificate of before where all are believed": {
     faults: ["short-memory"],
     ...replaced("without a Node", "azure-dev", /^hostile requests that were approved: found [1-9]/),
