@@ -205,7 +205,13 @@ const rows: readonly Row[] = [
     5,
     "disk",
   ],
-  ["WindowsDiskFull", "windows_logical_disk_free_bytes / windows_logical_disk_size_bytes < 0.15", 5, "disk"],
+  // Without the drives' letters it would fire for hidden partitions, which are full by nature, and volumes of pods.
+  [
+    "WindowsDiskFull",
+    'windows_logical_disk_free_bytes{volume=~"[A-Z]:"} / windows_logical_disk_size_bytes < 0.15',
+    5,
+    "disk",
+  ],
   ["EtcdFull", "etcd_mvcc_db_total_size_in_bytes / etcd_server_quota_backend_bytes > 0.8", 5, "room"],
   ["EtcdWithoutLeader", "etcd_server_has_leader == 0", 1, "api"],
   [
