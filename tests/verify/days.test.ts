@@ -53,12 +53,25 @@ describe("file systems", () => {
     const summary = (capacityBytes: number) => ({
       pods: [{ volume: [{ name: "token" }, { capacityBytes, pvcRef: { namespace: "shop", name: "data" } }] }],
     });
-    assert.deepEqual(smallFileSystems([claim], summary(10 * 1024 ** 3)), [
+    assert.deepEqual(smallFileSystems([claim], summary(10 * 1024 ** 3), now), [
       "claim shop/data has 20Gi, and its file system 10.0Gi: enlarge the claim by 1Gi, and its file system follows",
     ]);
-    assert.deepEqual(smallFileSystems([claim], summary(19 * 1024 ** 3)), []);
-    assert.deepEqual(smallFileSystems([], summary(1)), []);
-    assert.deepEqual(smallFileSystems([claim], undefined), []);
+    assert.deepEqual(smallFileSystems([claim], summary(19 * 1024 ** 3), now), []);
+    assert.deepEqual(smallFileSystems([], summary(1), now), []);
+    assert.deepEqual(smallFileSystems([claim], undefined, now), []);
+  });
+
+  it("are told when they do not grow while they are mounted", () => {
+    const summary = { pods: [{ volume: [{ capacityBytes: 10, pvcRef: { namespace: "shop", name: "data" } }] }] };
+    const told = (lastTransitionTime: Date, of: unknown = summary) => {
+      const conditions = [{ type: "FileSystemResizePending", status: "True", lastTransitionTime }];
+      const status = { capacity: { storage: "10" }, conditions };
+      return smallFileSystems([{ metadata: { namespace: "shop", name: "data" }, status }], of, now);
+    };
+    assert.deepEqual(told(ago(11)), [
+      "claim shop/data is to grow since 2026-11-27T11:49:00.000Z, and its file system does not: delete its pods, whose next mount extends it",
+    ]);
+    assert.deepEqual([told(ago(9)), told(ago(11), { pods: [] })], [[], []]);
   });
 });
 

@@ -26,7 +26,7 @@ export async function readAttached(
   return { attachments: attachments.items, volumes: volumes.items, pods: pods.items };
 }
 
-/** Milliseconds that an attachment may outlive its pods. */
+/** Milliseconds that an attachment may outlive its pods, and that a mounted file system may take to grow. */
 const patienceMs = 600_000;
 
 /** Claims in use, as `node namespace/claim`. */
@@ -89,15 +89,27 @@ export const attachmentsCheck: VerifyCheck = {
 
 /**
  * Claims whose file systems are smaller by more than a tenth, a line each, by a kubelet's `/stats/summary`: the EBS driver
- * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). Pure.
+ * on Windows extends none that was restored from a smaller snapshot (v1.63.1, pkg/mounter/mount_windows.go). And mounted
+ * ones that do not grow: that of Azure Disk on Windows wants the new size before it extends (v1.34.5,
+ * pkg/azuredisk/nodeserver.go). Pure.
  */
-export function smallFileSystems(claims: readonly V1PersistentVolumeClaim[], summary: unknown): readonly string[] {
+export function smallFileSystems(
+  claims: readonly V1PersistentVolumeClaim[],
+  summary: unknown,
+  now: Date,
+): readonly string[] {
   return list(field(summary, "pods")).flatMap((pod) =>
     list(field(pod, "volume")).flatMap((volume) => {
       const [namespace, name] = ["namespace", "name"].map((key) => text(field(field(volume, "pvcRef"), key)));
       const claim = claims.find(({ metadata }) => metadata?.namespace === namespace && metadata?.name === name);
       const size = claim?.status?.capacity?.storage ?? "0";
       const found = Number(field(volume, "capacityBytes"));
+      const pending = claim?.status?.conditions?.find(({ type }) => type === "FileSystemResizePending");
+      const since = pending?.lastTransitionTime;
+      if (since !== undefined && now.getTime() - since.getTime() >= patienceMs)
+        return [
+          `claim ${namespace}/${name} is to grow since ${since.toISOString()}, and its file system does not: delete its pods, whose next mount extends it`,
+        ];
       return found < 0.9 * quantity(size)
         ? [
             `claim ${namespace}/${name} has ${size}, and its file system ${(found / 1024 ** 3).toFixed(1)}Gi: enlarge the claim by 1Gi, and its file system follows`,
@@ -124,7 +136,7 @@ export function fileSystemsCheck(nodes: readonly NodeFacts[]): VerifyCheck {
         const lines: string[] = [];
         for (const { name } of nodes.filter((node) => node.ready && !node.simulated)) {
           const answer = await api.core.connectGetNodeProxyWithPath({ name, path: "stats/summary" });
-          lines.push(...smallFileSystems(claims, JSON.parse(answer)));
+          lines.push(...smallFileSystems(claims, JSON.parse(answer), api.now()));
         }
         if (lines.length > 0) throw new NotYet([...new Set(lines)].join("\n"));
         note(`${claims.length} claims`);
