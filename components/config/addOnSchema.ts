@@ -167,7 +167,7 @@ export const addonsSchema = section("In-cluster add-ons.", {
     "Cloud controller manager: removes the uninitialized taint, labels zones, makes load balancers. Off only when you run your own, or no node gets ready.",
   ),
   storage: switchOn(
-    "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows mounts no ext4, so a claim of a Windows pod names `windows`.",
+    "Disks of the cloud for pods on both systems: CSI driver, and the StorageClasses `linux` (ext4, the default) and `windows` (NTFS). Windows formats a disk of the other system anew, so a claim of a Windows pod names `windows`.",
   ),
   volumeSnapshots: switchOff(
     "Snapshots of the disks of `storage`: definitions, controller, and the VolumeSnapshotClass `disks`. Switched off, the definitions go, and every VolumeSnapshot with them.",

@@ -36,6 +36,8 @@ const words: readonly (readonly [report: string, file: string, words: readonly s
   ["Windows-Containers#405", "debugging", ["gMSA lose the trust"]],
   ["Windows-Containers#633", "debugging", ["1001 (BugCheck)"]],
   ["Windows-Containers#546", "../windows-applications", ["CTRL_SHUTDOWN_EVENT"]],
+  ["kubernetes#102737", "debugging", ["what a Linux pod wrote is gone"]],
+  ["azuredisk-csi v1.34.5", "debugging", ["block device size did not match requested size"]],
   ["ctldl.windowsupdate.com", "debugging", ["SEC_E_UNTRUSTED_ROOT"]],
 ];
 

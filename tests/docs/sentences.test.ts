@@ -43,8 +43,8 @@ const absent: Readonly<Record<string, RegExp>> = {
   "AWS in China": /china/i,
 };
 
-/** Names of others: Kubernetes (claims), Entra ID (applications), a function of cloud-provider-aws. */
-const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion"];
+/** Names of others: Kubernetes (claims, Services), Entra ID (applications), a function of cloud-provider-aws. */
+const foreign = ["dataSource", "isNLB", "requestedAccessTokenVersion", "trafficDistribution"];
 
 describe("sentences of the documentation", () => {
   it("deny no setting that there is", () => {

@@ -3,6 +3,7 @@ import { type Container, type Manifest, type PodSpec, podSpec } from "../../comp
 import { readWindowsScript, windowsScripts } from "../../components/machine/windows/worker.ts";
 import { buildLabel } from "../../components/model/pools.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
+import { readDocument } from "../docs/documents.ts";
 import { combinations, manifestsOf } from "./switches.ts";
 
 /** Where the shim has mounts on every release; Windows Server 2019 has them nowhere else. */
@@ -140,6 +141,21 @@ describe("HostProcess containers on Windows Server 2019, where no mount is at it
       });
     });
     assert.deepEqual([...new Set(lacking)].toSorted(), Object.keys(unprobed).toSorted());
+  });
+
+  it("have a line in the manual on what their programs do less than on Linux", () => {
+    const workloads = combinations.flatMap(({ spec }) =>
+      manifestsOf(spec).flatMap((each) =>
+        podSpec(each)?.securityContext?.windowsOptions?.hostProcess === true &&
+        each.metadata.namespace !== "fenestra-samples-host"
+          ? [each.metadata.name]
+          : [],
+      ),
+    );
+    const { text } = readDocument("docs/operations/debugging.md");
+    const [, section = ""] = text.split("### Where an add-on does less on Windows\n");
+    const told = [...(section.split("\n#")[0] ?? "").matchAll(/^\| `([\w-]+)` \|/gm)].map(([, name]) => name);
+    assert.deepEqual(told.toSorted(), [...new Set(workloads)].toSorted());
   });
 
   it("are seen where they would look at the path itself", () => {

@@ -441,7 +441,7 @@ export function csiManifests(
 
 /**
  * The StorageClasses of disks: `linux`, the default one, and `windows`. The file system is fixed when a disk is made, and a class without
- * one gives ext4, which Windows cannot mount. The provisioner itself reads the file system and writes it into the volume, on either cloud
+ * one gives ext4, which Windows formats anew. The provisioner itself reads the file system and writes it into the volume, on either cloud
  * (kubernetes-csi/external-provisioner: README, "csi.storage.k8s.io/fstype").
  */
 export function diskClasses(provisioner: string, parameters: Record<string, string>): readonly Manifest[] {
