@@ -112,7 +112,8 @@ function inGroups(
 function row(path: string, schema: JsonSchema, required: boolean): Row {
   return {
     path,
-    allowed: allowedText(schema),
+    // Keys have rows of their own.
+    allowed: allowedText(schema).replace(/ with the keys .*/, ""),
     otherwise: required ? "required" : schema.default === undefined ? "" : `\`${JSON.stringify(schema.default)}\``,
     description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
   };

@@ -39,7 +39,6 @@ const machineSchema = z.looseObject({
   artifacts: z.array(artifactSchema),
   tasks: z.array(z.looseObject({ name: z.string(), script: z.string() })),
   retry: z.looseObject({ pauseSeconds: z.array(z.number()) }),
-  watch: z.looseObject({ healthSeconds: z.number(), sickRounds: z.number() }),
   prePull: z.looseObject({ afterSeconds: z.number() }),
   bake: z.looseObject({ extensions: z.string() }).optional(),
 });
@@ -68,7 +67,6 @@ function forBoot(userData: string, digest: (artifact: z.output<typeof artifactSc
       task.name === "fenestra-run" ? { ...task, script: "C:\\fenestra-boot\\run.ps1" } : task,
     ),
     retry: { ...data.retry, pauseSeconds: [1, 5] },
-    watch: { ...data.watch, healthSeconds: 2, sickRounds: 3 },
     prePull: { ...data.prePull, afterSeconds: 1 },
     // A runner of GitHub is a machine of Azure with extensions.
     ...(data.bake === undefined ? {} : { bake: { ...data.bake, extensions: "C:\\fenestra-boot\\plugins" } }),
@@ -96,9 +94,6 @@ function withJoinSecret(program: RecordedProgram, name: string, value: string): 
   );
   return { ...program, resources: [...resources, ...published] };
 }
-
-/** What the endpoints do wrong: an answer is refused, or comes with other bytes, as often as the list says. */
-type Wrong = "refused" | "torn";
 
 const [shell = "powershell.exe", ...prefix] = (process.env.WINDOWS_POWERSHELL ?? "powershell.exe")
   .split(" ")
@@ -204,7 +199,7 @@ function joinNameOf(cloud: CloudSimulation): string {
 }
 
 /** A pool's machine of a test stack, on this Windows, among the rehearsal's servers. */
-async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]>>) {
+async function bootMachine(stack: string) {
   const mirror = JSON.stringify({ artifacts: "https://mirror.boot.test/files" });
   const { program } = await runStack(stack, { mirror });
   const spec = specOf(stack, { mirror });
@@ -238,23 +233,14 @@ async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]
     await listen(
       "127.0.0.1",
       443,
-      async (request) => {
-        const [, due] =
-          Object.entries(wrong).find(
-            ([part, left]) => left.length > 0 && `${request.host}${request.url}`.includes(part),
-          ) ?? [];
-        if (due?.shift() === "refused") return { status: 403 };
-        const handle = publishers.hosts.includes(request.host) ? publishers.handle : cloud.endpoints;
-        const answer = await handle({ ...request, caller });
-        return due === undefined ? answer : { ...answer, body: String(answer.body ?? "").slice(1) };
-      },
+      (request) =>
+        (publishers.hosts.includes(request.host) ? publishers.handle : cloud.endpoints)({ ...request, caller }),
       { cert, key },
     ),
   ];
   return {
     cloud,
     machine,
-    secret,
     stages: machineSchema.extend({ stages: z.array(z.looseObject({ name: z.string() })) }).parse(dataOf(userData))
       .stages,
     /** Starts what the cloud's own agent would start. */
@@ -287,12 +273,6 @@ async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]
 }
 
 const stateSchema = z.looseObject({ boot: z.string().default(""), finished: z.string().default("") });
-const seenSchema = z.strictObject({
-  services: z.array(z.string()),
-  tasks: z.array(z.string()),
-  rights: z.array(z.string()),
-  hns: z.string(),
-});
 const stateOf = (stage: string) => stateSchema.parse(JSON.parse(readDrive(`fenestra/state/${stage}.json`) || "{}"));
 
 for (const stack of ["aws-dev", "azure-dev"]) {
@@ -313,7 +293,7 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         files(changed).filter(({ path }) => !path.endsWith("machine.json")),
         wanted,
       );
-      const { artifacts, tasks, retry, watch, prePull, ...rest } = dataOf(changed);
+      const { artifacts, tasks, retry, prePull, ...rest } = dataOf(changed);
       const before = dataOf(given);
       assert.deepEqual({ ...before, ...rest }, before);
       assert.deepEqual([...new Set(artifacts.map(({ digest }) => digest))], ["00"]);
@@ -321,97 +301,19 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         .filter((task, index) => task.script !== before.tasks[index]?.script)
         .map((task) => task.name);
       assert.deepEqual(changedTasks, ["fenestra-run"]);
-      assert.ok(retry.pauseSeconds.length > 0 && watch.sickRounds > 0 && prePull.afterSeconds > 0);
+      assert.ok(retry.pauseSeconds.length > 0 && prePull.afterSeconds > 0);
     });
   });
 
-  // On a machine that is thrown away: it changes registry, services, hosts and tasks of the Windows that it runs on.
-  if (process.env.WINDOWS_POWERSHELL !== undefined)
-    describe(`a machine of ${stack} on a real Windows`, function () {
-      this.timeout(1_800_000);
-      this.bail(true);
-      let machine: Awaited<ReturnType<typeof bootMachine>>;
-      let boot = "";
-      // A file that all have, the object with the scripts, and the join secret: 403, then other bytes, then right.
-      before(async () => {
-        machine = await bootMachine(stack, {
-          "kubelet.exe": ["refused", "torn"],
-          ".s3.": ["refused", "torn"],
-          "/secrets/": ["refused"],
-        });
-      });
-      after(() => machine.end());
-      const settled = (before: string) => () =>
-        machine.stages.every(({ name }) => stateOf(name).finished !== "") && stateOf("join").boot !== before;
-
-      it("asks for one restart, and gets Ready behind it although each server refuses or tears its first answers", async () => {
-        await machine.start();
-        await until("the request of a restart", machine.restarts);
-        await act("restart");
-        await until("the last stage", settled(""));
-        boot = stateOf("join").boot;
-        assert.equal(readDrive("fenestra-boot/installations").trim(), "Containers");
-        assert.match(logOf("stage-artifacts"), /kubelet.exe: curl ended with/);
-        if (stack.startsWith("aws"))
-          assert.match(logOf("fetch"), /403[\s\S]*the scripts that were fetched have the SHA-256/);
-        if (stack.startsWith("aws"))
-          assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
-      });
-
-      it("has its services, tasks and rights, and no secret in a log", async () => {
-        const { services, tasks, rights, hns } = seenSchema.parse(JSON.parse(await act("look")));
-        assert.deepEqual(services, ["containerd Running", "kubelet Running"]);
-        assert.deepEqual(tasks, ["fenestra-health", "fenestra-notices", "fenestra-run"]);
-        assert.deepEqual(rights, ["BUILTIN\\Administrators", "NT AUTHORITY\\SYSTEM"]);
-        assert.equal(hns, "Running");
-        const logs = [
-          "fetch",
-          "bootstrap",
-          "run",
-          "health",
-          "notices",
-          ...machine.stages.map(({ name }) => `stage-${name}`),
-        ].map(logOf);
-        assert.doesNotMatch(logs.join("\n"), new RegExp(machine.secret.token));
-        assert.match(logOf("run"), /run: start in boot [\s\S]*run: ended with 0 after \d+ s/);
-      });
-
-      it("boots again without what is done, and heals its torn facts", async () => {
-        const done = stateOf("artifacts").finished;
-        writeDrive("fenestra/node.json", '{"server":');
-        await act("restart");
-        await until("the stages of another boot", settled(boot));
-        assert.equal(stateOf("artifacts").finished, done);
-        assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, machine.secret.server);
-        assert.equal(machine.restarts(), false);
-        boot = stateOf("join").boot;
-      });
-
-      it("goes on by itself when its run is killed", async () => {
-        await act("restart");
-        await act("kill");
-        await until("the stages of a third boot", settled(boot));
-        await until("the health task to say so", () =>
-          /the bootstrap has ended before the node was Ready/.test(logOf("health")),
-        );
-      });
-
-      it("takes the user data a second time", async () => {
-        const { finished } = stateOf("artifacts");
-        await machine.start();
-        assert.equal(stateOf("artifacts").finished, finished);
-        assert.match(await onMachine(["schtasks.exe", "/query", "/tn", "fenestra-health"]), /fenestra-health/);
-      });
-    });
-
-  // Up to the seal, since a runner must not be generalized; then the boot of another machine from that disk.
+  // On a machine that is thrown away: it changes registry, services, hosts and tasks of the Windows that it runs on. Up
+  // to the seal, since a runner must not be generalized; then the boot of another machine from that disk.
   if (process.env.WINDOWS_POWERSHELL !== undefined)
     describe(`an image for a pool of ${stack} on a real Windows`, function () {
       this.timeout(1_800_000);
       this.bail(true);
       let machine: Awaited<ReturnType<typeof bootMachine>>;
       before(async () => {
-        machine = await bootMachine(stack, {});
+        machine = await bootMachine(stack);
       });
       after(() => machine.end());
 
@@ -438,6 +340,25 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         assert.equal(readDrive("fenestra-boot/installations").trim(), "Containers");
         for (const stage of ["features", "artifacts", "programs"])
           assert.match(logOf(`stage-${stage}`), /the image has done it/);
+        if (stack.startsWith("aws"))
+          assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
+      });
+
+      it("has its services, tasks and rights, no secret in a log, and heals torn facts at its next boot", async () => {
+        assert.deepEqual(JSON.parse(await act("look")), {
+          services: ["containerd Running", "kubelet Running"],
+          tasks: ["fenestra-health", "fenestra-notices", "fenestra-run"],
+          rights: ["BUILTIN\\Administrators", "NT AUTHORITY\\SYSTEM"],
+          hns: "Running",
+        });
+        const stages = machine.stages.map(({ name }) => `stage-${name}`);
+        const logs = ["fetch", "bootstrap", "run", "health", "notices", ...stages].map(logOf);
+        assert.doesNotMatch(logs.join("\n"), new RegExp(secret.token));
+        const { boot } = stateOf("join");
+        writeDrive("fenestra/node.json", '{"server":');
+        await act("restart");
+        await until("the join of another boot", () => ![boot, ""].includes(stateOf("join").boot));
+        assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, secret.server);
       });
     });
 }
