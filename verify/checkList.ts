@@ -35,12 +35,7 @@ import type { BalancerKind } from "./probePods.ts";
 export interface ClusterFacts {
   readonly nodes: readonly NodeFacts[];
   readonly wanted: WantedMachines;
-  readonly runtimeClasses: readonly {
-    readonly name: string;
-    readonly build: string;
-    /** Whether its pods are isolated by Hyper-V. */
-    readonly isolated: boolean;
-  }[];
+  readonly runtimeClasses: readonly { readonly name: string; readonly build: string; readonly isolated: boolean }[];
   readonly runtimeClassPolicy: boolean;
   readonly metricsApi: boolean;
   /** The driver of the cloud's disks, and the StorageClass for pods of each system; `undefined` without a driver. */
@@ -53,7 +48,6 @@ export interface ClusterFacts {
     | undefined;
   /** Whether there is a VolumeSnapshotClass of that driver. */
   readonly snapshots: boolean;
-  /** StorageClasses of SMB shares. */
   readonly shares: readonly string[];
   /** Whether there are Prometheus exporters on nodes of each system. */
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;

@@ -90,7 +90,6 @@ export interface WindowsPool extends CommonPool, Readonly<Pick<PoolConfig, Windo
   readonly release: WindowsFacts;
 }
 
-/** A pool, discriminated by `os`. */
 export type PoolSpec = LinuxPool | WindowsPool;
 
 const linuxDiskGb = 50;

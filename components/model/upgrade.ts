@@ -146,7 +146,6 @@ function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): Reach
   };
 }
 
-/** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
 function existingState(
   cloud: Cloud,
   existing: ExistingNetwork | undefined,

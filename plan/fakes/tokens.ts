@@ -12,7 +12,6 @@ export interface TokenRules {
   readonly read: (url: string) => string | undefined;
 }
 
-/** Claim `iss` of a token, unverified. */
 export function issuerOf(token: string): string | undefined {
   return decodeJwt(token).iss;
 }

@@ -13,7 +13,6 @@ import type { CheckContext, ExpectedPool, RehearsalCheck } from "./context.ts";
 
 const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
 
-/** Runs `fenestra verify` as a user would, with a kubeconfig in a file. */
 async function verify({ kubectl }: CheckContext, args: readonly string[]): Promise<CommandResult> {
   const { stdout: kubeconfig } = await kubectl(["config", "view", "--raw", "--minify"]);
   const file = path.join(insideNamespaces()?.workFolder ?? tmpdir(), `verify-${process.pid}.kubeconfig`);

@@ -31,12 +31,15 @@ function wordsOf(diff: PlanDiff): string {
   const ofChange = (change: Change) =>
     diff.resources.filter((each) => each.change === change).map(({ type }) => short(type));
   const sorted = (names: readonly string[], mark: string): string => [...new Set(names)].sort().join(mark);
-  const nodes = diff.nodes
-    .filter(({ change }) => change !== "stays")
-    .map(
-      (node) =>
-        `${nodeName(node.name).replace(/^c-|-instance$/g, "")} ${nodeWords(node, []).replace(/, (keeps|all at once|ITS).*/, "")}`,
-    );
+  const changing = diff.nodes.filter(({ change }) => change !== "stays");
+  const byWords = Map.groupBy(changing, (node) => nodeWords(node, []).replace(/, (keeps|all at once|ITS).*/, ""));
+  const nodes = [...byWords].map(
+    ([said, all]) =>
+      `${sorted(
+        all.map(({ name }) => nodeName(name).replace(/^c-|-instance$/g, "")),
+        " ",
+      )} ${said}`,
+  );
   const named = {
     replaced: ofChange("replaced"),
     "perhaps replaced": ofChange("may-be-replaced"),

@@ -16,7 +16,6 @@ import { stackConfig } from "../support/stacks.ts";
 
 const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
 
-/** The program of a stack with a text as its transforms. */
 async function run(stack: string, text: string): Promise<RecordedProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-transforms-"));
   const file = path.join(folder, transformsFile);

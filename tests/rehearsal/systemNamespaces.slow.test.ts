@@ -18,7 +18,6 @@ import { skip } from "../support/skip.ts";
 /** The scenarios of systemScenario.ts. */
 type Scenario = "exit" | "hang" | "orderly" | "roots";
 
-/** Who runs a scenario. */
 interface ScenarioUser {
   readonly name: "root" | "an ordinary user";
   /** Goes before the command. */
@@ -31,7 +30,6 @@ const scenarioFile = fileURLToPath(new URL("systemScenario.ts", import.meta.url)
 const isRoot = process.getuid?.() === 0;
 const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "env", "HOME=/nonexistent"];
 
-/** Root, where the tests run as root, and an ordinary user. */
 const scenarioUsers: readonly ScenarioUser[] = [
   { name: "root", prefix: [], unavailable: () => (isRoot ? undefined : "the tests do not run as root") },
   {
@@ -56,10 +54,6 @@ function needUser(user: ScenarioUser): Func {
   };
 }
 
-/**
- * Starts a scenario.
- * @param graceMs time for an orderly end after a signal
- */
 function startScenario(
   scenario: Scenario,
   user: ScenarioUser,

@@ -134,7 +134,6 @@ function health(port: number, hostNetwork: boolean): { readonly flag: string; re
   return { flag: `--http-endpoint=${host.host ?? ""}:${port}`, httpGet: { path: "/healthz", port, ...host } };
 }
 
-/** The driver with its probes, and the container that answers them through the driver's socket. */
 function watched(
   driver: Container,
   sidecar: Container,
@@ -159,7 +158,6 @@ function watched(
   ];
 }
 
-/** The container that answers for a driver on Linux. */
 const livenessProbe = (image: string, securityContext: Container["securityContext"]): Container => ({
   name: "liveness-probe",
   image,
@@ -180,7 +178,6 @@ function registrar(container: Omit<Container, "name">, port: number, hostNetwork
   };
 }
 
-/** The containers of a driver's controller: the driver itself and its sidecars, which share a socket. */
 function controllerContainers({ controller, sidecars }: CsiDriver): Container[] {
   const { plugin, healthPort, patience, sidecarContext: securityContext = readOnly, resizerArgs = [] } = controller;
   const sidecar = (name: string, image: string, args: string[]): Container => ({
@@ -391,7 +388,6 @@ export const diskNodeRules: PolicyRule[] = [
 
 export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
 
-/** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
   return [
     serviceAccount(account),

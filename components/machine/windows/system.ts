@@ -11,7 +11,6 @@ import { otherReleases } from "../../model/releases.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
-/** The operating system's section of `machine.json`. */
 export interface WindowsSystem {
   /** Name of the operating system, by which the stage finds its fixes: `windows-2022`. */
   readonly name: string;
@@ -122,7 +121,6 @@ export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] 
   ];
 }
 
-/** The network section of `machine.json`. */
 export function windowsNetwork(spec: Pick<NodeSettings, "cloud" | "kubernetes">) {
   const network = spec.kubernetes.podNetwork;
   return network.windows.section({ routes: hostRoutes(spec.cloud), firewall: firewallRules(network) });
@@ -154,7 +152,6 @@ export function logCollectorArtifacts(spec: NodeSettings): readonly WindowsArtif
   ];
 }
 
-/** Input of `start-collector.ps1`. */
 export function logCollectorData({ addons, cloud }: Pick<NodeSettings, "addons" | "cloud">) {
   if (addons.logs === undefined) return {};
   return {
