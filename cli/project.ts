@@ -29,19 +29,20 @@ export interface Project {
  * @throws UsageError where the program is a submodule and no project names it: the program's own stack files are
  * examples there
  */
-export function findProject(from = process.cwd()): Project {
-  const found = projectOrNone(from);
+export function findProject(): Project {
+  const found = projectOrNone();
   if (found === undefined)
     throw new UsageError(
-      `no Pulumi.yaml above ${from} has this program as its main; allowed: a folder of a repository that has one. fenestra init --repository makes it`,
+      `no Pulumi.yaml above ${process.cwd()} has this program as its main; allowed: a folder of a repository that has one. fenestra init --repository makes it`,
     );
   return found;
 }
 
 /** As {@link findProject}, for what can do without. */
-export function projectOrNone(from = process.cwd()): Project | undefined {
-  const found = above(realpathSync(from)) ?? above(path.dirname(programFolder)) ?? above(programFolder);
-  return found?.own && isSubmodule() && !isInside(programFolder, realpathSync(from)) ? undefined : found;
+export function projectOrNone(): Project | undefined {
+  const from = realpathSync(process.cwd());
+  const found = above(from) ?? above(path.dirname(programFolder)) ?? above(programFolder);
+  return found?.own && isSubmodule() && !isInside(programFolder, from) ? undefined : found;
 }
 
 /** What somebody should know who takes the answers of a command for those about another repository or version. */

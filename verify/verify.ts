@@ -216,7 +216,7 @@ export async function verify(
   }
   if (removal.left !== undefined)
     err(`namespace ${namespace}: ${removal.left}\nlook at: kubectl get namespace ${namespace} -o yaml\n`);
-  if (junit !== undefined) writeFileSync(junit, junitXml(results, "fenestra verify", api.server));
+  if (junit !== undefined) writeFileSync(junit, junitXml(results, api.server));
   for (const text of [...recapLines(results, paint), summaryLine(results)]) out(`${text}\n`);
   const failed = results.some(({ outcome }) => outcome === "failed");
   return !failed && removal.clean && !interrupted.aborted;

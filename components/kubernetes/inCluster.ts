@@ -72,8 +72,8 @@ export class InCluster extends pulumi.ComponentResource {
   readonly #args: InClusterArgs;
   readonly #addOns = new Map<AddOnEntry, AddOn>();
 
-  constructor(name: string, args: InClusterArgs, options: pulumi.ComponentResourceOptions = {}) {
-    super("fenestra:kubernetes:InCluster", name, {}, options);
+  constructor(name: string, args: InClusterArgs) {
+    super("fenestra:kubernetes:InCluster", name);
     this.#name = name;
     this.#args = args;
     this.provider = new Provider(

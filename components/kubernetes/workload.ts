@@ -74,12 +74,9 @@ export function hostPath(name: string, path: string, type: string): Volume {
   return { name, hostPath: { path, type } };
 }
 
-export function namespace(name: string, level: "privileged" | "baseline" | "restricted", labels = {}): Manifest {
-  return {
-    apiVersion: "v1",
-    kind: "Namespace",
-    metadata: { name, labels: { "pod-security.kubernetes.io/enforce": level, ...labels } },
-  };
+export function privilegedNamespace(name: string): Manifest {
+  const labels = { "pod-security.kubernetes.io/enforce": "privileged" };
+  return { apiVersion: "v1", kind: "Namespace", metadata: { name, labels } };
 }
 
 /** Files or settings that a program reads. */

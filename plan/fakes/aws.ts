@@ -116,7 +116,7 @@ const makers: Readonly<Record<string, Maker>> = {
   "iam/role:Role": iamIdentity("role", "AROA"),
   "iam/instanceProfile:InstanceProfile": iamIdentity("instance-profile", "AIPA"),
   "iam/policy:Policy": ({ urn, inputs }, { place }, _, name) => {
-    const own = globalArn("iam", place, `policy${textOf(inputs.path) ?? "/"}${name}`);
+    const own = iamArn(place, `policy${textOf(inputs.path) ?? "/"}${name}`);
     return { id: own, outputs: { arn: own, name, policyId: identity("ANPA", urn) } };
   },
   "iam/rolePolicy:RolePolicy": ({ inputs }, _context, _id, name) => ({
@@ -130,7 +130,7 @@ const makers: Readonly<Record<string, Maker>> = {
       throw new Error(`ValidationError: ${url} as an OIDC provider`);
     const clients = listOf(inputs.clientIdLists).length;
     if (clients < 1 || clients > 100) throw new Error(`an OIDC provider with ${clients} client ids`);
-    const own = globalArn("iam", place, `oidc-provider/${url.replace("https://", "")}`);
+    const own = iamArn(place, `oidc-provider/${url.replace("https://", "")}`);
     return { id: own, outputs: { arn: own } };
   },
   "kms/key:Key": ({ urn }, { place }) => ({
@@ -193,7 +193,7 @@ const makers: Readonly<Record<string, Maker>> = {
 function iamIdentity(kind: string, prefix: string): Maker {
   return ({ urn, inputs }, { place }, _, name) => ({
     outputs: {
-      arn: globalArn("iam", place, `${kind}${textOf(inputs.path) ?? "/"}${name}`),
+      arn: iamArn(place, `${kind}${textOf(inputs.path) ?? "/"}${name}`),
       name,
       uniqueId: identity(prefix, urn),
     },
@@ -227,8 +227,8 @@ function arn(service: string, { region, accountId }: SimulatedContext["place"], 
   return `arn:${partition(region)}:${service}:${region}:${accountId}:${resource}`;
 }
 
-function globalArn(service: string, { region, accountId }: SimulatedContext["place"], resource: string): string {
-  return `arn:${partition(region)}:${service}::${accountId}:${resource}`;
+function iamArn({ region, accountId }: SimulatedContext["place"], resource: string): string {
+  return `arn:${partition(region)}:iam::${accountId}:${resource}`;
 }
 
 /** Unique ids of IAM: a prefix for the kind and 17 characters (IAM User Guide, IAM identifiers). */

@@ -34,6 +34,17 @@ interface CsiSidecars {
   readonly livenessProbe: string;
 }
 
+const optionalSidecars = ["attacher", "resizer", "snapshotter"] as const;
+type OptionalSidecar = (typeof optionalSidecars)[number];
+
+/** What comes of each sidecar that a driver has of those which others lack. */
+function optional<T>(
+  sidecars: CsiSidecars,
+  make: (name: OptionalSidecar, image: string) => readonly T[],
+): readonly T[] {
+  return optionalSidecars.flatMap((name) => (sidecars[name] === undefined ? [] : make(name, sidecars[name])));
+}
+
 type Sidecar =
   | "csi-attacher"
   | "csi-node-driver-registrar"
@@ -193,6 +204,11 @@ function controllerContainers({ controller, sidecars }: CsiDriver): Container[] 
   const elected = ["--leader-election=true", "--leader-election-namespace=kube-system"];
   // A driver that attaches its volumes to one zone or machine has an attacher.
   const disks = sidecars.attacher === undefined ? [] : ["--feature-gates=Topology=true", "--default-fstype=ext4"];
+  const further = {
+    attacher: ["--timeout=1200s", "--worker-threads=100"],
+    resizer: ["--timeout=240s", "--handle-volume-inuse-error=false", ...resizerArgs],
+    snapshotter: ["--timeout=1200s", "--extra-create-metadata=true"],
+  };
   const driver = { ...plugin, volumeMounts: [socketFolder, ...(plugin.volumeMounts ?? [])] };
   return [
     ...watched(driver, livenessProbe(sidecars.livenessProbe, securityContext), healthPort, true, patience),
@@ -204,28 +220,7 @@ function controllerContainers({ controller, sidecars }: CsiDriver): Container[] 
       "--extra-create-metadata=true",
       ...disks,
     ]),
-    ...(sidecars.attacher === undefined
-      ? []
-      : [sidecar("csi-attacher", sidecars.attacher, [...elected, "--timeout=1200s", "--worker-threads=100"])]),
-    ...(sidecars.resizer === undefined
-      ? []
-      : [
-          sidecar("csi-resizer", sidecars.resizer, [
-            ...elected,
-            "--timeout=240s",
-            "--handle-volume-inuse-error=false",
-            ...resizerArgs,
-          ]),
-        ]),
-    ...(sidecars.snapshotter === undefined
-      ? []
-      : [
-          sidecar("csi-snapshotter", sidecars.snapshotter, [
-            ...elected,
-            "--timeout=1200s",
-            "--extra-create-metadata=true",
-          ]),
-        ]),
+    ...optional(sidecars, (name, image) => [sidecar(`csi-${name}`, image, [...elected, ...further[name]])]),
   ];
 }
 
@@ -362,19 +357,22 @@ const provisionerRules: PolicyRule[] = [
   rule("storage.k8s.io", ["storageclasses", "csinodes", "volumeattributesclasses"], read),
   events,
 ];
-const attacherRules: PolicyRule[] = [
-  rule("", ["persistentvolumes"], [...read, "patch"]),
-  rule("storage.k8s.io", ["csinodes"], read),
-  rule("storage.k8s.io", ["volumeattachments"], [...read, "patch"]),
-  rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
-];
-const resizerRules: PolicyRule[] = [
-  rule("", ["persistentvolumes"], [...read, "patch"]),
-  rule("", ["persistentvolumeclaims", "pods"], read),
-  rule("", ["persistentvolumeclaims/status"], ["patch"]),
-  rule("storage.k8s.io", ["volumeattributesclasses"], read),
-  events,
-];
+const optionalRules: Readonly<Record<OptionalSidecar, readonly PolicyRule[]>> = {
+  attacher: [
+    rule("", ["persistentvolumes"], [...read, "patch"]),
+    rule("storage.k8s.io", ["csinodes"], read),
+    rule("storage.k8s.io", ["volumeattachments"], [...read, "patch"]),
+    rule("storage.k8s.io", ["volumeattachments/status"], ["patch"]),
+  ],
+  resizer: [
+    rule("", ["persistentvolumes"], [...read, "patch"]),
+    rule("", ["persistentvolumeclaims", "pods"], read),
+    rule("", ["persistentvolumeclaims/status"], ["patch"]),
+    rule("storage.k8s.io", ["volumeattributesclasses"], read),
+    events,
+  ],
+  snapshotter: snapshotterRules,
+};
 
 /**
  * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove
@@ -406,19 +404,16 @@ export function csiManifests(
   nodeEndpoint: Text,
 ): readonly Manifest[] {
   const account = (role: string): Account => ({ name: `${driver.prefix}-${role}`, namespace: "kube-system" });
-  const snapshots = driver.sidecars.snapshotter !== undefined;
   const [controller, node, windowsNode] = [account("controller"), account("node"), account("node-windows")];
   const api = driver.windows.kubeconfig ? apiByFile(windowsNode, nodeEndpoint) : undefined;
   return [
     { apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: driver.name }, spec: driver.object },
     ...driver.storageClasses,
-    ...(snapshots ? [snapshotClass(driver.name)] : []),
+    ...(driver.sidecars.snapshotter === undefined ? [] : [snapshotClass(driver.name)]),
     serviceAccount(controller),
     ...clusterRights(controller, `fenestra:${controller.name}`, [
       ...provisionerRules,
-      ...(driver.sidecars.attacher === undefined ? [] : attacherRules),
-      ...(driver.sidecars.resizer === undefined ? [] : resizerRules),
-      ...(snapshots ? snapshotterRules : []),
+      ...optional(driver.sidecars, (name) => optionalRules[name]),
       ...(driver.controller.clusterRules ?? []),
     ]),
     ...namespaceRights(controller, controller.name, [...leaseRules, ...(driver.controller.rules ?? [])]),

@@ -1,10 +1,10 @@
 import { monitoringNamespace } from "../../model/addOns.ts";
 import type { AddOnEntry } from "../addOnEntry.ts";
-import { namespace } from "../workload.ts";
+import { privilegedNamespace } from "../workload.ts";
 
 export const monitoring: AddOnEntry = {
   name: "monitoring",
   after: [],
   settings: ["exporters", "nodeProblemDetector", "logs"],
-  manifests: () => [namespace(monitoringNamespace, "privileged")],
+  manifests: () => [privilegedNamespace(monitoringNamespace)],
 };

@@ -2,7 +2,15 @@ import { apiByName, windowsAgent } from "../../kubernetes/addOns/nodeAgents.ts";
 import type { ImageSource } from "../../kubernetes/images.ts";
 import type { Manifest, Text } from "../../kubernetes/manifest.ts";
 import { type Account, boundClusterRole, clusterRights, rule, serviceAccount } from "../../kubernetes/rights.ts";
-import { configMap, daemonSet, everyTaint, hostPath, linuxOnly, namespace, small } from "../../kubernetes/workload.ts";
+import {
+  configMap,
+  daemonSet,
+  everyTaint,
+  hostPath,
+  linuxOnly,
+  privilegedNamespace,
+  small,
+} from "../../kubernetes/workload.ts";
 import type { ClusterSpec } from "../../model/clusterSpec.ts";
 import { cniSpecVersion } from "../../model/releases.ts";
 import { flannelImage, flannelNamespace, flannelNetConf, flannelPaths } from "./network.ts";
@@ -19,7 +27,7 @@ export function flannelManifests(
   nodeEndpoint: Text,
 ): readonly Manifest[] {
   return [
-    namespace(flannelNamespace, "privileged"),
+    privilegedNamespace(flannelNamespace),
     configMap(
       { name: "kube-flannel-cfg", namespace: flannelNamespace },
       { "cni-conf.json": linuxCniConf(), "net-conf.json": flannelNetConf(spec.kubernetes.podCidr) },
