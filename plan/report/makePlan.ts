@@ -22,7 +22,6 @@ import { findings } from "./findings.ts";
 
 export interface PlanRequest {
   readonly stack: string;
-  /** Config values of the stack as Pulumi hands them to a program. */
   readonly config: Readonly<Record<string, string>>;
   readonly entry: string;
   /** Day to judge support by, ISO date. */

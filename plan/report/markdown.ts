@@ -166,7 +166,6 @@ function code(text: string): string {
   return text === "" ? "" : `\`${text}\``;
 }
 
-/** Text in HTML. */
 export function escapeHtml(text: string): string {
   return text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
 }

@@ -68,7 +68,6 @@ export function resourcesInWords(plan: Plan): string {
   return `${counted(made.length, "resource")}: ${providers.map(([provider, members]) => `${members.length} ${provider}`).join(", ")}`;
 }
 
-/** Machines of a pool, with the bounds of the autoscaler. */
 export function countInWords({ count, autoscale }: Pick<Plan["pools"][number], "count" | "autoscale">): string {
   return autoscale === null ? String(count) : `${count} (${autoscale.min} to ${autoscale.max})`;
 }
@@ -143,7 +142,6 @@ export function networkInWords({ network }: Plan): string {
   return `existing network ${existing.cidrs.join(", ")} (${existing.id.split("/").at(-1)}), ${out}`;
 }
 
-/** Who reaches the API, in words. */
 export function apiAccess({ network }: Plan): string {
   const inside = ["private network", ...(network.privateAccess ?? [])].join(", ");
   return network.publicAccess === null

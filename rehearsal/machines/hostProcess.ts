@@ -22,10 +22,6 @@ export interface HostProcess {
 
 const variable = "CONTAINER_SANDBOX_MOUNT_POINT";
 
-/**
- * What the shim starts for a container.
- * @param env variables of the container, in order
- */
 export function hostProcess(
   { command = [], args = [], volumeMounts = [] }: V1Container,
   env: Readonly<Record<string, string>>,
@@ -69,7 +65,6 @@ export interface HostProcessOptions {
   readonly logFile: string;
 }
 
-/** Starts a container with its variables and the files of its volumes, as the kubelet and the shim do. */
 export async function startHostProcess(options: HostProcessOptions): Promise<MachineProcess> {
   const { machine, api, pod, container, program, binds, logFile } = options;
   const id = randomBytes(8).toString("hex");
@@ -107,7 +102,6 @@ async function environment(api: Api, pod: V1Pod, { env = [] }: V1Container): Pro
   };
 }
 
-/** Files of a volume, by path in it. */
 async function filesOf(api: Api, pod: V1Pod, volume: V1Volume): Promise<Readonly<Record<string, string>>> {
   const { namespace = "", name = "", uid = "" } = pod.metadata ?? {};
   const configMap = async (map: string, items: readonly { key: string; path: string }[] | undefined) => {

@@ -42,7 +42,6 @@ export const withheldFlags: Readonly<Record<string, string>> = {
   "--windows-service": "Wine's service manager does not start it",
 };
 
-/** Folder of the drop-in on a Windows machine. */
 export const windowsDropInFolder = "C:\\rehearsal\\kubelet.conf.d";
 
 /** The drop-in file of a Windows machine, by path. */
@@ -81,7 +80,6 @@ export const kubeletLauncher = `#!/bin/sh
 exec ${programFolder}/kubelet "$@" --config-dir=${dropInFolder}
 `;
 
-/** The list for people. */
 export function overridesText(hasWine: boolean): string {
   const line = ({ field, value, reason }: KubeletOverride) => `${field}: ${JSON.stringify(value)} (${reason})`;
   const windowsLines = [

@@ -121,7 +121,6 @@ containerStatuses:
 
 const notReady = ['.status.conditions.[] | select( .type == "Ready" ) | .status', "NotIn", ["True"]] as const;
 
-/** The next status of a pod in a phase. */
 const pod = (name: string, phase: string, statusTemplate: string, ...more: Stage["when"]): Stage => ({
   name,
   kind: "Pod",
@@ -144,7 +143,6 @@ const stages: readonly Stage[] = [
   { name: "pod-deleted", kind: "Pod", when: [[".metadata.deletionTimestamp", "Exists"]], next: { delete: true } },
 ];
 
-/** The stages as KWOK's configuration file. */
 function kwokStages(): string {
   const documents = stages.map(({ name, kind, when, next }) => ({
     apiVersion: "kwok.x-k8s.io/v1alpha1",

@@ -16,9 +16,7 @@ import { imageTable } from "./images.ts";
 import { kubeletDropIn } from "./kubeletOverrides.ts";
 import { type ControlAnswer, Systemd } from "./systemd.ts";
 
-/** What a Linux machine of the rehearsal is made of. */
 export interface LinuxMachineOptions {
-  /** Host name, unique. */
   readonly name: string;
   readonly address: string;
   /** Address with the prefix of the whole network, and the router's. */
@@ -30,11 +28,9 @@ export interface LinuxMachineOptions {
   readonly workFolder: string;
   /** Lines of /etc/hosts for the simulated endpoints, by the machine's address. */
   readonly hosts: (address: string) => readonly string[];
-  /** Content of /etc/resolv.conf. */
   readonly resolvConf: string;
   /** CA of the simulated endpoints, PEM. */
   readonly endpointCa: string;
-  /** Programs that launchers and containers of the machine run: kubelet, etcd and so on. */
   readonly programs: Readonly<Record<string, string>>;
   /** Programs of add-ons that its containers run, path of the host's cache by name. */
   readonly addOnPrograms: ReadonlyMap<string, string>;
@@ -44,14 +40,12 @@ export interface LinuxMachineOptions {
   readonly hardware: Hardware;
 }
 
-/** A running Linux machine. */
 export interface LinuxMachine {
   readonly name: string;
   readonly address: string;
   readonly machine: Machine;
   readonly systemd: Systemd;
   readFile(path: string): Promise<string>;
-  /** Runs a command in the machine. */
   run(
     argv: readonly string[],
     options?: { readonly stdin?: string; readonly timeoutMs?: number },

@@ -14,22 +14,17 @@ import {
   type Unit,
 } from "./units.ts";
 
-/** The answer to a fake command's call. */
 export interface ControlAnswer {
-  /** Exit code of the fake command. */
   readonly code: number;
-  /** Its standard output. */
   readonly text?: string;
 }
 
-/** Settings of {@link Systemd}. */
 export interface SystemdOptions {
   readonly machine: Machine;
   /** Folder of the harness for the services' logs. */
   readonly logFolder: string;
 }
 
-/** The newest outcome of a service. */
 export interface ServiceState {
   readonly starts: number;
   /** Exit code of the last run that ended. */
@@ -79,12 +74,10 @@ export class Systemd {
     return this.#states.get(unit) ?? { starts: 0, lastCode: undefined, active: false };
   }
 
-  /** File of the harness with what a service wrote. */
   logFile(unit: string): string {
     return path.join(this.#options.logFolder, `${unit}.log`);
   }
 
-  /** Carries out a `systemctl` call. */
   async systemctl(args: readonly string[]): Promise<ControlAnswer> {
     const [verb = "", ...units] = args.filter((arg) => !arg.startsWith("-"));
     const names = units.map((unit) => (/\.[a-z]+$/.test(unit) ? unit : `${unit}.service`));
@@ -157,7 +150,6 @@ export class Systemd {
     return { code: 0 };
   }
 
-  /** Stops a unit; nothing when it does not run. */
   async stop(name: string): Promise<number> {
     clearTimeout(this.#timers.get(name));
     this.#timers.delete(name);
@@ -247,7 +239,6 @@ export class Systemd {
     await Promise.all(loaded.map((name) => this.#unit(name)));
   }
 
-  /** A unit with its drop-ins; `undefined` when the machine has none of that name. */
   async #unit(name: string): Promise<Unit | undefined> {
     const loaded = this.#units.get(name);
     if (loaded !== undefined) return loaded;

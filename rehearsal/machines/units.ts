@@ -1,4 +1,3 @@
-/** What a systemd unit says, as far as the rehearsal acts on it. */
 export interface Unit {
   /** `Service`, `Timer`, `Unit` and so on to their settings; a setting may be given several times. */
   readonly sections: Readonly<Record<string, Readonly<Record<string, readonly string[]>>>>;
@@ -31,7 +30,6 @@ export function parseUnit(texts: readonly string[]): Unit {
   return { sections };
 }
 
-/** All values of a setting. */
 export function settings(unit: Unit, section: string, key: string): readonly string[] {
   return unit.sections[section]?.[key] ?? [];
 }
@@ -55,7 +53,6 @@ export function commandLine(text: string, environment: Readonly<Record<string, s
   return [program.replace(/^[-@+!:|]+/, ""), ...args];
 }
 
-/** Splits at blanks outside of quotes and takes the quotes away. */
 export function splitWords(text: string): readonly string[] {
   const words: string[] = [];
   for (const match of text.matchAll(/(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^\s"']+))+/g))

@@ -70,11 +70,9 @@ export interface WindowsIdentity {
 
 /** What the stages have made of a machine's payload when the kubelet starts. PowerShell itself does not run here. */
 export interface JoinedPayload {
-  /** The kubelet's command line. */
   readonly kubeletArguments: readonly string[];
   /** Files below `C:\\`, with what the join stage fills in or writes. */
   readonly files: readonly { readonly path: string; readonly content: string }[];
-  /** Fills the values known at boot into a text. */
   readonly fill: (text: string) => string;
 }
 

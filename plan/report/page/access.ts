@@ -5,7 +5,6 @@ import { builtInRoles } from "../../fakes/azureRoles.ts";
 import { matches } from "../../fakes/iam.ts";
 import type { Plan, PlanResource } from "../../plan.ts";
 
-/** Who opens connections to what, by one rule of the firewalls. */
 export interface Reach {
   readonly from: string;
   readonly to: string;
@@ -36,7 +35,6 @@ export interface Edge {
 const everyone = "everyone";
 const podsName = "pods with the right";
 
-/** Words for the control plane among readers and writers. */
 const controlPlaneName = "control plane";
 
 /** The inbound rules that allow something, as the program makes them. */
@@ -220,7 +218,6 @@ function azureGrants(plan: Plan): readonly Grant[] {
     });
 }
 
-/** What is at the network's edge. */
 export function edge(plan: Plan): Edge {
   const of = (type: string): readonly PlanResource[] => plan.resources.filter((resource) => resource.type === type);
   const byUrn = new Map(plan.resources.map((resource) => [resource.urn, resource]));

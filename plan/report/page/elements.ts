@@ -1,6 +1,5 @@
 import { escapeHtml } from "../markdown.ts";
 
-/** A section with its heading. */
 export function section(id: string, title: string, content: string, lead = ""): string {
   return `<section id="${id}" aria-labelledby="${id}-title"><h2 id="${id}-title">${title}</h2>${lead === "" ? "" : `<p class="lead">${lead}</p>`}
 ${content}</section>`;
@@ -24,7 +23,6 @@ export function table(caption: string, head: readonly string[], rows: readonly (
 <tbody role="rowgroup">${rows.map((row) => `<tr role="row">${cells(row)}</tr>`).join("\n")}</tbody></table>`;
 }
 
-/** Something that is folded until it is asked for. */
 export function folded(summary: string, content: string, attributes = ""): string {
   return `<details${attributes}><summary>${summary}</summary>\n${content}</details>`;
 }
@@ -39,12 +37,10 @@ export function codes(texts: readonly string[]): string {
   return texts.map(code).join("<br>");
 }
 
-/** Text that scrolls by itself, by keyboard too. */
 export function scrolling(html: string): string {
   return `<pre tabindex="0">${html}</pre>`;
 }
 
-/** A list of texts. */
 export function list(lines: readonly string[]): string {
   return `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join("")}</ul>`;
 }

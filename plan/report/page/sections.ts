@@ -40,7 +40,6 @@ export function accessTables(plan: Plan): string {
   ].join("\n");
 }
 
-/** The pools as a table. */
 export function poolTable({ pools }: Plan): string {
   if (pools.length === 0) return "<p>None.</p>";
   return table(
@@ -111,7 +110,6 @@ function statement({ message, remedy, paths, acknowledged }: FindingGroup): stri
 <p class="places">${paths.map(code).join(" ")}</p>`;
 }
 
-/** The files of a kind of machine, and how much of the user data they fill. */
 export function machine({ name, count, userData, files, entry, image }: PlanMachine): string {
   const used = Math.round((1000 * userData.bytes) / userData.limit) / 10;
   const content = `<p>Image ${code(image)}. User data: ${userData.bytes} of ${userData.limit} bytes, ${used} %.</p>

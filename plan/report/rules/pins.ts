@@ -20,7 +20,6 @@ const dayMs = 86_400_000;
 
 const rowFile = "artifacts.lock.json";
 
-/** A version that a stack runs, and on which systems. */
 interface Used {
   readonly name: string;
   readonly version: string;
@@ -42,7 +41,6 @@ function used({ spec, program }: FindingInput): readonly Used[] {
   ];
 }
 
-/** The newest release of a stack's minor that can be chosen. */
 function newestPatch({ kubernetes, artifacts }: ClusterSpec): string {
   const all = selectableVersions(artifacts).filter((each) => minorOf(each) === minorOf(kubernetes.version));
   return all.at(-1) ?? kubernetes.version;

@@ -17,7 +17,6 @@ export interface FindingInput {
   readonly images?: ReadonlyMap<string, ImageRecord>;
 }
 
-/** What a rule finds in one place. */
 export interface Found extends Pick<Finding, "path" | "message" | "remedy"> {
   /** By which it is accepted, where the id would accept too much. */
   readonly name?: string;
