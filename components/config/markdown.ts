@@ -110,8 +110,7 @@ function inGroups(
 function row(path: string, schema: JsonSchema, required: boolean): Row {
   return {
     path,
-    // Keys have rows of their own.
-    allowed: allowedText(schema).replace(/ with the keys .*/, ""),
+    allowed: allowedText(schema),
     otherwise: required ? "required" : schema.default === undefined ? "" : `\`${JSON.stringify(schema.default)}\``,
     description: [ownerOf(path)?.words.title, schema.description].filter((part) => part !== undefined).join(": "),
   };
@@ -119,7 +118,8 @@ function row(path: string, schema: JsonSchema, required: boolean): Row {
 
 /** What is allowed, in the words of the error messages. */
 function allowedText(schema: JsonSchema): string {
-  return describeAllowed({ ...schema, description: undefined });
+  // Keys have rows of their own.
+  return describeAllowed({ ...schema, description: undefined }).replace(/ with the keys .*/, "");
 }
 
 function table(rows: readonly Row[]): readonly string[] {
