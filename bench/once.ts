@@ -1,4 +1,4 @@
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { makePlan } from "../plan/report/makePlan.ts";
 
 /**
@@ -8,7 +8,7 @@ import { makePlan } from "../plan/report/makePlan.ts";
  */
 const config: Readonly<Record<string, string>> = JSON.parse(process.argv[2] ?? "{}");
 const started = performance.now();
-const plan = await makePlan({ stack: "bench", config, entry: fileURLToPath(new URL("../index.ts", import.meta.url)) });
+const plan = await makePlan({ stack: "bench", config, entry: path.join(import.meta.dirname, "../index.ts") });
 const { user, system } = process.cpuUsage();
 console.log(
   JSON.stringify({

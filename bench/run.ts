@@ -1,6 +1,6 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { cpus, loadavg } from "node:os";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { z } from "zod";
 import { readStackFile, stacksFolder } from "../components/config/stackFile.ts";
 import { bootModel } from "./boot.ts";
@@ -10,8 +10,8 @@ import { bootModel } from "./boot.ts";
  * is not a test.
  */
 const runs = Number(process.env.RUNS ?? 5);
-const root = fileURLToPath(new URL("../", import.meta.url));
-const once = fileURLToPath(new URL("once.ts", import.meta.url));
+const root = path.join(import.meta.dirname, "../");
+const once = path.join(import.meta.dirname, "once.ts");
 const figures = z.object({ plan: z.number(), wall: z.number(), cpu: z.number(), resources: z.number() });
 type Figures = z.output<typeof figures>;
 
@@ -69,16 +69,12 @@ if (first !== undefined && last !== undefined)
 const rehearsals = Number(process.env.REHEARSALS ?? 1);
 for (let run = 0; run < rehearsals; run++) {
   const begun = performance.now();
-  const { status } = spawnSync(fileURLToPath(new URL("../cli/fenestra", import.meta.url)), [
-    "rehearse",
-    "--stack",
-    "aws-dev",
-  ]);
+  const { status } = spawnSync(path.join(import.meta.dirname, "../cli/fenestra"), ["rehearse", "--stack", "aws-dev"]);
   console.log(`rehearsal of aws-dev, programs built: ${seconds(performance.now() - begun)}, exit code ${status}`);
 }
 
 const flood = spawnSync(
-  fileURLToPath(new URL("../node_modules/.bin/mocha", import.meta.url)),
+  path.join(import.meta.dirname, "../node_modules/.bin/mocha"),
   ["tests/nodeController/flood.night.test.ts"],
   { cwd: root, encoding: "utf8" },
 );

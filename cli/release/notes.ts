@@ -1,6 +1,6 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { compareVersions, selectableVersions } from "../../components/model/releases.ts";
 import { parseChanges, type StackChange, table } from "../changes/stackChange.ts";
 
@@ -97,7 +97,7 @@ function factsOf(read: (file: string) => string): Facts {
 }
 
 if (import.meta.main) {
-  const root = fileURLToPath(new URL("../../", import.meta.url));
+  const root = path.join(import.meta.dirname, "../../");
   const [previous = "", file = ""] = process.argv.slice(2);
   const here = (name: string) => readFileSync(`${root}${name}`, "utf8");
   const then = (name: string) =>

@@ -1,12 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { copyFileSync, existsSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { moreArtifacts, transformsFile, transformsVariable } from "../../components/config/projectFile.ts";
 import { skipVariable } from "../../components/gates/mayStart.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 
 /**
  * The config with values of documentation replaced by others of their form that lead nowhere either: the program

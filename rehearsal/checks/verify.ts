@@ -1,7 +1,6 @@
 import { rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { z } from "zod";
 import { expect, expectEqual, within } from "../../checks/check.ts";
 import { ifFound } from "../../checks/cluster/api.ts";
@@ -11,7 +10,7 @@ import { insideNamespaces } from "../host/namespaces.ts";
 import { waitFor } from "../host/processes.ts";
 import type { CheckContext, ExpectedPool, RehearsalCheck } from "./context.ts";
 
-const program = fileURLToPath(new URL("../../cli/main.ts", import.meta.url));
+const program = path.join(import.meta.dirname, "../../cli/main.ts");
 
 async function verify({ kubectl }: CheckContext, args: readonly string[]): Promise<CommandResult> {
   const { stdout: kubeconfig } = await kubectl(["config", "view", "--raw", "--minify"]);

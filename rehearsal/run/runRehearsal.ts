@@ -1,6 +1,5 @@
 import { cp } from "node:fs/promises";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { type Check, type CheckResult, needing } from "../../checks/check.ts";
 import type { Paint } from "../../checks/report.ts";
 import { loadConfig } from "../../components/config/load.ts";
@@ -64,7 +63,7 @@ export interface KeptView {
   readonly shells: ReadonlyMap<string, readonly string[]>;
 }
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const entry = path.join(import.meta.dirname, "../../index.ts");
 
 /**
  * The whole rehearsal of one stack, inside its own namespaces. The caller ends the process afterwards; the kernel then

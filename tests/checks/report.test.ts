@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
+import path from "node:path";
 import { PassThrough } from "node:stream";
-import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import type { CheckResult } from "../../checks/check.ts";
 import { junitXml, xmlText } from "../../checks/junit.ts";
@@ -20,7 +20,7 @@ const results: readonly CheckResult[] = [
   { id: "dns/linux", title: "names", outcome: "passed", notes: ["on l1", "on l2"], seconds: 0.5 },
   { id: "dns/windows-2022", title: "names", outcome: "skipped", reason: "simulated & so on", notes: [], seconds: 0 },
 ];
-const snapshot = (name: string): string => fileURLToPath(new URL(`snapshots/${name}`, import.meta.url));
+const snapshot = (name: string): string => path.join(import.meta.dirname, `snapshots/${name}`);
 
 describe("report of checks", () => {
   it("is a JUnit file", () => matchSnapshot(snapshot("junit.xml"), junitXml(results, "https://api:6443")));

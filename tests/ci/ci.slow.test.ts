@@ -19,7 +19,7 @@ import { matchSnapshot } from "../support/snapshot.ts";
 import { jobs, texts } from "../workflows/read.ts";
 
 const setup = new URL("../../ci/", import.meta.url);
-const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
+const snapshots = path.join(import.meta.dirname, "snapshots/");
 
 const exampleOf = (cloud: Cloud) => ({
   ...readStackFile(cloud, setup),

@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { globSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { main, usage } from "../../cli/main.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 
 /** Commands that do something without a word: they read, or write a file that git has. */
 const acting = ["changes", "pin", "schema", "stacks"];

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import fc from "fast-check";
 import { changesComment, commentLimit, commentOfFile, failureComment, marker } from "../../cli/changes/comment.ts";
 import { compareStacks } from "../../cli/changes/compare.ts";
@@ -14,7 +13,7 @@ import { planOf } from "../support/planOf.ts";
 import { stackConfig } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const source = { sha: "0123456789abcdef0123456789abcdef01234567", runUrl: "https://github.com/o/r/actions/runs/1" };
 
 const azure = await planOf("azure-dev", stackConfig("azure-dev"));

@@ -3,12 +3,11 @@ import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { renderLock } from "../../cli/pin/lock.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { listening, suiteFolder } from "../support/temporary.ts";
 
-const program = fileURLToPath(new URL("../../", import.meta.url));
+const program = path.join(import.meta.dirname, "../../");
 const [a, b] = ["a".repeat(64), "b".repeat(64)] as const;
 
 describe("fenestra pin in a user's repository", function () {

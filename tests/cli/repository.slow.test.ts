@@ -13,7 +13,6 @@ import {
 import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { loadCiConfig } from "../../ci/config.ts";
 import { artifactsVariable } from "../../components/model/artifacts.ts";
@@ -21,7 +20,7 @@ import { defaultRelease, minorOf } from "../../components/model/releases.ts";
 import { goRun } from "../support/skip.ts";
 import { listening } from "../support/temporary.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const folder = realpathSync(mkdtempSync(path.join(tmpdir(), "fenestra-repository-")));
 const at = (name: string) => path.join(folder, name);
 const [bare, user, clone] = [at("fenestra.git"), at("user"), at("clone")];

@@ -3,9 +3,8 @@ import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 
-const cli = fileURLToPath(new URL("../../cli/", import.meta.url));
+const cli = path.join(import.meta.dirname, "../../cli/");
 
 /**
  * A process namespace, all of which ends with its first process, and a user who may have few processes: the kernel

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { schemaOf } from "../../components/config/cloudSchema.ts";
 import { configJsonSchema, type JsonSchema } from "../../components/config/jsonSchema.ts";
 import { loadConfig } from "../../components/config/load.ts";
@@ -17,7 +17,7 @@ import { memo } from "../support/memo.ts";
 import { configTexts, stackConfig, testStacks } from "../support/stacks.ts";
 import { plainConfig } from "./settings.ts";
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const entry = path.join(import.meta.dirname, "../../index.ts");
 
 const quantities = { cpu: "100m", memory: "500Mi", "ephemeral-storage": "1Gi" };
 const signals = ["nodefs.available", "nodefs.inodesFree", "imagefs.available", "imagefs.inodesFree", "pid.available"];

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 
 /** Root of the repository. */
-export const root = fileURLToPath(new URL("../../", import.meta.url));
+export const root = path.join(import.meta.dirname, "../../");
 
 /** A fenced block of a document. */
 export interface Block {

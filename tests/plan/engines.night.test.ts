@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { findOperations } from "../../plan/diff/operations.ts";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
@@ -8,7 +8,7 @@ import { runConfig } from "../support/mocks.ts";
 import { planOf } from "../support/planOf.ts";
 import { changedConfigs } from "./changedConfigs.ts";
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const entry = path.join(import.meta.dirname, "../../index.ts");
 
 /** A plan holds no secrets, so that it cannot say that these have others. */
 const hiding = /^pulumi:providers:kubernetes$|:(Secret|Parameter)$/;

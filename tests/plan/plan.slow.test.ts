@@ -121,7 +121,7 @@ describe("fenestra plan", () => {
   });
 
   it("ends quietly when its reader has seen enough", () => {
-    const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
+    const command = path.join(import.meta.dirname, "../../cli/fenestra");
     const script = `"${command}" plan --stack aws-dev ${stackDir.join(" ")} --json | head -1; exit "\${PIPESTATUS[0]}"`;
     const { status, stdout, stderr } = spawnSync("bash", ["-c", script], { encoding: "utf8" });
     assert.deepEqual([status, stdout], [0, "{\n"]);
@@ -129,7 +129,7 @@ describe("fenestra plan", () => {
   });
 
   it("says that its output cannot be written", () => {
-    const command = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
+    const command = path.join(import.meta.dirname, "../../cli/fenestra");
     const { status, stderr } = spawnSync("bash", ["-c", `"${command}" --help > /dev/full`], { encoding: "utf8" });
     assert.deepEqual(
       [status, stderr],
@@ -213,7 +213,7 @@ describe("fenestra plan", () => {
 
   it("starts from any folder, through a link", () => {
     const link = path.join(folder, "fenestra-link");
-    symlinkSync(fileURLToPath(new URL("../../cli/fenestra", import.meta.url)), link);
+    symlinkSync(path.join(import.meta.dirname, "../../cli/fenestra"), link);
     const text = execFileSync(link, ["--help"], { cwd: tmpdir(), encoding: "utf8" });
     assert.match(text, /^Usage: fenestra <command>/);
   });

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { inspect } from "node:util";
 import { simulatedCloud } from "../../plan/fakes/cloud.ts";
 import type { OutputMode, SimulatedCloud } from "../../plan/program/engine.ts";
@@ -27,7 +27,7 @@ function run(
 
 function request(program: string, mode: OutputMode) {
   const simulate: SimulatedCloud = simulatedCloud(place, "fake");
-  const entry = fileURLToPath(new URL(`programs/${program}.ts`, import.meta.url));
+  const entry = path.join(import.meta.dirname, `programs/${program}.ts`);
   return { entry, project: "fenestra", stack: "test", config: {}, mode, simulate };
 }
 

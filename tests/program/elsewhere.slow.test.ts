@@ -2,11 +2,10 @@ import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
 import { symlinkSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { suiteFolder } from "../support/temporary.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const place = { cwd: root, path: root, env: { TZ: "UTC", LC_ALL: "C" }, options: [] };
 
 /** What the program registers for a stack, when it runs in a process at such a place. */

@@ -1,7 +1,7 @@
 // Prints what the program would register for a stack, by type and name: a digest of its inputs and options. Run in a
 // process each.
 import { createHash } from "node:crypto";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { placeOf, simulatedCloud } from "../../plan/fakes/cloud.ts";
 import { runProgram } from "../../plan/program/runProgram.ts";
 import { stackConfig } from "../support/stacks.ts";
@@ -9,7 +9,7 @@ import { stackConfig } from "../support/stacks.ts";
 const stack = process.argv[2] ?? "";
 const config = stackConfig(stack);
 const { resources } = await runProgram({
-  entry: fileURLToPath(new URL("../../index.ts", import.meta.url)),
+  entry: path.join(import.meta.dirname, "../../index.ts"),
   stack,
   config,
   mode: "known-outputs",

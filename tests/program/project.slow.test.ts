@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
 import { goRun } from "../support/skip.ts";
 import { testStacks } from "../support/stacks.ts";
 import { suiteFolder } from "../support/temporary.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const projects = {
   program: root,
   "program of ci": path.join(root, "ci"),

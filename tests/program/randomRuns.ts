@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import fc from "fast-check";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import { ConfigError } from "../../components/model/problem.ts";
@@ -10,7 +10,7 @@ import { requireSameResources, runProgram } from "../../plan/program/runProgram.
 import { arbitraryConfig, arbitraryValidConfig, type PlainConfig } from "../support/arbitraryConfig.ts";
 import { configTexts } from "../support/stacks.ts";
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const entry = path.join(import.meta.dirname, "../../index.ts");
 
 async function tryProgram(values: PlainConfig): Promise<"ran" | "refused"> {
   const config = configTexts(values);

@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
 import { transformsFile, transformsVariable } from "../../components/config/projectFile.ts";
 import { clusterSpec } from "../../components/model/clusterSpec.ts";
@@ -14,7 +13,7 @@ import { readDocument } from "../docs/documents.ts";
 import { runStack } from "../support/mocks.ts";
 import { stackConfig } from "../support/stacks.ts";
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const entry = path.join(import.meta.dirname, "../../index.ts");
 
 async function run(stack: string, text: string): Promise<RecordedProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-transforms-"));

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { promisify } from "node:util";
 import { findWine } from "../../rehearsal/programs/wine.ts";
 import { skipIf } from "../support/skip.ts";
 import { stackDir } from "../support/stacks.ts";
 
 const run = promisify(execFile);
-const fenestra = fileURLToPath(new URL("../../cli/fenestra", import.meta.url));
+const fenestra = path.join(import.meta.dirname, "../../cli/fenestra");
 
 /** Faults that a rehearsal has on purpose, and what it must say of them. */
 export interface Control {

@@ -5,7 +5,6 @@ import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, w
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { minorOf, minors, versions as pins, selectableVersions, versionFor } from "../../components/model/releases.ts";
 import { RehearsalError } from "../../rehearsal/host/errors.ts";
@@ -328,7 +327,7 @@ describe("obtainPrograms", () => {
 
 describe("program catalog", () => {
   it("pins a release of every minor with kubeadm's choice of etcd, and all of Kubernetes at that release", async () => {
-    const tools = fileURLToPath(new URL("../../tools", import.meta.url));
+    const tools = join(import.meta.dirname, "../../tools");
     const pinned = await pinnedMinors(tools, "tools");
     const sorted = [...pinned.keys()].sort();
     const wanted = minors.map(({ minor }) => minor);

@@ -3,11 +3,11 @@ import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from "node:c
 import { once } from "node:events";
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
+import path from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import type { Func } from "mocha";
 import { type HostFacts, hostProblem, unshareFlags } from "../../rehearsal/host/hostCheck.ts";
 import { workMountPoint } from "../../rehearsal/host/namespaces.ts";
@@ -26,7 +26,7 @@ interface ScenarioUser {
   unavailable(): string | undefined;
 }
 
-const scenarioFile = fileURLToPath(new URL("systemScenario.ts", import.meta.url));
+const scenarioFile = path.join(import.meta.dirname, "systemScenario.ts");
 const isRoot = process.getuid?.() === 0;
 const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "env", "HOME=/nonexistent"];
 

@@ -3,7 +3,6 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
 
 export interface Counts {
   readonly passed: number;
@@ -16,7 +15,7 @@ export interface Counts {
 /** Most lines of one problem that are printed again. */
 export const problemLines = 25;
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const bin = path.join(root, "node_modules", ".bin");
 
 /** How a command's output is shown: as it comes, or at once when it has ended, for one that runs beside another. */

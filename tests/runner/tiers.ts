@@ -1,7 +1,6 @@
 import { appendFileSync, copyFileSync, globSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { stackNames } from "../../components/config/stackFile.ts";
 import { readArtifactLock } from "../../components/model/artifacts.ts";
 import { defaultRelease, minorOf, minors, selectableVersions } from "../../components/model/releases.ts";
@@ -136,7 +135,7 @@ export const tiers = {
     [stack("aws-dev", "--every-add-on", "--real-add-ons")],
     [stack("azure-dev", "--every-add-on", "--real-add-ons")],
     [{ title: "previews of all changed configs", run: () => mocha([changedConfigs], { PREVIEWS: "all" }) }],
-    ...globSync(nightFiles, { cwd: fileURLToPath(new URL("../../", import.meta.url)) })
+    ...globSync(nightFiles, { cwd: path.join(import.meta.dirname, "../../") })
       .toSorted()
       .map((file) => [{ title: file, run: () => mocha([file]) }]),
   ],

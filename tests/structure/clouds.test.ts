@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const folders = ["components", "plan", "checks", "verify", "preflight", "rehearsal", "cli", "ci", "stacks", "tools"];
 
 /** A cloud's own: files and folders of its name, its facts, its fakes. */

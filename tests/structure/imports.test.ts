@@ -1,10 +1,9 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 
 /** Folders of the rehearsal: each may import those before it. */
 const rehearsal = ["host", "api", "programs", "machines", "clouds", "cluster", "checks", "run", "testkit"].map(

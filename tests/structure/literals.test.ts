@@ -1,12 +1,11 @@
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { nodePorts, ports } from "../../components/model/ports.ts";
 import { podNetworks } from "../../components/podNetworks/podNetworks.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks"];
 
 /** Where port numbers and versions are written: each once. */

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import { cloudNames } from "../../components/model/cloudFacts/facts.ts";
 import { operatingSystemNames } from "../../components/model/operatingSystems.ts";
 import { podNetworkNames } from "../../components/model/podAddressing.ts";
 import { minors } from "../../components/model/releases.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 const folders = ["components", "plan", "checks", "verify", "rehearsal", "cli", "ci", "stacks", "preflight"];
 const names: readonly string[] = [
   ...cloudNames,

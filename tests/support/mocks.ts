@@ -1,4 +1,4 @@
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import * as runtime from "@pulumi/pulumi/runtime/index.js";
 import { loadConfig } from "../../components/config/load.ts";
 import { type ClusterSpec, clusterSpec } from "../../components/model/clusterSpec.ts";
@@ -18,7 +18,7 @@ export type { Recorded };
 /** Account of every simulated run: AWS's own documentation number. */
 export const testAccount = "123456789012";
 
-const entry = fileURLToPath(new URL("../../index.ts", import.meta.url));
+const entry = path.join(import.meta.dirname, "../../index.ts");
 
 interface MockOptions {
   readonly mode?: OutputMode;

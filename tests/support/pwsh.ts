@@ -1,10 +1,9 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { isStrict } from "../../rehearsal/testkit/programs.ts";
 
-const beside = fileURLToPath(new URL("../../../shared/powershell/unpack", import.meta.url));
+const beside = path.join(import.meta.dirname, "../../../shared/powershell/unpack");
 /** Windows PowerShell 5.1 is what a node runs; elsewhere its successor is used. */
 const names = process.platform === "win32" ? ["powershell.exe", "pwsh"] : ["pwsh"];
 

@@ -1,5 +1,5 @@
 import { type SpawnSyncReturns, spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import type { Context } from "mocha";
 import { createProgress, isStrict, obtainOrReason, type Progress } from "../../rehearsal/testkit/programs.ts";
 
@@ -57,7 +57,7 @@ export function goRun(
   input = "",
 ): SpawnSyncReturns<string> {
   test.timeout(buildLimitMs);
-  const root = fileURLToPath(new URL("../../", import.meta.url));
+  const root = path.join(import.meta.dirname, "../../");
   const run = spawnSync("go", ["run", "-C", folder, goPackage, ...args], { cwd: root, encoding: "utf8", input });
   skipIf(test, run.error === undefined ? undefined : `Go is not on PATH: ${run.error.message}`);
   return run;

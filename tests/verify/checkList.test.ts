@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import type { V1Node } from "@kubernetes/client-node";
 import fc from "fast-check";
 import { nodeFacts, nodeProblems } from "../../checks/cluster/nodes.ts";
@@ -109,7 +109,7 @@ describe("plan of verify's checks", () => {
       outbound: undefined,
     };
     const shown = [cluster(mixed), cluster(simulated), cluster([controlPlane, node("l1")], bare)].map(listing);
-    matchSnapshot(fileURLToPath(new URL("snapshots/plan.txt", import.meta.url)), shown.join("\n"));
+    matchSnapshot(path.join(import.meta.dirname, "snapshots/plan.txt"), shown.join("\n"));
   });
 
   it("gives every check an id of its own, lets it need only what is there, and asks each pair of groups in both directions, whatever the nodes", () => {

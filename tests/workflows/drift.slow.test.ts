@@ -3,7 +3,6 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { ciRoles, rolesOf } from "../../ci/azureRoles.ts";
 import type { Purpose } from "../../ci/environments.ts";
 import { rolesAllow } from "../../plan/fakes/azureAccess.ts";
@@ -81,7 +80,7 @@ function runWithPulumi(
       RUNNER_TEMP: folder,
     };
     // GitHub runs bash with `-e`, Azure DevOps without.
-    const options = { env, cwd: fileURLToPath(new URL("../../", import.meta.url)) };
+    const options = { env, cwd: path.join(import.meta.dirname, "../../") };
     const { status } = spawnSync("bash", [...(script.includes("az account") ? [] : ["-e"]), "-c", script], options);
     const calls = readFileSync(path.join(folder, "calls"), "utf8").trim().split("\n");
     return [...calls.filter((call) => call !== "login"), ...(status === 0 ? [] : [`exit ${status}`])];

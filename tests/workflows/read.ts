@@ -1,13 +1,12 @@
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Context } from "mocha";
 import { parse } from "yaml";
 import { z } from "zod";
 import { skipIf } from "../support/skip.ts";
 
-export const folder = fileURLToPath(new URL("../../.github/workflows/", import.meta.url));
+export const folder = path.join(import.meta.dirname, "../../.github/workflows/");
 
 const step = z.looseObject({
   name: z.string().optional(),

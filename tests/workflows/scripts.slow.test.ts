@@ -3,11 +3,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { bareChange, changesJson } from "../../cli/changes/stackChange.ts";
 import { needJq, scriptOf } from "./read.ts";
 
-const root = fileURLToPath(new URL("../../", import.meta.url));
+const root = path.join(import.meta.dirname, "../../");
 
 /**
  * In place of GitHub's program: writes down each call with what it is given, and answers from a file named after the

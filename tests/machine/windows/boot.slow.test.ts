@@ -4,7 +4,6 @@ import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setTimeout } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { z } from "zod";
 import { bakeScript } from "../../../components/machine/windows/bake.ts";
@@ -108,8 +107,8 @@ const powershell = [
   "-File",
 ];
 const drive = process.platform === "win32" ? "C:/" : `${process.env.WINEPREFIX}/drive_c/`;
-const here = fileURLToPath(new URL(".", import.meta.url));
-const tools = fileURLToPath(new URL("../../../tools/", import.meta.url));
+const here = path.join(import.meta.dirname, ".");
+const tools = path.join(import.meta.dirname, "../../../tools/");
 const secret = {
   server: "https://api.boot.test:6443",
   caCertificate: "-----BEGIN CERTIFICATE-----\n",

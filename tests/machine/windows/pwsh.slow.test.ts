@@ -2,7 +2,6 @@ import assert from "node:assert/strict";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { fileURLToPath } from "node:url";
 import { loadConfig } from "../../../components/config/load.ts";
 import { bakeData } from "../../../components/machine/windows/bake.ts";
 import { windowsWorkerPayload } from "../../../components/machine/windows/worker.ts";
@@ -12,8 +11,8 @@ import { skipIf } from "../../support/skip.ts";
 import { configTexts, stackConfig } from "../../support/stacks.ts";
 import { exampleAccess, windowsPool } from "../examples.ts";
 
-const folder = fileURLToPath(new URL("scripts/", import.meta.url));
-const components = fileURLToPath(new URL("../../../components/", import.meta.url));
+const folder = path.join(import.meta.dirname, "scripts/");
+const components = path.join(import.meta.dirname, "../../../components/");
 
 /** Files with texts and secrets, which the culture of a machine may change. */
 const cultured = ["collect-logs", "identity", "join", "report", "sigv4"].map((name) => `${name}.tests.ps1`);

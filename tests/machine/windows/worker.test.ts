@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { fileURLToPath } from "node:url";
+import path from "node:path";
 import fc from "fast-check";
 import { parse } from "yaml";
 import { hostProcessPod } from "../../../components/kubernetes/workload.ts";
@@ -22,7 +22,7 @@ import {
   windowsPool,
 } from "../examples.ts";
 
-const snapshots = fileURLToPath(new URL("snapshots/", import.meta.url));
+const snapshots = path.join(import.meta.dirname, "snapshots/");
 const machinePath = "C:\\fenestra\\machine.json";
 
 /** Values of machine.json that no other test says. */
