@@ -42,6 +42,7 @@ const relied: readonly Relied[] = [
   { touched: /^opts\./, why: "order, replacement and protection are decided by it" },
 ];
 
+/** Whether a value is structure that can be looked into: no output, no asset. */
 const isOpen = (value: unknown): value is object =>
   typeof value === "object" &&
   value !== null &&

@@ -48,6 +48,7 @@ export interface ClusterFacts {
     | undefined;
   /** Whether there is a VolumeSnapshotClass of that driver. */
   readonly snapshots: boolean;
+  /** StorageClasses of SMB shares. */
   readonly shares: readonly string[];
   /** Whether there are Prometheus exporters on nodes of each system. */
   readonly exporters: Readonly<Record<NodeGroup["os"], boolean>>;

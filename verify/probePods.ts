@@ -29,10 +29,12 @@ export const servicePort = 80;
 
 const images = verifyImages();
 
+/** Image of a group's probe pods. */
 export function probeImage({ release }: Pick<NodeGroup, "release">): string {
   return images.probePod(release);
 }
 
+/** Image of a pod that only waits. */
 export const pauseImage = images.pause;
 
 /**
@@ -87,6 +89,7 @@ export function forGroup({ os, release }: Pick<NodeGroup, "os" | "release">): Pa
 
 const resources = { requests: { cpu: "10m", memory: "32Mi" }, limits: { memory: "256Mi" } };
 
+/** The pod itself. */
 export function probePodManifest(probePod: ProbePod, group: NodeGroup): V1Pod {
   if (probePod.host) return hostPod(probePod);
   const container = {
@@ -130,6 +133,7 @@ function hostPod({ pod, os, node, group }: ProbePod): V1Pod {
   });
 }
 
+/** Name of the Service in front of a group's probe pods. */
 export function serviceName(group: string): string {
   return `to-${group}`.replaceAll(".", "-");
 }
@@ -206,6 +210,7 @@ export class ProbePods {
     return await Promise.all(wanted.map((probePod) => this.#untilReady(probePod, signal)));
   }
 
+  /** The probe pod in the network of the group's first node. */
   async host(group: NodeGroup, signal: AbortSignal): Promise<ReadyProbePod> {
     const probePod = hostProbePodOf(group);
     if (probePod === undefined) throw new CheckFailure(`every node of ${group.id} is cordoned`, "kubectl get nodes");
@@ -213,6 +218,7 @@ export class ProbePods {
     return await this.#untilReady(probePod, signal);
   }
 
+  /** The Service in front of the group's probe pods, by cluster address and node port. */
   async service(group: NodeGroup): Promise<ProbeService> {
     const name = serviceName(group.id);
     const namespace = this.#namespace;

@@ -27,6 +27,7 @@ const snapshotClass = {
   name: "disks",
 } as const;
 
+/** Reads what decides which checks there are. */
 export async function clusterFacts(
   api: ClusterApi,
   options: Pick<ClusterFacts, "loadBalancer" | "sources" | "outbound">,
@@ -112,6 +113,7 @@ export interface Removal {
   readonly left: string | undefined;
 }
 
+/** Removes the namespace of a run and waits until all in it is gone. */
 async function removeNamespace(api: ClusterApi, name: string): Promise<Removal> {
   const signal = AbortSignal.timeout(goneMs);
   try {
@@ -143,10 +145,13 @@ export function emptied(conditions: readonly V1NamespaceCondition[]): string {
   throw new NotYet(reasons.join("; ") || "it is Terminating");
 }
 
+/** Settings of {@link verify}. */
 interface VerifyOptions {
   /** File for the results as JUnit XML. */
   readonly junit: string | undefined;
+  /** Time limit of each check. */
   readonly limitMs: number;
+  /** Beginning of the namespace's name. */
   readonly prefix: string;
 }
 

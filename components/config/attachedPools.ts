@@ -52,6 +52,7 @@ function clusterConfig(cluster: object, lock: readonly Artifact[]): StackConfig 
   }
 }
 
+/** Items of a JSON list; `undefined` for anything else, which the loader reports. */
 function listOf(text: string | undefined): readonly unknown[] | undefined {
   const value = fromJson(text ?? "");
   return Array.isArray(value) && value.length > 0 ? value : undefined;

@@ -16,6 +16,7 @@ const choices = ({ name, disks, podNetworks }: CloudFacts): Readonly<Record<stri
   "pools[].disk.type": disks.types,
 });
 
+/** A schema without the settings and values that other clouds alone have. */
 function ofCloud(schema: z.core.$ZodType, facts: CloudFacts, path = ""): z.core.$ZodType {
   const inner = (part: z.core.$ZodType, at = path) => ofCloud(part, facts, at);
   if (schema instanceof z.ZodObject) return objectOf(schema, facts, path);

@@ -23,6 +23,7 @@ function groupOf(path: string, required: boolean): Group {
   return required ? "Needed" : organisationSettings.includes(path) ? "The organisation's" : "Usual";
 }
 
+/** Settings by their groups, in order; groups without any are left out. */
 export function grouped<T extends { readonly path: string; readonly required: boolean }>(settings: readonly T[]) {
   return groups
     .map((group) => [group, settings.filter(({ path, required }) => groupOf(path, required) === group)] as const)

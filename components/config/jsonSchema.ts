@@ -77,6 +77,7 @@ export function stackFileJsonSchema(): object {
   };
 }
 
+/** What a stack file of a cloud may have. */
 function cloudPart({ properties: own, required }: JsonSchema): object {
   const properties = Object.fromEntries(
     inOrder(own ?? {}, required ?? [], "").map(([key, value]) => [configPrefix + key, value]),
@@ -89,6 +90,7 @@ function cloudPart({ properties: own, required }: JsonSchema): object {
   };
 }
 
+/** Fields as a stack file has them, in the order of their groups. */
 function inOrder(properties: NonNullable<JsonSchema["properties"]>, required: readonly string[], stem: string) {
   const fields = Object.entries(properties).map(([key, value]) => {
     const path = stem + key;
@@ -130,6 +132,7 @@ export function propertyOf(schema: JsonSchema, key: string): JsonSchema | undefi
   return properties !== undefined && Object.hasOwn(properties, key) ? properties[key] : undefined;
 }
 
+/** The schema at a path, or `undefined` where the path leads out of it. */
 export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSchema | undefined {
   let current: JsonSchema | undefined = root;
   for (const step of path) {
@@ -144,6 +147,7 @@ export function schemaAt(root: JsonSchema, path: readonly PropertyKey[]): JsonSc
   return current;
 }
 
+/** What a schema allows, in words for an error message. */
 export function describeAllowed(schema: JsonSchema | undefined): string {
   if (schema === undefined) return "nothing here";
   const kind = describeKind(schema);

@@ -3,6 +3,7 @@ import { ownerOf } from "./cloudSchema.ts";
 import { grouped } from "./groups.ts";
 import { describeAllowed, type JsonSchema } from "./jsonSchema.ts";
 
+/** One row of the reference: a setting with what is allowed. */
 interface Row {
   /** Path below `config`, without the prefix: `pools[].autoscale.min`. */
   readonly path: string;
@@ -63,6 +64,7 @@ export function configurationMarkdown(schema: JsonSchema): string {
   ].join("\n");
 }
 
+/** The schema that describes a setting's fields; `undefined` for a setting without fields. */
 function partsOf(schema: JsonSchema): JsonSchema | undefined {
   if (schema.properties !== undefined) return schema;
   return schema.items?.properties === undefined ? undefined : schema.items;

@@ -69,6 +69,7 @@ function readText(file: URL, path: string): string {
   }
 }
 
+/** Keys of the `config` mapping with their values as text. */
 function configTexts(text: string, path: string): readonly [string, string][] {
   // Pulumi's reader merges "<<" (go-yaml/yaml v3.0.1, decode.go, isMerge).
   const document = parseDocument(text, { merge: true });

@@ -19,6 +19,7 @@ export interface AddOnArgs {
   readonly deletedWith?: pulumi.Resource;
 }
 
+/** Objects that others refer to, in the order in which they must exist. */
 const stages: readonly (readonly Manifest["kind"][])[] = [
   ["Namespace", "CustomResourceDefinition"],
   [

@@ -3,6 +3,7 @@ import type { AddOns } from "../model/addOns.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import type { Manifest, Text } from "./manifest.ts";
 
+/** A server certificate with its key and the authority's certificate, all PEM. */
 export interface ServerCertificate {
   readonly certificate: Text;
   /** Secret. */

@@ -23,6 +23,7 @@ export const guardRails: AddOnEntry = {
   manifests: guardRailManifests,
 };
 
+/** What a reader of the plan should know about the guard rails: what this version cannot do. */
 export function guardRailFindings(spec: Pick<ClusterSpec, "addons" | "kubernetes" | "windows">): readonly string[] {
   if (!spec.addons.guardRails || spec.windows.length === 0) return [];
   return withoutMutation(spec, "Windows pods must name their RuntimeClass themselves");
@@ -39,6 +40,7 @@ export function guardRailManifests(
   ];
 }
 
+/** How the policy on RuntimeClasses shows that it is in force; `undefined` where the cluster has none. */
 function runtimeClassProof(spec: Pick<ClusterSpec, "kubernetes" | "pools" | "windows">): PolicyProof | undefined {
   if (!placesPods(spec)) return undefined;
   return {

@@ -41,6 +41,7 @@ interface VerifyImages {
   readonly pause: string;
 }
 
+/** The images of a verification, with digests where the lock file has them. */
 export function verifyImages(lock: readonly Artifact[] = readArtifactLock()): VerifyImages {
   const name = "registry.k8s.io/e2e-test-images/agnhost";
   const { recent, windows2019 } = otherReleases[name];

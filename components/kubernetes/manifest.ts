@@ -31,6 +31,7 @@ export type Plain<T> =
 /** The one text that a class takes for a field such as its kind. */
 type Literal<T> = Extract<NonNullable<T>, string>;
 
+/** Inputs of a resource class with its kind and plain metadata. */
 type Of<Args extends { apiVersion?: unknown; kind?: unknown }> = Plain<
   Omit<Args, "apiVersion" | "kind" | "metadata">
 > & {
@@ -46,6 +47,7 @@ type CustomOf<Version extends string, Kind extends string, Body> = Body & {
   readonly metadata: Metadata;
 };
 
+/** ServiceMonitor of the Prometheus operator, as far as it is used here. */
 interface ServiceMonitorBody {
   readonly spec: {
     readonly selector: { readonly matchLabels: Readonly<Record<string, string>> };
@@ -119,6 +121,7 @@ export function podSpec(manifest: Manifest): PodSpec | undefined {
     : undefined;
 }
 
+/** Under which name the program owns fields of its objects. */
 export const fieldManager = "fenestra";
 
 /**

@@ -9,6 +9,7 @@ export function serviceAccount({ name, namespace: home }: Account): Manifest {
   return { apiVersion: "v1", kind: "ServiceAccount", metadata: { name, namespace: home } };
 }
 
+/** A ClusterRole of the account's own, bound to it. */
 export function clusterRights(account: Account, name: string, rules: PolicyRule[]): readonly Manifest[] {
   return [
     { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name }, rules },
@@ -68,6 +69,7 @@ export function rule(group: string, resources: string[], verbs: string[], resour
   return { apiGroups: [group], resources, verbs, ...(resourceNames === undefined ? {} : { resourceNames }) };
 }
 
+/** What the election of a leader among such pods needs in their namespace. */
 export const leaseRules: PolicyRule[] = [
   rule("coordination.k8s.io", ["leases"], ["get", "watch", "list", "delete", "update", "create", "patch"]),
 ];

@@ -134,6 +134,7 @@ function clusterValues(spec: ClusterSpec) {
   };
 }
 
+/** Where the init container finds LogMonitor.exe, and the digest it must have. */
 function logMonitorValues(spec: ClusterSpec): Values {
   const artifact = requireArtifact(spec.artifacts, {
     name: "LogMonitor.exe",

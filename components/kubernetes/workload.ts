@@ -27,6 +27,7 @@ export const onControlPlane = {
   ] satisfies Toleration[],
 };
 
+/** Tolerates every taint: for what each node needs before it can run pods. */
 export const everyTaint: Toleration[] = [{ operator: "Exists" }];
 
 /**
@@ -84,6 +85,7 @@ export function configMap({ name, namespace: home }: Account, data: Record<strin
   return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, namespace: home }, data };
 }
 
+/** A port of a system workload, for others in the cluster. */
 export function httpsService(
   { name, namespace: home }: Account,
   more: { readonly appProtocol?: string } = {},
@@ -104,6 +106,7 @@ export const confined = {
   seccompProfile: { type: "RuntimeDefault" },
 };
 
+/** The same, and it writes nothing but its volumes. */
 export const readOnly = { ...confined, readOnlyRootFilesystem: true };
 
 /** The same, as a user that is not root. */
@@ -193,6 +196,7 @@ export function replicated(account: Account, replicas: number, pod: Pod): readon
   return [deployment(account, replicas, pod), ...(replicas > 1 ? [budget] : [])];
 }
 
+/** Machines that run a controller: one control-plane machine one pod, three machines two. */
 export function controllerReplicas(spec: Pick<ClusterSpec, "controlPlane">): number {
   return Math.min(2, spec.controlPlane.members.length);
 }

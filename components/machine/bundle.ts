@@ -59,6 +59,7 @@ export function isFetched({ path }: PayloadFile): boolean {
   );
 }
 
+/** The files of a payload that do not fit into its user data. */
 export function scriptsObject({ kind, files, entry }: MachinePayload): ScriptsObject {
   const content = archive(files.filter(isFetched), entry);
   const sha256 = createHash("sha256").update(content).digest("hex");

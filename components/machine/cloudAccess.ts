@@ -14,6 +14,7 @@ export interface WorkerSecrets {
   readonly credentials?: string;
 }
 
+/** A machine on AWS: SSM Parameter Store with the instance's role. */
 interface AwsAccess extends WorkerSecrets {
   readonly kind: "aws";
   readonly region: string;
@@ -24,6 +25,7 @@ interface AwsAccess extends WorkerSecrets {
   readonly secretsKey?: string;
 }
 
+/** A machine on Azure: Key Vault with a user-assigned managed identity. */
 export interface AzureAccess extends WorkerSecrets {
   readonly kind: "azure";
   readonly region: string;
@@ -35,6 +37,7 @@ export interface AzureAccess extends WorkerSecrets {
   readonly joinVault: string;
 }
 
+/** What is made of an access, in each cloud's way. */
 function byCloud<T>(
   access: CloudAccess,
   make: { readonly aws: (access: AwsAccess) => T; readonly azure: (access: AzureAccess) => T },
@@ -84,10 +87,13 @@ export interface PoolAccess {
 
 /** API host names, which go into certificates and which machines connect to. */
 export interface ApiEndpoint {
+  /** DNS name of the internal load balancer; every node uses it. */
   readonly host: string;
+  /** DNS name of the public load balancer, when there is one. */
   readonly publicHost?: string;
 }
 
+/** Variables of a Linux machine by which it finds its secrets. */
 export function accessEnv(access: CloudAccess): Readonly<Record<string, string>> {
   return byCloud<Readonly<Record<string, string>>>(access, {
     aws: ({ region, joinSecret, credentials, secretsKey }) => ({

@@ -98,6 +98,7 @@ export function kubeletFlags({ os, minor, bootstrap, labels, credentials = [] }:
   ]);
 }
 
+/** Labels that the kubelet of a pool's machine registers: the pool's own, and the payload's fingerprint. */
 export function workerLabels({ scheduling }: PoolSpec): Readonly<Record<string, string>> {
   return { ...scheduling.kubeletLabels, [payloadLabel]: placeholders.payload };
 }

@@ -15,6 +15,7 @@ export function mirrorOf(registries: Readonly<Record<string, string>>, registry:
   return registries[registry] ?? registries[defaultRegistry];
 }
 
+/** Inputs of `registryMirrorFiles`. */
 export interface RegistryMirrorArgs {
   readonly os: "linux" | "windows";
   /** Registry (`registry.k8s.io`) to the URL of its mirror. */
@@ -62,6 +63,7 @@ function hostsOf(
   return [...(mirror === undefined ? [] : [mirror]), ...(credentials.registries.includes(registry) ? [itself] : [])];
 }
 
+/** Placeholder of the login that a host wants; `undefined` when it wants none. */
 function loginFor(credentials: Credentials, registry: string, url: string): string | undefined {
   const itself = url === `https://${apiHost(registry)}` && credentials.registries.includes(registry);
   const host = itself ? registry : loginHost(credentials, url);

@@ -3,6 +3,7 @@ import type { PayloadFile } from "./payload.ts";
 
 type UserScripts = Pick<PoolSpec, "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
 
+/** Whether a pool's machines have a stage of the user's own steps: each only when there is something to do. */
 export function hasUserStage(pool: UserScripts, stage: "before" | "after"): boolean {
   return stage === "before"
     ? pool.timeZone !== undefined || pool.beforeJoin !== undefined

@@ -24,6 +24,7 @@ export interface AddressPlan {
   readonly existing?: ExistingNetwork;
 }
 
+/** The address plan of a network that is created: every zone has all three ranges. */
 export interface CreatedPlan extends AddressPlan {
   readonly zones: readonly (ZonePlan & { readonly public: string })[];
 }
@@ -66,6 +67,7 @@ export function addressPlan(network: string, zones: readonly string[], controlPl
   };
 }
 
+/** The address plan of a network that exists already: the ranges of the given subnets. */
 export function existingPlan(network: string, zones: readonly string[], existing: ExistingNetwork): AddressPlan {
   return {
     cidr: network,

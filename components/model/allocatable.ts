@@ -121,6 +121,7 @@ export function allocatable(machine: Machine): Readonly<Record<Resource, string>
   };
 }
 
+/** What `allocatable` is the difference of. */
 export function shares({ os, size, reservations, diskGb, kubelet }: Machine): Readonly<Record<Resource, Share>> {
   const kept = [reservations.kubeReserved, reservations.systemReserved];
   const reserved = (read: (each: (typeof kept)[number]) => number): number =>

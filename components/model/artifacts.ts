@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { z } from "zod";
 import { withMore } from "./moreArtifacts.ts";
 
+/** One file or image that a machine or the cluster fetches, with the digest it must have. */
 const artifactSchema = z.strictObject({
   /** Name of the program or image: `kubelet.exe`, `registry.k8s.io/pause`. */
   name: z.string(),

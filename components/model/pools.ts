@@ -90,6 +90,7 @@ export interface WindowsPool extends CommonPool, Readonly<Pick<PoolConfig, Windo
   readonly release: WindowsFacts;
 }
 
+/** A pool, discriminated by `os`. */
 export type PoolSpec = LinuxPool | WindowsPool;
 
 const linuxDiskGb = 50;

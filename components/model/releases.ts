@@ -2,6 +2,7 @@ import versions from "../../versions.json" with { type: "json" };
 import type { Artifact, ArtifactQuery } from "./artifacts.ts";
 import { findArtifact, requireArtifact } from "./artifacts.ts";
 
+/** `versions.json`: every version, as data that `fenestra pin` changes. */
 export { versions };
 
 /** A supported minor, such as `1.36`: the key of every table that has a row for each. */
@@ -68,6 +69,7 @@ export function versionFor(pinned: Pinned, release: string, os: "linux" | "windo
   return typeof own === "string" ? own : own[os];
 }
 
+/** A program or image by its name in the lock file; `os` where systems have different versions. */
 export interface NamedVersion {
   readonly name: string;
   readonly version: string;
@@ -78,6 +80,7 @@ export interface NamedVersion {
 type Section = Readonly<Record<string, VersionTree>>;
 export type VersionTree = string | { readonly [key: string]: VersionTree };
 
+/** The parts of `versions.json` that name programs and images. */
 export interface VersionTable extends Readonly<Record<"components" | "others" | "images", Section>> {
   readonly networks: Readonly<Record<string, Section>>;
   readonly together: readonly (readonly string[])[];

@@ -39,6 +39,7 @@ type Recorded = Complete<typeof recorded>;
 export type ProgramFlags = z.output<typeof programSchema>;
 export type MinorFlags = Readonly<Record<ProgramName, ProgramFlags>>;
 
+/** The data file, written by `tools/flags/controlPlane.ts`. */
 export const programFlagsFile = new URL("programFlags.json", import.meta.url);
 
 const tableSchema = z.record(z.string(), z.record(z.enum(Object.values(controlPlanePrograms)), programSchema));

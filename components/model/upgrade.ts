@@ -146,6 +146,7 @@ function keptKeys({ serviceAccountKeys, secretsEncryption }: KeySettings): Reach
   };
 }
 
+/** What a cluster keeps of an existing network: it leaves neither the network nor a subnet. */
 function existingState(
   cloud: Cloud,
   existing: ExistingNetwork | undefined,

@@ -19,6 +19,7 @@ export function subjectOf({ namespace, name }: ServiceAccountName): string {
   return `system:serviceaccount:${namespace}:${name}`;
 }
 
+/** `namespace/name`. */
 export function accountKey({ namespace, name }: ServiceAccountName): string {
   return `${namespace}/${name}`;
 }

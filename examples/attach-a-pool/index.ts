@@ -12,6 +12,7 @@ const clouds: Readonly<Record<Cloud, () => Promise<Attach>>> = {
   azure: async () => (await import("./azure.ts")).attachAzure,
 };
 
+/** Attaches the pools of this stack file to the cluster of another stack, and waits for their nodes. */
 export default async function attachAPool(): Promise<object> {
   const stack = new pulumi.Config().require("cluster");
   const cluster = new pulumi.StackReference(stack);

@@ -43,6 +43,7 @@ export function fileContent(data: DecodedUserData, path: string): string {
  */
 export type ObjectStore = (bucket: string, key: string) => Buffer | undefined;
 
+/** The packed files by their path, in the order in which they are written. */
 const archiveSchema = z.strictObject({ entry: z.string(), files: z.record(z.string(), z.string()) });
 
 type Archive = z.output<typeof archiveSchema>;

@@ -262,6 +262,7 @@ interface LineChange {
   readonly text: string;
 }
 
+/** The fewest added and removed lines that lead from one text to the other. */
 export function diffLines(old: string, now: string): readonly LineChange[] {
   const next = { "-": 1, "+": 1 };
   return diffArrays(old.split("\n"), now.split("\n")).flatMap(({ added, removed, value }): LineChange[] => {

@@ -69,6 +69,7 @@ function nameIn(item: unknown, key: string): string {
   return typeof value === "string" ? value : "";
 }
 
+/** The value at a path of names: `sku.capacity`. */
 export function valueAt(value: unknown, path: string): unknown {
   return path
     .split(".")

@@ -51,6 +51,7 @@ interface Draft {
 
 const order = (change: Change | undefined): number => (change === undefined ? changes.length : changes.indexOf(change));
 
+/** What happens to every custom resource that does not stay as it is, by URN. */
 export function findOperations(
   base: { readonly resources: readonly BaseResource[] },
   now: readonly Compared[],

@@ -177,6 +177,7 @@ function machinesOf({ change, count: [before, now], mayEnd }: NodeChange): strin
   return most === 1 ? "" : `, ${most === 0 ? "no" : most} machines`;
 }
 
+/** What happens to the machines of one kind among `all`, in words. */
 export function nodeWords(node: NodeChange, all: readonly NodeChange[]): string {
   const { change, role, data, count, mayEnd } = node;
   const [word] = changeLooks[change];

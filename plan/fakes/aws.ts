@@ -200,6 +200,7 @@ function iamIdentity(kind: string, prefix: string): Maker {
   });
 }
 
+/** The provider `aws`: ids, ARNs, names and addresses of the form and length that AWS gives. */
 export const awsResource: SimulatedProvider = (request, context) => {
   const kind = request.type.slice("aws:".length);
   const [prefix, inArn] = kinds[kind] ?? [];

@@ -86,6 +86,7 @@ function keyArn(program: RecordedProgram, reference: string | undefined): string
  */
 export type SimulatedObjects = (bucket: string, key: string) => Buffer | undefined;
 
+/** Every object that the program puts into a bucket of S3, by `bucket/key`. */
 export function storedObjects(program: RecordedProgram): ReadonlyMap<string, Buffer> {
   return new Map(
     ["aws:s3/bucketObjectv2:BucketObjectv2", "aws:s3/bucketObject:BucketObject"]

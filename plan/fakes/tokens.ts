@@ -12,6 +12,7 @@ export interface TokenRules {
   readonly read: (url: string) => string | undefined;
 }
 
+/** Claim `iss` of a token, unverified. */
 export function issuerOf(token: string): string | undefined {
   return decodeJwt(token).iss;
 }

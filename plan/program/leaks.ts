@@ -5,6 +5,7 @@ import { plainTexts, reveal, secretsIn } from "./values.ts";
 /** A secret in a place that anyone can read. The value itself is not part of it. */
 export interface Leak {
   readonly resource: string;
+  /** Path of the property: `userData`. */
   readonly path: string;
   readonly what: string;
 }

@@ -43,6 +43,7 @@ export async function runProgram(run: ProgramRun): Promise<RecordedProgram> {
   return (await runProgramWithHooks(run)).program;
 }
 
+/** As `runProgram`, with the hooks. */
 export async function runProgramWithHooks(run: ProgramRun): Promise<ProgramResult> {
   const engine = new RecordingEngine({ project: run.project ?? "fenestra", stack: run.stack }, run.mode, run.simulate);
   const errors = await collectErrors(() =>

@@ -94,6 +94,7 @@ const declaredObjects = memo((packageName): ReadonlyMap<string, Properties> => {
 });
 
 export interface InputFailure {
+  /** `metadataOptions.httpToken`. */
   readonly path: string;
   readonly reason: string;
 }

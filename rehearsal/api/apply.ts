@@ -100,6 +100,7 @@ export function depths(
   return depths;
 }
 
+/** Steps in layers: those of one layer wait only for those of earlier ones. */
 export function layers(
   steps: readonly RecordedResource[],
   depths: ReadonlyMap<string, number>,

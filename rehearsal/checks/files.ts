@@ -21,6 +21,7 @@ export interface FileSources {
   readonly checkers: Checkers | string | Promise<Checkers | string>;
   /** Path of kubeadm. */
   readonly kubeadm: string;
+  /** Kubernetes minor of the cluster: `1.36`. */
   readonly minor: string;
 }
 
@@ -93,6 +94,7 @@ function linuxChecks(linux: readonly DecodedMachine[], kubeadm: string): readonl
   ];
 }
 
+/** Reads files and returns what is wrong with each of them, in their order. */
 type Reader = (files: readonly SharedFile[]) => Promise<readonly (readonly string[])[]>;
 
 /** Reads one file after the other. */
@@ -104,6 +106,7 @@ function each(read: (text: string) => Promise<readonly string[]> | readonly stri
   };
 }
 
+/** A check that fails with machine, path and problem of all that is wrong. */
 function check(kind: string, title: string, files: () => readonly SharedFile[], reader: Reader): Check {
   return {
     id: `files: ${kind}`,

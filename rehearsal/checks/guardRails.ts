@@ -96,6 +96,7 @@ const takesAddress = {
   spec: { ports: [{ port: 443 }], externalIPs: ["192.0.2.1"] },
 };
 
+/** Sends a pod for a dry run and gives the answer of the API server. */
 async function dryRun(
   { kubectl }: CheckContext,
   row: Row,

@@ -71,6 +71,7 @@ export function identityChecks(
   ];
 }
 
+/** The token that a Linux worker's kubelet wrote for a pod of the sample's service account. */
 async function tokenOfPod({ api, waitingImage, linuxWorkers }: CheckContext, cluster: Cluster): Promise<string> {
   const { namespace, name: serviceAccountName } = sampleAccount;
   const name = "identity-check";

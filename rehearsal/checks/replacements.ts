@@ -40,6 +40,7 @@ async function expectRefused({ certificates }: Api, names: readonly string[]) {
   return approved;
 }
 
+/** Names of nodes of requests for first certificates, by the name of the request. */
 async function firstRequests({ certificates }: Api): Promise<ReadonlyMap<string, string>> {
   const { items } = await certificates.listCertificateSigningRequest();
   const first = items.filter(({ spec }) => spec.username?.startsWith("system:bootstrap:") === true);

@@ -12,6 +12,7 @@ import type { CheckContext, ExpectedPool, RehearsalCheck } from "./context.ts";
 
 const program = path.join(import.meta.dirname, "../../cli/main.ts");
 
+/** Runs `fenestra verify` as a user would, with a kubeconfig in a file. */
 async function verify({ kubectl }: CheckContext, args: readonly string[]): Promise<CommandResult> {
   const { stdout: kubeconfig } = await kubectl(["config", "view", "--raw", "--minify"]);
   const file = path.join(insideNamespaces()?.workFolder ?? tmpdir(), `verify-${process.pid}.kubeconfig`);

@@ -72,6 +72,7 @@ async function subjectOf(wine: Wine, { windowsMachines }: Cluster, { api }: Chec
   };
 }
 
+/** Path of a file of `C:\` from the drive's root on. */
 export function driveFile(path: string): string {
   return path.replace(/^C:[\\/]/i, "").replaceAll("\\", "/");
 }

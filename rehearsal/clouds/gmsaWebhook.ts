@@ -11,7 +11,9 @@ const definition = { group: "windows.k8s.io", version: "v1", plural: "gmsacreden
  * What the webhook asks the API server, with the rights of its own service account. Both throw the API server's error.
  */
 export interface GmsaQuestions {
+  /** Whether a service account may `use` a credential specification. */
   readonly mayUse: (account: string, namespace: string, credentialSpec: string) => Promise<boolean>;
+  /** The field `credspec` of a credential specification. */
   readonly contents: (credentialSpec: string) => Promise<unknown>;
 }
 

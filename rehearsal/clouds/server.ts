@@ -32,6 +32,7 @@ export interface TlsIdentity {
   readonly key: string;
 }
 
+/** Listens on an address of the bridge, with TLS when an identity is given. */
 export async function listen(
   address: string,
   port: number,

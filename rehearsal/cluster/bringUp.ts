@@ -165,6 +165,7 @@ async function useHosts(hosts: readonly string[], workFolder: string): Promise<v
   await runOrFail(["mount", "--bind", file, "/etc/hosts"]);
 }
 
+/** The files of a Linux payload with the digests of the files that the simulated publishers serve. */
 export function withServedDigests(payload: DecodedUserData, artifacts: ArtifactFiles): DecodedUserData {
   return {
     ...payload,

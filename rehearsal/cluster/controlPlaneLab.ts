@@ -80,6 +80,7 @@ export class ControlPlaneLab {
     return await run().finally(end);
   }
 
+  /** kubectl on a machine, as the administrator and with this machine's own API server. */
   async kubectl(index: number, ...args: readonly string[]): Promise<string> {
     const machine = this.machine(index);
     const server = `https://${machine.address}:${ports.api}`;
@@ -117,6 +118,7 @@ export class ControlPlaneLab {
     return stdout;
   }
 
+  /** Waits until all machines are voting members that answer, and their API servers are ready. */
   async untilHealthy(): Promise<void> {
     await waitFor(`${this.size} healthy voting members`, limitsMs.machine, async () => {
       for (const [index] of this.#members.entries()) {

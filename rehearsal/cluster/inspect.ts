@@ -20,6 +20,7 @@ export async function inMachines(cluster: Cluster, command: string): Promise<rea
   return outputs.flatMap(({ stdout }) => stdout.split("\n").filter((line) => line !== ""));
 }
 
+/** Who created each Node, by the audit logs of the API servers: node name to user. */
 export async function creators(cluster: Cluster): Promise<ReadonlyMap<string, string>> {
   const created = `grep --text --no-filename '"verb":"create"' ${auditLogs} | grep --text '"resource":"nodes"'`;
   return creatorsIn(await inMachines(cluster, created));
@@ -66,6 +67,7 @@ const auditEvent = z.looseObject({
   responseStatus: z.looseObject({ code: z.number().optional() }).optional(),
 });
 
+/** The event of a line of an audit log. @throws Error when the line is none */
 export function auditEventOf(line: string): z.output<typeof auditEvent> {
   return auditEvent.parse(JSON.parse(line));
 }

@@ -29,6 +29,7 @@ export class Refusals {
   }
 }
 
+/** Machine of a problem, `machine: reason`. */
 function machineOf(problem: string): string {
   return problem.split(": ", 1)[0] ?? "";
 }

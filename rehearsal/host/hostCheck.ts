@@ -129,6 +129,7 @@ async function settingValue(name: HostSetting): Promise<string | undefined> {
   }
 }
 
+/** The error for a host on which the rehearsal cannot run; nothing when it can. */
 export function hostProblem(facts: HostFacts): RehearsalError | undefined {
   if (facts.platform !== "linux") {
     return new RehearsalError(`The rehearsal needs Linux (network and mount namespaces); this is ${facts.platform}.`, [

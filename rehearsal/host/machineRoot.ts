@@ -30,6 +30,7 @@ export interface MachineRootOptions {
   readonly volumes?: Readonly<Record<string, string>>;
 }
 
+/** Gives a machine its root, see `rootScripts.ts`. */
 export async function createMachineRoot(machine: Machine, options: MachineRootOptions): Promise<void> {
   const machines = join(options.workFolder, "machines");
   await mkdir(machines, { recursive: true });

@@ -30,6 +30,7 @@ interface MachineOptions {
 /** One simulated machine: network, mount and host name namespaces, held open by one process. */
 export interface Machine {
   readonly name: string;
+  /** Address of `eth0` without prefix. */
   readonly address: string;
   /** The process that holds the namespaces open, for nsenter. */
   readonly pid: number;

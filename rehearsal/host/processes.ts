@@ -57,6 +57,7 @@ function inMachine(machine: MachineNamespaces, argv: readonly string[]): readonl
   return [...enter, "setpriv", "--bounding-set", withheld, "--", ...argv];
 }
 
+/** The environment of a program in a machine, with what is added to it. */
 export function machineEnvironment(added: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
   return { PATH: machinePath, HOME: "/root", LANG: "C.UTF-8", ...added };
 }

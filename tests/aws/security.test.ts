@@ -15,6 +15,7 @@ const types = {
   to: "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
 } as const;
 
+/** Every rule as it was registered: group, direction, other end, protocol and ports, purpose. */
 async function table(stack: string): Promise<readonly string[]> {
   const recorded = await make(stack);
   const groups = new Map(

@@ -69,6 +69,7 @@ function placesOf(value: unknown, [step, ...rest]: readonly string[], at: Path =
   );
 }
 
+/** A copy with another value at a place; `undefined` takes the setting out. */
 function withValue(config: unknown, [step, ...rest]: Path, value: unknown): unknown {
   if (step === undefined) return value;
   const copy = Array.isArray(config) ? [...config] : { ...Object(config) };

@@ -63,6 +63,7 @@ describe("the table of the CIS benchmark", () => {
     commands = manifests.map((file) => podSchema.parse(parse(readFileSync(file, "utf8"))).spec.containers[0].command);
   });
 
+  /** Value of a flag in the manifest that kubeadm writes; `undefined` when it is not there. */
   const flag = (program: string, name: string): string | undefined =>
     commands
       .find(([first]) => first === program)

@@ -85,6 +85,7 @@ export function alertsTable(): string {
   );
 }
 
+/** Every rule of the security groups on AWS, for a cluster with a public endpoint. */
 export function awsPortsTable(spec: ClusterSpec): string {
   const cells = ({ group, direction, peer, protocol, ports, purpose }: AwsRule) => [
     group,
@@ -100,6 +101,7 @@ export function awsPortsTable(spec: ClusterSpec): string {
   );
 }
 
+/** Every rule of the network security groups on Azure, for a cluster with a public endpoint. */
 export function azurePortsTable(spec: ClusterSpec): string {
   const cells = ({ group, priority, access, peer, protocol, ports, purpose }: AzureRule) => [
     group,

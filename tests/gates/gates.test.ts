@@ -259,6 +259,7 @@ describe("the gate before a control-plane machine", () => {
       return { status: 200, body: JSON.stringify(pod(sick.includes(node) ? "False" : "True", undefined, node, name)) };
     };
 
+  /** Runs the gate before the first machine when it is about to be replaced. */
   const passing = (
     answer: (path: string) => Answer,
     kept: unknown = old,

@@ -16,6 +16,7 @@ export interface Answer {
   readonly say?: (response: ServerResponse, body: string) => void;
 }
 
+/** Serves answers by path and sent text, then calls the action with a client for them. */
 export async function serving(
   answer: (path: string, sent: string) => Answer,
   action: (api: ApiClient) => Promise<void>,

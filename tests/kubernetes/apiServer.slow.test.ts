@@ -15,6 +15,7 @@ const sent = (object: unknown): string =>
   JSON.stringify(object).replaceAll(/"x_kubernetes_\w+"/g, (key) => key.replaceAll("_", "-"));
 const list = (objects: readonly string[]): string => `{"apiVersion":"v1","kind":"List","items":[${objects.join(",")}]}`;
 
+/** The policy on Services of a stack. */
 const servicePolicies = (stack: "aws-dev" | "azure-dev") =>
   manifestsOf(exampleSpec(stack)).filter(({ metadata }) => metadata.name.startsWith("fenestra-external-addresses"));
 

@@ -8,6 +8,7 @@ import { manifest, manifestsOf } from "./switches.ts";
 
 const pool = { name: "p", os: "windows-2022", perZone: true, autoscale: { min: 0, max: 3 } };
 
+/** A cluster with one pool that is divided by zones and has this many labels, and ten tags. */
 function clusterOf(cloud: ClusterSpec["cloud"], labels = 0): ClusterSpec {
   const many = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`x${index}`, "y"]));
   return specOf(`${cloud}-dev`, {

@@ -38,6 +38,7 @@ const affinity = (operator: "In" | "NotIn", ...values: readonly string[]) => ({
   },
 });
 
+/** What a pod says, by the names in the table. */
 const pods: Readonly<Record<string, object>> = {
   win: selector(onWindows),
   amd64: selector({ ...onWindows, "kubernetes.io/arch": "amd64" }),
@@ -74,6 +75,7 @@ const pods: Readonly<Record<string, object>> = {
   },
 };
 
+/** What its container says. */
 const containers: Readonly<Record<string, object>> = {
   fields: { securityContext: { runAsNonRoot: true, allowPrivilegeEscalation: false } },
   probe: { readinessProbe: { httpGet: { port: 80 } } },

@@ -182,6 +182,7 @@ export class CorpusCluster {
     return this.#api.send("POST", path, JSON.stringify({ ...JSON.parse(text), metadata }));
   }
 
+  /** Makes every shape, waits until the controllers and the scheduler have decided, and removes them. */
   async run(prefix: string, shapes = corpus): Promise<readonly Outcome[]> {
     const names = shapes.map((_, index) => `${prefix}-${index}`);
     const answers = await Promise.all(shapes.map((shape, index) => this.#send(shape, names[index] ?? "")));

@@ -24,6 +24,7 @@ function fileOf({ files }: MachinePayload, name: string): string {
   return found.content;
 }
 
+/** The configuration of a machine with these keys, filled in as the machine does. */
 function configurationOf(keys: readonly string[]): string {
   const payload = payloadOf(keys);
   const text = fileOf(payload, "/encryption.yaml");
@@ -63,6 +64,7 @@ describe("the key of Secrets", function () {
       .stdout.split(":", 5)
       .join(":");
   };
+  /** The stage `encrypted` of a machine with these keys, on this etcd. */
   const compared = (keys: readonly string[]): string => {
     const payload = payloadOf(keys);
     const machine = [

@@ -40,6 +40,7 @@ function other(value: Json): Json {
   return value;
 }
 
+/** The object once for each of its fields with another value there, metadata aside. */
 function* changed(value: Json): Generator<Json> {
   if (Array.isArray(value)) {
     for (const [index, item] of value.entries())

@@ -42,6 +42,7 @@ const withoutDrive = (path: unknown): string =>
     .replace(/^[A-Z]:/i, "")
     .replaceAll("\\", "/");
 
+/** Whether a pod never comes to a node of Windows Server 2019. */
 function avoids2019(pod: PodSpec): boolean {
   const terms = pod.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms ?? [];
   return terms.some(({ matchExpressions = [] }) =>
@@ -68,6 +69,7 @@ function scriptHas({ command = [] }: Container, call: string): boolean {
   return networks.length > 0 && networks.every((network) => called.test(readWindowsScript(name, network)));
 }
 
+/** What a container of a HostProcess pod does not find on Windows Server 2019. */
 function unfound(pod: PodSpec, container: Container, hasRight: boolean): readonly string[] {
   const { command = [], args = [], env = [] } = container;
   const named = (mounted: string): boolean => {

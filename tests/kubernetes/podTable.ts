@@ -23,7 +23,9 @@ export interface PodHome {
     | "ReplicationController"
     | "Job"
     | "CronJob";
+  /** Path of the pod's spec in it. */
   readonly path: string;
+  /** The object with this spec. */
   readonly object: (spec: PodCase["spec"]) => Readonly<Record<string, unknown>>;
 }
 
@@ -44,6 +46,7 @@ const templated = (
   }),
 });
 
+/** Every kind of object in which a pod is described. */
 export const podHomes: Readonly<Record<PodHome["kind"], PodHome>> = {
   Pod: { kind: "Pod", path: "spec", object: (spec) => ({ apiVersion: "v1", kind: "Pod", spec }) },
   Deployment: templated("Deployment", "apps/v1", { selector }),
@@ -66,6 +69,7 @@ export const podHomes: Readonly<Record<PodHome["kind"], PodHome>> = {
   },
 };
 
+/** Namespaces of the table with their labels. */
 export const tableNamespaces: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   plain: {},
   "os-name-required": { "fenestra.dev/windows-os-name": "required" },

@@ -8,6 +8,7 @@ import { type ApiServer, startApiServer } from "../support/apiServer.ts";
 import { exampleSpec } from "../support/stacks.ts";
 
 const publicKeyEncoding = { type: "spki", format: "pem" } as const;
+/** Keys as the tls provider gives them. */
 const keys = {
   ecdsa: generateKeyPairSync("ec", {
     namedCurve: "P-256",

@@ -10,6 +10,7 @@ interface ServiceCase {
   readonly refusal: string | undefined;
 }
 
+/** What a case says of a Service. */
 export interface ServicePart {
   readonly spec?: Readonly<Record<string, unknown>>;
   readonly metadata?: { readonly annotations: Readonly<Record<string, string | null>> };

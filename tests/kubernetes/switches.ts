@@ -49,6 +49,7 @@ const smb: NonNullable<AddOns["smb"]> = {
   ],
 };
 
+/** Logs to the service of the cloud. */
 export function logs(cloud: ClusterSpec["cloud"]): NonNullable<AddOns["logs"]> {
   const rule =
     "/subscriptions/11111111-2222-3333-4444-555555555555/resourceGroups/logs/providers/Microsoft.Insights/dataCollectionRules/cluster";
@@ -84,6 +85,7 @@ interface Combination {
   readonly spec: ClusterSpec;
 }
 
+/** Rights in the cloud of the sample alone. */
 const workloadIdentity = { issuer: undefined, serviceAccounts: [], sample: true };
 
 /** A cluster with other pools, and what is derived from them. */
@@ -128,6 +130,7 @@ export const combinations: readonly Combination[] = (
   ];
 });
 
+/** Variables of the identity that writes logs. */
 export function logEnvironment({ cloud, region }: Pick<ClusterSpec, "cloud" | "region">) {
   return cloud === "aws"
     ? awsEnvironment(region, "arn:aws:iam::123456789012:role/logs")

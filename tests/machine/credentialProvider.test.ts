@@ -7,6 +7,7 @@ import { ofType, runSpec, specOf } from "../support/mocks.ts";
 import { fileOf } from "./examples.ts";
 import { paths, payloadOf, registry, repository, specs } from "./registryAccess.ts";
 
+/** The kubelet's flags for images. */
 function flagsOf(payload: MachinePayload): readonly string[] {
   const args: readonly string[] =
     payload.kind === "windows"

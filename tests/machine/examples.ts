@@ -27,6 +27,7 @@ export function specAt(cloud: "aws" | "azure", version: string): ClusterSpec {
 /** Name of a bucket with scripts, as long as a cloud makes them. */
 export const scriptsBucket = "aws-prod-scripts-bucket-0123abc";
 
+/** Access of a machine, with names as long as a cloud makes them. */
 function exampleCloud(spec: ClusterSpec): CloudAccess {
   return spec.cloud === "aws"
     ? {
@@ -46,11 +47,13 @@ function exampleCloud(spec: ClusterSpec): CloudAccess {
       };
 }
 
+/** What a pool's machine knows of its cloud. */
 export function exampleAccess(spec: ClusterSpec, pool: string): PoolAccess {
   const lifecycle = { group: `${spec.name}-${pool}`, launchHook: "launch", terminateHook: "terminate" };
   return { cloud: exampleCloud(spec), ...(spec.cloud === "aws" ? { lifecycle } : {}) };
 }
 
+/** Access of a control-plane machine. */
 function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
   const aws = spec.cloud === "aws";
   const name = (role: string): string => (aws ? `/fenestra/${spec.name}/${role}` : role);
@@ -76,6 +79,7 @@ function exampleControlPlaneAccess(spec: ClusterSpec): ControlPlaneAccess {
   };
 }
 
+/** Payload of a control-plane machine. */
 export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayload {
   const member = spec.controlPlane.members[index] ?? assert.fail(`there is no member ${index}`);
   const host =
@@ -90,22 +94,27 @@ export function exampleControlPlane(spec: ClusterSpec, index = 0): MachinePayloa
   });
 }
 
+/** The first Linux pool of a cluster. */
 export function linuxPool(spec: ClusterSpec): LinuxPool {
   return spec.pools.find((pool) => pool.os === "linux") ?? assert.fail("the stack has no Linux pool");
 }
 
+/** The first Windows pool of a cluster. */
 export function windowsPool(spec: ClusterSpec): WindowsPool {
   return spec.pools.find((pool) => pool.os === "windows") ?? assert.fail("the stack has no Windows pool");
 }
 
+/** Payload of a Linux worker. */
 export function exampleLinuxWorker(spec: ClusterSpec, pool = linuxPool(spec)): WorkerPayload {
   return linuxWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
 }
 
+/** Payload of a Windows worker. */
 export function exampleWindowsWorker(spec: ClusterSpec, pool = windowsPool(spec)): WorkerPayload {
   return windowsWorkerPayload({ spec, pool, access: exampleAccess(spec, pool.name) });
 }
 
+/** One Windows pool of an example stack, at one Kubernetes release. */
 interface WindowsExample {
   readonly spec: ClusterSpec;
   readonly pool: WindowsPool;

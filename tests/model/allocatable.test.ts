@@ -12,6 +12,7 @@ import { exampleSpec } from "../support/stacks.ts";
 
 const spec = exampleSpec("aws-dev");
 
+/** A pool of machines of this size. */
 function poolOf(name: OperatingSystemName, vcpus: number, memoryGib: number, diskGb: number): PoolSpec {
   const release = operatingSystem(name);
   const example = spec.pools.find(({ os }) => os === release.family);

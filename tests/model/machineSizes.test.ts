@@ -4,6 +4,7 @@ import { awsMachineSize, awsSizes, azureMachineSize } from "../../components/mod
 
 type Row = readonly [name: string, vcpus: number, memoryGib: number, arch: "amd64" | "arm64", nests: boolean];
 
+/** Figures as the vendors' tables have them. */
 const aws: readonly Row[] = [
   ["t3.medium", 2, 4, "amd64", false],
   ["t3a.xlarge", 4, 16, "amd64", false],

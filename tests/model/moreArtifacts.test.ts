@@ -9,6 +9,7 @@ const rows = (name: string, from: string, to: string, more: Partial<Artifact> = 
   own
     .filter((row) => row.name === name && row.version === from)
     .map((row) => ({ ...row, version: to, url: row.url.replaceAll(from, to), digest, ...more }));
+/** Versions in whose place the user's rows stand. */
 const places = (...more: readonly (readonly Artifact[])[]) =>
   withMore(own, more.flat()).flatMap(({ name, version, replaces }) =>
     replaces === undefined ? [] : [`${name} ${version}: ${replaces.join(", ") || "none"}`],

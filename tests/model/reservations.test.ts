@@ -16,6 +16,7 @@ const capacity = fc.record({
 const mib = (text: string): number => Number(/^(\d+)Mi$/.exec(text)?.[1]);
 const millis = (text: string): number => Number(/^(\d+)m$/.exec(text)?.[1]);
 
+/** What both reservations take together, in MiB and thousandths of a processor. */
 function taken(os: OperatingSystemName, vcpus: number, memoryGib: number): { memory: number; cpu: number } {
   const { kubeReserved, systemReserved } = reservations(operatingSystem(os), { vcpus, memoryGib });
   return {

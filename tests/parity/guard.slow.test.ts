@@ -10,6 +10,7 @@ async function run(cloud: Cloud, changes: Readonly<Record<string, string>> = {})
   return await runSpec(spec);
 }
 
+/** What the guard of a run says in an update of a stack that keeps this. */
 function refusal({ hooks }: Recorded, kept: unknown): string {
   const hook = hooks.get("fenestra-guard");
   assert.ok(hook !== undefined && "opts" in hook && hook.opts?.onDryRun === true);

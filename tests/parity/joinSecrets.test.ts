@@ -26,6 +26,7 @@ async function foreignReads(stack: string, program: RecordedProgram): Promise<re
 
 type Change = readonly [name: RegExp, change: (inputs: string) => string];
 
+/** The program with the inputs of resources changed as text. */
 function changed({ program }: Recorded, [name, change]: Change): RecordedProgram {
   const resources = program.resources.map((each) =>
     name.test(each.name) ? { ...each, inputs: JSON.parse(change(JSON.stringify(each.inputs))) } : each,

@@ -40,6 +40,7 @@ const { program: azure } = await runSpec(specOf("azure"));
 /** A name without what the clouds call the zones of the divided pool. */
 const plain = (text: string): string => text.replaceAll(/w22-[abc123]/g, "w22-zone");
 
+/** Components with names and parents: `azure` and `aws` are one. */
 function components({ resources }: RecordedProgram): readonly string[] {
   const types = new Map(resources.map(({ urn, name }) => [urn, name]));
   return resources

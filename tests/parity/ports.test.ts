@@ -28,6 +28,7 @@ interface Wanted {
 const between = (to: readonly MachineGroup[], protocol: Wanted["protocol"], port: number, why: string): Wanted[] =>
   to.flatMap((target) => machineGroups.map((from) => ({ from, to: target, protocol, port, why })));
 
+/** Machines on which the pods of a workload run. */
 function homes(manifest: Manifest): readonly MachineGroup[] {
   const { nodeSelector = {}, tolerations = [] } = podSpec(manifest) ?? {};
   if (nodeSelector["kubernetes.io/os"] === "windows") return ["workers"];
@@ -137,6 +138,7 @@ function wanted(spec: ClusterSpec): readonly Wanted[] {
 interface Rule {
   readonly name: string;
   readonly to: string;
+  /** Groups of machines, or `balancer`. */
   readonly from: readonly string[];
   readonly protocol: string;
   readonly ranges: readonly PortRange[];
@@ -189,6 +191,7 @@ const clouds: Readonly<
   },
 };
 
+/** What is asked of a machine and refused. */
 function refused(spec: ClusterSpec, rules: readonly Rule[]): readonly string[] {
   return wanted(spec)
     .filter(({ from, to, protocol, port }) => {

@@ -27,6 +27,7 @@ async function violations(view: Browser, part = "html"): Promise<unknown> {
   }
 }
 
+/** Gives the window a width in pixels. */
 async function resize(view: Browser, width: number): Promise<void> {
   await view.send("Emulation.setDeviceMetricsOverride", { width, height: 800, deviceScaleFactor: 1, mobile: false });
 }
@@ -46,6 +47,7 @@ describe("the page of a plan in a browser", function () {
   });
   after(() => browser?.stop());
 
+  /** The browser with the page freshly loaded. */
   async function opened(): Promise<Browser> {
     assert.ok(browser);
     browser.errors.length = 0;

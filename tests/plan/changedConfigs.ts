@@ -21,6 +21,7 @@ const common = {
 };
 const network = { cidr: "10.0.0.0/16" };
 
+/** What the changes start from. */
 const configs = {
   aws: {
     ...common,
@@ -37,6 +38,7 @@ const own = "/subscriptions/01234567-89ab-cdef-0123-456789abcdef/resourceGroups/
 const scope = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/shop";
 const AUTHORITY = newAuthority("Own").certificate;
 
+/** What the words in capitals stand for. */
 const values = {
   aws: {
     AUTHORITY,

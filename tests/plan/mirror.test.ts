@@ -13,6 +13,7 @@ import { configTexts, stackConfig, stackDir } from "../support/stacks.ts";
 /** A URL of a publisher of files. */
 const publishers = /:\/\/(?:dl\.k8s\.io|github\.com|api\.github\.com|artifacts\.k8s\.io)\//;
 
+/** A stack with other values. */
 async function planWith(changes: Readonly<Record<string, unknown>>, stack = "aws-dev") {
   const config = { ...stackConfig(stack), ...configTexts(changes) };
   const spec = clusterSpec(loadConfig(config));

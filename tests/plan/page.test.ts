@@ -92,6 +92,7 @@ describe("the page of a plan", () => {
 });
 
 describe("the picture of a plan", () => {
+  /** The words of each box. */
   const boxes = (real: Plan, marks: ReadonlyMap<string, string> = new Map()): readonly string[] =>
     [...picture(real, marks).matchAll(/<div class="box [^"]*">(.*?)<\/div>/g)].map(([, words = ""]) =>
       words

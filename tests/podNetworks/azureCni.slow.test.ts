@@ -38,6 +38,7 @@ function configOf(network: Plain = {}, more: Plain = {}): Readonly<Record<string
 
 const specOf = (network?: Plain, more?: Plain) => clusterSpec(loadConfig(configOf(network, more)));
 
+/** What is refused of a config, each with its path. */
 function refused(network: Plain, more: Plain = {}): readonly string[] {
   try {
     loadConfig(configOf(network, more));

@@ -74,6 +74,7 @@ async function run(
   return await withMocks(() => build(specOf(stack)), { region, existing });
 }
 
+/** The whole program of a cloud. */
 const runAll = (cloud: Cloud): Promise<Recorded> => run(cloud, undefined, undefined, clouds[cloud].deploy);
 
 /** The comparison as an engine runs it before the first update, and before a later one or in a preview. */

@@ -15,6 +15,7 @@ import { stackConfig } from "../support/stacks.ts";
 
 const entry = path.join(import.meta.dirname, "../../index.ts");
 
+/** The program of a stack with a text as its transforms. */
 async function run(stack: string, text: string): Promise<RecordedProgram> {
   const folder = mkdtempSync(path.join(tmpdir(), "fenestra-transforms-"));
   const file = path.join(folder, transformsFile);

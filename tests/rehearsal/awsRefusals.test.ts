@@ -99,6 +99,7 @@ const describeInstances = (filters: Readonly<Record<string, string>> = {}): Call
     ),
   });
 
+/** Status and kind of an error, in whichever form the service has. */
 function refusalOf({ status, body }: EndpointAnswer): string {
   const kind = /"__type":"([^"]+)"|<Message>(.*)<\/Message>/.exec(String(body));
   return [status, ...(kind?.slice(1).filter((text) => text !== undefined) ?? [])].join(" ");

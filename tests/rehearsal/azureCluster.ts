@@ -12,6 +12,7 @@ const { program: recorded } = await runStack("azure-dev");
 /** Resource group of the example, with capitals, which Azure takes as well. */
 export const group = "/subscriptions/00000000-0000-4000-8000-000000000000/resourceGroups/Fenestra-Azure-Dev";
 
+/** Changes the inputs of a resource, by its name without the stack's: a negative control breaks one of them. */
 export type Changes = Readonly<Record<string, (inputs: PropertyMap) => PropertyMap>>;
 
 /**
@@ -31,6 +32,7 @@ export function azureCluster(changes: Changes = {}): RecordedProgram {
   return { ...recorded, resources };
 }
 
+/** An output of a resource, by the resource's name without the stack's. */
 export function outputOf(name: string, key: string): string {
   const found = azureCluster().resources.find(
     (each) => each.name === `azure-dev-${name}` && each.outputs[key] !== undefined,
@@ -44,6 +46,7 @@ export function inside(value: PropertyMap, path: readonly string[], changed: Pro
   return { ...value, [key]: rest.length === 0 ? changed : inside(mapOf(value[key]), rest, changed) };
 }
 
+/** The join secret of the pool `linux`. */
 export const joinUrl =
   textOf(
     mapOf(recorded.resources.find(({ name }) => name === "azure-dev-pool-linux-join")?.outputs.properties).secretUri,

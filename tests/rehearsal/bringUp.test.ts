@@ -111,6 +111,7 @@ describe("a static pod that is not ready", () => {
   });
 });
 
+/** A line of an audit log (audit.k8s.io/v1 Event), as far as it is read. */
 const event = (username: string | undefined, name: string | undefined, code: number | undefined) =>
   JSON.stringify({
     kind: "Event",

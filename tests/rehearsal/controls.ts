@@ -11,18 +11,22 @@ const fenestra = path.join(import.meta.dirname, "../../cli/fenestra");
 
 /** Faults that a rehearsal has on purpose, and what it must say of them. */
 export interface Control {
+  /** Names of `--break`. */
   readonly faults: readonly string[];
+  /** Value of `--only`. */
   readonly only: string;
   /** Default aws-dev. */
   readonly stack?: string;
   readonly options?: readonly string[];
   /** Whether it needs programs of Windows; where the host has no Wine the control is skipped. */
   readonly wine?: boolean;
+  /** The checks that fail, and no others, with what each says. */
   readonly fails: Readonly<Record<string, RegExp>>;
   /** The line of counts, where checks that follow from a failure must be skipped. */
   readonly counts?: RegExp;
 }
 
+/** A suite with a test for each control. */
 export function describeControls(title: string, controls: Readonly<Record<string, Control>>): void {
   describe(title, function () {
     // Programs are built when no earlier run has left them in the cache.
@@ -43,6 +47,7 @@ export function describeControls(title: string, controls: Readonly<Record<string
   });
 }
 
+/** Output and exit code of a rehearsal with faults. */
 export async function broken(control: Omit<Control, "fails">): Promise<{ code: number; lines: readonly string[] }> {
   const { faults, only, stack = "aws-dev", options = [] } = control;
   const args = [
@@ -62,6 +67,7 @@ export async function broken(control: Omit<Control, "fails">): Promise<{ code: n
   return { code: outcome.code, lines: outcome.stdout.trimEnd().split("\n") };
 }
 
+/** Ids of the checks that failed, with the reason on the line below. */
 function failures(lines: readonly string[]): readonly (readonly [id: string, reason: string])[] {
   return lines.flatMap((line, index) => {
     const id = /FAIL {2} *\d+\/\d+ {2}\[([^\]]+)\]/.exec(line)?.[1];

@@ -43,6 +43,7 @@ async function reports(
   );
 }
 
+/** Failure of one check, without its time. */
 async function failure(kind: string, of: readonly DecodedMachine[], checkers?: Checkers): Promise<string | undefined> {
   const [report, ...more] = await reports(kind, of, checkers);
   assert.ok(report !== undefined && more.length === 0, `there must be one check of ${kind}`);

@@ -25,6 +25,7 @@ describe("the stack that reaches only a mirror", function () {
   this.timeout(60_000);
   const problems = (of: readonly DecodedMachine[], registry: string, mirrors = spec.mirror.registries) =>
     of.flatMap((machine) => registryProblem(machine, registry, mirrors));
+  /** The machines with other text in the files whose path ends so. */
   const edited = (end: string, from: string | RegExp, to: string) =>
     machines.map(({ machine, payload }) => ({
       machine,

@@ -91,6 +91,7 @@ describe("load balancer", () => {
   const until = (balancer: LoadBalancer, wanted: readonly boolean[]) =>
     waitFor(`health ${wanted.join()}`, 5_000, () => health(balancer).join() === wanted.join(), 5);
 
+  /** An open connection to a backend, by the number of the backend. */
   async function open(balancer: LoadBalancer, index: number): Promise<Socket> {
     const count = (): number => balancer.backends()[index]?.connections ?? 0;
     const before = count();

@@ -18,6 +18,7 @@ import { skip } from "../support/skip.ts";
 /** The scenarios of systemScenario.ts. */
 type Scenario = "exit" | "hang" | "orderly" | "roots";
 
+/** Who runs a scenario. */
 interface ScenarioUser {
   readonly name: "root" | "an ordinary user";
   /** Goes before the command. */
@@ -30,6 +31,7 @@ const scenarioFile = path.join(import.meta.dirname, "systemScenario.ts");
 const isRoot = process.getuid?.() === 0;
 const nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--", "env", "HOME=/nonexistent"];
 
+/** Root, where the tests run as root, and an ordinary user. */
 const scenarioUsers: readonly ScenarioUser[] = [
   { name: "root", prefix: [], unavailable: () => (isRoot ? undefined : "the tests do not run as root") },
   {
@@ -54,6 +56,10 @@ function needUser(user: ScenarioUser): Func {
   };
 }
 
+/**
+ * Starts a scenario.
+ * @param graceMs time for an orderly end after a signal
+ */
 function startScenario(
   scenario: Scenario,
   user: ScenarioUser,

@@ -33,6 +33,7 @@ async function hang(inside: Inside): Promise<unknown> {
   return { ...witness("self", machine.pid), enter };
 }
 
+/** Ends in order on a signal. */
 async function orderly(): Promise<unknown> {
   let signals = 0;
   const timer = setInterval(() => undefined, 1000);

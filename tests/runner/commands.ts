@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { createInterface } from "node:readline";
 
+/** Counts of one step or of all. */
 export interface Counts {
   readonly passed: number;
   readonly failed: number;
@@ -46,6 +47,7 @@ async function show(
   return { code, lines: lines.filter((line) => line.trim() !== "") };
 }
 
+/** Programs of npm packages that pass or fail as a whole, one after another. */
 export async function checks(commands: readonly (readonly [program: string, ...args: string[]])[]): Promise<Counts> {
   const problems: string[] = [];
   for (const [program, ...args] of commands) {
@@ -76,6 +78,7 @@ export async function mocha(args: readonly string[], env: Readonly<Record<string
 /** How a rehearsal prints a check that failed; its reason is in the lines below. */
 const failedCheck = /^\[[ \d.]+ s\] FAIL /;
 
+/** `fenestra rehearse` with these arguments, which ends with the line `N passed, N failed[, N skipped]`. */
 export async function rehearsal(args: readonly string[]): Promise<Counts> {
   const { code, lines } = await show([path.join(root, "cli/fenestra"), "rehearse", ...args], "live");
   const match = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/.exec(lines.at(-1) ?? "");

@@ -78,6 +78,7 @@ function sourceFiles(folder: string): readonly string[] {
     .map((name) => path.join(folder, name));
 }
 
+/** Every import of a file, of types too; dynamic ones with a literal included. */
 function importsOf(file: string): readonly Import[] {
   return ts
     .preProcessFile(readFileSync(path.join(root, file), "utf8"), true, true)

@@ -68,6 +68,7 @@ function literalsOf(text: string): readonly string[] {
   return literals;
 }
 
+/** The same of bash and PowerShell, whose comments are separate lines here. */
 function scriptLiterals(text: string): readonly string[] {
   return text.split("\n").flatMap((line) => (/^\s*#/.test(line) ? [] : found(line)));
 }

@@ -10,22 +10,29 @@ import type { Context } from "mocha";
 import { obtainPrograms, type Programs } from "../../rehearsal/testkit/programs.ts";
 import { obtainOrSkip } from "./skip.ts";
 
+/** What a run of kubectl gave. */
 interface KubectlResult {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
+/** What the API answered. */
 interface ApiAnswer {
   /** Whether it took what was sent. */
   readonly taken: boolean;
+  /** The object, or a Status. */
   readonly body: string;
   readonly warnings: readonly string[];
 }
 
+/** How tokens of service accounts are signed and checked. */
 interface TokenSettings {
+  /** Private key, PEM. */
   readonly signingKey: string;
+  /** Public keys that are accepted, PEM. */
   readonly publicKeys: string;
+  /** Other arguments of the API server. */
   readonly args: readonly string[];
 }
 
@@ -57,9 +64,11 @@ function ownAddress(): string {
   return `127.${[...randomBytes(3)].map((byte) => 1 + (byte % 254)).join(".")}`;
 }
 
+/** How the programs are started. */
 interface ApiServerOptions {
   /** Text of an AuthenticationConfiguration. Default: none. */
   readonly authentication?: string | undefined;
+  /** More flags of the API server. */
   readonly flags?: readonly string[];
   /** Whether a scheduler places pods; Nodes that a test makes then stay Ready without a kubelet. Default: no. */
   readonly schedules?: boolean;

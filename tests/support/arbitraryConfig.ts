@@ -7,6 +7,7 @@ import { selectableVersions } from "../../components/model/releases.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { settingsOf } from "./arbitrarySchema.ts";
 
+/** A stack's config as plain values, keys without the project's prefix. */
 export type PlainConfig = Record<string, unknown>;
 
 const authority = newAuthority("Own").certificate;
@@ -344,6 +345,7 @@ export function changedAt(config: object, changes: Readonly<Record<string, unkno
 
 const hostileKey = fc.constantFrom("__proto__", "constructor", "toString", "length", "", "a b", "0", "ключ");
 
+/** Every path into a tree of plain values. */
 function pathsOf(value: unknown, path: readonly (string | number)[] = []): (string | number)[][] {
   if (typeof value !== "object" || value === null) return [[...path]];
   const steps = Array.isArray(value) ? [...value.keys()] : Object.keys(value);

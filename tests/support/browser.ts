@@ -17,6 +17,7 @@ const messageSchema = z.looseObject({
 type Message = z.output<typeof messageSchema>;
 type Parameters = Readonly<Record<string, unknown>>;
 
+/** Path of a Chromium on this machine. `undefined` when there is none. */
 export function findChromium(): string | undefined {
   return ["chromium", "chromium-browser", "google-chrome"].find((name) => spawnSync(name, ["--version"]).status === 0);
 }
@@ -71,6 +72,7 @@ export class Browser {
     return browser;
   }
 
+  /** Calls a method of the protocol. Throws what the browser answers as an error. */
   async send(method: string, params: Parameters = {}): Promise<Parameters> {
     const id = ++this.#last;
     const { promise, resolve } = Promise.withResolvers<Message>();
@@ -82,6 +84,7 @@ export class Browser {
     return result;
   }
 
+  /** Opens a URL and waits until it is loaded. */
   async open(url: string): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#events.set("Page.loadEventFired", resolve);
@@ -89,18 +92,21 @@ export class Browser {
     await promise;
   }
 
+  /** Value of an expression in the page. */
   async evaluate(expression: string): Promise<unknown> {
     const { result, exceptionDetails } = await this.send("Runtime.evaluate", { expression, returnByValue: true });
     if (exceptionDetails !== undefined) throw new Error(JSON.stringify(exceptionDetails));
     return z.looseObject({ value: z.unknown().optional() }).parse(result).value;
   }
 
+  /** Presses a key as a keyboard does; `text` is what it types. */
   async press(key: string, code: string, keyCode: number, text = ""): Promise<void> {
     const press = { key, code, windowsVirtualKeyCode: keyCode };
     await this.send("Input.dispatchKeyEvent", { type: text === "" ? "rawKeyDown" : "keyDown", text, ...press });
     await this.send("Input.dispatchKeyEvent", { type: "keyUp", ...press });
   }
 
+  /** Ends the browser and removes its profile. */
   async stop(): Promise<void> {
     const ended = new Promise((resolve) => this.#process.once("exit", resolve));
     this.#process.kill("SIGKILL");

@@ -16,6 +16,7 @@ export function memo<A extends readonly unknown[], R>(make: (...args: A) => Prom
   };
 }
 
+/** Freezes lists and plain objects, however deep they are. */
 function frozen<T>(value: T): T {
   if (typeof value !== "object" || value === null || Object.isFrozen(value)) return value;
   const plain = Array.isArray(value) || [Object.prototype, null].includes(Object.getPrototypeOf(value));

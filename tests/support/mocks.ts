@@ -49,6 +49,7 @@ export async function withMocks(
   return { program: engine.recorded(), hooks: engine.hooks };
 }
 
+/** The whole program with these config values. */
 export const runConfig = memo(
   (
     stack: string,
@@ -76,6 +77,7 @@ export async function previewReplaces(
   return replaced.sort();
 }
 
+/** The whole program of a stack file with some config values replaced. */
 export function runStack(
   stack: string,
   changes: Readonly<Record<string, unknown>> = {},
@@ -99,10 +101,12 @@ export const runSpec = memo(
   },
 );
 
+/** The cluster of a stack file with some config values replaced. */
 export function specOf(stack: string, changes: Readonly<Record<string, unknown>> = {}): ClusterSpec {
   return clusterSpec(loadConfig(configWith(stack, changes)));
 }
 
+/** A pool of the cluster of a stack file. */
 export function poolOf(stack: string, name: string): PoolSpec {
   const found = specOf(stack).pools.find((pool) => pool.name === name);
   if (found === undefined) throw new Error(`${stack} has no pool ${name}`);
@@ -113,6 +117,7 @@ function configWith(stack: string, changes: Readonly<Record<string, unknown>>): 
   return { ...stackConfig(stack), ...configTexts(changes) };
 }
 
+/** The one resource of a type with a name. */
 export function resource({ program }: Recorded, type: string, name: string): RecordedResource {
   const found = program.resources.filter((each) => each.type === type && each.name === name);
   const [only] = found;
@@ -123,6 +128,7 @@ export function resource({ program }: Recorded, type: string, name: string): Rec
   return only;
 }
 
+/** Resources of a type by name. */
 export function ofType({ program }: Recorded, type: string): ReadonlyMap<string, RecordedResource> {
   return new Map(program.resources.filter((each) => each.type === type).map((each) => [each.name, each]));
 }

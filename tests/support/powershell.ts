@@ -24,8 +24,10 @@ export async function tokens(script: string): Promise<readonly string[]> {
   return found;
 }
 
+/** A call of a command, without those in its arguments. */
 interface Command {
   readonly name: string;
+  /** Its parameters and options, in lower case. */
   readonly parameters: readonly string[];
   readonly text: string;
 }

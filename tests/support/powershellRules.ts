@@ -1,5 +1,6 @@
 import { commands } from "./powershell.ts";
 
+/** What a command must be given. */
 interface Need {
   readonly command: RegExp;
   /** One of these parameters, in full and in lower case. */

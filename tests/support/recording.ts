@@ -26,11 +26,13 @@ export class Recording {
     return resource;
   }
 
+  /** What was registered. */
   program(): RecordedProgram {
     return { stack: "test", resources: this.#resources, outputs: {}, messages: [] };
   }
 }
 
+/** A registration with nothing but type, name and inputs. */
 export function requestFor(type: string, name: string, inputs: PropertyMap): ResourceRequest {
   return plainRequest({ urn: `urn:pulumi:test::fenestra::${type}::${name}`, type, name, inputs });
 }

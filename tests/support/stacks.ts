@@ -9,6 +9,7 @@ export const testStacks = new URL("../../examples/stacks/", import.meta.url);
 /** Arguments with which a command reads the examples. */
 export const stackDir = ["--stack-dir", fileURLToPath(testStacks)] as const;
 
+/** Config values of one of the examples, as Pulumi hands them to a program. */
 export function stackConfig(stack: string): Readonly<Record<string, string>> {
   return readStackFile(stack, testStacks);
 }
@@ -19,6 +20,7 @@ export function configTexts(values: Readonly<Record<string, unknown>>): Record<s
   return Object.fromEntries(Object.entries(values).map(([key, value]) => [`fenestra:${key}`, text(value)]));
 }
 
+/** The cluster that one of the examples describes. */
 export function exampleSpec(stack: "aws-dev" | "aws-prod" | "azure-dev" | "azure-prod"): ClusterSpec {
   return clusterSpec(loadConfig(stackConfig(stack)));
 }

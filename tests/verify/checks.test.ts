@@ -17,6 +17,7 @@ import { manifestsOf } from "../kubernetes/switches.ts";
 import { exampleSpec } from "../support/stacks.ts";
 import { ended } from "./network.ts";
 
+/** Facts of a Ready node. */
 const node = (name: string, more: Partial<NodeFacts> = {}): NodeFacts => ({
   name,
   os: "linux",

@@ -5,6 +5,7 @@ import path from "node:path";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { fenestra } from "../support/fenestra.ts";
 
+/** Runs the program; its exit code and what it said to people. */
 async function run(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
   const { code, out, err } = await fenestra(...args);
   return { code, said: out + err };

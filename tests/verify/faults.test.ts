@@ -60,6 +60,7 @@ describe("verify, of what differs", () => {
 });
 
 describe("calls of verify and status", () => {
+  /** Asks an API with this answer. */
   const ask = async (answer: Answer, action: (api: ClusterApi) => Promise<void>, limitMs?: () => number) =>
     await serving(
       () => answer,

@@ -16,6 +16,7 @@ export function fakeStart(results: readonly (ExecResult | Error)[]): ProbeStart 
   };
 }
 
+/** How a command ended. */
 export function ended(code: number, stdout = "", stderr = ""): ExecResult {
   return { code, stdout, stderr };
 }

@@ -6,6 +6,7 @@ import { parse } from "yaml";
 import { z } from "zod";
 import { skipIf } from "../support/skip.ts";
 
+/** Folder of the workflows. */
 export const folder = path.join(import.meta.dirname, "../../.github/workflows/");
 
 const step = z.looseObject({
@@ -32,12 +33,15 @@ const workflow = z.looseObject({
   ),
 });
 
+/** Text of every workflow by its file's name. */
 export const texts: Readonly<Record<string, string>> = Object.fromEntries(
   readdirSync(folder).map((file) => [file, readFileSync(path.join(folder, file), "utf8")]),
 );
 
+/** Text of the setup that jobs of tests share. */
 export const setupText = readFileSync(path.join(folder, "../actions/setup/action.yml"), "utf8");
 
+/** Every workflow with its file's name. */
 export const workflows = Object.entries(texts).map(([file, text]) => ({ file, ...workflow.parse(parse(text)) }));
 
 /** Every job; `at` names its file and itself, `inherited` are the rights that its workflow gives. */
@@ -50,6 +54,7 @@ export const steps = jobs.flatMap(({ at, permissions, inherited, steps: all }) =
   all.map((one) => ({ at, writes: Object.values(permissions ?? inherited).includes("write"), ...one })),
 );
 
+/** The script of a step, by its job and name. */
 export function scriptOf(at: string, name: string): string {
   const found = steps.find((one) => one.at === at && one.name === name);
   if (found?.run === undefined) throw new RangeError(`${at} has no script ${name}`);

@@ -23,6 +23,7 @@ export function etcdFlags(text: string): readonly (readonly [string, string])[] 
     .map(([, name]) => [name ?? "", "value"] as const);
 }
 
+/** Feature gates that a program's help lists: those that may be set. */
 export function helpGates(text: string): readonly string[] {
   return [...text.matchAll(/\b([A-Z]\w+)=true\|false \((?:ALPHA|BETA)/g)].map(([, name]) => name ?? "").sort();
 }

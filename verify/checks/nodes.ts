@@ -8,6 +8,7 @@ import { controlPlaneId, type NodeGroup, nodeGroups } from "../nodes.ts";
 import { reaches } from "../probe.ts";
 import { from } from "./pods.ts";
 
+/** The nodes of a group, or the control plane, are Ready with the labels and taints of their system. */
 export function groupNodesCheck(id: string, count: number, describe: string): VerifyCheck {
   return nodesCheck({
     id: `nodes/${id}`,
@@ -21,6 +22,7 @@ export function groupNodesCheck(id: string, count: number, describe: string): Ve
 
 export const podsReadyId = ({ id }: Pick<NodeGroup, "id">): string => `pods-ready/${id}`;
 
+/** Pods that are made for a group get Ready on each of its first two nodes. */
 export function podsReadyCheck(group: NodeGroup): VerifyCheck {
   return {
     id: podsReadyId(group),
@@ -109,6 +111,7 @@ function isMeasured(usage: { readonly memory: string } | undefined): boolean {
   return usage !== undefined && usage.memory !== "0" && usage.memory !== "";
 }
 
+/** `kubectl top` has a value for each node. */
 export const metricsCheck: VerifyCheck = {
   id: "metrics",
   title: "the metrics API knows processor and memory use of every node, so kubectl top works",

@@ -12,6 +12,7 @@ import { answeredBy, from, hostname } from "./pods.ts";
  */
 const byAddress = "https://1.1.1.1/";
 
+/** Whether a site answers, whatever the status: certificates and rights are not the matter here. */
 async function answers(
   start: ProbeStart,
   url: string,

@@ -112,6 +112,7 @@ async function seen(
   return words.join(", ");
 }
 
+/** Pods reach pods of the same node. */
 export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${group.id} same host`,
@@ -124,6 +125,7 @@ export function sameHostCheck(group: NodeGroup, network: PodNetwork): VerifyChec
   };
 }
 
+/** Pods reach pods of another node. */
 export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: PodNetwork): VerifyCheck {
   return {
     id: `pod-to-pod/${start.id}->${target.id}`,
@@ -144,6 +146,7 @@ export function acrossHostsCheck(start: NodeGroup, target: NodeGroup, network: P
 
 const kubelet = `kubectl get csr (the kubelet's serving certificate); and whether the control plane reaches port ${ports.kubelet} of the node`;
 
+/** `kubectl logs` works for pods of the group. */
 export function logsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `logs/${group.id}`,

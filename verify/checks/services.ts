@@ -47,6 +47,7 @@ export function serviceIpCheck(start: NodeGroup, target: NodeGroup, source: "pod
 /** The Service by which programs in pods find the API, without it no controller or operator works. */
 const apiService = "https://kubernetes.default.svc.cluster.local/readyz";
 
+/** Pods reach the API by the Service `kubernetes`. */
 export function apiFromPodCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `api-from-pod/${group.id}`,
@@ -90,6 +91,7 @@ export function unknownNameProblem(code: number): { readonly final: boolean; rea
   return code === 28 ? { final: false, text } : { final: true, text: `${text}: something answers for every name` };
 }
 
+/** Services are found by name. */
 export function dnsCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `dns/${group.id}`,

@@ -19,6 +19,7 @@ const diskDrivers = {
 } as const;
 type DiskDriver = keyof typeof diskDrivers;
 
+/** The driver of the cloud's disks among the drivers of a cluster. */
 export function diskDriverOf(names: readonly string[]): DiskDriver | undefined {
   return names.find((name): name is DiskDriver => name in diskDrivers);
 }

@@ -37,6 +37,7 @@ export function newerImages(
   });
 }
 
+/** Nodes have the updates that their images ask for. */
 export function updatesCheck(group: NodeGroup): VerifyCheck {
   return {
     id: `updates/${group.id}`,

@@ -65,6 +65,7 @@ export function staleAttachments({ attachments, volumes, pods }: Attached, now: 
   });
 }
 
+/** No volume outlives its pods. */
 export const attachmentsCheck: VerifyCheck = {
   id: "attachments",
   title: "no volume is attached or mounted where its pods have been gone for 10 minutes",
@@ -118,6 +119,7 @@ export function smallFileSystems(
   );
 }
 
+/** File systems fill their claims. */
 export function fileSystemsCheck(nodes: readonly NodeFacts[]): VerifyCheck {
   return {
     id: "file-systems",

@@ -8,6 +8,7 @@ import { roomInSubnets } from "./existingNetwork.ts";
 import { whereNodesHaveRanges } from "./podNetworks.ts";
 import { key, type Rule, type Rules, rule } from "./rule.ts";
 
+/** Ranges that a cluster's networks must not overlap, with the reason. */
 const reservedRanges = [
   { range: "0.0.0.0/8", reason: "addresses that mean this host" },
   { range: "127.0.0.0/8", reason: "the loopback range" },
@@ -38,6 +39,7 @@ const pods: NetworkField = { setting: "kubernetes.podCidr", least: 8, most: 22 }
 /** The API server takes at most 20 host bits (kubernetes/kubernetes, service-cluster-ip-range). */
 const services: NetworkField = { setting: "kubernetes.serviceCidr", least: 12, most: 24 };
 
+/** The network of a field if its size is allowed, else what is wrong with it. */
 function sized(field: NetworkField, value: string, cloud: StackConfig["cloud"]): Cidr | Problem {
   const { setting, least, most: limit } = field;
   const path = key(setting);

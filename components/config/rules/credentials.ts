@@ -82,6 +82,7 @@ export function plainPasswords(
   );
 }
 
+/** The command that encrypts a value of the stack file. */
 export function encryptCommand([name = "", ...rest]: readonly string[]): string {
   const path = rest.reduce(childPath, `fenestra:${name}`);
   return `pulumi config set --secret --path ${/[["]/.test(path) ? `'${path}'` : path}`;

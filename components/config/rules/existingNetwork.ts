@@ -85,6 +85,7 @@ function ranges(networks: readonly string[], all: readonly Entry[]): readonly Pr
   return [...problems, ...sharing(all)];
 }
 
+/** Different subnets have no common address, and one subnet has one range. */
 function sharing(all: readonly Entry[]): readonly Problem[] {
   return all.flatMap((entry, index): readonly Problem[] =>
     all.slice(0, index).flatMap((other): readonly Problem[] => {
@@ -108,6 +109,7 @@ function sharing(all: readonly Entry[]): readonly Problem[] {
   );
 }
 
+/** Workers must never take a fixed address of the control plane. */
 function oncePerUse(cloud: Cloud, all: readonly Entry[]): readonly Problem[] {
   const { sharedSubnet, subnetsSpanZones } = cloudFacts[cloud].network;
   return all.flatMap((entry, index): readonly Problem[] => {

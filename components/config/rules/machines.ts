@@ -22,6 +22,7 @@ function isLargeEnough({ os }: Pick<PoolConfig, "os">, { vcpus, memoryGib }: Mac
   return vcpus >= needed.vcpus && memoryGib >= needed.memoryGib;
 }
 
+/** Where a pool can keep some of a resource from its pods. */
 const keepers = {
   cpu: [
     ["kubeReserved", "cpu"],
@@ -63,6 +64,7 @@ const zoneNames = {
   },
 } as const;
 
+/** The rules on the machines of a pool: size, disk, image, and what its kubelet and its system are set to. */
 export const machineRules: Rules = {
   sizes: poolRule(["size", "capacity"], ["cloud"], (pool, path, { cloud }) => {
     const name = pool.size ?? cloudFacts[cloud].sizes.default;

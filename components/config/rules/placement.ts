@@ -161,6 +161,7 @@ export const placementRules: Rules = {
       ? refuse(`${path}.hybridBenefit`, true, "is meant for Windows pools", "false on Linux")
       : [],
   ),
+  /** What is bought as spot, and what is given for spot only. */
   spot: poolRule(
     ["spot", "onDemand", "spotMaxPrice", "capacityReservation", "dedicatedHosts"],
     [],

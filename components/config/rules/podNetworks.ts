@@ -22,6 +22,7 @@ const subnetPath = (zone: string, role: string): string => path("existing", "sub
 const unsetRange = "10.244.0.0/16";
 
 interface Subnet {
+  /** Where the stack file gives it, with the value there. */
   readonly path: string;
   readonly value: string;
   readonly range: Cidr;
@@ -72,6 +73,7 @@ const leastNetwork = 20;
 /** Addresses of a subnet that no machine gets: Azure's five, and some for load balancers. */
 const kept = 5 + 20;
 
+/** Most machines of a pool in the subnet of a zone, with those that a roll adds. */
 function machinesIn(pool: PoolConfig, zone: string, all: readonly string[]): number {
   const zones = pool.zones ?? all;
   const here = pool.perZone ? zones.includes(zone) : zones[0] === zone;
@@ -85,6 +87,7 @@ function ranged(pods: PodNetworkName | undefined): boolean {
   return podAddressing[pods ?? defaultPodNetwork].nodeRanges;
 }
 
+/** The same rule where nodes have ranges of the pods' network, and none elsewhere. */
 export function whereNodesHaveRanges(one: Rule): Rule {
   return (given, lock) =>
     hasSettings(given.settings, ["network.pods"]) && !ranged(given.settings["network.pods"]) ? [] : one(given, lock);

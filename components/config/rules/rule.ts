@@ -4,10 +4,12 @@ import { type Problem, refuse } from "../../model/problem.ts";
 import { schemaOf } from "../cloudSchema.ts";
 import { type PoolConfig, type StackConfig, stackSchema } from "../schema.ts";
 
+/** Fields of a part of the config by their path: `network.zones`. */
 type Fields<S extends "access" | "addons" | "controlPlane" | "kubernetes" | "mirror" | "network"> = {
   [F in keyof StackConfig[S] & string as `${S}.${F}`]: StackConfig[S][F];
 };
 
+/** The config by path, both whole parts and their fields, as rules name what they read. */
 export type Settings = StackConfig &
   Fields<"access"> &
   Fields<"addons"> &
@@ -114,6 +116,7 @@ export function rule<K extends keyof Settings>(
 /** Path of a setting in the stack file. */
 export const key = (path: string): string => `config.fenestra:${path}`;
 
+/** Values that are there before, each refused at its place. */
 export function repeated(
   values: readonly string[],
   path: (index: number) => string,

@@ -97,6 +97,7 @@ export const stackRules: Rules = {
       ? []
       : refuse(key("accountId"), accountId, "belongs to the other cloud", words);
   }),
+  /** Values that must be unique among issuers, and reserved names. */
   signIn: rule(["access.signIn"], ({ "access.signIn": issuers }) =>
     issuers.flatMap(({ name, issuer }, index): readonly Problem[] => {
       const path = key(`access.signIn[${index}]`);

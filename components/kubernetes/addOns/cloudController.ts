@@ -82,6 +82,7 @@ export function azureCloudConfig(args: AzureCloudConfigArgs): string {
   });
 }
 
+/** What the controller of either cloud has, whatever its program. */
 const onMachine = {
   ...onControlPlane,
   hostNetwork: true,

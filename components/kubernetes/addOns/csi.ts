@@ -145,6 +145,7 @@ function health(port: number, hostNetwork: boolean): { readonly flag: string; re
   return { flag: `--http-endpoint=${host.host ?? ""}:${port}`, httpGet: { path: "/healthz", port, ...host } };
 }
 
+/** The driver with its probes, and the container that answers them through the driver's socket. */
 function watched(
   driver: Container,
   sidecar: Container,
@@ -169,6 +170,7 @@ function watched(
   ];
 }
 
+/** The container that answers for a driver on Linux. */
 const livenessProbe = (image: string, securityContext: Container["securityContext"]): Container => ({
   name: "liveness-probe",
   image,
@@ -189,6 +191,7 @@ function registrar(container: Omit<Container, "name">, port: number, hostNetwork
   };
 }
 
+/** The containers of a driver's controller: the driver itself and its sidecars, which share a socket. */
 function controllerContainers({ controller, sidecars }: CsiDriver): Container[] {
   const { plugin, healthPort, patience, sidecarContext: securityContext = readOnly, resizerArgs = [] } = controller;
   const sidecar = (name: string, image: string, args: string[]): Container => ({
@@ -386,6 +389,7 @@ export const diskNodeRules: PolicyRule[] = [
 
 export const diskDriver: CsiDriver["object"] = { attachRequired: true, podInfoOnMount: false, fsGroupPolicy: "File" };
 
+/** A service account of a driver, with its rights in the whole cluster; without a right it gets no role. */
 function nodeAccount(account: Account, rules: PolicyRule[]): readonly Manifest[] {
   return [
     serviceAccount(account),

@@ -29,6 +29,9 @@ export const exporters: AddOnEntry = {
   manifests: exporterManifests,
 };
 
+/**
+ * Prometheus exporters for the nodes of both systems, with a Service each, and ServiceMonitors when they are wanted.
+ */
 function exporterManifests(
   spec: Pick<ClusterSpec, "addons" | "artifacts" | "kubernetes" | "windows">,
 ): readonly Manifest[] {
@@ -178,6 +181,7 @@ function rules(labels: Readonly<Record<string, string>>): Manifest {
   };
 }
 
+/** Sections of the manual that say what to do, from docs/operations/incidents.md. */
 const sections = {
   api: ["the API is away", "updates.md#the-api-is-away"],
   certificates: ["certificates", "keys.md"],

@@ -88,6 +88,7 @@ const definition = customResource(
   },
 );
 
+/** How a node that has not joined the domain fetches an account. */
 export interface PluginHost {
   readonly classId: string;
   /** Input of the plug-in: the location of the secret, never the secret. */

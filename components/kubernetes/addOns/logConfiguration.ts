@@ -25,6 +25,7 @@ interface Destination {
   readonly extension?: { readonly name: string; readonly settings: object };
   readonly exporter: object;
   readonly batch: { readonly min_size: number; readonly max_size: number };
+  /** What the destination needs done to a record, by the processors' names. */
   readonly processors?: Readonly<Record<string, object>>;
 }
 

@@ -90,6 +90,7 @@ function workloadName(collector: LogCollector): string {
 
 interface ContainerParts {
   readonly env: NonNullable<Container["env"]>;
+  /** Volume with the token that the cloud takes, where there is an identity. */
   readonly token: Volume | undefined;
   readonly resources: NonNullable<Container["resources"]>;
 }

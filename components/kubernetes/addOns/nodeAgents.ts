@@ -40,6 +40,7 @@ export function mountedFile(mounted: string): string {
   return `%CONTAINER_SANDBOX_MOUNT_POINT%${mounted.replace(/^C:/, "")}`;
 }
 
+/** What gives a program of a HostProcess pod its account by a kubeconfig. */
 export interface ApiByFile {
   /** ConfigMap with the kubeconfig. */
   readonly manifest: Manifest;

@@ -106,6 +106,7 @@ export function environmentsExpression(environments: PodEnvironments): string {
   return JSON.stringify(Object.fromEntries(lists));
 }
 
+/** What a reader of the plan should know: what this version cannot do. */
 export function workloadIdentityFindings(
   spec: Pick<ClusterSpec, "kubernetes" | "workloadIdentity">,
 ): readonly string[] {

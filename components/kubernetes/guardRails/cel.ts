@@ -13,10 +13,12 @@ export function saysWindows(pod: string): string {
   return `has(${pod}.os) && ${pod}.os.name == "windows"`;
 }
 
+/** Chooses nodes of an operating system by its node selector. */
 export function selectsOs(pod: string, os: "linux" | "windows"): string {
   return `has(${pod}.nodeSelector) && ${texts(osLabels)}.exists(l, l in ${pod}.nodeSelector && ${pod}.nodeSelector[l] == ${text(os)})`;
 }
 
+/** Says in its selector or required affinity that its nodes run Windows. */
 export function selectsWindows(pod: string): string {
   const term = `t.?matchExpressions.orValue([]).exists(e, e.key in ${texts(osLabels)} && e.operator == "In" && e.?values.orValue([]) == ["windows"])`;
   return `(${selectsOs(pod, "windows")}) || (${affinityTerms(pod)}.size() > 0 && ${affinityTerms(pod)}.all(t, ${term}))`;
@@ -52,14 +54,17 @@ export function allContainers(pod: string): string {
   return `${pod}.containers + (has(${pod}.initContainers) ? ${pod}.initContainers : [])`;
 }
 
+/** Names a gMSA account, or has the content of its credential specification. */
 export function usesAccount(securityContext: string): string {
   const options = `${securityContext}.windowsOptions`;
   return `has(${securityContext}) && has(${options}) && (has(${options}.gmsaCredentialSpecName) || has(${options}.gmsaCredentialSpec))`;
 }
 
+/** The object is a DaemonSet or a pod of one. */
 export const ofDaemonSet =
   'object.kind == "DaemonSet" || (has(object.metadata.ownerReferences) && object.metadata.ownerReferences.exists(o, o.kind == "DaemonSet" && has(o.controller) && o.controller))';
 
+/** Runs as HostProcess, as a whole or in one container. */
 export function isHostProcess(pod: string): string {
   const says = (context: string): string =>
     `has(${context}) && has(${context}.windowsOptions) && has(${context}.windowsOptions.hostProcess) && ${context}.windowsOptions.hostProcess`;

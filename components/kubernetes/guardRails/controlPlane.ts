@@ -18,6 +18,7 @@ import {
 } from "./policy.ts";
 import { text } from "./texts.ts";
 
+/** Tolerates the control plane's taint, by its key or by tolerating everything. */
 const tolerates = (pod: string): string =>
   [
     `has(${pod}.tolerations) && ${pod}.tolerations.exists(t,`,

@@ -49,6 +49,7 @@ const closed = [...osLabels, buildLabel];
 /** A CEL literal of strings, lists and maps. */
 const literal = (value: object): string => JSON.stringify(value);
 
+/** Terms of a pod's required node affinity, of which one must fit. */
 export function affinityTerms(pod: string): string {
   return `${pod}.?affinity.?nodeAffinity.?requiredDuringSchedulingIgnoredDuringExecution.?nodeSelectorTerms.orValue([])`;
 }

@@ -45,6 +45,7 @@ const kubelet = '"system:nodes" in request.userInfo.groups';
 const before = (field: string, none: string): string =>
   `request.operation == "UPDATE" ? oldObject.${field}.orValue(${none}) : ${none}`;
 
+/** CEL: a list of keys that the account may change. */
 function keysOf(part: keyof NodeWrites): string {
   const some = Object.entries(nodeWriters).filter(([, writes]) => writes[part].length > 0);
   return `request.userInfo.username in ${texts(some.map(([name]) => account + name))} ? ${texts([...new Set(some.flatMap(([, writes]) => writes[part]))])} : []`;

@@ -52,12 +52,15 @@ export interface Requirement {
   readonly values: string[];
 }
 
+/** Expressions with their names, as the API server takes them. */
 const expressions = (of: Variables) => Object.entries(of).map(([name, expression]) => ({ name, expression }));
 
+/** Whether the cluster's API server can change pods by itself. */
 export function changesPods({ kubernetes }: Pick<ClusterSpec, "kubernetes">): boolean {
   return requireMinorFacts(kubernetes.version).mutatingAdmissionPolicy;
 }
 
+/** What a reader of the plan should know where it cannot. */
 export function withoutMutation(spec: Pick<ClusterSpec, "kubernetes">, instead: string): readonly string[] {
   if (changesPods(spec)) return [];
   return [`Kubernetes ${spec.kubernetes.version} has no MutatingAdmissionPolicy of version v1 (1.36 has): ${instead}`];
@@ -208,6 +211,7 @@ const workloadRules: Policy["resourceRules"] = [
   templates("", "replicationcontrollers"),
 ];
 
+/** Chooses by the kind of an object with a pod's spec in it. */
 const byKind = (inPod: string, inCronJob: string, inTemplate: string): string =>
   `(object.kind == "Pod" ? ${inPod} : object.kind == "CronJob" ? ${inCronJob} : ${inTemplate})`;
 

@@ -6,6 +6,7 @@ import { affinityTerms, fits, knownNodes, knownValues, strictly } from "./nodes.
 import { namespaceLabels, notAllowed, notSystem, type PodPolicy, pod } from "./policy.ts";
 import { text, texts } from "./texts.ts";
 
+/** Labels by which other houses choose nodes, and what does here. */
 const elsewhere = ({ pools, windows }: Pick<ClusterSpec, "pools" | "windows">) =>
   [
     [

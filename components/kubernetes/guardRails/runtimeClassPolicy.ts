@@ -22,6 +22,7 @@ import { text, texts } from "./texts.ts";
 /** Name of the policy that places Windows pods, and of its binding. */
 export const runtimeClassPolicyName = "fenestra-windows-runtime-class";
 
+/** Releases whose images a node of this one runs in process isolation. */
 const runs = ({ name, runsImagesOf }: WindowsFacts): readonly string[] => [name, ...runsImagesOf];
 
 /**
@@ -32,6 +33,7 @@ export function classForImages({ name }: Pick<WindowsFacts, "name">, builds: rea
   return builds.find((build) => runs(build).includes(name))?.name ?? "";
 }
 
+/** Names of the builds, oldest first, for which this CEL is true. */
 const buildsWhere = (builds: readonly WindowsFacts[], test: (build: WindowsFacts) => string): string =>
   `[${builds.map((build) => `${test(build)} ? ${text(build.name)} : ""`).join(", ")}].filter(b, b != "")`;
 
@@ -100,6 +102,7 @@ const tolerate = (at = "spec"): string => {
   return `variables.tolerates ? [] : has(object.${at}.tolerations) ? [${add(text(`${path}/-`), toleration)}] : [${add(text(path), `[${toleration}]`)}]`;
 };
 
+/** The label of Windows nodes in the node selector, which exists. */
 const selectWindows = (at = "spec"): string =>
   `[${add(`${text(`/${at.replaceAll(".", "/")}/nodeSelector/`)} + jsonpatch.escapeKey("kubernetes.io/os")`, '"windows"')}]`;
 

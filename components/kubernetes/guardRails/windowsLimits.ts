@@ -25,6 +25,7 @@ const unclassed = [
 const noVolume = (test: string): string =>
   `!has(variables.pod.volumes) || !variables.pod.volumes.exists(v, has(v.emptyDir) && has(v.emptyDir.medium) && ${test})`;
 
+/** What a kubelet asks a container by its pod's address. */
 const probes = [
   ...["livenessProbe", "readinessProbe", "startupProbe"].map(
     (probe) => [`c.?${probe}`, ["httpGet", "tcpSocket", "grpc"]] as const,

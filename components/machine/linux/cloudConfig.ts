@@ -5,6 +5,7 @@ import { stageFile } from "./common.ts";
 import { envFile } from "./shell.ts";
 import { scriptsStage, stageTablePath, withScriptsStage } from "./stages.ts";
 
+/** Where a Linux machine on AWS finds bucket, key and SHA-256 of its scripts. */
 const scriptsFile = "/etc/fenestra/scripts.env";
 
 /**
@@ -45,6 +46,7 @@ export function withFetchedScripts(
   };
 }
 
+/** The `#cloud-config` before compression. */
 function cloudConfig(payload: MachinePayload): string {
   const document = {
     write_files: payload.files.map((file) => ({

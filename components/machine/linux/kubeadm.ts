@@ -34,6 +34,7 @@ export const controlPlanePaths = {
   encryption: "/etc/kubernetes/pki/encryption.yaml",
 } as const;
 
+/** An argument of a component, as v1beta4 lists it. */
 interface ExtraArg {
   readonly name: string;
   readonly value: string;

@@ -4,6 +4,7 @@ import { readScript, withoutComments } from "../script.ts";
 /** Path of the script that starts the bootstrap of a Linux machine. */
 export const linuxEntry = "/opt/fenestra/bootstrap.sh";
 
+/** A script from the folder beside this module, at its path on the machine. */
 export function script(name: string, path = `/opt/fenestra/${name}`): PayloadFile {
   return { path, content: readScript(new URL(`scripts/${name}`, import.meta.url)), mode: "0755" };
 }

@@ -103,6 +103,7 @@ export const controlPlaneStages: readonly Stage[] = [
   once("addons", 30, "/etc/fenestra/kubeadm.yaml", nameServerPatch.path),
 ];
 
+/** The user's own scripts on a Linux machine, and the annotations that it gives its node. */
 export const userPaths = {
   before: "/opt/fenestra/own/before.sh",
   after: "/opt/fenestra/own/after.sh",

@@ -68,6 +68,7 @@ export function linuxWorkerPayload({ spec, pool, access }: LinuxWorkerPayloadArg
   return fingerprinted({ kind: "linux", files: [...files, table], entry: linuxEntry }, pool);
 }
 
+/** How long a worker waits for a fresh secret and for its node to be Ready. */
 const workerAttempts = {
   JOIN_ATTEMPTS: 40,
   /** Seconds for which a join secret must still be valid. */

@@ -7,6 +7,7 @@ import { credentialPlugin } from "../credentialProvider.ts";
 import { mirrorLogin } from "../proxy.ts";
 import { windowsPaths } from "./paths.ts";
 
+/** A file that a Windows node downloads, as `machine.json` names it. */
 export interface WindowsArtifact {
   /** Name it is installed under; for an archive its role. */
   readonly name: string;

@@ -51,6 +51,7 @@ function removed(files: readonly string[], ofNetwork: readonly string[]): readon
   ];
 }
 
+/** The input of bake.ps1 beside a node's own: `bake` in its `machine.json`. */
 export function bakeData({ spec, pool, files, product, base, images }: BakeArgs) {
   const { windows } = spec.kubernetes.podNetwork;
   const paths = files.map(({ path }) => path);

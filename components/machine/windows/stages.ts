@@ -25,6 +25,7 @@ export interface WindowsWorkerArgs {
 
 /** What a stage's fingerprint may be made of. */
 interface StageSource extends WindowsWorkerArgs {
+  /** The stages' sections of `machine.json`. */
   readonly sections: ReturnType<typeof stageSections>;
   readonly contents: readonly (readonly [path: string, content: string])[];
 }
@@ -69,6 +70,7 @@ interface StageRecord<Name extends string> {
 
 type PoolSteps = Pick<WindowsPool, "ccgPlugin" | "timeZone" | "annotations" | "beforeJoin" | "afterJoin">;
 
+/** The sections of `machine.json` that stages read. */
 export function stageSections({ spec, pool, access: { cloud } }: WindowsWorkerArgs, configs: readonly PayloadFile[]) {
   return {
     os: windowsSystem(cloud.kind, pool, spec.kubernetes.podNetwork),

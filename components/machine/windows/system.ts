@@ -11,6 +11,7 @@ import { otherReleases } from "../../model/releases.ts";
 import { sources, type WindowsArtifact } from "./artifacts.ts";
 import { windowsPaths } from "./paths.ts";
 
+/** The operating system's section of `machine.json`. */
 export interface WindowsSystem {
   /** Name of the operating system, by which the stage finds its fixes: `windows-2022`. */
   readonly name: string;
@@ -121,6 +122,7 @@ export function firewallRules({ windows }: PodNetwork): readonly FirewallRule[] 
   ];
 }
 
+/** The network section of `machine.json`. */
 export function windowsNetwork(spec: Pick<NodeSettings, "cloud" | "kubernetes">) {
   const network = spec.kubernetes.podNetwork;
   return network.windows.section({ routes: hostRoutes(spec.cloud), firewall: firewallRules(network) });
@@ -152,6 +154,7 @@ export function logCollectorArtifacts(spec: NodeSettings): readonly WindowsArtif
   ];
 }
 
+/** Input of `start-collector.ps1`. */
 export function logCollectorData({ addons, cloud }: Pick<NodeSettings, "addons" | "cloud">) {
   if (addons.logs === undefined) return {};
   return {

@@ -71,6 +71,7 @@ export function windowsScripts({ windows: { scripts } }: PodNetwork): readonly s
   return [...sharedScripts, scripts.repair, "prepull.ps1", "pod.ps1", ...scripts.agents, "collect-logs.ps1"];
 }
 
+/** One of `windowsScripts` as a node gets it. */
 export function readWindowsScript(name: string, { windows: { folder, scripts } }: PodNetwork): string {
   const own = [scripts.repair, ...scripts.agents].includes(name);
   return readScript(own ? new URL(name, folder) : new URL(`scripts/${name}`, import.meta.url));

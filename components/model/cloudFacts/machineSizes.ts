@@ -70,6 +70,7 @@ function awsVcpus(size: string): number {
   return size === "large" ? 2 : 4 * Number(size.replace("xlarge", "") || "1");
 }
 
+/** Day of EC2's list. */
 export const awsSizesOn: string = listed.on;
 
 /** Names of EC2's own list (enum InstanceType of its API, by the SDK for JavaScript). */

@@ -217,6 +217,7 @@ function asAwsMachine(machine: SimulatedMachine): AwsMachine {
   };
 }
 
+/** The request that a machine's script sends to read a parameter, with its signature. */
 function getParameter(machine: AwsMachine | undefined, region: string, name: string) {
   if (machine === undefined) throw new Error("there is no such machine");
   const headers = { "content-type": "application/x-amz-json-1.1", "x-amz-target": "AmazonSSM.GetParameter" };

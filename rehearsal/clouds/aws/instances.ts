@@ -86,6 +86,7 @@ function filtersOf(form: URLSearchParams): readonly Filter[] {
   });
 }
 
+/** What a filter looks at; `undefined` for a filter that is not simulated. */
 function readerOf(filter: string): ((machine: AwsMachine) => string | undefined) | undefined {
   if (filter === "instance-id") return ({ id }) => id;
   if (filter === "instance-state-name") return stateOf;

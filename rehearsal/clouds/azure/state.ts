@@ -17,6 +17,7 @@ export interface AzureCloud {
   readonly hostAt: (address: string) => AzureHost | undefined;
   /** All machines that there are now. */
   readonly hosts: () => Iterable<AzureHost>;
+  /** Scale sets by id in lower case: size and version, since the first change of it. */
   readonly sets: Map<string, { readonly capacity: number; readonly etag: number }>;
   /** Machines that are being deleted, by id in lower case. */
   readonly deleting: Set<string>;
@@ -34,6 +35,7 @@ export interface AzureCloud {
   /** Secrets by their URL without version. */
   readonly secrets: Map<string, StoredValue>;
   readonly accounts: readonly SimulatedAccount[];
+  /** Blobs by `<server>/<container>/<name>`. */
   readonly blobs: Map<string, Buffer>;
   /** Every call, in order. */
   readonly calls: CloudCall[];

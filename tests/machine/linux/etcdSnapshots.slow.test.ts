@@ -113,6 +113,7 @@ describeOnMachine("restoring a snapshot", () => {
   /** The data volume, as a file of the machine. */
   const volume = `${diskFolder}/content`;
   const log = `${volume}/etcd/member/wal/0.wal`;
+  /** A machine whose control plane runs. */
   const running = (): Sandbox => {
     const here = controlPlane();
     here.write(`${diskFolder}/formatted`, "");

@@ -214,6 +214,7 @@ print(json.dumps({"Parameters": page, **({"NextToken": names[1]} if names[2:] el
 esac`,
 };
 
+/** The scripts by name. */
 export const fakes: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries({ ...kernelAndDisk, ...scripts }).map(([name, text]) => {
     const given = name === "curl" ? 'main "$@"' : `main "$@" | give; exit "\${PIPESTATUS[0]}"`;

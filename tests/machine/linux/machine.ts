@@ -33,8 +33,10 @@ import { exampleSpec } from "../../support/stacks.ts";
 import { exampleControlPlane, exampleLinuxWorker } from "../examples.ts";
 import { fakes, store } from "./fakes.ts";
 
+/** Options of `unshare` for a machine. */
 const namespaces = unshareFlags({ root: isRoot(), moreIds: false });
 
+/** What a run of a script ended with. */
 export interface Run {
   readonly code: number | null;
   /** Standard output and error together. */
@@ -75,6 +77,7 @@ export class Sandbox {
     return path.join(this.#root, file.replace(/^\/usr\/local(?=\/)/, "/.local"));
   }
 
+  /** Writes the files of a payload, as cloud-init does. */
   install(payload: MachinePayload): void {
     for (const { path: file, content, mode } of payload.files) {
       this.write(file, content);
@@ -88,23 +91,28 @@ export class Sandbox {
     writeFileSync(this.#at(file), content);
   }
 
+  /** Writes a script of the machine, or of the fakes. */
   writeScript(file: string, content: string): void {
     this.write(file, content);
     chmodSync(this.#at(file), 0o755);
   }
 
+  /** Text of a file of the machine. */
   read(file: string): string {
     return readFileSync(this.#at(file), "utf8");
   }
 
+  /** Content of a file of the machine. */
   readBytes(file: string): Buffer {
     return readFileSync(this.#at(file));
   }
 
+  /** Names in a folder of the machine, sorted. */
   list(folder: string): readonly string[] {
     return readdirSync(this.#at(folder)).sort();
   }
 
+  /** Files below a folder of the machine, sorted. */
   files(folder: string): readonly string[] {
     return readdirSync(this.#at(folder), { recursive: true, encoding: "utf8" })
       .map((name) => path.join(folder, name))
@@ -125,6 +133,7 @@ export class Sandbox {
     this.write(`/store/secrets/${name.replaceAll("/", "_")}`, value);
   }
 
+  /** Runs a command on the machine. */
   run(...command: readonly string[]): Run {
     this.write(`${store}/calls`, "");
     // The data disk stays mounted between two runs.
@@ -158,10 +167,12 @@ export class Sandbox {
     return run;
   }
 
+  /** Runs one stage by itself. */
   stage(name: string): Run {
     return this.run("bash", `/opt/fenestra/stages/${name}.sh`);
   }
 
+  /** Overrides values of `machine.env`. */
   set(variables: Readonly<Record<string, string | number>>): void {
     const lines = Object.entries(variables).map(([name, value]) => `${name}='${value}'\n`);
     appendFileSync(this.#at("/etc/fenestra/machine.env"), lines.join(""));
@@ -172,6 +183,7 @@ export class Sandbox {
     writeFileSync(this.#at(`/store/artifacts/${name}`), content);
   }
 
+  /** Takes everything away. */
   dispose(): void {
     rmSync(this.#root, { recursive: true, force: true });
   }
@@ -196,14 +208,17 @@ async function fakeArtifacts(
   return { lock: changed, contents };
 }
 
+/** Path of what starts the bootstrap. */
 export const entry = "/opt/fenestra/bootstrap.sh";
 
 const original = exampleSpec("aws-prod");
 const fake = await fakeArtifacts(original.artifacts);
 /** A production cluster on AWS whose downloads are fakes. */
 export const spec: ClusterSpec = { ...original, artifacts: fake.lock };
+/** What the names of its parameters begin with. */
 export const secretPrefix = `/fenestra/${spec.name}`;
 
+/** A certificate and its key, made by openssl. */
 function authority(name: string): string {
   const { stdout } = spawnSync(
     "openssl",
@@ -214,6 +229,7 @@ function authority(name: string): string {
   );
   return stdout;
 }
+/** Cluster CA, certificate and key. */
 export const ca = authority("kubernetes");
 
 let sandbox: Sandbox | undefined;

@@ -30,6 +30,7 @@ const kinds: readonly (readonly [kind: string, of: (spec: ClusterSpec) => Machin
   ["linux", exampleLinuxWorker],
 ];
 
+/** Files of a payload as one text. */
 function readable({ files }: MachinePayload, names: readonly string[]): string {
   return files
     .filter(({ path: file }) => names.includes(file))

@@ -50,6 +50,7 @@ function archiveOf(userData: string) {
   return archiveSchema.parse(JSON.parse(gunzipSync(Buffer.from(packed, "base64")).toString("utf8")));
 }
 
+/** The machine's data in user data. */
 function dataOf(userData: string) {
   return machineSchema.parse(JSON.parse(archiveOf(userData).files[machinePath] ?? "{}"));
 }
@@ -164,6 +165,7 @@ async function onMachine(command: readonly string[], wanted = 0): Promise<string
   return output;
 }
 
+/** One of the actions of boot.ps1. */
 const act = (action: string, ...more: readonly string[]): Promise<string> =>
   onMachine([...powershell, path.join(here, "scripts/boot.ps1"), action, ...more]);
 
@@ -187,6 +189,7 @@ function isWindows2022({ image, userData }: SimulatedMachine): boolean {
   return /2022/.test(image) && userData.includes("powershell");
 }
 
+/** Name of the join secret that it reads. */
 function joinNameOf(cloud: CloudSimulation): string {
   return joinSecretName(
     cloud,
@@ -239,6 +242,7 @@ async function bootMachine(stack: string) {
     machine,
     stages: machineSchema.extend({ stages: z.array(z.looseObject({ name: z.string() })) }).parse(dataOf(userData))
       .stages,
+    /** Starts what the cloud's own agent would start. */
     async start(): Promise<void> {
       const { startCommand } = machine;
       if (startCommand === undefined) {
@@ -249,6 +253,7 @@ async function bootMachine(stack: string) {
         await onMachine([...prefix, "cmd.exe", "/d", "/c", startCommand]);
       }
     },
+    /** Runs bake.ps1 of the pool. */
     async bake(wanted: number, ...options: readonly string[]): Promise<void> {
       const { files } = decodeUserData(machine.userData, cloud.objects(machine));
       const pool = spec.pools.find(({ name }) => name === dataOf(given).pool);

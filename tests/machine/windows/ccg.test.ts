@@ -13,6 +13,7 @@ const archive = requireArtifact(readArtifactLock(), {
   os: "windows",
 });
 
+/** The first Windows pool of a cloud's development stack with the plug-in. */
 function withPlugin(cloud: "aws" | "azure") {
   const base = exampleSpec(`${cloud}-dev`);
   const pool = { ...windowsPool(base), ccgPlugin: true };

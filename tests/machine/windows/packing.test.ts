@@ -12,6 +12,7 @@ import { syntaxErrors } from "../../support/powershell.ts";
 import { exampleSpec } from "../../support/stacks.ts";
 import { exampleWindowsWorker, fileOf, scriptsBucket, windowsExamples } from "../examples.ts";
 
+/** An archive as the format's description has it. */
 interface Archive {
   readonly entry: string;
   readonly files: Readonly<Record<string, string>>;

@@ -36,6 +36,7 @@ function hashes(change?: WindowsStageName, script = (name: string) => name): Rea
   return new Map(hashedStages(stages, source, script).map(({ name, hash }) => [name, hash]));
 }
 
+/** Stages whose fingerprints differ. */
 const changed = (after: ReadonlyMap<WindowsStageName, string>): readonly WindowsStageName[] => {
   const before = hashes();
   return [...after].filter(([name, hash]) => before.get(name) !== hash).map(([name]) => name);

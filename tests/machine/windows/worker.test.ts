@@ -28,6 +28,7 @@ const machinePath = "C:\\fenestra\\machine.json";
 /** Values of machine.json that no other test says. */
 const shown = ["os", "services", "network", "kubelet", "flanneld", "kubeProxy", "drain", "watch", "prePull"];
 
+/** The settings of a machine as one text. */
 function rendered({ files }: MachinePayload): string {
   return files
     .flatMap(({ path, content }) => {
