@@ -10,8 +10,16 @@ import { memo } from "../support/memo.ts";
 import { specOf, withMocks } from "../support/mocks.ts";
 
 const launch = "ec2:RunInstances";
-const usages = "Microsoft.Compute/locations/usages/read value.0.limit";
 const versions = "Microsoft.Compute/locations/publishers/artifacttypes/offers/skus/versions/read";
+// Of the cluster's machines the one that goes does not count.
+const running = (name: string) => ({
+  ...{ InstanceType: "m7i.large", State: { Name: "running" }, CpuOptions: { CoreCount: 1, ThreadsPerCore: 2 } },
+  Tags: [
+    { Key: "fenestra:cluster", Value: "aws-dev" },
+    { Key: "Name", Value: `aws-dev-${name}` },
+  ],
+});
+const vm = { properties: { hardwareProfile: { vmSize: "Standard_D2s_v5" } } };
 const clouds = {
   aws: {
     ...{ deploy: deployAws, region: "eu-central-1" },
@@ -22,8 +30,13 @@ const clouds = {
       ],
       [/image: .* is not there/, { "ec2:DescribeImages Images": [] }],
       [/keys: .* is Disabled/, { "kms:DescribeKey KeyMetadata.KeyState": "Disabled" }],
-      // The other machines of the cluster stay: 2 and 2 are more than 3.
-      [/vcpu-quota: 2 vCPUs are needed; .* others use 2/, { "servicequotas:GetServiceQuota Quota.Value": 3 }],
+      [
+        /vcpu-quota: 2 vCPUs are needed; .* others use 2/,
+        {
+          "servicequotas:GetServiceQuota Quota.Value": 3,
+          "ec2:DescribeInstances Reservations": [{ Instances: ["control-plane-0", "pool-linux"].map(running) }],
+        },
+      ],
       [
         /organization: .*InvalidParameterValue: no such type/,
         { [launch]: { $code: "InvalidParameterValue", message: "InvalidParameterValue: no such type" } },
@@ -69,7 +82,15 @@ const clouds = {
         { "Microsoft.Compute/skus/read value.0.restrictions": [{ type: "Location", reasonCode: "QuotaId" }] },
       ],
       [/image: .* is withdrawn/, { [`${versions} properties.imageDeprecationStatus.imageState`]: "Deprecated" }],
-      [/vcpu-quota: 2 vCPUs are needed; .* others use 4/, { [usages]: 5 }],
+      [
+        /vcpu-quota: 2 vCPUs are needed; .* others use 2/,
+        {
+          "Microsoft.Compute/locations/usages/read value.0.limit": 3,
+          "Microsoft.Compute/virtualMachines/read": {
+            value: ["cp-0", "cp-1"].map((name) => ({ ...vm, name: `azure-dev-${name}` })),
+          },
+        },
+      ],
     ],
     told: [],
   },
