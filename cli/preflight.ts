@@ -6,6 +6,7 @@ import { runProgram } from "../plan/program/runProgram.ts";
 import type { Asker } from "../preflight/needs.ts";
 import { outcomes } from "../preflight/question.ts";
 import { answerText, summary } from "../preflight/report.ts";
+import { askers } from "../preflight/start.ts";
 import { type Command, exitCodes, UsageError } from "./exit.ts";
 import { programEntry, readStack, stackHelp, stackOptions } from "./project.ts";
 
@@ -33,9 +34,6 @@ const own = {
   json: { type: "boolean", default: false },
 } as const;
 
-/** The SDK of the chosen cloud alone is loaded. */
-const clouds = { aws: () => import("../preflight/aws/ask.ts"), azure: () => import("../preflight/azure/ask.ts") };
-
 /** `fenestra preflight`. */
 export const command: Command = {
   help,
@@ -49,7 +47,7 @@ export const command: Command = {
     const place = placeOf(config);
     const started = performance.now();
     const [{ askCloud, questions }, program] = await Promise.all([
-      clouds[cloud](),
+      askers[cloud](),
       runProgram({
         entry: programEntry,
         stack,

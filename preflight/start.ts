@@ -5,7 +5,8 @@ import { mapFromWire } from "../plan/program/values.ts";
 import type { Asking } from "./needs.ts";
 import type { Objection } from "./question.ts";
 
-const clouds = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
+/** The SDK of the chosen cloud alone is loaded. */
+export const askers = { aws: () => import("./aws/ask.ts"), azure: () => import("./azure/ask.ts") };
 const name = "control-plane";
 
 /**
@@ -17,8 +18,8 @@ export function startCheck(
   given: Pick<Asking, "send" | "limitMs"> = {},
 ): MayStart {
   return async (goes, parts, skip) => {
-    const { askCloud } = await clouds[cloud]();
-    const provider = { type: "pulumi:providers:aws", inputs: { defaultTags: JSON.stringify({ tags }) } };
+    const { askCloud } = await askers[cloud]();
+    const provider = { type: `pulumi:providers:${cloud}`, inputs: { defaultTags: JSON.stringify({ tags }) } };
     const resources = [provider, ...parts].map(({ type, inputs, ...known }) => ({
       ...plainRequest({ urn: name, type, name, inputs: mapFromWire(inputs) }),
       id: "id" in known ? known.id : undefined,

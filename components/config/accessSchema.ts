@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { awsLimits } from "../model/cloudFacts/awsLimits.ts";
+import { iamLimits } from "../model/cloudFacts/iamLimits.ts";
 import { firstServiceAccountKey } from "../model/serviceAccountKeys.ts";
 import {
   certificate,
@@ -43,7 +43,7 @@ const serviceAccountSchema = z.strictObject({
           actions: described(
             z
               .array(
-                matching(awsLimits.action, "is not an action of IAM").meta({
+                matching(iamLimits.action, "is not an action of IAM").meta({
                   patternErrorMessage: "service:Action",
                   examples: ["s3:GetObject"],
                 }),
@@ -54,7 +54,7 @@ const serviceAccountSchema = z.strictObject({
           resources: described(
             z
               .array(
-                matching(awsLimits.resource, "is not an ARN").meta({
+                matching(iamLimits.resource, "is not an ARN").meta({
                   patternErrorMessage: "an ARN, or *",
                   examples: ["arn:aws:s3:::shop/*"],
                 }),

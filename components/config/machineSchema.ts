@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { awsLimits } from "../model/cloudFacts/awsLimits.ts";
+import { iamLimits } from "../model/cloudFacts/iamLimits.ts";
 import { diskTypes } from "../model/cloudFacts/facts.ts";
 import { described, matching, section, switchOff } from "./forms.ts";
 
@@ -137,7 +137,7 @@ export const iamSchema = section("What your organisation demands of roles.", {
   ),
   rolePath: described(
     matching(/^\/([\w+=,.@-]+\/)*$/, "is not a path of IAM")
-      .max(awsLimits.path)
+      .max(iamLimits.path)
       .default("/"),
     "Path of every role, policy and instance profile that Fenestra makes. A change replaces them, and with them all machines.",
     { patternErrorMessage: "a path that begins and ends with a slash", examples: ["/kubernetes/"] },

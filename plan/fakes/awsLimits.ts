@@ -1,15 +1,15 @@
-import { awsLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/awsLimits.ts";
+import { iamLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/iamLimits.ts";
 import { fromJson } from "../../components/model/json.ts";
 import { listOf, mapFromWire, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import type { SimulatedContext } from "./provider.ts";
 
-const prefixes: Readonly<Record<string, readonly string[]>> = awsLimits.prefixes;
+const prefixes: Readonly<Record<string, readonly string[]>> = iamLimits.prefixes;
 
 /** Input with a policy document, its most characters, and the error beyond them. */
 const documents: Readonly<Record<string, readonly [input: string, most: number]>> = {
-  "iam/policy:Policy": ["policy", awsLimits.managed],
-  "iam/rolePolicy:RolePolicy": ["policy", awsLimits.inline],
-  "iam/role:Role": ["assumeRolePolicy", awsLimits.trust],
+  "iam/policy:Policy": ["policy", iamLimits.managed],
+  "iam/rolePolicy:RolePolicy": ["policy", iamLimits.inline],
+  "iam/role:Role": ["assumeRolePolicy", iamLimits.trust],
 };
 
 const texts = (value: PropertyValue | undefined): readonly string[] =>
@@ -28,8 +28,8 @@ export function requireAwsLimits(kind: string, inputs: PropertyMap, name: string
   if (keyRegion !== undefined && keyRegion !== context.place.region)
     throw new Error(`InvalidParameterValue: the key ${key} is not in ${context.place.region}`);
   if (!kind.startsWith("iam/")) return;
-  if ((textOf(inputs.path) ?? "").length > awsLimits.path)
-    throw new Error(`ValidationError: path has more than ${awsLimits.path} characters`);
+  if ((textOf(inputs.path) ?? "").length > iamLimits.path)
+    throw new Error(`ValidationError: path has more than ${iamLimits.path} characters`);
   const [provider] = [...context.made()].filter(({ request }) => request.type === "pulumi:providers:aws");
   const common = fromJson(textOf(provider?.request.inputs.defaultTags) ?? "{}");
   const defaults = mapOf(mapFromWire(Object(common)).tags);
@@ -43,8 +43,8 @@ export function requireAwsLimits(kind: string, inputs: PropertyMap, name: string
   for (const each of listOf(mapFromWire(Object(fromJson(text))).Statement)) {
     const { Action, Resource } = mapOf(each);
     const wrong = [
-      ...texts(Action).filter((one) => !awsLimits.action.test(one)),
-      ...texts(Resource).filter((one) => !awsLimits.resource.test(one)),
+      ...texts(Action).filter((one) => !iamLimits.action.test(one)),
+      ...texts(Resource).filter((one) => !iamLimits.resource.test(one)),
     ];
     if (wrong.length > 0) throw new Error(`MalformedPolicyDocument: ${wrong.join(", ")}`);
   }

@@ -1,4 +1,4 @@
-import { awsLimits, policyLength } from "../../model/cloudFacts/awsLimits.ts";
+import { iamLimits, policyLength } from "../../model/cloudFacts/iamLimits.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
@@ -68,12 +68,12 @@ export const identityRules: Rules = {
           ...(own.every((field) => account[field].length === 0)
             ? refuse(path, `${namespace}/${name}`, "has no rights", own.join(" or "))
             : []),
-          ...(policyLength(JSON.stringify(statementsDocument(account.statements))) > awsLimits.inline
+          ...(policyLength(JSON.stringify(statementsDocument(account.statements))) > iamLimits.inline
             ? refuse(
                 `${path}.statements`,
                 `${account.statements.length} statements`,
                 "is more than the inline policies of a role may have",
-                `at most ${awsLimits.inline} characters of JSON`,
+                `at most ${iamLimits.inline} characters of JSON`,
                 "make a policy of your own, and name it in policies",
               )
             : []),

@@ -1,4 +1,4 @@
-import { regionOfArn } from "../../model/cloudFacts/awsLimits.ts";
+import { regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
 import { arn, type IdForm, idForms } from "../../model/cloudFacts/ids.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";

@@ -1,4 +1,4 @@
-import { awsLimits } from "./awsLimits.ts";
+import { iamLimits } from "./iamLimits.ts";
 import { type CloudFacts, names } from "./facts.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
@@ -35,7 +35,7 @@ const zones: CloudFacts["zones"] = {
 };
 
 /** The cluster's name begins names of all of these. */
-const ownPrefixes: readonly string[] = Object.values(awsLimits.prefixes).flat();
+const ownPrefixes: readonly string[] = Object.values(iamLimits.prefixes).flat();
 
 export const aws: CloudFacts = {
   name: "aws",

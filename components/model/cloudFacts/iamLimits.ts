@@ -1,5 +1,5 @@
 /** What AWS refuses by its documents alone; the rules of the stack file and the simulated AWS take it from here. */
-export const awsLimits = {
+export const iamLimits = {
   /**
    * Beginnings of names that AWS keeps to itself, by type: Elastic Load Balancing API, CreateLoadBalancer; EC2 API,
    * CreateSecurityGroup; S3, "Bucket naming rules".

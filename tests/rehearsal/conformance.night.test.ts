@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { z } from "zod";
+import { readDocument } from "../docs/documents.ts";
+import { skipIf } from "../support/skip.ts";
+import { stackDir } from "../support/stacks.ts";
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const module = path.join(root, "tools/conformance");
+
+/** Groups whose tests need an API server, controllers, a scheduler and kubelets, and no program in a container. */
+const groups = ["api-machinery", "apps", "architecture", "auth", "instrumentation", "scheduling"];
+
+const reportSchema = z.array(
+  z.object({
+    SpecReports: z.array(
+      z.object({
+        ContainerHierarchyTexts: z.array(z.string()).nullable(),
+        LeafNodeText: z.string(),
+        LeafNodeType: z.string(),
+        State: z.string(),
+        Failure: z.object({ Message: z.string() }).optional(),
+      }),
+    ),
+  }),
+);
+
+/** Tests that the simulator cannot run, by a part of their name, with the reason. */
+function limits(): ReadonlyMap<string, string> {
+  const text = readFileSync(new URL("conformanceLimits.txt", import.meta.url), "utf8");
+  return new Map(
+    text
+      .split("\n")
+      .filter((line) => line !== "" && !line.startsWith("#"))
+      .map((line) => {
+        const [name = "", reason = ""] = line.split(" | ");
+        return [name, reason];
+      }),
+  );
+}
+
+/** The suite's programs, of the rehearsal's release. */
+async function build(folder: string): Promise<void> {
+  const go = (args: readonly string[]) =>
+    run("go", [...args], {
+      cwd: module,
+      env: { ...process.env, CGO_ENABLED: "0", GOFLAGS: "-trimpath -buildvcs=false" },
+    });
+  await go(["build", "-o", folder, "github.com/onsi/ginkgo/v2/ginkgo"]);
+  const version = /k8s\.io\/kubernetes v(\S+)/.exec(readFileSync(path.join(module, "go.mod"), "utf8"))?.[1];
+  const linker = `-s -w -X k8s.io/component-base/version.gitVersion=v${version}`;
+  const suite = ["-o", path.join(folder, "e2e.test"), "k8s.io/kubernetes/test/e2e"];
+  await go(["test", "-c", "-vet=off", "-ldflags", linker, ...suite]);
+}
+
+/** Starts a rehearsal that stays, and gives the words before `get nodes` in the line that it prints. */
+async function keep(): Promise<{ readonly rehearsal: ChildProcess; readonly kubectl: readonly string[] }> {
+  const args = ["rehearse", "--stack", "aws-dev", ...stackDir, "--keep", "--only", "nodes"];
+  const rehearsal = spawn(path.join(root, "cli/fenestra"), args, { stdio: ["ignore", "pipe", "inherit"] });
+  const lines: string[] = [];
+  for await (const line of createInterface({ input: rehearsal.stdout })) {
+    lines.push(line);
+    const [words] = /^\S.* get nodes$/.exec(line) ?? [];
+    if (words !== undefined) return { rehearsal, kubectl: words.split(" ").slice(0, -2) };
+  }
+  throw new Error(`the rehearsal ended:\n${lines.slice(-20).join("\n")}`);
+}
+
+describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
+  this.timeout(5 * 60 * 60_000);
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-conformance-"));
+  let rehearsal: ChildProcess | undefined;
+
+  after(async () => {
+    if (rehearsal !== undefined) {
+      rehearsal.kill("SIGINT");
+      await once(rehearsal, "exit");
+    }
+    rmSync(folder, { recursive: true });
+  });
+
+  it("pass but for what the simulator cannot do", async function () {
+    skipIf(this, hasGo() ? undefined : "Go, which builds the suite, is not on PATH");
+    await build(folder);
+    const kept = await keep();
+    rehearsal = kept.rehearsal;
+    const at = kept.kubectl.indexOf("--kubeconfig");
+    const [enter, kubectl = "", kubeconfig = ""] = [
+      kept.kubectl.slice(0, at - 1),
+      kept.kubectl[at - 1],
+      kept.kubectl[at + 1],
+    ];
+    const known = limits();
+    const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    const focus = `\\[sig-(${groups.join("|")})\\].*\\[Conformance\\]`;
+    const skip = [...known.keys()].map(escaped).join("|");
+    const ginkgo = ["--procs=4", "--timeout=4h", "--json-report=report.json", `--output-dir=${folder}`];
+    const suite = [
+      "--provider=skeleton",
+      `--kubeconfig=${kubeconfig}`,
+      `--kubectl-path=${kubectl}`,
+      "--allowed-not-ready-nodes=0",
+      "--non-blocking-taints=os,node-role.kubernetes.io/control-plane",
+      "--node-os-distro=ubuntu",
+      "--disable-log-dump",
+      "--dump-logs-on-failure=false",
+    ];
+    const [file = "", ...words] = [
+      ...enter,
+      path.join(folder, "ginkgo"),
+      ...ginkgo,
+      `--focus=${focus}`,
+      `--skip=${skip}`,
+      path.join(folder, "e2e.test"),
+      "--",
+      ...suite,
+    ];
+    const ended = spawn(file, words, { stdio: ["ignore", "inherit", "inherit"] });
+    await once(ended, "exit");
+
+    const specs = reportSchema
+      .parse(JSON.parse(readFileSync(path.join(folder, "report.json"), "utf8")))
+      .flatMap(({ SpecReports }) => SpecReports)
+      .filter(({ LeafNodeType }) => LeafNodeType === "It")
+      .map((each) => ({ ...each, name: [...(each.ContainerHierarchyTexts ?? []), each.LeafNodeText].join(" ") }));
+    const failed = specs.filter(({ State }) => State !== "passed" && State !== "skipped");
+    assert.deepEqual(
+      failed.map(({ name, Failure }) => `${name}: ${Failure?.Message.slice(0, 300)}`),
+      [],
+    );
+    // A line for a test that there is not hides nothing, and is stale.
+    const names = specs.map(({ name }) => name);
+    assert.deepEqual(
+      [...known.keys()].filter((part) => !names.some((name) => name.includes(part))),
+      [],
+    );
+    const passed = specs.filter(({ State }) => State === "passed").length;
+    console.log(`      ${passed} passed, ${known.size} left out`);
+    const told = /(\d+) of the (\d+) of/.exec(readDocument("docs/operations/conformance.md").text);
+    assert.deepEqual(told?.slice(1).map(Number), [passed, passed + known.size]);
+  });
+});
+
+function hasGo(): boolean {
+  try {
+    execFileSync("go", ["version"], { stdio: "ignore" });
+    return true;
+  } catch {
+    return false;
+  }
+}
