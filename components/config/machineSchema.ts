@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { iamLimits } from "../model/cloudFacts/iamLimits.ts";
 import { diskTypes } from "../model/cloudFacts/facts.ts";
+import { iamLimits } from "../model/cloudFacts/iamLimits.ts";
 import { described, matching, section, switchOff } from "./forms.ts";
 
 /** A number of machines, or percent of the pool. */

@@ -1,5 +1,5 @@
-import { iamLimits, policyLength } from "../../model/cloudFacts/iamLimits.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { iamLimits, policyLength } from "../../model/cloudFacts/iamLimits.ts";
 import { dnsZone } from "../../model/dnsZone.ts";
 import { type Problem, refuse } from "../../model/problem.ts";
 import { firstServiceAccountKey } from "../../model/serviceAccountKeys.ts";

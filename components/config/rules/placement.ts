@@ -1,5 +1,5 @@
-import { regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
 import { cloudFacts } from "../../model/cloudFacts/cloudFacts.ts";
+import { regionOfArn } from "../../model/cloudFacts/iamLimits.ts";
 import { arn, type IdForm, idForms } from "../../model/cloudFacts/ids.ts";
 import { defaultDiskGb, machineSize } from "../../model/pools.ts";
 import { type Problem, problem, refuse } from "../../model/problem.ts";

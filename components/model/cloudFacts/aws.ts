@@ -1,5 +1,5 @@
-import { iamLimits } from "./iamLimits.ts";
 import { type CloudFacts, names } from "./facts.ts";
+import { iamLimits } from "./iamLimits.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
 /**
