@@ -99,7 +99,7 @@ describe("Kubernetes' own conformance tests on a kept rehearsal", function () {
     const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
     const focus = `\\[sig-(${groups.join("|")})\\].*\\[Conformance\\]`;
     const skip = known.map(escaped).join("|");
-    const ginkgo = ["--procs=4", "--timeout=4h", "--json-report=report.json", `--output-dir=${folder}`];
+    const ginkgo = ["--no-color", "--procs=4", "--timeout=4h", "--json-report=report.json", `--output-dir=${folder}`];
     const suite = [
       "--provider=skeleton",
       `--kubeconfig=${kubeconfig}`,
