@@ -22,6 +22,7 @@ import {
 import type { ApiClients } from "../checks/cluster/api.ts";
 import { bodyProblem, serverSeconds } from "../components/gates/apiProbe.ts";
 import { messageOf } from "../components/gates/messageOf.ts";
+import { proxyTo } from "../components/gates/proxy.ts";
 
 /** The parts of the Kubernetes API that are read or written here, with the identity of one kubeconfig. */
 export interface ClusterApi extends ApiClients {
@@ -48,6 +49,10 @@ export interface ClusterApi extends ApiClients {
  */
 export function clusterApi(config: KubeConfig, server: string, limitMs = defaultLimitMs): ClusterApi {
   let aheadMs = 0;
+  // The library knows a proxy by the kubeconfig alone.
+  const proxyUrl = proxyTo(server);
+  if (proxyUrl !== undefined)
+    config.clusters = config.clusters.map((cluster) => ({ ...cluster, proxyUrl: cluster.proxyUrl ?? proxyUrl }));
   // As KubeConfig.makeApiClient does it, which takes no httpApi.
   const configuration = createConfiguration({
     baseServer: new ServerConfiguration(server, {}),

@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { Agent, request } from "node:https";
 import type { TLSSocket } from "node:tls";
+import { contains, parseCidr } from "../model/cidr.ts";
 import { messageOf } from "./messageOf.ts";
 
 /**
@@ -8,6 +9,21 @@ import { messageOf } from "./messageOf.ts";
  * not to what NO_PROXY names, as kubectl and the provider go (Node 22.21 and 24.5 on).
  */
 export const ownConnection = (): Agent => new Agent({ keepAlive: false, proxyEnv: process.env });
+
+/** The proxy to a server, for clients that do not look into the environment (golang.org/x/net/http/httpproxy). */
+export function proxyTo(server: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+  const { hostname, port } = new URL(server);
+  const { HTTPS_PROXY, https_proxy: proxy = HTTPS_PROXY, NO_PROXY = "", no_proxy: none = NO_PROXY } = env;
+  const own = parseCidr(`${hostname}/32`);
+  const direct = none.split(",").some((entry) => {
+    const [, name = "", at] = /^(?:\*?\.)?([^:]*)(?::(\d+))?$/.exec(entry.trim()) ?? [];
+    const range = parseCidr(name);
+    const covers =
+      range === undefined ? `.${hostname}`.endsWith(`.${name}`) : own !== undefined && contains(range, own);
+    return name === "*" || (name !== "" && covers && (at === undefined || at === (port || "443")));
+  });
+  return direct || proxy === "" ? undefined : proxy;
+}
 
 /**
  * A probe that says, after a while without an answer, what was tried: name, addresses, proxy, who signed.

@@ -1,11 +1,17 @@
 import assert from "node:assert/strict";
-import { createServer } from "node:http";
+import { execFile } from "node:child_process";
+import { createServer, type ServerResponse } from "node:http";
 import { connect } from "node:net";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+import { KubeConfig } from "@kubernetes/client-node";
 import { askApi } from "../../components/gates/apiProbe.ts";
-import { sayingHow } from "../../components/gates/proxy.ts";
+import { proxyTo, sayingHow } from "../../components/gates/proxy.ts";
+import { clusterApi } from "../../verify/api.ts";
 import { listening } from "../support/temporary.ts";
 import { serving } from "./serving.ts";
 
+const withNode = fileURLToPath(new URL("../../cli/with-node", import.meta.url));
 const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"] as const;
 
 /** A proxy on loopback that leads wherever it is told, or to where `instead` says. */
@@ -56,6 +62,52 @@ describe("the API behind a proxy", () => {
         assert.deepEqual(seen, []);
       });
     }));
+
+  it("is asked likewise by verify and status", () => {
+    const say = '{"major":"1","minor":"36","gitVersion":"v1.36.4"}';
+    const json = { "content-type": "application/json" };
+    const answer = (response: ServerResponse) => void response.writeHead(200, json).end(say);
+    const version = () => ({ status: 200, body: say, say: answer });
+    return serving(version, async ({ server, caCertificate }) => {
+      const cluster = { server, "certificate-authority-data": Buffer.from(caCertificate).toString("base64") };
+      const file = {
+        ...{ apiVersion: "v1", kind: "Config", "current-context": "x", clusters: [{ name: "c", cluster }] },
+        ...{ contexts: [{ name: "x", context: { cluster: "c", user: "u" } }], users: [{ name: "u", user: {} }] },
+      };
+      for (const none of ["", "localhost"])
+        await behindProxy(none, async (seen) => {
+          const config = new KubeConfig();
+          config.loadFromString(JSON.stringify(file));
+          assert.equal((await clusterApi(config, server).version.getCode()).minor, "36");
+          assert.deepEqual(seen, none === "" ? [new URL(server).host] : []);
+        });
+    });
+  });
+
+  it("is the way of every command of the CLI", () =>
+    serving(ok, ({ server }) =>
+      behindProxy("", async (seen, lead) => {
+        lead(Number(new URL(server).port));
+        // Nobody trusts who signs there.
+        const call = 'await fetch("https://publisher.test/").catch(() => {}); process.exit()';
+        await promisify(execFile)(withNode, ["--input-type=module", "--eval", call]);
+        assert.deepEqual(seen, ["publisher.test:443"]);
+      }),
+    ));
+
+  it("is not asked by the proxy where NO_PROXY has its name, a domain of it, its port or its network", () => {
+    const direct = (server: string, none: string) =>
+      proxyTo(server, { HTTPS_PROXY: "http://proxy:3128", NO_PROXY: none }) === undefined;
+    for (const none of ["*", "a.test, api.b.test", ".b.test", "b.test", "*.b.test", "api.b.test:6443"])
+      assert.ok(direct("https://api.b.test:6443", none), none);
+    for (const none of ["", "i.b.test", "api.b.test:443", "10.0.0.0/8"])
+      assert.equal(direct("https://api.b.test:6443", none), false, none);
+    assert.deepEqual(
+      ["10.0.0.0/8", "10.0.224.10", "11.0.0.0/8"].map((none) => direct("https://10.0.224.10:6443", none)),
+      [true, true, false],
+    );
+    assert.equal(proxyTo("https://api.b.test", {}), undefined);
+  });
 
   it("says after a minute by which way, and who signed in between, and no password", () =>
     serving(ok, (api) =>
