@@ -11,7 +11,10 @@ import { messageOf } from "./messageOf.ts";
 export const ownConnection = (): Agent => new Agent({ keepAlive: false, proxyEnv: process.env });
 
 /** The proxy to a server, for clients that do not look into the environment (golang.org/x/net/http/httpproxy). */
-export function proxyTo(server: string, env: NodeJS.ProcessEnv = process.env): string | undefined {
+export function proxyTo(
+  server: string,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): string | undefined {
   const { hostname, port } = new URL(server);
   const { HTTPS_PROXY, https_proxy: proxy = HTTPS_PROXY, NO_PROXY = "", no_proxy: none = NO_PROXY } = env;
   const own = parseCidr(`${hostname}/32`);
