@@ -8,6 +8,7 @@ import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
+import { apiSeconds } from "../model/timings.ts";
 
 export interface LoadBalancerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "controlPlane" | "apiDns">;
@@ -167,10 +168,10 @@ export class LoadBalancer extends pulumi.ComponentResource {
           path: "/readyz",
           port: String(ports.api),
           matcher: "200",
-          interval: 10,
+          interval: apiSeconds.aws.every,
           timeout: 6,
           healthyThreshold: 2,
-          unhealthyThreshold: 2,
+          unhealthyThreshold: apiSeconds.aws.failures,
         },
         tags: { Name: `${this.#name}-${role}` },
       },

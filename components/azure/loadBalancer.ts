@@ -12,6 +12,7 @@ import { addressAt, cidr } from "../model/cidr.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { dnsZone } from "../model/dnsZone.ts";
 import { ports } from "../model/ports.ts";
+import { apiSeconds } from "../model/timings.ts";
 import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
 import { suffixLength } from "./secretNames.ts";
@@ -170,8 +171,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
             protocol: "Https",
             port: ports.api,
             requestPath: "/readyz",
-            intervalInSeconds: 5,
-            probeThreshold: 2,
+            intervalInSeconds: apiSeconds.azure.every,
+            probeThreshold: apiSeconds.azure.failures,
             // As on AWS: while no server is ready, for the sake of Key Vault say, those that answer are better than
             // none.
             noHealthyBackendsBehavior: "AllProbedUp",

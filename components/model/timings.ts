@@ -54,6 +54,12 @@ export const etcdSeconds = {
   job: 7200,
 } as const;
 
+/**
+ * Seconds in which the API's load balancers see that a server ends, `failures` looks apart by `every`, and for which that
+ * server still answers (`tests/model/timings.test.ts`).
+ */
+export const apiSeconds = { aws: { every: 10, failures: 2 }, azure: { every: 5, failures: 2 }, shutdown: 20 } as const;
+
 /** Hours between the etcd snapshots that a control-plane machine uploads, at most. */
 export const snapshotHours = 4;
 

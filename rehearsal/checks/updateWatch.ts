@@ -54,35 +54,37 @@ export interface Versions {
 }
 
 /**
- * What an update to a release has moved, in its order, and what of it came too early: programs of the cluster follow the
- * API servers, kubelets of pools follow both (kubernetes.io/releases/version-skew-policy). Pure.
+ * What an update to a release has moved, in its order, and what came too early: the cluster's programs follow the last API
+ * server, the first kubelet of a pool follows them (kubernetes.io/releases/version-skew-policy). Pure.
  */
 export function movesOf(
   looks: readonly Versions[],
   release: string,
 ): { order: readonly string[]; early: readonly string[] } {
-  const before = looks[0]?.programs ?? {};
-  const after = looks.at(-1)?.programs ?? {};
+  const [before, after] = [looks[0]?.programs ?? {}, looks.at(-1)?.programs ?? {}];
   const size = Math.max(...looks.map(({ controlPlane }) => controlPlane.length));
   const first = (isMoved: (look: Versions) => boolean): number => {
-    const found = looks.findIndex(isMoved);
-    return found === -1 ? Number.POSITIVE_INFINITY : found;
+    const at = looks.findIndex(isMoved);
+    return at === -1 ? Number.POSITIVE_INFINITY : at;
   };
-  // A machine that is being replaced has no version.
-  const api = first(({ controlPlane: all }) => all.length === size && all.every((version) => version === release));
-  const kubelets = first(({ workers }) => workers.includes(release));
-  const programs = Object.keys(after)
-    .filter((program) => program in before && after[program] !== before[program])
-    .map((program) => ({ program, at: first((look) => look.programs[program] !== before[program]) }))
+  const moved = Object.keys(after).filter((name) => name in before && after[name] !== before[name]);
+  const programs = moved
+    .map((name) => ({ name, at: first((look) => look.programs[name] !== before[name]) }))
     .sort((a, b) => a.at - b.at);
-  return {
-    order: ["the last API server", ...programs.map(({ program }) => program), "the first kubelet of a pool"],
-    early: [
-      ...programs.flatMap(({ program, at }) => (at < api ? [`${program}, before the last API server`] : [])),
-      ...programs.flatMap(({ program, at }) => (kubelets < at ? [`a pool's kubelet, before ${program}`] : [])),
-      ...(kubelets < api ? ["a pool's kubelet, before the last API server"] : []),
-    ],
-  };
+  const wanted = [
+    // A machine that is being replaced has no version.
+    {
+      name: "API servers",
+      at: first(({ controlPlane: all }) => all.filter((each) => each === release).length === size),
+    },
+    ...programs,
+    { name: "kubelets", at: first(({ workers }) => workers.includes(release)) },
+  ];
+  const early = programs.flatMap(({ name, at }) => [
+    ...(at < (wanted[0]?.at ?? 0) ? [`${name} before API servers`] : []),
+    ...((wanted.at(-1)?.at ?? 0) < at ? [`kubelets before ${name}`] : []),
+  ]);
+  return { order: wanted.map(({ name }) => name), early };
 }
 
 /**
