@@ -187,7 +187,7 @@ describe("versions", () => {
     const { "1.37": _, ...table } = JSON.parse(readFileSync(programFlagsFile, "utf8"));
     assert.throws(() => programFlags("1.37.1", JSON.stringify(table)), /programFlags\.json has no row of 1\.37/);
     const inWords = names.join(", ").replace(/, ([^,]*)$/, " and $1");
-    assert.ok(readDocument("README.md").text.includes(`Kubernetes ${inWords}, each release`));
+    assert.ok(readDocument("README.md").text.includes(`Kubernetes ${inWords}, each release`), `README: ${inWords}`);
     const rows = [...readDocument("docs/windows-applications.md").text.matchAll(/^\| ([1-9. and]+) \| \d+ of/gm)];
     assert.deepEqual(rows.flatMap(([, cell = ""]) => cell.split(" and ")).sort(), names);
   });
