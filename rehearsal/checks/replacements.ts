@@ -229,6 +229,12 @@ export function replacementChecks({
         }).finally(() => controllers("start"));
         const started = Date.now();
         const copies = await endThief();
+        const nodes = await firstRequests(api);
+        await waitFor("one of them to be answered", limitsMs.machine, async () => {
+          const { items } = await api.certificates.listCertificateSigningRequest();
+          const given = items.filter(({ status }) => status?.certificate !== undefined);
+          return given.some(({ metadata }) => nodes.get(metadata?.name ?? "") === nodes.get(copies[0] ?? ""));
+        });
         await expectRefused(api, copies);
         const successor = await joins;
         await waitFor("lists to be refused", limitsMs.machine, async () => cloud.faults.throttled === 0);
