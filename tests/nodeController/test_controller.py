@@ -275,6 +275,15 @@ class Whole(unittest.TestCase):
         settle(world, [lead], 60)
         self.assertEqual((lead.lease.term, world.repairs), (2, []))
 
+    def test_the_hook_of_one_that_is_kept_does_not_end_it(self):
+        world = World(18, False)
+        world.store(f"configmaps/{MARKS}", {"metadata": {"name": MARKS}, "data": {"all": "keep"}})
+        lead, one = controller(world, "cp-0_1"), world.launch()
+        world.capacity += 1
+        world.broken.add(one.version)
+        settle(world, [lead], 1200)
+        self.assertIn(one.id, {each.id for each in world.present()})
+
     def test_one_whose_lease_is_over_begins_no_answer(self):
         world = World(9, False)
         lead = controller(world, "cp-0_1")
