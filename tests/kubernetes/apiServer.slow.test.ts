@@ -406,6 +406,7 @@ describe("in-cluster objects on a real API server", function () {
       const deployment = podHomes.Deployment.object(spec);
       for (const [kinds, namespace, object, warning] of [
         ["statefulsets", "plain", sets(), /set storageClassName: windows/],
+        ["statefulsets", "plain", sets("linux"), /set storageClassName: windows/],
         ["statefulsets", "plain", sets("windows"), undefined],
         ["networkpolicies", "kube-system", rules, /nothing in this cluster enforces NetworkPolicies/],
         ["deployments", "plain", deployment, /set resources\.limits\.memory/],

@@ -244,10 +244,12 @@ export const podTable: readonly PodCase[] = [
       "Windows mounts no volumes of the types nfs",
     ]),
   ),
-  limit(
-    "a claim of its own without a class",
-    { volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: claim } } }] },
-    ["set storageClassName: windows"],
+  ...[undefined, "linux", "windows"].map((storageClassName) =>
+    limit(
+      `a claim of its own of class ${storageClassName}`,
+      { volumes: [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: { ...claim, storageClassName } } } }] },
+      storageClassName === "windows" ? [] : ["set storageClassName: windows"],
+    ),
   ),
   row("a Windows image without a place", { containers: one("microsoft/iis") }, "none", [noPlace]),
   row(

@@ -14,10 +14,11 @@ interface WindowsLimit {
   readonly message: string;
 }
 
-/** A claim that a StatefulSet or a pod makes for itself names its class. */
-const unclassed = [
-  'object.kind != "StatefulSet" || dyn(object).spec.?volumeClaimTemplates.orValue([]).all(t, has(t.spec.storageClassName))',
-  "!has(variables.pod.volumes) || variables.pod.volumes.all(v, !has(v.ephemeral) || has(v.ephemeral.volumeClaimTemplate.spec.storageClassName))",
+/** A claim that a StatefulSet or a pod makes for itself names another class than that of Linux. */
+const notOfLinux = '?storageClassName.orValue("linux") != "linux"';
+const ofWindows = [
+  `object.kind != "StatefulSet" || dyn(object).spec.?volumeClaimTemplates.orValue([]).all(t, t.spec.${notOfLinux})`,
+  `!has(variables.pod.volumes) || variables.pod.volumes.all(v, !has(v.ephemeral) || v.ephemeral.volumeClaimTemplate.spec.${notOfLinux})`,
 ]
   .map((test) => `(${test})`)
   .join(" && ");
@@ -159,9 +160,9 @@ export function windowsLimits(
     ...(spec.addons.storage
       ? [
           {
-            expression: unclassed,
+            expression: ofWindows,
             message:
-              "the default StorageClass linux makes file systems of Linux: set storageClassName: windows in every volumeClaimTemplate of this pod",
+              "the StorageClass linux, the default one, makes file systems of Linux: set storageClassName: windows in every volumeClaimTemplate of this pod",
           },
         ]
       : []),
