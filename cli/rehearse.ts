@@ -8,7 +8,7 @@ import { ConfigError } from "../components/model/problem.ts";
 import { defaultRelease, minorOf } from "../components/model/releases.ts";
 import { type OwnObject, objectsIn, readObjects } from "../rehearsal/api/ownObjects.ts";
 import { insideNamespaces } from "../rehearsal/host/namespaces.ts";
-import { addOnPrograms } from "../rehearsal/programs/addOns.ts";
+import { addOnPrograms } from "../rehearsal/programs/addOnTable.ts";
 import type { Wanted } from "../rehearsal/programs/catalog.ts";
 import { type RehearsalSettings, rehearseInNamespaces } from "../rehearsal/run/inNamespaces.ts";
 import { breakages, breakagesText, together } from "../rehearsal/run/negativeControls.ts";

@@ -1,11 +1,11 @@
 import { NOTFOUND } from "node:dns";
 import { Resolver } from "node:dns/promises";
-import type { V1ContainerStatus, V1Pod } from "@kubernetes/client-node";
 import { expect, expectEqual } from "../../checks/check.ts";
 import { coreDnsTag } from "../../checks/facts.ts";
 import type { StackConfig } from "../../components/config/schema.ts";
 import type { Cluster } from "../cluster/cluster.ts";
-import { auditEventOf, auditLogs, hostileAgent, inMachines } from "../cluster/inspect.ts";
+import { auditEventOf, auditLogs, inMachines } from "../cluster/inspect.ts";
+import { complaint, exitCode, type RealContainer, realContainers, refusals } from "../cluster/realPrograms.ts";
 import { limitsMs } from "../host/limits.ts";
 import { waitFor } from "../host/processes.ts";
 import { programOf } from "../programs/addOns.ts";
@@ -17,6 +17,9 @@ import type { CheckContext, RehearsalCheck } from "./context.ts";
  * counts as ready at once.
  */
 const settledMs = 10_000;
+
+/** How long after the first failure others are waited for, in milliseconds. */
+const othersMs = 30_000;
 
 /** Signer of serving certificates; nobody but the node controller approves its requests. */
 const servingSigner = "kubernetes.io/kubelet-serving";
@@ -168,7 +171,7 @@ const nodeReports: RehearsalCheck = {
   title:
     "node-exporter reads what the machine's own jobs measure, and node-problem-detector writes its conditions to the Node",
   run: async (context) => {
-    const containers = await realContainers(context);
+    const containers = await realContainers(context.api);
     const byName = (wanted: string) => containers.filter(({ name }) => name === wanted);
     for (const { pod, port } of byName("node-exporter")) {
       const answer = await fetch(`http://${pod.status?.podIP}:${port}/metrics`, { signal: context.signal });
@@ -188,56 +191,31 @@ const nodeReports: RehearsalCheck = {
   },
 };
 
-interface RealContainer {
-  readonly pod: V1Pod;
-  readonly status: V1ContainerStatus | undefined;
-  readonly name: string;
-  /** Its first port. */
-  readonly port: number | undefined;
-  /** Address of its readiness without what a host may be unable to measure. */
-  readonly unmeasured: string | undefined;
-}
-
-async function realContainers({ api }: CheckContext): Promise<readonly RealContainer[]> {
-  return (await api.core.listPodForAllNamespaces()).items.flatMap((pod) =>
-    (pod.spec?.os?.name === "windows" ? [] : (pod.spec?.containers ?? [])).flatMap(({ name, image = "", ports }) => {
-      const known = programOf(image);
-      const status = pod.status?.containerStatuses?.find((candidate) => candidate.name === name);
-      const port = ports?.[0]?.containerPort;
-      const address = `https://${pod.status?.podIP}:${port}`;
-      const unmeasured = known?.unmeasured === undefined ? undefined : `${address}${known.unmeasured}`;
-      return known === undefined ? [] : [{ pod, name, status, port, unmeasured }];
-    }),
-  );
-}
-
 async function untilReady(cluster: Cluster, context: CheckContext): Promise<void> {
-  let containers: readonly RealContainer[] = [];
+  let bad: readonly RealContainer[] = [];
   let refused: readonly string[] = [];
+  let firstAt: number | undefined;
   const measured = (await inMachines(cluster, "ls /sys/fs/cgroup/memory.stat")).length > 0;
-  const ended = (): RealContainer | undefined =>
-    containers.find(
-      ({ status }) => status?.lastState?.terminated !== undefined || status?.state?.terminated !== undefined,
-    );
-  await waitFor("the add-ons to be ready", limitsMs.program, async () => {
-    containers = await realContainers(context);
+  const look = async (): Promise<readonly RealContainer[]> => {
+    const containers = await realContainers(context.api);
+    expect(containers.length > 0, "no add-on's program runs");
+    const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
+    const unready = containers.filter((container, index) => exitCode(container) === undefined && ready[index] !== true);
+    bad = [...containers.filter((container) => exitCode(container) !== undefined), ...unready];
     // A program without a right asks again until its liveness probe ends it.
     refused = await refusals(cluster);
-    if (ended() !== undefined || refused.length > 0) return true;
-    const ready = await Promise.all(containers.map((container) => isReady(cluster, container, measured)));
-    return containers.length > 0 && ready.every((each) => each);
+    return containers;
+  };
+  await waitFor("the add-ons to be ready", limitsMs.program, async () => {
+    await look();
+    if (bad.some((container) => exitCode(container) !== undefined) || refused.length > 0) firstAt ??= Date.now();
+    // What ends one may end others.
+    return bad.length === 0 || (firstAt !== undefined && Date.now() - firstAt > othersMs);
   }).catch(() => undefined);
-  expect(refused.length === 0, refused.join("; "));
-  const unready = await Promise.all(
-    containers.map(async (container) => ((await isReady(cluster, container, measured)) ? [] : [container])),
-  );
-  const bad = ended() ?? unready.flat()[0];
-  expect(containers.length > 0, "no add-on's program runs");
-  if (bad !== undefined) {
-    const code = (bad.status?.lastState?.terminated ?? bad.status?.state?.terminated)?.exitCode;
-    const how = code === undefined ? "is not ready" : `ended with exit code ${code}`;
-    expect(false, `${bad.pod.metadata?.name}, ${bad.name} ${how}: ${await lastWords(cluster, bad)}`);
-  }
+  const containers = await look();
+  const complaints = await Promise.all(bad.map((container) => complaint(cluster, container)));
+  const problems = refused.length > 0 ? refused : complaints;
+  expect(problems.length === 0, problems.join("; "));
   if (!measured)
     context.note("control groups of version 2 count no memory on this host: metrics-server has nothing to serve");
   context.note(containers.map(({ pod, name }) => `${pod.metadata?.name}: ${name}`).join(", "));
@@ -252,34 +230,4 @@ async function isReady(cluster: Cluster, { status, unmeasured }: RealContainer, 
   if (started === undefined || Date.now() - new Date(started).getTime() < settledMs) return false;
   if (status?.ready === true || measured || unmeasured === undefined) return status?.ready === true;
   return (await inMachines(cluster, `curl --silent --insecure --fail --max-time 5 '${unmeasured}'`)).length > 0;
-}
-
-/** The line of a container's log that says what is wrong: the last error, else the last line. */
-async function lastWords(cluster: Cluster, { pod, name }: RealContainer): Promise<string> {
-  const { namespace, name: podName, uid } = pod.metadata ?? {};
-  const logs = await inMachines(cluster, `cat /var/log/pods/${namespace}_${podName}_${uid}/${name}/*.log`);
-  const lines = logs.map((line) => line.replace(/^\S+ std(?:out|err) [FP] /, ""));
-  const last = lines.findLast((line) => /\berror\b|^E\d{4}|unknown flag|not defined|[Ff]orbidden/i.test(line));
-  return (last ?? lines.at(-1) ?? "it said nothing").slice(0, 500);
-}
-
-/** What service accounts were refused, each once. */
-async function refusals(cluster: Cluster): Promise<readonly string[]> {
-  // Neither what a check asked for in their name (`hostile worker`), nor what comes too late for a namespace.
-  const others = `grep --invert-match --regexp '"userAgent":"${hostileAgent}"' --regexp 'because it is being terminated'`;
-  const audited = await inMachines(
-    cluster,
-    `grep --text --no-filename '"code":403' ${auditLogs} | grep '"username":"system:serviceaccount:' | ${others}`,
-  );
-  const said = await inMachines(cluster, "grep -rhiE 'is forbidden|403 Forbidden' /var/log/pods");
-  const found = audited.map((line) => {
-    const { user, verb, objectRef } = auditEventOf(line);
-    return `${user.username} may not ${verb} ${[objectRef?.resource, objectRef?.apiGroup].filter(Boolean).join(".")}`;
-  });
-  // Lines of logs differ by their times, the rest repeats itself.
-  const words = said.flatMap(
-    (line) => /(?:User \\?")?system:serviceaccount:.*|\w[^"]*403 Forbidden.*/.exec(line)?.[0].slice(0, 200) ?? [],
-  );
-  // The audit policy leaves leases and events out; of the rest it knows more than a log.
-  return [...new Set([...found, ...(found.length > 0 ? [] : words)])];
 }

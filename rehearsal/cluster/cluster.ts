@@ -17,13 +17,15 @@ import { diskOf, type LinuxMachine, startLinuxMachine, wipeDisk } from "../machi
 import { refusal, stuckStage } from "../machines/logs.ts";
 import { startWindowsMachine, type WindowsMachine, type WindowsMachineOptions } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
-import { nodeManager, programOf } from "../programs/addOns.ts";
+import { programOf } from "../programs/addOns.ts";
+import { nodeManager } from "../programs/addOnTable.ts";
 import { defaultCache } from "../programs/cache.ts";
 import type { Programs } from "../programs/obtain.ts";
 import type { Wine } from "../programs/wine.ts";
 import { type DecodedMachine, type SimulatedInfra, withServedDigests } from "./bringUp.ts";
 import { HostProcesses } from "./hostProcesses.ts";
 import { routePods } from "./podRoutes.ts";
+import { complaint, exitCode, realContainers, refusals } from "./realPrograms.ts";
 import { Refusals } from "./refusals.ts";
 import { type RegisteredNode, recordRegistrations } from "./registrations.ts";
 
@@ -219,7 +221,17 @@ export class Cluster {
         return stage === undefined ? [] : [`${name}: ${stage}`];
       }),
     );
-    return [...this.#failedJoins, ...this.#hostProcesses.ended, ...found.flat()];
+    return [...this.#failedJoins, ...(await this.#unable()), ...found.flat()];
+  }
+
+  /** Why programs of add-ons do not run: they have ended, or were refused something. */
+  async #unable(): Promise<readonly string[]> {
+    if (this.#parts.addOnPrograms.size === 0) return [];
+    // The API may be away on purpose.
+    const ended = (await realContainers(this.api).catch(() => [])).filter((each) => exitCode(each) !== undefined);
+    const complaints = await Promise.all(ended.map((each) => complaint(this, each)));
+    const all = [...this.#hostProcesses.ended, ...complaints, ...(await refusals(this))];
+    return all.length === 0 ? [] : [`add-ons: ${all.join("; ")}`];
   }
 
   /**

@@ -1,7 +1,11 @@
 import { z } from "zod";
 import { limitsMs } from "../host/limits.ts";
 import type { LinuxMachine } from "../machines/linuxMachine.ts";
-import type { Cluster } from "./cluster.ts";
+
+/** Linux machines by id, as a cluster has them. */
+export interface Machines {
+  readonly machines: ReadonlyMap<string, Pick<LinuxMachine, "run">>;
+}
 
 /** What a second run of a machine's bootstrap did. */
 export interface RepeatedBootstrap {
@@ -13,7 +17,7 @@ export interface RepeatedBootstrap {
 }
 
 /** Lines that a shell command prints in the Linux machines; a machine in which it fails has none. */
-export async function inMachines(cluster: Cluster, command: string): Promise<readonly string[]> {
+export async function inMachines(cluster: Machines, command: string): Promise<readonly string[]> {
   const outputs = await Promise.all(
     [...cluster.machines.values()].map(({ run }) => run(["bash", "-c", `${command} 2>/dev/null || true`])),
   );
@@ -21,7 +25,7 @@ export async function inMachines(cluster: Cluster, command: string): Promise<rea
 }
 
 /** Who created each Node, by the audit logs of the API servers: node name to user. */
-export async function creators(cluster: Cluster): Promise<ReadonlyMap<string, string>> {
+export async function creators(cluster: Machines): Promise<ReadonlyMap<string, string>> {
   const created = `grep --text --no-filename '"verb":"create"' ${auditLogs} | grep --text '"resource":"nodes"'`;
   return creatorsIn(await inMachines(cluster, created));
 }
@@ -54,6 +58,7 @@ export const hostileAgent = "hostile-worker";
 
 const auditEvent = z.looseObject({
   verb: z.string(),
+  userAgent: z.string().default(""),
   /** Nobody in the event of a request whose credentials were refused. */
   user: z.looseObject({ username: z.string().default("") }),
   objectRef: z

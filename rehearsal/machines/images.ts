@@ -1,6 +1,6 @@
 import path from "node:path";
 import { programFolder } from "../host/rootScripts.ts";
-import { addOnPrograms } from "../programs/addOns.ts";
+import { addOnPrograms } from "../programs/addOnTable.ts";
 import { defaultCache } from "../programs/cache.ts";
 import { type KnownImage, podNetworkImages } from "../programs/podNetworks.ts";
 

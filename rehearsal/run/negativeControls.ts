@@ -6,6 +6,7 @@ import type { DecodedFile } from "../../plan/decode/userData.ts";
 import { newAuthority } from "../../plan/fakes/certificates.ts";
 import { nameOf } from "../api/apply.ts";
 import type { DecodedMachine } from "../cluster/bringUp.ts";
+import { withoutRights, withUnknownFlag } from "./addOnBreakages.ts";
 import type { Breakage } from "./breakage.ts";
 
 type Changed = (machine: DecodedMachine) => boolean;
@@ -251,21 +252,29 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
       content.replace('{"metadata":{"annotations":{"fenestra.dev/cordoned":"notice"}},', "{"),
     ),
   },
-  "add-on-without-right": {
-    what: "metrics-server may not look for nodes and pods",
+  "add-ons-unknown-flag": {
+    what: "every add-on's program, but those of the cloud, is given a flag that it does not know",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inObject("ClusterRole", "fenestra:metrics-server", (text) =>
-      text.replace('"resources":["pods","nodes"]', '"resources":["pods"]'),
-    ),
+    object: withUnknownFlag(false),
   },
-  "add-on-unknown-flag": {
-    what: "metrics-server is given a flag that it does not know",
+  "add-ons-without-rights": {
+    what: "they have no right in the cluster",
     fails: "add-ons: programs",
     realAddOns: true,
-    ...inObject("Deployment", "metrics-server", (text) =>
-      text.replace("--metric-resolution=15s", "--metric-resolutions=15s"),
-    ),
+    object: withoutRights(false),
+  },
+  "cloud-programs-unknown-flag": {
+    what: "programs of the cloud are given a flag that they do not know",
+    fails: "nodes ready",
+    realAddOns: true,
+    object: withUnknownFlag(true),
+  },
+  "cloud-programs-without-rights": {
+    what: "they have no right in the cluster",
+    fails: "nodes ready",
+    realAddOns: true,
+    object: withoutRights(true),
   },
   "host-process-path": {
     what: "Azure's node manager looks for its account on Windows at the path that it mounts",
@@ -274,12 +283,6 @@ export const breakages: Readonly<Record<string, NegativeControl>> = {
     ...inObject("DaemonSet", "cloud-node-manager-windows", (text) =>
       text.replace("%CONTAINER_SANDBOX_MOUNT_POINT%", "C:"),
     ),
-  },
-  "host-process-flag": {
-    what: "Azure's node manager on Windows is given a flag that it does not know",
-    fails: "nodes ready",
-    realAddOns: true,
-    ...inObject("DaemonSet", "cloud-node-manager-windows", (text) => text.replace("--wait-routes=", "--wait-route=")),
   },
   "no-upstream-dns": {
     what: "the kubelets of Linux machines give pods no name server of the machine, and CoreDNS then asks itself",

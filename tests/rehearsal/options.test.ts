@@ -7,9 +7,12 @@ import { stackNames } from "../../components/config/stackFile.ts";
 import { defaultRelease, minorOf, namedVersions } from "../../components/model/releases.ts";
 import { daemonSetProblems, podTrouble } from "../../rehearsal/checks/pods.ts";
 import { expectedPools } from "../../rehearsal/checks/selection.ts";
-import { addOnFiles, addOnPrograms, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
+import { addOnFiles, moduleOf, programOf } from "../../rehearsal/programs/addOns.ts";
+import { addOnPrograms } from "../../rehearsal/programs/addOnTable.ts";
+import { withUnknownFlag } from "../../rehearsal/run/addOnBreakages.ts";
 import { withEveryAddOn } from "../../rehearsal/run/everyAddOn.ts";
 import { breakages } from "../../rehearsal/run/negativeControls.ts";
+import { combinations, manifestsOf } from "../kubernetes/switches.ts";
 import { stackConfig, testStacks } from "../support/stacks.ts";
 
 describe("a rehearsal with every add-on", () => {
@@ -113,6 +116,24 @@ describe("programs of add-ons", () => {
     assert.deepEqual([...new Set([...onAws, ...onAzure])].sort(), addOnPrograms.map(({ name }) => name).sort());
     const onAwsAlone = onAws.filter((name) => !onAzure.includes(name));
     assert.deepEqual(onAwsAlone, ["aws-ebs-csi-driver", "csi-attacher", "csi-resizer"]);
+  });
+
+  it("get each an unknown flag by one of two controls, but for kubeadm's", () => {
+    const objects = combinations.flatMap(({ spec }) => manifestsOf(spec)).map((each) => ({ ...each }));
+    const broken = [true, false].map((ofCloud) => objects.map(withUnknownFlag(ofCloud)));
+    const images: string[] = [];
+    JSON.stringify(broken, (_, value) => {
+      if (value?.args?.includes("--no-such-flag") === true) images.push(value.image);
+      return value;
+    });
+    const found = new Set(images.map((image) => programOf(image)?.name));
+    assert.deepEqual(
+      [...found].toSorted(),
+      addOnPrograms
+        .map(({ name }) => name)
+        .filter((name) => name !== "coredns")
+        .toSorted(),
+    );
   });
 
   it("run in the image of their name, and where kubeadm chooses the version only in that one", () => {

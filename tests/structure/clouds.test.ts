@@ -28,7 +28,7 @@ const choosing: Readonly<Record<string, string>> = {
   "preflight/start.ts": "only the SDK of the chosen cloud is loaded",
   "rehearsal/checks/identity.ts": "two stores",
   "rehearsal/machines/windowsNode.ts": "what a script does, done again",
-  "rehearsal/programs/addOns.ts": "programs of two projects",
+  "rehearsal/programs/addOnTable.ts": "programs of two projects",
   "rehearsal/programs/podNetworks.ts": "an object of upstream's",
   "rehearsal/testkit/clouds.ts": "what tests take of a cloud",
   "stacks/outputs.ts": "two attachments",

@@ -1,0 +1,123 @@
+import type { Cloud } from "../../components/config/schema.ts";
+import type { ImageName } from "../../components/kubernetes/images.ts";
+import { defaultRelease, requireMinorFacts } from "../../components/model/releases.ts";
+
+/** An add-on's program that is built from its own module, with the versions that the module's go.mod names. */
+export interface AddOnProgram {
+  readonly name: string;
+  /** Repository of the image that holds it; with its tag where kubeadm chooses the version by its own. */
+  readonly image: ImageName | `registry.k8s.io/coredns/coredns:${string}`;
+  /** Where it lies in the image; that is the image's entry point too (its Dockerfile). */
+  readonly path: string;
+  /** User that the image names. */
+  readonly user: number;
+  /** Module; its version is the image's. */
+  readonly module: string;
+  /** What the module's files of that version must add up to, as a go.sum has it. */
+  readonly sum: string;
+  readonly goPackage: string;
+  /** Further files of the image that it reads: path there to path in the module. Default: none. */
+  readonly files?: Readonly<Record<string, string>>;
+  /** The only cloud on which stacks have it. Default: both do. */
+  readonly cloud?: Cloud;
+  /** About how long a first build takes on two processors, in seconds. */
+  readonly buildSeconds: number;
+  /** Path of its readiness without what not every host can measure for it. */
+  readonly unmeasured?: string;
+}
+
+/** Name of the program that initialises nodes on Azure, one on each. */
+export const nodeManager = "cloud-node-manager";
+
+/** Programs that `--real-add-ons` runs; docs/architecture.md says why it does not run the others. */
+export const addOnPrograms: readonly AddOnProgram[] = [
+  {
+    name: "metrics-server",
+    image: "registry.k8s.io/metrics-server/metrics-server",
+    path: "/metrics-server",
+    user: 65534,
+    module: "sigs.k8s.io/metrics-server",
+    sum: "h1:nlqqZ2H0Xfko8eJC/1qaNVVT17hu4rxndkOi22KTZ4w=",
+    goPackage: "./cmd/metrics-server",
+    buildSeconds: 110,
+    unmeasured: "/readyz?exclude=metric-storage-ready",
+  },
+  {
+    name: "aws-ebs-csi-driver",
+    image: "registry.k8s.io/provider-aws/aws-ebs-csi-driver",
+    path: "/bin/aws-ebs-csi-driver",
+    user: 0,
+    module: "github.com/kubernetes-sigs/aws-ebs-csi-driver",
+    sum: "h1:fWvOYJ9DgkSS8G49r2ShJl2F/6Ukkaj16qZUtFlXfvs=",
+    goPackage: "./cmd",
+    cloud: "aws",
+    buildSeconds: 100,
+  },
+  {
+    name: "csi-attacher",
+    image: "registry.k8s.io/sig-storage/csi-attacher",
+    path: "/csi-attacher",
+    user: 0,
+    module: "github.com/kubernetes-csi/external-attacher/v4",
+    sum: "h1:HTz7b7dXnJ2SzNJVp82/gWlloxqNpMW6lSIg7d5olps=",
+    goPackage: "./cmd/csi-attacher",
+    cloud: "aws",
+    buildSeconds: 60,
+  },
+  {
+    name: "csi-resizer",
+    image: "registry.k8s.io/sig-storage/csi-resizer",
+    path: "/csi-resizer",
+    user: 0,
+    module: "github.com/kubernetes-csi/external-resizer/v2",
+    sum: "h1:WkJDX324peM09nCwDlARzNM7jIF3zt8hp+LWXnhuDZ0=",
+    goPackage: "./cmd/csi-resizer",
+    cloud: "aws",
+    buildSeconds: 60,
+  },
+  {
+    name: nodeManager,
+    image: "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager",
+    path: "/usr/local/bin/cloud-node-manager",
+    user: 65532,
+    module: "sigs.k8s.io/cloud-provider-azure",
+    sum: "h1:Nmo/NdjJuYFH/NMHSFvCHjvWJwya9B2Z//f2ZIw2Hg8=",
+    goPackage: "./cmd/cloud-node-manager",
+    cloud: "azure",
+    buildSeconds: 150,
+  },
+  {
+    name: "node-exporter",
+    image: "quay.io/prometheus/node-exporter",
+    path: "/bin/node_exporter",
+    user: 65534,
+    module: "github.com/prometheus/node_exporter",
+    sum: "h1:5PIaixeIW9WYDAymngAK2Ucg3yHbnbG2Fz5VZuoMgj4=",
+    goPackage: ".",
+    buildSeconds: 15,
+  },
+  {
+    name: "node-problem-detector",
+    image: "registry.k8s.io/node-problem-detector/node-problem-detector",
+    path: "/node-problem-detector",
+    user: 0,
+    module: "k8s.io/node-problem-detector",
+    sum: "h1:2Dxx80GmUiEplFZbdIPKp3VIeuP7RY1hvtEzbRZVkiY=",
+    goPackage: "./cmd/nodeproblemdetector",
+    files: {
+      "/config/kernel-monitor.json": "config/kernel-monitor.json",
+      "/config/readonly-monitor.json": "config/readonly-monitor.json",
+    },
+    buildSeconds: 60,
+  },
+  {
+    name: "coredns",
+    image: `registry.k8s.io/coredns/coredns:${requireMinorFacts(defaultRelease).coredns}`,
+    path: "/coredns",
+    user: 65532,
+    module: "github.com/coredns/coredns",
+    sum: "h1:L6ECLwm4Fjg7NJamtGBFDBjk/uqvCJjfgAEhrxh5zJo=",
+    goPackage: ".",
+    buildSeconds: 120,
+  },
+];

@@ -1,0 +1,46 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { complaint, refusals } from "../../rehearsal/cluster/realPrograms.ts";
+
+describe("programs of add-ons in a machine", () => {
+  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-real-"));
+  after(() => rmSync(folder, { recursive: true }));
+  /** A machine with a folder in place of its logs. */
+  const run = ([shell = "", flag = "", command = ""]: readonly string[]) => {
+    const stdout = execFileSync(shell, [flag, command.replaceAll("/var/log", folder)], { encoding: "utf8" });
+    return Promise.resolve({ code: 0, stdout, stderr: "" });
+  };
+  const machine = { machines: new Map([["m", { run }]]) };
+  const write = (file: string, text: string) => {
+    mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });
+    writeFileSync(path.join(folder, file), text);
+  };
+  const pod = { metadata: { namespace: "kube-system", name: "agent-x", uid: "1" } };
+  const container = { pod, name: "c", program: "p", status: undefined, port: undefined, unmeasured: undefined };
+
+  for (const line of [
+    "flag provided but not defined: -f",
+    "Error: unknown flag: --f",
+    "error: unknown long flag '--f'",
+  ])
+    it(`say which flag they do not know: ${line}`, async () => {
+      const time = "2026-01-01T00:00:00.0Z stderr F";
+      write("pods/kube-system_agent-x_1/c/0.log", `${time} ${line}\n${time}  -v to standard error\n`);
+      assert.equal(await complaint(machine, container), `agent-x, p is not ready: ${line}`);
+    });
+
+  it("are named by what they were refused, each once, without what a check asked", async () => {
+    const who = "system:serviceaccount:kube-system:disks";
+    const event = (code: number, userAgent: string) =>
+      JSON.stringify({
+        ...{ verb: "list", userAgent, responseStatus: { code }, user: { username: who } },
+        objectRef: { resource: "volumeattachments", apiGroup: "storage.k8s.io" },
+      });
+    const refused = event(403, "csi-attacher/v1 (linux)");
+    write("kubernetes/audit/a.log", [refused, refused, event(200, "b/v1"), event(403, "hostile-worker")].join("\n"));
+    assert.deepEqual(await refusals(machine), [`${who}: may not list volumeattachments.storage.k8s.io (csi-attacher)`]);
+  });
+});
