@@ -18,7 +18,7 @@ import { refusal, stuckStage } from "../machines/logs.ts";
 import { startWindowsMachine, type WindowsMachine, type WindowsMachineOptions } from "../machines/windowsMachine.ts";
 import type { PinnedImages } from "../machines/windowsNode.ts";
 import { programOf } from "../programs/addOns.ts";
-import { nodeManager } from "../programs/addOnTable.ts";
+import { initialisers } from "../programs/addOnTable.ts";
 import { defaultCache } from "../programs/cache.ts";
 import type { Programs } from "../programs/obtain.ts";
 import type { Wine } from "../programs/wine.ts";
@@ -304,9 +304,9 @@ export class Cluster {
     return program !== undefined && this.#parts.addOnPrograms.has(program.name);
   }
 
-  /** Whether the nodes' own managers initialise them, and no fake. */
-  get #nodeManagers(): boolean {
-    return this.#parts.addOnPrograms.has(nodeManager);
+  /** Whether a real program initialises nodes, and no fake. */
+  get #initialised(): boolean {
+    return initialisers.some((name) => this.#parts.addOnPrograms.has(name));
   }
 
   /** Plays the cloud controller, where no real one runs, until every node is initialised and Ready. */
@@ -315,7 +315,7 @@ export class Cluster {
     const instances = cloud.machines.map(cloud.instance);
     let state = "";
     const look = async (): Promise<boolean> => {
-      if (!this.#nodeManagers) await initialiseNodes(this.api, instances);
+      if (!this.#initialised) await initialiseNodes(this.api, instances);
       const nodes = (await this.api.core.listNode()).items;
       const ready = nodes.filter(({ status }) =>
         status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True"),
@@ -323,19 +323,17 @@ export class Cluster {
       state = `${ready.length} of ${nodes.length} nodes Ready, ${count} wanted`;
       const late = nodes.filter(({ spec }) => spec?.taints?.some(({ key }) => key === uninitializedTaintKey));
       // The fake leaves out a node that it does not know, which a later check reports by its pool.
-      if (this.#nodeManagers && late.length > 0) state += `, ${late.length} not initialised`;
+      if (this.#initialised && late.length > 0) state += `, ${late.length} not initialised`;
       else if (ready.length >= count) return true;
       throw new Error(state);
     };
     await this.#reached(`${count} nodes to be Ready`, look, this.#failures);
-    progress.line(
-      `nodes: ${state}; ${this.#nodeManagers ? "by the real node managers" : "the cloud controller is a fake"}`,
-    );
+    progress.line(`nodes: ${state}; ${this.#initialised ? "by the real programs" : "the cloud controller is a fake"}`);
   }
 
   /** Plays the parts of the cloud that go on for as long as the cluster lives. */
   startCloudController(): void {
-    startCloudController(this.api, this.#parts.cloud, this.#parts.infra.network, !this.#nodeManagers);
+    startCloudController(this.api, this.#parts.cloud, this.#parts.infra.network, !this.#initialised);
   }
 
   /** Plays flannel between the machines. */

@@ -26,8 +26,8 @@ export interface AddOnProgram {
   readonly unmeasured?: string;
 }
 
-/** Name of the program that initialises nodes on Azure, one on each. */
-export const nodeManager = "cloud-node-manager";
+/** Names of the programs that initialise nodes: on Azure one on each. */
+export const initialisers = ["cloud-node-manager", "aws-cloud-controller-manager"];
 
 /** Programs that `--real-add-ons` runs; docs/architecture.md says why it does not run the others. */
 export const addOnPrograms: readonly AddOnProgram[] = [
@@ -76,7 +76,18 @@ export const addOnPrograms: readonly AddOnProgram[] = [
     buildSeconds: 60,
   },
   {
-    name: nodeManager,
+    name: "aws-cloud-controller-manager",
+    image: "registry.k8s.io/provider-aws/cloud-controller-manager",
+    path: "/bin/aws-cloud-controller-manager",
+    user: 0,
+    module: "k8s.io/cloud-provider-aws",
+    sum: "h1:AyXxXSBn4TK3AOhPabkTe4jnrKBgQV9n1K/7Cli9ngc=",
+    goPackage: "./cmd/aws-cloud-controller-manager",
+    cloud: "aws",
+    buildSeconds: 350,
+  },
+  {
+    name: "cloud-node-manager",
     image: "mcr.microsoft.com/oss/v2/kubernetes/azure-cloud-node-manager",
     path: "/usr/local/bin/cloud-node-manager",
     user: 65532,

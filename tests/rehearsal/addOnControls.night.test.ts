@@ -33,9 +33,11 @@ const faults = {
 } as const;
 
 describeControls("the rehearsal of add-ons by their own programs", {
+  "an unknown flag of each program of AWS": control("aws", "flag", true),
   "an unknown flag of each program of Azure": control("azure", "flag", true),
   "an unknown flag of each other program on AWS": control("aws", "flag", false),
   "an unknown flag of each other program on Azure": control("azure", "flag", false),
+  "missing rights of each program of AWS": control("aws", "rights", true),
   "missing rights of each program of Azure": control("azure", "rights", true),
   "missing rights of each other program on AWS": control("aws", "rights", false),
   "missing rights of each other program on Azure": control("azure", "rights", false),

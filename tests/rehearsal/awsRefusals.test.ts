@@ -113,6 +113,10 @@ describe("the simulated AWS refuses", () => {
     ["200", "worker", () => ({ ...read, now: Date.now() + 200_000 })],
     ["404", "control plane", { ...read, host: "iam.amazonaws.com" }],
     ["404", "control plane", { ...read, host: "ssm.us-east-1.amazonaws.com" }],
+    ["403", "worker", form("elasticloadbalancing", { Action: "DescribeLoadBalancers" })],
+    ["400", "control plane", form("elasticloadbalancing", { Action: "DescribeLoadBalancers" })],
+    ["403", "worker", form("ec2", { Action: "DescribeInstanceTopology" })],
+    ["200", "control plane", form("ec2", { Action: "DescribeInstanceTopology" })],
     ["400 AccessDeniedException", "worker", put({})],
     // The account's defaults, for which the role has no right.
     ["400 AccessDeniedException", "control plane", put({ Tier: undefined })],

@@ -115,7 +115,7 @@ describe("programs of add-ons", () => {
     const onAzure = [...addOnFiles("azure").keys()];
     assert.deepEqual([...new Set([...onAws, ...onAzure])].sort(), addOnPrograms.map(({ name }) => name).sort());
     const onAwsAlone = onAws.filter((name) => !onAzure.includes(name));
-    assert.deepEqual(onAwsAlone, ["aws-ebs-csi-driver", "csi-attacher", "csi-resizer"]);
+    assert.deepEqual(onAwsAlone, ["aws-ebs-csi-driver", "csi-attacher", "csi-resizer", "aws-cloud-controller-manager"]);
   });
 
   it("get each an unknown flag by one of two controls, but for kubeadm's", () => {

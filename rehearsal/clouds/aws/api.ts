@@ -3,7 +3,7 @@ import type { CloudCall, CloudFaults } from "../cloud.ts";
 import { pageOf } from "../pages.ts";
 import type { EndpointAnswer, EndpointHandler, EndpointRequest } from "../server.ts";
 import { type AwsGroup, describeGroups, describeRefreshes, type Refresh } from "./groups.ts";
-import { describeInstances, seen } from "./instances.ts";
+import { describeInstances, otherList, seen } from "./instances.ts";
 import type { LifecycleActions } from "./lifecycle.ts";
 import type { AwsMachine } from "./metadata.ts";
 import { signatureProblem } from "./sigv4.ts";
@@ -67,14 +67,19 @@ export function awsApi(cloud: AwsCloud): EndpointHandler {
     if (service === "autoscaling")
       return autoScaling(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
     if (service === "ec2") return compute(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
+    if (service === "elasticloadbalancing")
+      return loadBalancing(cloud, machine, new URLSearchParams(request.body.toString("utf8")));
     return objectStore(cloud, machine, request);
   };
 }
 
-function serviceOf(host: string, region: string): "ssm" | "autoscaling" | "ec2" | "s3" | undefined {
+type Service = "ssm" | "autoscaling" | "ec2" | "elasticloadbalancing" | "s3";
+
+function serviceOf(host: string, region: string): Service | undefined {
   const suffix = `.${region}.amazonaws.com`;
   if (host.endsWith(`.s3${suffix}`)) return "s3";
-  return (["ssm", "ec2", "autoscaling", "s3"] as const).find((service) => host === service + suffix);
+  const others = ["ssm", "ec2", "autoscaling", "elasticloadbalancing", "s3"] as const;
+  return others.find((service) => host === service + suffix);
 }
 
 /** Whether the role may do all of it; recorded either way. */
@@ -240,12 +245,13 @@ function terminate(cloud: AwsCloud, by: AwsMachine, form: URLSearchParams): Endp
 
 function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
   const action = form.get("Action") ?? "";
-  // The EBS driver asks with it whether it may speak to EC2 at all, and for nothing else (pkg/cloud/cloud.go,
-  // `DryRun`).
+  // The EBS driver asks with it whether it may speak to EC2 at all (pkg/cloud/cloud.go, `DryRun`).
   const trial = action === "DescribeAvailabilityZones" && form.get("DryRun") === "true";
-  if (action !== "DescribeInstances" && !trial) return failure("InvalidAction", action);
+  const answer = action === "DescribeInstances" ? undefined : otherList(cloud.region, cloud.machines(), action);
+  if (action !== "DescribeInstances" && answer === undefined) return failure("InvalidAction", action);
   if (!allowed(cloud, machine, [`ec2:${action}`, "*"])) return computeError(403, "UnauthorizedOperation");
   if (trial) return computeError(412, "DryRunOperation");
+  if (answer !== undefined) return answer;
   const ids = [...form].flatMap(([key, value]) => (key.startsWith("InstanceId.") ? value : []));
   const { faults } = cloud;
   if (ids.length === 0 && faults.throttled > 0) {
@@ -260,6 +266,17 @@ function compute(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): E
   )
     return computeError(503, "Unavailable");
   return describeInstances(ids.length === 0 ? listed(cloud, all) : all, form);
+}
+
+/**
+ * There is no load balancer of a Service, and none is made; the cloud controller asks before it gives a deleted Service
+ * up (Elastic Load Balancing API reference, DescribeLoadBalancers of both versions).
+ */
+function loadBalancing(cloud: AwsCloud, machine: AwsMachine, form: URLSearchParams): EndpointAnswer {
+  const action = form.get("Action") ?? "";
+  if (!allowed(cloud, machine, [`elasticloadbalancing:${action}`, "*"])) return denied;
+  const code = action === "DescribeLoadBalancers" ? "LoadBalancerNotFound" : "InvalidAction";
+  return { status: 400, body: `<ErrorResponse><Error><Code>${code}</Code></Error></ErrorResponse>` };
 }
 
 /** An error as EC2 gives it (Amazon EC2 Developer Guide, "Error codes for the Amazon EC2 API"). */

@@ -169,6 +169,7 @@ export function simulateAws(first: RecordedProgram, clusterName: string): CloudS
       `ssm.${region}.amazonaws.com`,
       `autoscaling.${region}.amazonaws.com`,
       `ec2.${region}.amazonaws.com`,
+      `elasticloadbalancing.${region}.amazonaws.com`,
       `s3.${region}.amazonaws.com`,
       ...buckets.map((bucket) => `${bucket}.s3.${region}.amazonaws.com`),
     ],

@@ -48,14 +48,14 @@ export function seen(machines: Iterable<AwsMachine>): readonly AwsMachine[] {
 }
 
 function instanceItem(machine: AwsMachine): string {
-  const { id, launched, address, zone, tags, windows, terminated = false } = machine;
+  const { id, launched, address, zone, instanceType, tags, windows, terminated = false } = machine;
   const tagSet = Object.entries(tags).map(
     ([key, value]) => `<item><key>${escapeXml(key)}</key><value>${escapeXml(value)}</value></item>`,
   );
-  const card = `<privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
+  const card = `<status>in-use</status><privateIpAddress>${address}</privateIpAddress><privateIpAddressesSet><item><privateIpAddress>${address}</privateIpAddress></item></privateIpAddressesSet>`;
   return [
     `<item><instanceId>${id}</instanceId><instanceState><code>${terminated ? 48 : 16}</code><name>${stateOf(machine)}</name></instanceState>`,
-    `<privateDnsName>${privateDnsName(machine)}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
+    `<instanceType>${instanceType}</instanceType><privateDnsName>${privateDnsName(machine)}</privateDnsName><launchTime>${launched.toISOString()}</launchTime>`,
     `<placement><availabilityZone>${zone}</availabilityZone></placement>${windows ? "<platform>windows</platform>" : ""}`,
     `<privateIpAddress>${address}</privateIpAddress><tagSet>${tagSet.join("")}</tagSet>`,
     `<networkInterfaceSet><item>${card}</item></networkInterfaceSet></item>`,
@@ -103,4 +103,25 @@ function refused(code: string, message: string): EndpointAnswer {
     status: 400,
     body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>`,
   };
+}
+
+/**
+ * What AWS's cloud controller asks of EC2 besides instances (Amazon EC2 API reference): the zones with their ids, and
+ * the network topology, which is empty for sizes that are not for clusters of accelerators. `undefined` for any other
+ * action.
+ */
+export function otherList(region: string, machines: Iterable<AwsMachine>, action: string): EndpointAnswer | undefined {
+  const answer = (content: string): EndpointAnswer => ({
+    status: 200,
+    body: `<${action}Response>${content}</${action}Response>`,
+  });
+  if (action === "DescribeInstanceTopology") return answer("<instanceSet/>");
+  if (action !== "DescribeAvailabilityZones") return undefined;
+  const id = region.replace(/^(\w+)-(\w)\w*-(\d)$/, "$1$2$3");
+  const zones = [...new Set([...machines].map(({ zone }) => zone))].toSorted();
+  const items = zones.map((zone) => {
+    const number = zone.charCodeAt(zone.length - 1) - 96;
+    return `<item><zoneName>${zone}</zoneName><zoneId>${id}-az${number}</zoneId><zoneType>availability-zone</zoneType><regionName>${region}</regionName></item>`;
+  });
+  return answer(`<availabilityZoneInfo>${items.join("")}</availabilityZoneInfo>`);
 }
