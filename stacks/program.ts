@@ -36,10 +36,9 @@ const mayStart =
  * The program: reads the stack's config, deploys the cluster on the cloud it names, exports its outputs.
  *
  * From here on errors carry no stack trace unless `FENESTRA_STACK_TRACES=1`: the Pulumi SDK takes one for each of some
- * ten thousand promises (`runtime/debuggable`), which was 40 % of the time of a preview of 268 resources (6.2-7.5 s
- * with traces, 3.8-3.9 s without, SDK 3.270). The one that it takes for the position of each resource
- * (`Resource.callsites`) is then written by Node in place of the launcher's source-map-support, another 0.2 s: Node
- * strips types in place, so that the positions are the same.
+ * ten thousand promises (`runtime/debuggable`), 40 % of the time of a preview of 268 resources (SDK 3.270). That of
+ * each resource's position (`Resource.callsites`) is then written by Node in place of the launcher's
+ * source-map-support; since Node strips types in place, positions are the same.
  */
 export async function deployStack(): Promise<StackOutputs> {
   const root = pulumi.getRootDirectory();

@@ -186,11 +186,10 @@ export function controlPlanePolicy(
 }
 
 /**
- * What the cloud controller may do: initialise nodes and create load balancers for Services. The list of calls is that
- * of kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; the condition that everything it
- * creates carries the cluster's tag in the request, so that the rest can be bound to that tag, is as in kubernetes/kops
- * (pkg/model/iam/iam_builder.go). The right to create the service-linked role of load balancers is not needed: the
- * API's load balancer already exists.
+ * What the cloud controller may do: initialise nodes and create load balancers for Services. The calls are those of
+ * kubernetes/cloud-provider-aws (docs/prerequisites.md) without volumes and routes; everything it creates carries the
+ * cluster's tag in the request, to which the rest is bound, as in kubernetes/kops (pkg/model/iam/iam_builder.go). The
+ * service-linked role of load balancers exists by the API's.
  *
  * @param vpcOwner account of the VPC: another one where an existing VPC is shared
  */
@@ -261,12 +260,12 @@ export function cloudControllerPolicy(scope: PolicyScope, vpcId: string, vpcOwne
 }
 
 /**
- * What the EBS CSI controller may do: the published example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to
- * volumes of this cluster. The driver marks what it makes with `ebs.csi.aws.com/cluster` and, given
- * `--k8s-tag-cluster-id`, with the cluster's tag. The volumes of etcd carry neither, so no pod can reach them.
+ * What the EBS CSI controller may do: the example policy of kubernetes-sigs/aws-ebs-csi-driver, bound to volumes of
+ * this cluster by the tags `ebs.csi.aws.com/cluster` and, given `--k8s-tag-cluster-id`, the cluster's. The volumes of
+ * etcd carry neither, so no pod can reach them.
  *
- * When it starts, the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such
- * tag. It is refused, is seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows
+ * At its start the driver queries the limits of a volume type by a CreateVolume that creates nothing and has no such
+ * tag: it is refused, is seen in CloudTrail as UnauthorizedOperation, and the driver takes the limits that it knows
  * (pkg/cloud/cloud.go, getVolumeLimits).
  */
 export function ebsDriverPolicy(scope: PolicyScope): PolicyDocument {

@@ -52,9 +52,9 @@ export function rollingRange(pool: PoolSpec): {
 
 /**
  * Whether a lower number ends no machine of the group: the autoscaler sets absolute ones from a count that may be old
- * (kubernetes/autoscaler#10147), while it ends machines by their ids, which protection does not stop. It would stop a
+ * (kubernetes/autoscaler#10147), and ends machines by their ids, which protection does not stop. It would stop a
  * replacement by age (Amazon EC2 Auto Scaling User Guide, "Replace Auto Scaling instances based on maximum instance
- * lifetime"). Machines have it from their launch on.
+ * lifetime").
  */
 export function isProtected({ autoscale, maxAge }: PoolSpec): boolean {
   return autoscale !== undefined && maxAge === undefined;

@@ -77,10 +77,9 @@ export class Secrets extends pulumi.ComponentResource {
   /**
    * A parameter that only the program writes. Another value makes another parameter: an update in place leaves the key
    * out, and Parameter Store then takes that of the account (`resourceParameterUpdate` in the file below; AWS Systems
-   * Manager API Reference, PutParameter, `KeyId`). Machines that read in between try again. AWS asks for 30 seconds
-   * between deletion and creation (DeleteParameter), for which the provider does not wait where it replaces one itself
-   * (`TestAccSSMParameter_tier`); after a refusal the next update makes it. `overwrite` would avoid that, but also
-   * write over another cluster's keys.
+   * Manager API Reference, PutParameter, `KeyId`). Machines that read in between try again. AWS wants 30 seconds
+   * between deletion and creation (DeleteParameter), for which the provider does not wait (`TestAccSSMParameter_tier`):
+   * after a refusal the next update makes it. `overwrite` would also write over another cluster's keys.
    */
   #makeFixed(role: string, name: string, value: pulumi.Output<string>, key: Key): Parameter {
     return new Parameter(

@@ -51,9 +51,9 @@ function privateZone(cluster: string): string {
 
 /**
  * The API's load balancers: an internal one that every node uses, and optionally a public one. The allow-list is a rule
- * of the control plane's security group, because Azure's load balancers preserve the caller's address. The internal one
- * has a name in a private zone, known already in a preview; control-plane machines resolve it to themselves, because a
- * connection that returns to its sender is lost.
+ * of the control plane's security group: Azure's load balancers keep the caller's address. The internal one has a name
+ * in a private zone, known in a preview; control-plane machines resolve it to themselves, since a connection that
+ * returns to its sender is lost.
  */
 export class LoadBalancer extends pulumi.ComponentResource {
   readonly host: string;

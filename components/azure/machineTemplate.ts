@@ -26,10 +26,10 @@ export function hostEncryption({ encryptionAtHost }: Pick<NodeSettings, "encrypt
 }
 
 /**
- * Whether the network interface of a machine bypasses the host, which saves processor time, most of all for a pod
- * network that packs packets; the default is no. A size that cannot is refused, so only series whose every size of so
- * many processors is known to can (Azure documentation, feature support of the series; accelerated networking
- * overview): version 3 and Fsv2 are not certain with two processors, and most of B cannot.
+ * Whether a machine's network interface bypasses the host, which saves processor time; the default is no. A size that
+ * cannot is refused, so only series whose every size of so many processors is known to can (Azure documentation,
+ * feature support of the series; accelerated networking overview): version 3 and Fsv2 are not certain with two
+ * processors, and most of B cannot.
  */
 export function acceleratedNetworking({ name, vcpus }: MachineSize): boolean {
   const [, family, version] = /^Standard_([DEF])\d.*_v(\d+)$/.exec(name) ?? [];

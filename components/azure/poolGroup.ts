@@ -24,10 +24,10 @@ const looks = { numberOfProbes: 3, intervalInSeconds: 60 } as const;
 const healthyAfter = (looks.numberOfProbes * looks.intervalInSeconds) / 60;
 
 /**
- * Health check of a machine: its own port is open, which is so while its node is Ready. The kubelet's port is open
- * within a second of its start, and a roll by that one would delete working machines for others that never join.
- * Version 2.0 of the extension has a grace period, in which a joining machine counts as starting and not as unhealthy.
- * By HTTP it expects its own answer format (Azure documentation, application health extension).
+ * Health check of a machine: its own port, which is open while its node is Ready. By the kubelet's, open within a
+ * second of its start, a roll would delete working machines for others that never join. Version 2.0 of the extension
+ * has a grace period for a joining machine. By HTTP it expects its own answer format (Azure documentation, application
+ * health extension).
  */
 function health({ os }: PoolSpec): Extension {
   return {

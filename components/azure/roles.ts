@@ -79,12 +79,11 @@ export function controllerGrants(
 }
 
 /**
- * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by the set of
- * the machine's system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and
+ * The reading of disk encryption sets, each alone. The disk driver attaches a volume that names no set by that of the
+ * machine's system disk (kubernetes-sigs/cloud-provider-azure, azure_controller_vmss.go and
  * azure_controller_standard.go, `AttachDisk`), and Azure refuses a write that names a set which the writer may not read
- * ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609). The same holds for the autoscaler and its
- * scale sets, and for the disk of etcd on a machine that gets a volume. Ids are compared without regard to case, as
- * above.
+ * ("LinkedAuthorizationFailed", kubernetes-sigs/azuredisk-csi-driver#2609); so too with scale sets and etcd's disk. Ids
+ * are compared without regard to case.
  */
 export function diskGrants({
   pools,

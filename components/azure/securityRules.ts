@@ -69,11 +69,10 @@ const probes = { tag: "AzureLoadBalancer" } as const;
 const anybody = { tag: "*" } as const;
 
 /**
- * Every rule of a cluster. Nothing opens SSH, RDP or WinRM: people log in by Run Command or the serial console. Each
- * group ends with a deny rule, because Azure's default rules allow the whole network. Destination is the application
- * security group, that is the machines' own addresses: traffic to a Service of type LoadBalancer has the frontend's
- * address, does not match our rules, and is filtered by those that the cloud controller writes. Where a Service
- * disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
+ * Every rule of a cluster. Nothing opens SSH, RDP or WinRM. Each group ends with a deny rule, because Azure's default
+ * rules allow the whole network. Destination is the application security group, the machines' own addresses: traffic to
+ * a Service of type LoadBalancer has the frontend's, and is filtered by the rules that the cloud controller writes;
+ * where it disables the floating IP, it arrives at a NodePort, which the deny rule leaves out.
  */
 export function securityRules(spec: SecuritySettings): readonly SecurityRule[] {
   return [
@@ -161,9 +160,8 @@ function api(priority: number, name: string, peer: SecurityRule["peer"], purpose
 
 /**
  * Who may call the API from inside: this network and those that the stack file names. Where it names none and there is
- * no public endpoint also networks that are peered with this one or come in by its gateways: no others can reach it.
- * The tag may hold a default route that such a gateway announces (Azure documentation, service tags), so that beside a
- * public endpoint it could void the allow-list.
+ * no public endpoint also networks that are peered or come in by gateways. The tag may hold a default route that such a
+ * gateway announces (Azure documentation, service tags), so that beside a public endpoint it could void the allow-list.
  */
 function network({ publicAccess, privateAccess, network: { cidrs } }: SecuritySettings): SecurityRule["peer"] {
   if (privateAccess !== undefined) return { cidrs: [...cidrs, ...privateAccess] };

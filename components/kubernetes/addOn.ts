@@ -106,16 +106,13 @@ function runsOnWindows(manifest: Manifest): boolean {
 /**
  * A DaemonSet of workers is not waited for. The provider waits until all of its pods are new and available at one
  * moment (pulumi/pulumi-kubernetes: provider/pkg/await/daemonset.go; kubernetes-sigs/cli-utils: pkg/kstatus,
- * `daemonsetConditions`): one node that is NotReady, or a pool that rolls in the same update, would let it fail, and
- * what comes after it would not be reached. Nothing that comes after it needs all of them: a new node is Ready only
- * with its agents, and pools have gates. The log collectors' Secrets of headers even come after the first update. What
- * a gate cannot see is an agent that fails on nodes that are Ready already; `fenestra verify` does
- * (`checks/cluster/workloads.ts`).
+ * `daemonsetConditions`): one node that is NotReady, or a pool that rolls in the same update, would let it fail.
+ * Nothing that comes after it needs all of them: a new node is Ready only with its agents, and pools have gates. An
+ * agent that fails on nodes that are Ready is seen by `fenestra verify` (`checks/cluster/workloads.ts`).
  *
- * Its deletion is not waited for either (provider/pkg/metadata/overrides.go, `DeletedCondition`). Those that are
- * deleted by themselves, the nodes' part of drivers, have had no volume since the pods with claims went, which are
- * waited for. In the background, since what is made again at once (`pulumi up --replace`) would otherwise be applied to
- * the one that is going, and go with it (await/await.go, `Deletion`).
+ * Nor is its deletion (provider/pkg/metadata/overrides.go, `DeletedCondition`): drivers have had no volume since the
+ * pods with claims went. In the background, since what is made again at once (`pulumi up --replace`) would be applied
+ * to the one that is going (await/await.go, `Deletion`).
  */
 function unawaited(manifest: Manifest): Manifest {
   if (manifest.kind !== "DaemonSet" || podSpec(manifest)?.nodeSelector?.[controlPlaneKey] !== undefined)
@@ -189,10 +186,10 @@ function createObject<Kind extends Manifest["kind"]>(
 }
 
 /**
- * Fields that the API server refuses to change although the provider would send the change as an update: it uses its
- * own list (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`) and asks no server. The server's rules
- * are in kubernetes/kubernetes, pkg/apis/storage/validation and pkg/apis/node/validation. None of these objects holds
- * data, and volumes outlive their class and driver.
+ * Fields that the API server refuses to change (kubernetes/kubernetes, pkg/apis/storage/validation and
+ * pkg/apis/node/validation) although the provider would send the change as an update: it uses its own list
+ * (pulumi/pulumi-kubernetes: provider/pkg/provider/diff.go, `forceNew`). None of these objects holds data, and volumes
+ * outlive their class and driver.
  *
  * Left out on purpose are a claim's size, which only grows, and scope and names of a CustomResourceDefinition: a
  * replacement would delete the data, a refused update does not.

@@ -25,13 +25,12 @@ export interface RegistryMirrorArgs {
 }
 
 /**
- * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself; a mirror
- * cannot serve other content for a digest. A mirror whose path already includes the API root
- * (`https://host/v2/project`) is used as it is: containerd appends `/v2` to every other path (containerd:
- * docs/hosts.md, `override_path`). A registry with a login has a file of its own, which then names the mirror for all
- * registries too, since containerd reads no other one.
+ * One `hosts.toml` per mirrored registry. containerd tries the mirror first and then the registry itself. A mirror
+ * whose path already includes the API root (`https://host/v2/project`) is used as it is: containerd appends `/v2` to
+ * every other path (containerd: docs/hosts.md, `override_path`). A registry with a login has a file of its own, which
+ * names the mirror for all registries too, since containerd reads no other one.
  *
- * A login is a header of the host that wants it and of no other, so it also serves the pause image, which the kubelet's
+ * A login is a header of the host that wants it alone, so it also serves the pause image, which the kubelet's
  * credential providers do not. A registry that answers with its token service gets it there (containerd:
  * core/remotes/docker/config/hosts.go, WithAuthHeader).
  */

@@ -47,9 +47,9 @@ function curveMib(memoryGib: number): number {
 
 /**
  * Reservations by machine size. Windows has no OOM killer: a node whose pods use all memory hangs (Azure/AKS#2820,
- * kubernetes/kubernetes#73417), so the system keeps 2 GiB there, as AKS and EKS advise, or a quarter of a machine below
- * 8 GiB. Of processors AKS keeps 100m of 2 and EKS 70m, on Windows no more than on Linux: nothing holds a Windows
- * node's pods to the rest, and a published pod of one processor should find its place (docs/operations/machines.md).
+ * kubernetes/kubernetes#73417), so the system keeps 2 GiB, as AKS and EKS advise, or a quarter of a machine below 8
+ * GiB. Of processors AKS keeps 100m of 2 and EKS 70m, on Windows no more: nothing holds a Windows node's pods to the
+ * rest, and a published pod of one processor should find its place.
  */
 export function reservations(os: OperatingSystem, capacity: Capacity): Reservations {
   const windows = os.family === "windows";

@@ -1,8 +1,7 @@
 /**
  * The root of a simulated Linux machine: the host's programs read-only, a copy of its /etc, and empty writable folders
- * for all else, without a mount point having to exist on the host. Works as root and in a user namespace. Scripts for
- * bash, so that the rehearsal, whose machines run for minutes, and the tests, which enter a machine for one command,
- * make the same.
+ * for all else, with no mount point of the host's. Works as root and in a user namespace. Scripts for bash, so that
+ * rehearsal and tests make the same.
  */
 
 /** Where the harness puts what a real machine does not have. */
@@ -70,10 +69,9 @@ rm -rf ${forgottenOfEtc.join(" ")}
 
 /**
  * Runs in the machine's mount namespace with the mount point of its filled root as $1, and the additional mounts on
- * standard input, a line of source, target and rw or ro each. What has run with this root before does not matter.
- * Control groups are version 2 on every machine, as on a cloud image of today, and without controllers where the host
- * has given them to version 1. `remount,bind,ro` acts on one mount only, hence the loop over what lies below (mount(8),
- * before util-linux 2.39).
+ * standard input, a line of source, target and rw or ro each. Control groups are version 2, as on a cloud image,
+ * without controllers where the host gave them to version 1. `remount,bind,ro` acts on one mount only, hence the loop
+ * (mount(8), before util-linux 2.39).
  */
 export const enterRoot = `
 set -eu

@@ -20,10 +20,10 @@ const sentinel = (kind: string, name: string, spec: object, binding: object) => 
 ];
 
 /**
- * Waits until the API server enforces every policy that was made before, and none that was deleted. It computes all
- * policies of a kind at once from two watches, each in order (k8s.io/apiserver: plugin/policy/generic/policy_source.go):
- * so a policy of the test's own that is in force was preceded by the others in its watch, and what is computed after
- * that, as a second one shows, has them all.
+ * Waits until the API server enforces every policy that was made before, and none that was deleted. It computes all of
+ * a kind at once from two watches, each in order (k8s.io/apiserver: plugin/policy/generic/policy_source.go): a policy
+ * of the test's own that is in force was preceded by the others in its watch, and a second one shows what was computed
+ * after that.
  */
 export async function policiesInForce({ kubectl, send }: ApiServer): Promise<void> {
   const mutates = (await kubectl(["get", "mutatingadmissionpolicies"])).code === 0;

@@ -244,12 +244,10 @@ function controllerPod(driver: CsiDriver, account: Account): PodSpec {
 }
 
 /**
- * A node plug-in's pod on Linux workers: the driver, and the registrar that registers it with the kubelet.
- *
- * It waits until the node is initialised. The Azure driver takes the node's zone from its label, and an absent label
- * for "no zone", without an error (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`). The
- * kubelet would keep that answer: disks without a zone cannot be attached to the machine, and the true zone is refused
- * later as a "topology value collision".
+ * A node plug-in's pod on Linux workers: the driver, and the registrar that registers it with the kubelet. It waits
+ * until the node is initialised: the Azure driver takes an absent label of the zone for "no zone"
+ * (kubernetes-sigs/azuredisk-csi-driver: pkg/azuredisk, `GetNodeInfoFromLabels`), and the kubelet would keep that:
+ * disks without a zone cannot be attached, and the true zone is refused later as a "topology value collision".
  */
 function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): PodSpec {
   const folder = `/var/lib/kubelet/plugins/${name}`;
@@ -294,13 +292,12 @@ function linuxNodePod({ name, linux, sidecars }: CsiDriver, account: Account): P
 }
 
 /**
- * The node plug-in on Windows as HostProcess pod: no proxy service on the node. Like its Linux counterpart it waits
- * until the node is initialised. An init container creates the socket's folder: a HostProcess program creates none, and
- * the kubelet skips a volume that no container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping
- * unused volume"). Of upstream's HostProcess pods only that of EBS has probes.
+ * The node plug-in on Windows as HostProcess pod: no proxy service on the node. It too waits until the node is
+ * initialised. An init container creates the socket's folder: a HostProcess program creates none, and the kubelet skips
+ * a volume that no container mounts (kubernetes: pkg/kubelet/volumemanager/populator, "Skipping unused volume"). Of
+ * upstream's HostProcess pods only that of EBS has probes.
  *
- * @param nodeEndpoint host name of the API: upstream says of Service addresses that a Windows node itself does not
- * reach them
+ * @param nodeEndpoint host name of the API: a Windows node itself does not reach Service addresses (upstream)
  */
 function windowsNodePod(
   { name, windows, sidecars }: CsiDriver,

@@ -56,9 +56,9 @@ export const logs: AddOnEntry = {
 };
 
 /**
- * A collector on every node that sends its logs away: on Linux from an image, on Windows the program on the node's disk
- * as HostProcess pod, since there is no image of it for Windows Server 2025, and a plain pod reads no event log. Those
- * of control-plane machines read the audit log too.
+ * A collector on every node that sends its logs away: on Linux from an image, on Windows the node's own program as
+ * HostProcess pod, since no image is for Windows Server 2025, and a plain pod reads no event log. Those of
+ * control-plane machines read the audit log too.
  *
  * @param identity required for the services of the clouds
  */

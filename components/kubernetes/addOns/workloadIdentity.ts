@@ -36,9 +36,9 @@ export const workloadIdentity: AddOnEntry = {
 
 /**
  * A policy of the API server that gives pods of the named service accounts a token for the cloud and the variables by
- * which SDKs find it: what the webhooks of both clouds do (aws/amazon-eks-pod-identity-webhook,
- * Azure/azure-workload-identity), without a program that could be down. It looks at pods of the named namespaces only.
- * A variable that a container sets itself stays.
+ * which SDKs find it, as the clouds' webhooks do (aws/amazon-eks-pod-identity-webhook, Azure/azure-workload-identity),
+ * without a program that could be down. It looks at their namespaces only. A variable that a container sets itself
+ * stays.
  *
  * @param environments JSON of `PodEnvironments`
  */

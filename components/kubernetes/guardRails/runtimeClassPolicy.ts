@@ -138,8 +138,8 @@ function prefer(builds: readonly WindowsFacts[]): string {
  * What is missing of a pod that is made: the toleration; the class, whose selector the API server's RuntimeClass
  * admission merges when it runs again, or else a selector and an order of builds. A DaemonSet's pod gets no class: its
  * controller has chosen the node by the template alone (kubernetes/kubernetes,
- * pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the class's selector would contradict a node
- * whose build runs images of an older one. A HostProcess pod needs none: its image fits every build.
+ * pkg/controller/daemon/daemon_controller.go: NodeShouldRunDaemonPod), and the selector would contradict a node that
+ * runs images of an older build. A HostProcess image fits every build.
  */
 function placement(builds: readonly WindowsFacts[]): string {
   const setClass = `[${add('"/spec/runtimeClassName"', "variables.runtimeClass")}]`;

@@ -5,12 +5,11 @@ export const store = "/store";
 
 /**
  * Commands of a machine, replaced by scripts that note each call in `$STORE/calls` and do just enough for the stages;
- * those of its kernel and disk are the same as in the rehearsal; what systemctl would start is its matter
- * (`rehearsal/machines/systemd.ts`), here the call is only noted. A line of `$STORE/fail` is a regular expression of
- * calls that fail, one of `$STORE/hang` of calls that do not come back, of `$STORE/idle` of those that succeed and do and say nothing; one of `$STORE/cut` of a call at which the
- * whole run is killed. `$STORE/fail-at` and `$STORE/cut-at` hold the number of such a call, and `$STORE/wrong-at` that
- * of one which succeeds with the words of `$STORE/wrong` in place of its answer; with `half` of its own, with `nothing`
- * done or said, or (`hang`) fails after the limit that the real program was given.
+ * those of its kernel and disk are the rehearsal's; what systemctl would start is only noted.
+ * A line of these files below `$STORE` is a regular expression of calls: `fail` that fail, `hang` that do not come
+ * back, `idle` that succeed and do and say nothing, `cut` at which the whole run is killed. `fail-at` and `cut-at` hold
+ * the number of such a call, `wrong-at` that of one which succeeds with the words of `wrong` for its answer; with
+ * `half` of its own, with `nothing` done or said, or (`hang`) fails after the real program's limit.
  */
 const preamble = `#!/bin/bash
 STORE=${store}
