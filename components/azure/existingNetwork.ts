@@ -83,10 +83,10 @@ export class ExistingNetwork extends pulumi.ComponentResource implements Cluster
   }
 
   /**
-   * What the controllers do in the network, and no more: they look at it, put load balancers into its subnets, and put
-   * the addresses of nodes in it into the pools of load balancers (Azure documentation, permissions of Azure
-   * networking; kubernetes-sigs/cloud-provider-azure: loadBalancerBackendPoolConfigurationType). Roles can be assigned
-   * in resource groups at the least, so it is made in that of the network.
+   * What the controllers do in the network, and no more: look at it, put load balancers into its subnets, and addresses
+   * of nodes in it into the pools of load balancers (Azure documentation, permissions of Azure networking;
+   * kubernetes-sigs/cloud-provider-azure: loadBalancerBackendPoolConfigurationType). Roles are assigned in resource
+   * groups at the least, so it is made in the network's.
    */
   grantControllers(principalId: pulumi.Input<string>): void {
     const { existing } = this.#args;

@@ -124,10 +124,9 @@ function specOf({ name }: Account, pod: Pod): PodSpec {
 }
 
 /**
- * One DaemonSet. It rolls in at most ten steps, however many nodes there are; up to ten nodes are one at a time, since
- * a percentage is rounded up (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when
- * as many new pods are not available: of an agent of the pod network that does not work, nine nodes in ten keep the old
- * one.
+ * One DaemonSet. It rolls in at most ten steps; up to ten nodes are one at a time, since a percentage is rounded up
+ * (kubernetes/kubernetes: pkg/controller/daemon/util, `UnavailableCount`). A roll stops when as many new pods are not
+ * available: of an agent that does not work, nine nodes in ten keep the old one.
  */
 export function daemonSet(account: Account, pod: Pod): Manifest {
   const { name, namespace: home } = account;

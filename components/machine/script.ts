@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 
 /**
  * Text of a script as the machine gets it: without blank lines and comment lines, in PowerShell also without
- * indentation. They are stripped before anything is hashed, so that editing a comment replaces no machine. A script
- * must not contain multi-line text in which such lines matter; tests compare what bash and PowerShell's grammar read.
+ * indentation, before anything is hashed: editing a comment replaces no machine. A script must not contain multi-line
+ * text in which such lines matter; tests compare what bash and PowerShell's grammar read.
  */
 export function readScript(url: URL): string {
   const lines = readFileSync(url, "utf8").split("\n");

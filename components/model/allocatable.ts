@@ -107,10 +107,10 @@ interface Share {
 const kernelShare = { linux: 0.075, windows: 0 } as const;
 
 /**
- * Resources available to pods on a pool's node, as its kubelet will report them: capacity less reservations and
- * eviction thresholds (kubernetes: pkg/kubelet/cm, `GetNodeAllocatableReservation`). Passed to the autoscaler for pools
- * without a node. Image-dependent values are estimated on the low side: a node smaller than announced does not fit the
- * pending pod, so the autoscaler would add and remove nodes in a loop.
+ * What pods can have on a pool's node, as its kubelet will report it: capacity less reservations and eviction
+ * thresholds (kubernetes: pkg/kubelet/cm, `GetNodeAllocatableReservation`). For the autoscaler, of pools without a
+ * node. Image-dependent values are on the low side: it would add and remove nodes that are smaller than announced in a
+ * loop.
  */
 export function allocatable(machine: Machine): Readonly<Record<Resource, string>> {
   const { cpu, memory, "ephemeral-storage": storage } = shares(machine);

@@ -51,11 +51,9 @@ const keyType = { algorithm: "ECDSA", ecdsaCurve: "P256" } as const;
 const rsaKeyType = { algorithm: "RSA", rsaBits: 2048 } as const;
 
 /**
- * The keys of a cluster, made before any machine exists: so the kubeconfig is an output of the program, and every
- * control-plane machine finds its authorities ready. The price is that the keys are stored, encrypted, in the Pulumi
- * state.
- *
- * Nothing here renews by itself except the administrators' certificates: a new authority would lock every node out.
+ * The keys of a cluster, made before any machine exists: so the kubeconfig is an output, and every control-plane
+ * machine finds its authorities ready. The price: they are, encrypted, in the Pulumi state. Only the administrators'
+ * certificates renew by themselves: a new authority would lock every node out.
  */
 export class Pki extends pulumi.ComponentResource {
   readonly kubernetesCa: KeyPair;

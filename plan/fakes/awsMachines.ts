@@ -12,9 +12,8 @@ import {
 } from "./machines.ts";
 
 /**
- * Every machine that AWS would run for a recorded program: instances, and for each Auto Scaling group as many as it
- * should have. Only what was registered is read, as the cloud would read it. Sorted by name. Parameters as
- * `programIndex` has them.
+ * Every machine that AWS would run for a recorded program: instances, and those of Auto Scaling groups. Sorted by name.
+ * Parameters as `programIndex` has them.
  *
  * @throws Error when a machine refers to something that the program did not make.
  */

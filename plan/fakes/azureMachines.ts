@@ -34,9 +34,8 @@ const computerNameLimits = { windows: 15, linux: 64 } as const;
 const suffixLength = 6;
 
 /**
- * Every machine that Azure would run for a recorded program, with its resource: VMs, and for each scale set as many
- * instances as its capacity says. Only what was registered is read. Sorted by name. Parameters as `programIndex` has
- * them.
+ * Every machine that Azure would run for a recorded program, with its resource: VMs, and instances of scale sets by
+ * their capacity. Sorted by name. Parameters as `programIndex` has them.
  *
  * @throws Error when a machine refers to something that the program did not make, or when two have one computer name.
  */

@@ -4,8 +4,8 @@ import type { ExistingResources } from "./existing.ts";
 
 /**
  * How keys and certificates are made. `real`: new keys, signatures that verify, valid from now. `fake`: of the same
- * form and length, but keys follow from the resource's URN, signatures are filler, dates are fixed and the
- * organisational unit says what they are: worth nothing, and the same in every run.
+ * form and length, but keys follow from the URN, signatures are filler, dates are fixed and the organisational unit
+ * says so: worth nothing, and the same in every run.
  */
 export type CertificateMode = "real" | "fake";
 

@@ -34,8 +34,8 @@ export class ProgramError extends Error {
 }
 
 /**
- * Runs the program and writes down every resource that it registers. Node keeps a module once it is loaded, so a run is
- * a call of the entry's function; its modules are shared between runs, which is sound because none of them keeps state.
+ * Runs the program and writes down every resource that it registers. A run is a call of the entry's function; modules
+ * are shared between runs, since none of them keeps state.
  *
  * @throws ConfigError when the program refuses its config; ProgramError when it fails otherwise.
  */

@@ -9,9 +9,8 @@ const azr = (file: string): string => `hashicorp/terraform-provider-azurerm: int
 /**
  * Azure: path parameters, fields that the API's specification marks as create-only, and the list of
  * provider/pkg/gen/replacement.go in pulumi/pulumi-azure-native; compare.ts compares it with the schema. The provider
- * takes all else for an update, and Azure may refuse it: those in `refuses` by the hand-made rules of
- * hashicorp/terraform-provider-azurerm. What the program declares itself in `replaceOnChanges` is not repeated here: it
- * is in the plan.
+ * takes all else for an update, and Azure may refuse it: `refuses`, by the hand-made rules of
+ * hashicorp/terraform-provider-azurerm. `replaceOnChanges` of the program is in the plan.
  */
 export const azureRows: Readonly<Record<string, ReplacementRow>> = {
   "azure-native:authorization:RoleAssignment": row(pan, ["roleAssignmentName", "scope", "principalId"]),

@@ -22,8 +22,8 @@ const planSchema = z.looseObject({
 
 /**
  * Where the table says otherwise than a package's schema, property by property, for the types and inputs that these
- * plans use. Providers of Terraform's newer framework mark nothing in their schema: a type without any mark says
- * nothing. What a row decides by values is decided in the provider's code, which no schema shows.
+ * plans use. A type without any mark says nothing, as of Terraform's newer framework. What a row decides by values is
+ * in the provider's code, which no schema shows.
  */
 export function differencesFrom(schemaText: string, planTexts: readonly string[]): readonly string[] {
   const { resources, types } = packageSchema.parse(JSON.parse(schemaText));

@@ -39,9 +39,8 @@ export function memoryKib({ memoryGib }: Hardware): number {
 }
 
 /**
- * Files by which programs of a machine learn of its hardware and its kernel, by path. They lie over those of the host,
- * which a machine could read, but whose size is not the machine's: processors, memory, swap (a cloud image has none),
- * and the settings that a node's programs write.
+ * Files by which programs of a machine learn of its hardware and its kernel, by path, over those of the host:
+ * processors, memory, swap (a cloud image has none), and the settings that a node's programs write.
  */
 export function hardwareFiles(hardware: Hardware): Readonly<Record<string, string>> {
   const { vcpus } = hardware;

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { gunzipSync } from "node:zlib";
 import { parse } from "yaml";
 import { z } from "zod";
 import { fenestra } from "../support/fenestra.ts";
 import { stackDir } from "../support/stacks.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 const archiveSchema = z.object({ entry: z.string(), files: z.record(z.string(), z.string()) });
 const machineSchema = z.looseObject({
@@ -28,8 +28,7 @@ const provisionerSchema = z.record(
 
 describe("fenestra image", function () {
   this.timeout(300_000);
-  const folder = mkdtempSync(path.join(tmpdir(), "fenestra-image-"));
-  after(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = suiteFolder();
   const text = (...names: readonly string[]) => readFileSync(path.join(folder, ...names), "utf8");
   const image = (stack: string, pool: string, ...more: readonly string[]) =>
     fenestra("image", ...stackDir, "--stack", stack, "--pool", pool, "--out", path.join(folder, stack), ...more);

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { loadConfig } from "../../components/config/load.ts";
@@ -259,11 +258,10 @@ describe("reading a stack file", () => {
     });
 
   it("refuses a folder in place of a file", () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-stacks-"));
-    mkdirSync(path.join(folder, "Pulumi.test.yaml"));
-    const problems = problemsOf(() => readStackFile("test", pathToFileURL(`${folder}/`)));
-    assert.deepEqual(problems, [[path.join(folder, "Pulumi.test.yaml"), undefined, "cannot be read: EISDIR"]]);
-    rmSync(folder, { recursive: true });
+    const file = path.join(folder, "inner/Pulumi.test.yaml");
+    mkdirSync(file, { recursive: true });
+    const problems = problemsOf(() => readStackFile("test", new URL("inner/", url)));
+    assert.deepEqual(problems, [[file, undefined, "cannot be read: EISDIR"]]);
   });
 
   it("lists the stacks there are when one is missing", () => {

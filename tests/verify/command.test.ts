@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { writeFileSync } from "node:fs";
 import path from "node:path";
 import { messageOf } from "../../components/gates/messageOf.ts";
 import { fenestra } from "../support/fenestra.ts";
+import { suiteFolder } from "../support/temporary.ts";
 
 /** Runs the program; its exit code and what it said to people. */
 async function run(...args: readonly string[]): Promise<{ readonly code: number; readonly said: string }> {
@@ -12,6 +12,7 @@ async function run(...args: readonly string[]): Promise<{ readonly code: number;
 }
 
 describe("fenestra verify and uninstall", () => {
+  const folder = suiteFolder();
   for (const [args, said] of [
     [["verify"], "fenestra: verify needs --kubeconfig FILE\n"],
     [
@@ -56,7 +57,6 @@ describe("fenestra verify and uninstall", () => {
   });
 
   it("end with 1 when the API server does not answer, without a namespace and without what is in the kubeconfig", async () => {
-    const folder = mkdtempSync(path.join(tmpdir(), "fenestra-"));
     const file = path.join(folder, "kubeconfig");
     const config = {
       apiVersion: "v1",
@@ -78,7 +78,6 @@ describe("fenestra verify and uninstall", () => {
       assert.doesNotMatch(said, /namespace|hunter2/);
       assert.equal(said.includes("look at: whether this machine may reach it"), args[0] !== "status");
     }
-    rmSync(folder, { recursive: true });
   });
 });
 

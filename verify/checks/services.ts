@@ -159,8 +159,8 @@ export function nodePortCheck(group: NodeGroup, askers: readonly NodeGroup[]): V
 const steadyAnswers = 20;
 
 /**
- * Collects answers of a load balancer until pods of each node have answered, and the last twenty were good: with one of
- * two nodes left out, or an unhealthy one not left out, the first answer may be a good one all the same.
+ * Collects answers of a load balancer until pods of each node have answered, and the last twenty were good: with a node
+ * left out, or an unhealthy one not, the first answer may be good all the same.
  *
  * @returns a function that takes an answer and throws {@link NotYet} until that is so
  */

@@ -375,9 +375,9 @@ const optionalRules: Readonly<Record<OptionalSidecar, readonly PolicyRule[]>> = 
 };
 
 /**
- * Rights of a node plug-in that reads its node from the API server. Both drivers may patch Nodes upstream, to remove
- * their own taint (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for a token on every worker
- * that may patch every Node. Attachments are listed by upstream's preStop hooks alone, which are left out.
+ * Rights of a node plug-in that reads its node from the API server. Upstream both drivers may patch Nodes, to remove a
+ * taint of their own (`agent-not-ready`) which Fenestra's nodes do not have; that is no reason for such a token on
+ * every worker. Attachments are listed by upstream's preStop hooks alone, which are left out.
  */
 export const diskNodeRules: PolicyRule[] = [
   rule("", ["nodes"], ["get"]),

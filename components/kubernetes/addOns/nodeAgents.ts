@@ -30,9 +30,8 @@ const tokenSources: NonNullable<NonNullable<Volume["projected"]>["sources"]> = [
 
 /**
  * Argument with the path of a mounted file for a program of a HostProcess container. containerd's shim puts the
- * container's folder in place of the variable, below which mounts are on every release; Windows Server 2019 has them
- * nowhere else (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers, `replaceWithMountPoint`,
- * `fallbackMountSetup`).
+ * container's folder in place of the variable; below it mounts are on every release, on Windows Server 2019 nowhere
+ * else (microsoft/hcsshim v0.15.0-rc.1: internal/jobcontainers, `replaceWithMountPoint`, `fallbackMountSetup`).
  *
  * @param mounted path in the container, with or without `C:`
  */

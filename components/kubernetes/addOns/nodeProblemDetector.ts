@@ -53,9 +53,8 @@ export const nodeProblemDetector: AddOnEntry = {
 };
 
 /**
- * node-problem-detector on both systems. On Windows kube-proxy is a pod here and not a service, which the kubelet
- * restarts by itself, so its check is left out, and so is the repair of the others: the node's own health task does it.
- * Windows Server 2019 has none.
+ * node-problem-detector on both systems. On Windows kube-proxy is a pod, which the kubelet restarts, so its check is
+ * left out, and so is the repair of the others: the node's own health task does it. Windows Server 2019 has none.
  *
  * @param nodeEndpoint host name of the internal API endpoint
  */

@@ -4,9 +4,8 @@ import { storage } from "./storage.ts";
 
 /**
  * Stands between the drivers and whatever has claims: the node controller takes the finalizer away once the volumes of
- * all claims that are gone are gone too, each for five minutes at most
- * (components/nodeController/program/volumes.py). Deleting a claim waits for no disk, and drivers that went at once
- * would leave it in the cloud.
+ * all claims that are gone are gone too, each for five minutes at most (components/nodeController/program/volumes.py).
+ * Drivers that went at once would leave disks in the cloud.
  */
 export const volumes: AddOnEntry = {
   name: "volumes",

@@ -55,7 +55,7 @@ function keysOf(part: keyof NodeWrites): string {
  * Whoever is administrator of a worker has the tokens of its pods. By the status of a Node also labels, owners and
  * finalizers can be written: a label would draw the control plane's pods with their tokens to the worker, an owner that
  * is not there would have any Node collected (kubernetes/kubernetes: pkg/registry/core/node/strategy.go,
- * `nodeStatusStrategy`). NodeRestriction does this for kubelets, but not for finalizers.
+ * `nodeStatusStrategy`). NodeRestriction does not cover finalizers.
  */
 const ownNode: Policy = {
   name: "fenestra-own-node",

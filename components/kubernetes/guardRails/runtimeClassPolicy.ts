@@ -70,8 +70,8 @@ export function windowsVariables(spec: Placing, pod: string): Variables {
 
 /**
  * Pods that prove that the policy is in force: an image of every known release and one of none, each with the class
- * that it must get. Whatever builds a cluster gains or loses, one of the answers changes, so that the policy of an
- * earlier update is not mistaken for the present one.
+ * that it must get. With every build that a cluster gains or loses one answer changes, so that an earlier policy is not
+ * mistaken for the present one.
  */
 export function runtimeClassProbes(builds: readonly WindowsFacts[]): readonly ClassProbe[] {
   const [only, ...others] = builds;

@@ -194,9 +194,8 @@ const chosen = (when: "" | "Before"): string =>
 /**
  * Annotations that the cloud controller obeys (kubernetes-sigs/cloud-provider-azure v1.36.2,
  * pkg/provider/azure_loadbalancer.go). `getServiceLoadBalancerStatus` writes additional addresses into the Service's
- * status, from which kube-proxy takes them like those of `spec.externalIPs`, link-local ones too.
- * `ensurePublicIPExists` gives a chosen address its name before anything fails because another load balancer has it:
- * that of the API would lose its own.
+ * status, from which kube-proxy takes them like `spec.externalIPs`, link-local ones too. `ensurePublicIPExists` gives a
+ * chosen address its name before anything fails: that of the API would lose its own.
  */
 const addressAnnotations: Pick<Policy, "validations" | "variables"> = {
   variables: {

@@ -164,8 +164,8 @@ const sharedFiles = ["/opt/fenestra/lib.sh", "/opt/fenestra/cloud.sh", "/etc/fen
 
 /**
  * The table of stages, with a last line `end`: name, exit code, hash of all that the stage depends on, mode. A stage
- * completed for another hash runs again, and so does everything after it, because each hash includes the previous one.
- * Throws when a stage reads a file that is not in the payload.
+ * completed for another hash runs again, and everything after it, since each hash includes the previous one. Throws
+ * when a stage reads a file that is not in the payload.
  */
 export function stageTable(stages: readonly Stage[], files: readonly PayloadFile[]): string {
   const contents = new Map(files.map(({ path, content }) => [path, content]));

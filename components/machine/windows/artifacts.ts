@@ -105,8 +105,8 @@ export function windowsArtifacts(spec: NodeSettings): readonly WindowsArtifact[]
 
 /**
  * Arguments of each curl.exe call. A stalled transfer is aborted and retried. With a mirror or a proxy, an unreachable
- * revocation list is no failure: Schannel would contact the certificate's publisher, which a restricted network does
- * not allow, and it does not use curl's proxy (curl/curl#4078). Digests are checked anyway.
+ * revocation list is no failure: Schannel would contact the certificate's publisher without curl's proxy
+ * (curl/curl#4078). Digests are checked anyway.
  */
 export function curlArguments(
   spec: Pick<DownloadSettings, "mirror" | "httpProxy" | "credentials" | "noProxy">,

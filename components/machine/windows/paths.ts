@@ -65,9 +65,9 @@ export const windowsPaths = {
 } as const;
 
 /**
- * Folders that only the system and administrators may read or write, recursively: programs and scripts that run as
- * SYSTEM, the token and the keys of the kubelet, network state, the logs. By default any user may create files below
- * `C:\`. `kubeletState` itself is not among them, because the pods' own users read its volumes.
+ * Folders that only the system and administrators may read or write, recursively: what runs as SYSTEM, the kubelet's
+ * token and keys, network state, the logs. By default any user may create files below `C:\`. `kubeletState` itself is
+ * not among them, because the pods' own users read its volumes.
  *
  * @param ofNetwork the pod network's own
  */

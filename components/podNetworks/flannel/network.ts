@@ -11,11 +11,9 @@ import { podAcls } from "../podAcls.ts";
 const releases = versions.networks.flannel;
 
 /**
- * The VXLAN parameters, which flanneld must share across Linux and Windows.
- *
- * Windows supports no VNI below 4096 and no port but 4789, while flannel's defaults are 1 and 8472 (flannel-io/flannel,
- * Documentation/backends.md), so both are set on every node: a node left on the defaults is silently unreachable for
- * the others.
+ * The VXLAN parameters. Windows supports no VNI below 4096 and no port but 4789, while flannel's defaults are 1 and
+ * 8472 (flannel-io/flannel, Documentation/backends.md), so both are set on every node: one left on the defaults is
+ * silently unreachable.
  */
 const overlay = {
   vni: 4096,

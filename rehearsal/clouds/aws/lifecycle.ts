@@ -12,7 +12,7 @@ interface Waiting {
 /**
  * The lifecycle actions of Auto Scaling groups: an instance waits at each hook of its group from its launch and from
  * the announcement of its end, until the action is completed, once (Amazon EC2 Auto Scaling User Guide, "How lifecycle
- * hooks work"; API version 2011-01-01, CompleteLifecycleAction). Time does not end an action here.
+ * hooks work"; CompleteLifecycleAction). Time does not end an action here.
  */
 export class LifecycleActions {
   /** By the id of the instance. */

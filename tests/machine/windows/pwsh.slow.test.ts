@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { loadConfig } from "../../../components/config/load.ts";
 import { bakeData } from "../../../components/machine/windows/bake.ts";
@@ -9,6 +8,7 @@ import { clusterSpec } from "../../../components/model/clusterSpec.ts";
 import { findPwsh, needsPwsh, type PwshRun, runPwsh } from "../../support/pwsh.ts";
 import { skipIf } from "../../support/skip.ts";
 import { configTexts, stackConfig } from "../../support/stacks.ts";
+import { suiteFolder } from "../../support/temporary.ts";
 import { exampleAccess, windowsPool } from "../examples.ts";
 
 const folder = path.join(import.meta.dirname, "scripts/");
@@ -70,7 +70,7 @@ describe("the PowerShell scripts' own tests", function () {
     ...all.map((name) => ({ name, culture: undefined })),
     ...cultured.map((name) => ({ name, culture: "tr-TR" })),
   ];
-  const scratch = mkdtempSync(path.join(tmpdir(), "fenestra-coverage-"));
+  const scratch = suiteFolder();
   const counted = path.join(scratch, "counted");
   const payload = path.join(scratch, "payload.json");
   const runs = new Map<object, Promise<PwshRun>>();
@@ -86,7 +86,6 @@ describe("the PowerShell scripts' own tests", function () {
     const probe = await runPwsh(found.shell, ["-Command", "'I'.ToLower([Globalization.CultureInfo] 'tr-TR') -ne 'i'"]);
     cultures = probe.output.includes("True");
   });
-  after(() => rmSync(scratch, { recursive: true, force: true }));
 
   /** The run of a file, which starts here unless the one before has started it: two at once, as a machine has cores. */
   function runOf(file: (typeof files)[number] | undefined): Promise<PwshRun> | undefined {
