@@ -311,7 +311,14 @@ function validConfig(cloud: "aws" | "azure", region: string, zoneCount: number):
 /** Configs that every rule accepts. */
 export const arbitraryValidConfig: fc.Arbitrary<PlainConfig> = fc.oneof(
   ...(["aws", "azure"] as const).flatMap((cloud) =>
-    clouds[cloud].regions.flatMap((region) => [1, 2, 3].map((zones) => validConfig(cloud, region, zones))),
+    clouds[cloud].regions.flatMap((region) =>
+      [1, 2, 3].map((zones) =>
+        // What an ARN names must be in the region.
+        validConfig(cloud, region, zones).map(
+          (config): PlainConfig => JSON.parse(JSON.stringify(config).replaceAll(":eu-central-1:", `:${region}:`)),
+        ),
+      ),
+    ),
   ),
 );
 
