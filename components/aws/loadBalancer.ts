@@ -6,9 +6,9 @@ import { TargetGroupAttachment } from "@pulumi/aws/lb/targetGroupAttachment.js";
 import { Record } from "@pulumi/aws/route53/record.js";
 import * as pulumi from "@pulumi/pulumi";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
+import { aws } from "../model/cloudFacts/aws.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { ports } from "../model/ports.ts";
-import { apiSeconds } from "../model/timings.ts";
 
 export interface LoadBalancerArgs {
   readonly spec: Pick<ClusterSpec, "name" | "controlPlane" | "apiDns">;
@@ -168,10 +168,10 @@ export class LoadBalancer extends pulumi.ComponentResource {
           path: "/readyz",
           port: String(ports.api),
           matcher: "200",
-          interval: apiSeconds.aws.every,
+          interval: aws.balancerLooks.every,
           timeout: 6,
           healthyThreshold: 2,
-          unhealthyThreshold: apiSeconds.aws.failures,
+          unhealthyThreshold: aws.balancerLooks.failures,
         },
         tags: { Name: `${this.#name}-${role}` },
       },

@@ -9,10 +9,10 @@ import * as pulumi from "@pulumi/pulumi";
 import * as random from "@pulumi/random";
 import type { ApiEndpoint } from "../machine/cloudAccess.ts";
 import { addressAt, cidr } from "../model/cidr.ts";
+import { azure } from "../model/cloudFacts/azure.ts";
 import type { ClusterSpec } from "../model/clusterSpec.ts";
 import { dnsZone } from "../model/dnsZone.ts";
 import { ports } from "../model/ports.ts";
-import { apiSeconds } from "../model/timings.ts";
 import { theirs } from "./owners.ts";
 import { type ClusterResourceGroup, inDns, inResourceGroup } from "./resourceGroup.ts";
 import { suffixLength } from "./secretNames.ts";
@@ -171,8 +171,8 @@ export class LoadBalancer extends pulumi.ComponentResource {
             protocol: "Https",
             port: ports.api,
             requestPath: "/readyz",
-            intervalInSeconds: apiSeconds.azure.every,
-            probeThreshold: apiSeconds.azure.failures,
+            intervalInSeconds: azure.balancerLooks.every,
+            probeThreshold: azure.balancerLooks.failures,
             // As on AWS: while no server is ready, for the sake of Key Vault say, those that answer are better than
             // none.
             noHealthyBackendsBehavior: "AllProbedUp",

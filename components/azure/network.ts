@@ -125,17 +125,20 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
 
   #makeGateway(zone: string): NatGateway {
     const role = `${this.#name}-nat-${zone}`;
-    const address = new PublicIPAddress(
-      role,
-      {
-        ...inResourceGroup(this.resourceGroup),
-        publicIpAddressName: role,
-        sku: { name: "Standard" },
-        publicIPAllocationMethod: "Static",
-        zones: [zone],
-      },
-      { parent: this, ignoreChanges: theirs("azure-native:network:PublicIPAddress") },
-    );
+    const addresses = Array.from({ length: this.#spec.network.natAddresses }, (_, index) => {
+      const publicIpAddressName = index === 0 ? role : `${role}-${index + 1}`;
+      return new PublicIPAddress(
+        publicIpAddressName,
+        {
+          ...inResourceGroup(this.resourceGroup),
+          publicIpAddressName,
+          sku: { name: "Standard" },
+          publicIPAllocationMethod: "Static",
+          zones: [zone],
+        },
+        { parent: this, ignoreChanges: theirs("azure-native:network:PublicIPAddress") },
+      );
+    });
     return new NatGateway(
       role,
       {
@@ -143,7 +146,7 @@ export class Network extends pulumi.ComponentResource implements ClusterNetwork 
         natGatewayName: role,
         sku: { name: "Standard" },
         zones: [zone],
-        publicIpAddresses: [{ id: address.id }],
+        publicIpAddresses: addresses.map(({ id }) => ({ id })),
         idleTimeoutInMinutes: 4,
       },
       { parent: this },

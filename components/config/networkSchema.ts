@@ -105,6 +105,10 @@ export const networkSchema = section("The cloud's network.", {
     z.enum(["none", "single", "perZone"]).default("single"),
     "NAT gateways for outbound access: one for all zones, one per zone, or none. None needs httpProxy or a mirror, since the machines then reach nothing but private endpoints. On Azure a pool over several zones uses the gateway of its first zone; set perZone on the pool too. An existing network gets no gateways: single says that it has its own way out, none that it has no other than httpProxy.",
   ),
+  natAddresses: described(
+    z.int().min(1).max(16).default(1),
+    "Public addresses of each NAT gateway. One has 64,512 ports towards one destination: when they are used up, new connections fail. More of them are added and taken away in place.",
+  ),
   existing: existingNetworkSchema.optional(),
   dns: dnsSchema.optional(),
   ...podNetworkFields,

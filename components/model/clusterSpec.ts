@@ -64,7 +64,7 @@ export interface ClusterSpec extends NodeSettings {
   readonly accountId: string | undefined;
   readonly environment: StackConfig["environment"];
   readonly kubernetes: KubernetesSpec;
-  readonly network: AddressPlan & Pick<StackConfig["network"], "nat" | "dns">;
+  readonly network: AddressPlan & Pick<StackConfig["network"], "nat" | "natAddresses" | "dns">;
   readonly controlPlane: ControlPlaneSpec;
   readonly pools: readonly PoolSpec[];
   /** The Windows releases that the pools run, oldest first, each once: in-cluster components exist per build. */
@@ -145,7 +145,7 @@ export function clusterSpec(config: StackConfig, artifacts: readonly Artifact[] 
       dnsAddress: addressAt(cidr(kubernetes.serviceCidr), 10),
       clusterDomain: "cluster.local",
     },
-    network: { ...plan, nat: network.nat, ...(dns === undefined ? {} : { dns }) },
+    network: { ...plan, nat: network.nat, natAddresses: network.natAddresses, ...(dns === undefined ? {} : { dns }) },
     controlPlane: {
       ...controlPlane,
       members: controlPlaneMembers(plan, controlPlane.replicas),

@@ -55,10 +55,10 @@ export const etcdSeconds = {
 } as const;
 
 /**
- * Seconds in which the API's load balancers see that a server ends, `failures` looks apart by `every`, and for which that
- * server still answers (`tests/model/timings.test.ts`).
+ * Seconds for which an API server that ends still answers: its load balancer has looked often enough by then
+ * (`facts.balancerLooks`, tests/model/timings.test.ts).
  */
-export const apiSeconds = { aws: { every: 10, failures: 2 }, azure: { every: 5, failures: 2 }, shutdown: 20 } as const;
+export const apiShutdownSeconds = 20;
 
 /** Hours between the etcd snapshots that a control-plane machine uploads, at most. */
 export const snapshotHours = 4;

@@ -14,7 +14,8 @@ const pools = [
 ];
 
 const controlPlane = { osDisk: { type: "StandardSSD_LRS", encryptionKey: key }, etcdDisk: { encryptionKey: etcdKey } };
-const made = await runStack("azure-dev", { pools, controlPlane });
+const network = { zones: ["1", "2"], natAddresses: 2 };
+const made = await runStack("azure-dev", { pools, controlPlane, network });
 
 describe("purchase and placement of pools on Azure", () => {
   const group = (pool: string) =>
@@ -37,5 +38,21 @@ describe("purchase and placement of pools on Azure", () => {
   it("are members of further application security groups", () => {
     const own = resource(made, azureType("network:ApplicationSecurityGroup"), "azure-dev-security-workers").id;
     assert.ok(JSON.stringify(profile("win").networkProfile).includes(JSON.stringify([{ id: own }, { id: agents }])));
+  });
+
+  it("leave the network by as many addresses as the stack file says", () => {
+    const addresses = made.program.resources.filter(({ name }) => /-nat-1(-2)?$/.test(name)).slice(0, 2);
+    const [gateway] = made.program.resources.filter(({ type }) => type === azureType("network:NatGateway"));
+    assert.deepEqual(
+      addresses.map(({ name, type }) => [name, type]),
+      ["azure-dev-network-nat-1", "azure-dev-network-nat-1-2"].map((name) => [
+        name,
+        azureType("network:PublicIPAddress"),
+      ]),
+    );
+    assert.deepEqual(
+      gateway?.inputs.publicIpAddresses,
+      addresses.map(({ id }) => ({ id })),
+    );
   });
 });

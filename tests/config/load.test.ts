@@ -37,7 +37,7 @@ describe("loading a stack's config", () => {
     assert.equal(config.accountId, "01234567-89ab-cdef-0123-456789abcdef");
     assert.equal(config.controlPlane.replicas, 3);
     assert.deepEqual(config.tags, { on: "1" });
-    assert.deepEqual(config.network, { cidr: "10.0.0.0/16", zones: ["1"], nat: "single" });
+    assert.deepEqual(config.network, { cidr: "10.0.0.0/16", zones: ["1"], nat: "single", natAddresses: 1 });
   });
 
   it("keeps a text that looks like a number or like JSON a text", () => {

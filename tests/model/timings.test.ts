@@ -8,7 +8,7 @@ import { scheduledJobs } from "../../components/machine/linux/systemdUnits.ts";
 import { windowsStages } from "../../components/machine/windows/stages.ts";
 import { cloudFacts } from "../../components/model/cloudFacts/cloudFacts.ts";
 import {
-  apiSeconds,
+  apiShutdownSeconds,
   etcdSeconds,
   healthSeconds,
   heartbeatSeconds,
@@ -79,7 +79,7 @@ describe("durations", () => {
 
   it("know each other around the API server, the kubelets and the controllers", () => {
     const spec = exampleSpec("aws-prod");
-    const delay = apiSeconds.shutdown;
+    const delay = apiShutdownSeconds;
     const kubelet = kubeletConfiguration({ spec });
     const critical = Number.parseInt(String(kubelet.shutdownGracePeriodCriticalPods), 10);
     const [, duration = "", renew = "", safe = ""] =
@@ -100,7 +100,7 @@ describe("durations", () => {
         (cloud) =>
           [
             `${cloud}'s balancer, and an ending API server`,
-            apiSeconds[cloud].every * apiSeconds[cloud].failures,
+            cloudFacts[cloud].balancerLooks.every * cloudFacts[cloud].balancerLooks.failures,
             delay + 1,
           ] as const,
       ),

@@ -239,6 +239,15 @@ describe("findings", () => {
       { ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
       ["warning etcd-disk-slow controlPlane.etcdDiskGb"],
     ],
+    [
+      {
+        ...{ ...onAzure, region: "westeurope", kubernetes: { sizeTier: "medium" } },
+        controlPlane: { replicas: 3, image: "24.04.202610010", etcdDiskGb: 128 },
+        pools: [{ ...linux, image: "24.04.202610010", perZone: true, count: 200 }],
+        network: { zones: ["1", "2", "3"], nat: "perZone" },
+      },
+      ["warning nat-ports network.natAddresses"],
+    ],
     [{ access: {} }, ["note private-api access"]],
     [{ ...onAzure, region: "westcentralus" }, ["warning region-without-zones region"]],
     [{ ...onAzure, region: "westeurope" }, []],

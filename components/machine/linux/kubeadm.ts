@@ -4,7 +4,7 @@ import type { ControlPlaneSettings } from "../../model/clusterSpec.ts";
 import { ports } from "../../model/ports.ts";
 import { etcdImageTag, requireMinorFacts } from "../../model/releases.ts";
 import { keySetUrl, type ServiceAccountTokens } from "../../model/serviceAccountKeys.ts";
-import { apiSeconds } from "../../model/timings.ts";
+import { apiShutdownSeconds } from "../../model/timings.ts";
 import type { ApiEndpoint } from "../cloudAccess.ts";
 import { containerdPaths } from "../containerd.ts";
 import { controlPlaneTaint } from "../kubeletConfig.ts";
@@ -134,7 +134,7 @@ function clusterConfiguration({ spec, member, endpoint, tokens }: KubeadmArgs): 
           profiling: "false",
           // Tokens of pods end with their time of an hour, not after a year.
           "service-account-extend-token-expiration": "false",
-          "shutdown-delay-duration": `${apiSeconds.shutdown}s`,
+          "shutdown-delay-duration": `${apiShutdownSeconds}s`,
           "tls-min-version": "VersionTLS12",
           ...extraArgs.apiServer,
         }),

@@ -113,6 +113,7 @@ export const aws: CloudFacts = {
   },
   // Amazon EC2 User Guide, Capacity Reservations.
   oneZone: { capacityReservation: /^cr-/, dedicatedHosts: undefined },
+  balancerLooks: { every: 10, failures: 2 },
   network: {
     // The public part of a zone must be a /27: load balancers created by the cloud controller require eight free
     // addresses (Elastic Load Balancing, Classic Load Balancers, "Prepare your VPC and EC2 instances").
@@ -127,6 +128,7 @@ export const aws: CloudFacts = {
       }),
     },
     subnetsSpanZones: false,
+    natPorts: undefined,
     sharedSubnet: "a subnet of its own for each zone and purpose",
     resourceGroups: false,
     podsOnInterfaces: false,

@@ -20,7 +20,7 @@ export const azure: CloudFacts = {
   name: "azure",
   settings: names(`
     encryptionAtHost addons.logs.azureMonitor access.workloadIdentity.serviceAccounts[].roles network.azureCni
-    network.existing.resourceGroup network.existing.controllerRole pools[].hybridBenefit`),
+    network.natAddresses network.existing.resourceGroup network.existing.controllerRole pools[].hybridBenefit`),
   podNetworks: ["flannel", "azure-cni"],
   nameRefusal: (name) =>
     reservedWords.test(name) || reservedWords.test(name.replaceAll("-", ""))
@@ -137,6 +137,7 @@ export const azure: CloudFacts = {
   },
   // Azure REST API, host groups.
   oneZone: { capacityReservation: undefined, dedicatedHosts: /./ },
+  balancerLooks: { every: 5, failures: 2 },
   network: {
     smallest: 22,
     // Azure REST API, URI of a virtual network.
@@ -156,6 +157,8 @@ export const azure: CloudFacts = {
       }),
     },
     subnetsSpanZones: true,
+    // Azure documentation, "Source Network Address Translation with NAT gateway".
+    natPorts: 64_512,
     sharedSubnet: "another subnet for the control plane than for workers, since its addresses are fixed",
     resourceGroups: true,
     podsOnInterfaces: true,

@@ -111,6 +111,8 @@ export interface CloudFacts {
   };
   /** Which settings of a pool bind it to one zone: those whose value has this form. */
   readonly oneZone: Readonly<Record<"capacityReservation" | "dedicatedHosts", RegExp | undefined>>;
+  /** How the API's load balancer looks at a server: seconds between two looks, and failed ones until it is left out. */
+  readonly balancerLooks: { readonly every: number; readonly failures: number };
   readonly network: {
     /** Longest prefix of a network that the address plan divides. */
     readonly smallest: number;
@@ -120,6 +122,8 @@ export interface CloudFacts {
       readonly refusal: (network: string) => Refusal;
     };
     readonly subnetsSpanZones: boolean;
+    /** Ports of a NAT gateway's address towards one destination; `undefined` where it has one address. */
+    readonly natPorts: number | undefined;
     readonly sharedSubnet: string;
     /** Whether everything is in a group of its own, which a stack file may name. */
     readonly resourceGroups: boolean;

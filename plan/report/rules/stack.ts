@@ -166,6 +166,32 @@ export const stackRules = {
             }))
         : [],
   },
+  "nat-ports": {
+    level: "warning",
+    about: "more machines behind a NAT gateway than its addresses have ports for",
+    find: ({ spec: { facts, network, pools, controlPlane } }) => {
+      const { natPorts } = facts.network;
+      if (natPorts === undefined || network.nat === "none" || network.existing !== undefined) return [];
+      const zoneOf = (zone: string | undefined) => (network.nat === "single" ? undefined : zone);
+      const machines = new Map<string | undefined, number>();
+      for (const { zone, most } of [
+        ...pools.map(({ zones, count, autoscale }) => ({ zone: zones[0], most: autoscale?.max ?? count })),
+        ...controlPlane.members.map(({ zone }) => ({ zone, most: 1 })),
+      ])
+        machines.set(zoneOf(zone), (machines.get(zoneOf(zone)) ?? 0) + most);
+      const most = Math.max(...machines.values());
+      // As many ports as Azure gives a machine of a load balancer's larger pools, and AKS a node.
+      const wanted = Math.ceil((most * 1024) / natPorts);
+      return wanted <= network.natAddresses
+        ? []
+        : {
+            path: key("network.natAddresses"),
+            message: `Up to ${most} machines share a NAT gateway with ${network.natAddresses === 1 ? "one address" : `${network.natAddresses} addresses`}: when its ports towards a destination are used up, new connections fail.`,
+            remedy:
+              wanted > 16 ? "Divide the machines among several clusters." : `Set network.natAddresses to ${wanted}.`,
+          };
+    },
+  },
   "callers-among-pods": {
     level: "warning",
     about: "callers of the API have addresses of pods or Services",
