@@ -26,7 +26,12 @@ describe("fenestra init", () => {
     const options = { stack: "shop", cloud: "aws", windows: "2019,2025", production: true, allow: "198.18.0.0/15" };
     assert.equal(await init(options, false, silent, folder), 0);
     const config = loadConfig(readStackFile("shop", folder));
-    assert.deepEqual(config.network, { cidr: "10.0.0.0/16", zones: zones("eu-central-1", "abc"), nat: "perZone" });
+    assert.deepEqual(config.network, {
+      cidr: "10.0.0.0/16",
+      zones: zones("eu-central-1", "abc"),
+      nat: "perZone",
+      natAddresses: 1,
+    });
     assert.deepEqual([config.environment, config.controlPlane.replicas], ["production", 3]);
     assert.deepEqual(config.access.public?.allow, ["198.18.0.0/15"]);
     const pools = config.pools.map(({ name, os, count }) => [name, os, count]);
