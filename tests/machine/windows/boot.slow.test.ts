@@ -38,6 +38,7 @@ const machineSchema = z.looseObject({
   artifacts: z.array(artifactSchema),
   tasks: z.array(z.looseObject({ name: z.string(), script: z.string() })),
   retry: z.looseObject({ pauseSeconds: z.array(z.number()) }),
+  watch: z.looseObject({ healthSeconds: z.number(), sickRounds: z.number() }),
   prePull: z.looseObject({ afterSeconds: z.number() }),
   bake: z.looseObject({ extensions: z.string() }).optional(),
 });
@@ -66,6 +67,7 @@ function forBoot(userData: string, digest: (artifact: z.output<typeof artifactSc
       task.name === "fenestra-run" ? { ...task, script: "C:\\fenestra-boot\\run.ps1" } : task,
     ),
     retry: { ...data.retry, pauseSeconds: [1, 5] },
+    watch: { ...data.watch, healthSeconds: 2, sickRounds: 3 },
     prePull: { ...data.prePull, afterSeconds: 1 },
     // A runner of GitHub is a machine of Azure with extensions.
     ...(data.bake === undefined ? {} : { bake: { ...data.bake, extensions: "C:\\fenestra-boot\\plugins" } }),
@@ -93,6 +95,9 @@ function withJoinSecret(program: RecordedProgram, name: string, value: string): 
   );
   return { ...program, resources: [...resources, ...published] };
 }
+
+/** What the endpoints do wrong: an answer is refused, or comes with other bytes, as often as the list says. */
+type Wrong = "refused" | "torn";
 
 const [shell = "powershell.exe", ...prefix] = (process.env.WINDOWS_POWERSHELL ?? "powershell.exe")
   .split(" ")
@@ -198,7 +203,7 @@ function joinNameOf(cloud: CloudSimulation): string {
 }
 
 /** A pool's machine of a test stack, on this Windows, among the rehearsal's servers. */
-async function bootMachine(stack: string) {
+async function bootMachine(stack: string, wrong: Readonly<Record<string, Wrong[]>>) {
   const mirror = JSON.stringify({ artifacts: "https://mirror.boot.test/files" });
   const { program } = await runStack(stack, { mirror });
   const spec = specOf(stack, { mirror });
@@ -232,14 +237,23 @@ async function bootMachine(stack: string) {
     await listen(
       "127.0.0.1",
       443,
-      (request) =>
-        (publishers.hosts.includes(request.host) ? publishers.handle : cloud.endpoints)({ ...request, caller }),
+      async (request) => {
+        const [, due] =
+          Object.entries(wrong).find(
+            ([part, left]) => left.length > 0 && `${request.host}${request.url}`.includes(part),
+          ) ?? [];
+        if (due?.shift() === "refused") return { status: 403 };
+        const handle = publishers.hosts.includes(request.host) ? publishers.handle : cloud.endpoints;
+        const answer = await handle({ ...request, caller });
+        return due === undefined ? answer : { ...answer, body: String(answer.body ?? "").slice(1) };
+      },
       { cert, key },
     ),
   ];
   return {
     cloud,
     machine,
+    secret,
     stages: machineSchema.extend({ stages: z.array(z.looseObject({ name: z.string() })) }).parse(dataOf(userData))
       .stages,
     /** Starts what the cloud's own agent would start. */
@@ -274,6 +288,18 @@ async function bootMachine(stack: string) {
 const stateSchema = z.looseObject({ boot: z.string().default(""), finished: z.string().default("") });
 const stateOf = (stage: string) => stateSchema.parse(JSON.parse(readDrive(`fenestra/state/${stage}.json`) || "{}"));
 
+/** What runs on a machine that has joined, and that no log has its secret. */
+async function expectServices({ stages, secret }: Awaited<ReturnType<typeof bootMachine>>): Promise<void> {
+  assert.deepEqual(JSON.parse(await act("look")), {
+    services: ["containerd Running", "kubelet Running"],
+    tasks: ["fenestra-health", "fenestra-notices", "fenestra-run"],
+    rights: ["BUILTIN\\Administrators", "NT AUTHORITY\\SYSTEM"],
+    hns: "Running",
+  });
+  const names = ["fetch", "bootstrap", "run", "health", "notices", ...stages.map(({ name }) => `stage-${name}`)];
+  assert.doesNotMatch(names.map(logOf).join("\n"), new RegExp(secret.token));
+}
+
 for (const stack of ["aws-dev", "azure-dev"]) {
   describe(`what a boot in a test changes of ${stack}`, () => {
     it("are programs' digests, the run's wrapper and pauses, and the join secret is there", async () => {
@@ -292,7 +318,7 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         files(changed).filter(({ path }) => !path.endsWith("machine.json")),
         wanted,
       );
-      const { artifacts, tasks, retry, prePull, ...rest } = dataOf(changed);
+      const { artifacts, tasks, retry, watch, prePull, ...rest } = dataOf(changed);
       const before = dataOf(given);
       assert.deepEqual({ ...before, ...rest }, before);
       assert.deepEqual([...new Set(artifacts.map(({ digest }) => digest))], ["00"]);
@@ -300,19 +326,84 @@ for (const stack of ["aws-dev", "azure-dev"]) {
         .filter((task, index) => task.script !== before.tasks[index]?.script)
         .map((task) => task.name);
       assert.deepEqual(changedTasks, ["fenestra-run"]);
-      assert.ok(retry.pauseSeconds.length > 0 && prePull.afterSeconds > 0);
+      assert.ok(retry.pauseSeconds.length > 0 && watch.sickRounds > 0 && prePull.afterSeconds > 0);
     });
   });
 
-  // On a machine that is thrown away: it changes registry, services, hosts and tasks of the Windows that it runs on. Up
-  // to the seal, since a runner must not be generalized; then the boot of another machine from that disk.
+  // On a machine that is thrown away: it changes registry, services, hosts and tasks of the Windows that it runs on.
+  if (process.env.WINDOWS_POWERSHELL !== undefined)
+    describe(`a machine of ${stack} on a real Windows`, function () {
+      this.timeout(1_800_000);
+      this.bail(true);
+      let machine: Awaited<ReturnType<typeof bootMachine>>;
+      let boot = "";
+      // A file that all have, the object with the scripts, and the join secret: 403, then other bytes, then right.
+      before(async () => {
+        machine = await bootMachine(stack, {
+          "kubelet.exe": ["refused", "torn"],
+          ".s3.": ["refused", "torn"],
+          "/secrets/": ["refused"],
+        });
+      });
+      after(() => machine.end());
+      const settled = (before: string) => () =>
+        machine.stages.every(({ name }) => stateOf(name).finished !== "") && stateOf("join").boot !== before;
+
+      it("asks for one restart, and gets Ready behind it although each server refuses or tears its first answers", async () => {
+        await machine.start();
+        await until("the request of a restart", machine.restarts);
+        await act("restart");
+        await until("the last stage", settled(""));
+        boot = stateOf("join").boot;
+        assert.equal(readDrive("fenestra-boot/installations").trim(), "Containers");
+        assert.match(logOf("stage-artifacts"), /kubelet.exe: curl ended with/);
+        if (stack.startsWith("aws"))
+          assert.match(logOf("fetch"), /403[\s\S]*the scripts that were fetched have the SHA-256/);
+        if (stack.startsWith("aws"))
+          assert.equal(await machine.cloud.inService(machine.machine, () => Promise.resolve(true)), true);
+      });
+
+      it("has its services, tasks and rights, and no secret in a log", async () => {
+        await expectServices(machine);
+        assert.match(logOf("run"), /run: start in boot [\s\S]*run: ended with 0 after \d+ s/);
+      });
+
+      it("boots again without what is done, and heals its torn facts", async () => {
+        const done = stateOf("artifacts").finished;
+        writeDrive("fenestra/node.json", '{"server":');
+        await act("restart");
+        await until("the stages of another boot", settled(boot));
+        assert.equal(stateOf("artifacts").finished, done);
+        assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, machine.secret.server);
+        assert.equal(machine.restarts(), false);
+        boot = stateOf("join").boot;
+      });
+
+      it("goes on by itself when its run is killed", async () => {
+        await act("restart");
+        await act("kill");
+        await until("the stages of a third boot", settled(boot));
+        await until("the health task to say so", () =>
+          /the bootstrap has ended before the node was Ready/.test(logOf("health")),
+        );
+      });
+
+      it("takes the user data a second time", async () => {
+        const { finished } = stateOf("artifacts");
+        await machine.start();
+        assert.equal(stateOf("artifacts").finished, finished);
+        assert.match(await onMachine(["schtasks.exe", "/query", "/tn", "fenestra-health"]), /fenestra-health/);
+      });
+    });
+
+  // Up to the seal, since a runner must not be generalized; then the boot of another machine from that disk.
   if (process.env.WINDOWS_POWERSHELL !== undefined)
     describe(`an image for a pool of ${stack} on a real Windows`, function () {
       this.timeout(1_800_000);
       this.bail(true);
       let machine: Awaited<ReturnType<typeof bootMachine>>;
       before(async () => {
-        machine = await bootMachine(stack);
+        machine = await bootMachine(stack, {});
       });
       after(() => machine.end());
 
@@ -344,20 +435,12 @@ for (const stack of ["aws-dev", "azure-dev"]) {
       });
 
       it("has its services, tasks and rights, no secret in a log, and heals torn facts at its next boot", async () => {
-        assert.deepEqual(JSON.parse(await act("look")), {
-          services: ["containerd Running", "kubelet Running"],
-          tasks: ["fenestra-health", "fenestra-notices", "fenestra-run"],
-          rights: ["BUILTIN\\Administrators", "NT AUTHORITY\\SYSTEM"],
-          hns: "Running",
-        });
-        const stages = machine.stages.map(({ name }) => `stage-${name}`);
-        const logs = ["fetch", "bootstrap", "run", "health", "notices", ...stages].map(logOf);
-        assert.doesNotMatch(logs.join("\n"), new RegExp(secret.token));
+        await expectServices(machine);
         const { boot } = stateOf("join");
         writeDrive("fenestra/node.json", '{"server":');
         await act("restart");
         await until("the join of another boot", () => ![boot, ""].includes(stateOf("join").boot));
-        assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, secret.server);
+        assert.equal(JSON.parse(readDrive("fenestra/node.json")).server, machine.secret.server);
       });
     });
 }

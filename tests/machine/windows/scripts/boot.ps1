@@ -1,5 +1,5 @@
 # What boot.slow.test.ts needs of Windows, by its actions: a place that is like a cloud's, the restart that was asked
-# for.
+# for, a program that dies.
 param([string] $Action, [string] $Names)
 $ErrorActionPreference = 'Stop'
 $folder = 'C:\fenestra-boot'
@@ -65,6 +65,13 @@ switch ($Action) {
         # What others have left pending on this machine is not the bake's.
         Remove-Item -Recurse -Force -Path 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\Component Based Servicing\RebootPending', 'HKLM:\SOFTWARE\Microsoft\Windows\CurrentVersion\WindowsUpdate\Auto Update\RebootRequired' -ErrorAction SilentlyContinue
         Remove-ItemProperty -Path 'HKLM:\SYSTEM\CurrentControlSet\Control\Session Manager' -Name PendingFileRenameOperations -ErrorAction SilentlyContinue
+    }
+    'kill' {
+        do {
+            Start-Sleep -Milliseconds 200
+            $run = @(Get-CimInstance Win32_Process | Where-Object { $_.CommandLine -match 'fenestra-boot[\\/]run\.ps1' })
+        } until ($run.Count -gt 0)
+        Stop-Process -Force -Id $run[0].ProcessId
     }
     'look' {
         $rights = @('C:\fenestra\state', 'C:\var\log\fenestra' | ForEach-Object { (Get-Acl $_).Access | ForEach-Object { "$($_.IdentityReference)" } } | Sort-Object -Unique)
