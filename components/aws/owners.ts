@@ -1,4 +1,4 @@
-import type { OwnerTable } from "../model/owners.ts";
+import { type OwnerTable, theirsIn } from "../model/owners.ts";
 
 const rows = {
   "*": { contested: { tags: "whoever tags resources after they are made" } },
@@ -64,9 +64,7 @@ const rows = {
 export const awsOwners: OwnerTable = rows;
 
 /** What an update of that type ignores, since others write it. */
-export function theirs(type: keyof typeof rows): string[] {
-  return Object.keys(awsOwners[type]?.theirs ?? {});
-}
+export const theirs = theirsIn(rows);
 
 /** Inputs of that type by which its deletion takes off what others attached. */
 export const detachingRole = rows["aws:iam/role:Role"].detaching;

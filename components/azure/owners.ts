@@ -1,4 +1,4 @@
-import type { OwnerTable } from "../model/owners.ts";
+import { type OwnerTable, theirsIn } from "../model/owners.ts";
 
 const policies = "policies of the organisation";
 
@@ -92,6 +92,4 @@ const rows = {
 export const azureOwners: OwnerTable = rows;
 
 /** What an update of that type ignores, since others write it. */
-export function theirs(type: keyof typeof rows): string[] {
-  return Object.keys(azureOwners[type]?.theirs ?? {});
-}
+export const theirs = theirsIn(rows);

@@ -14,3 +14,9 @@ export interface Owners {
 
 /** By type; `*` is every type. */
 export type OwnerTable = Readonly<Record<string, Owners>>;
+
+/** A function from a type to what its updates ignore, since others write it. */
+export const theirsIn =
+  <Table extends OwnerTable>(table: Table) =>
+  (type: keyof Table): string[] =>
+    Object.keys(table[type]?.theirs ?? {});
