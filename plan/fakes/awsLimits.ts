@@ -1,9 +1,8 @@
+import { awsPrefixes } from "../../components/model/cloudFacts/aws.ts";
 import { iamLimits, policyLength, regionOfArn } from "../../components/model/cloudFacts/iamLimits.ts";
 import { fromJson } from "../../components/model/json.ts";
 import { listOf, mapFromWire, mapOf, type PropertyMap, type PropertyValue, textOf } from "../program/values.ts";
 import type { SimulatedContext } from "./provider.ts";
-
-const prefixes: Readonly<Record<string, readonly string[]>> = iamLimits.prefixes;
 
 /** Input with a policy document, its most characters, and the error beyond them. */
 const documents: Readonly<Record<string, readonly [input: string, most: number]>> = {
@@ -21,7 +20,7 @@ const texts = (value: PropertyValue | undefined): readonly string[] =>
  * @throws Error with AWS's code
  */
 export function requireAwsLimits(kind: string, inputs: PropertyMap, name: string, context: SimulatedContext): void {
-  const [beginning] = (prefixes[kind] ?? []).filter((each) => name.toLowerCase().startsWith(each));
+  const [beginning] = (awsPrefixes[kind] ?? []).filter((each) => name.toLowerCase().startsWith(each));
   if (beginning !== undefined) throw new Error(`InvalidParameterValue: ${name} begins with ${beginning}`);
   const [key] = [...JSON.stringify(inputs).matchAll(/"kmsKeyId":"([^"]+)"/g)].map(([, arn = ""]) => arn);
   const keyRegion = regionOfArn(key ?? "");

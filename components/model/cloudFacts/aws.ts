@@ -1,5 +1,4 @@
 import { type CloudFacts, names } from "./facts.ts";
-import { iamLimits } from "./iamLimits.ts";
 import { awsArch, awsMachineSize, awsSizes, awsSizesOn } from "./machineSizes.ts";
 
 /**
@@ -34,8 +33,18 @@ const zones: CloudFacts["zones"] = {
   query: (region) => `aws ec2 describe-availability-zones --region ${region}`,
 };
 
+/**
+ * Beginnings of names that AWS keeps to itself, by type: Elastic Load Balancing API, CreateLoadBalancer; EC2 API,
+ * CreateSecurityGroup; S3, "Bucket naming rules".
+ */
+export const awsPrefixes: Readonly<Record<string, readonly string[]>> = {
+  "lb/loadBalancer:LoadBalancer": ["internal-"],
+  "ec2/securityGroup:SecurityGroup": ["sg-"],
+  "s3/bucket:Bucket": ["sthree-", "xn--", "amzn-s3-demo-"],
+};
+
 /** The cluster's name begins names of all of these. */
-const ownPrefixes: readonly string[] = Object.values(iamLimits.prefixes).flat();
+const ownPrefixes = Object.values(awsPrefixes).flat();
 
 export const aws: CloudFacts = {
   name: "aws",

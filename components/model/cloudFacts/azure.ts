@@ -157,7 +157,7 @@ export const azure: CloudFacts = {
       }),
     },
     subnetsSpanZones: true,
-    // Azure documentation, "Source Network Address Translation with NAT gateway".
+    // Azure documentation, "Azure NAT Gateway resource", performance and scalability.
     natPorts: 64_512,
     sharedSubnet: "another subnet for the control plane than for workers, since its addresses are fixed",
     resourceGroups: true,

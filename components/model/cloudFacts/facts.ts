@@ -122,7 +122,7 @@ export interface CloudFacts {
       readonly refusal: (network: string) => Refusal;
     };
     readonly subnetsSpanZones: boolean;
-    /** Ports of a NAT gateway's address towards one destination; `undefined` where it has one address. */
+    /** Ports of an address of a NAT gateway; `undefined` where it has one address. */
     readonly natPorts: number | undefined;
     readonly sharedSubnet: string;
     /** Whether everything is in a group of its own, which a stack file may name. */

@@ -1,14 +1,5 @@
-/** What AWS refuses by its documents alone; the rules of the stack file and the simulated AWS take it from here. */
+/** What IAM refuses by its documents alone; the rules of the stack file and the simulated AWS take it from here. */
 export const iamLimits = {
-  /**
-   * Beginnings of names that AWS keeps to itself, by type: Elastic Load Balancing API, CreateLoadBalancer; EC2 API,
-   * CreateSecurityGroup; S3, "Bucket naming rules".
-   */
-  prefixes: {
-    "lb/loadBalancer:LoadBalancer": ["internal-"],
-    "ec2/securityGroup:SecurityGroup": ["sg-"],
-    "s3/bucket:Bucket": ["sthree-", "xn--", "amzn-s3-demo-"],
-  },
   /** Characters of a path of IAM (IAM API Reference, CreateRole). */
   path: 512,
   /** Characters of all inline policies of a role, white space not counted (IAM User Guide, "IAM and AWS STS quotas"). */
