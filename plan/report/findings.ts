@@ -1,9 +1,10 @@
 import { type Finding, type Level, levels } from "../finding.ts";
 import { addOnRules } from "./rules/addOns.ts";
 import { contentRules, sizeRules } from "./rules/content.ts";
+import { identityRules } from "./rules/identity.ts";
 import { pinRules } from "./rules/pins.ts";
 import { type FindingInput, production, type Rule, type Rules } from "./rules/rule.ts";
-import { identityRules, stackRules } from "./rules/stack.ts";
+import { stackRules } from "./rules/stack.ts";
 
 export type { FindingInput } from "./rules/rule.ts";
 export { type Level, levels };

@@ -1,6 +1,7 @@
 import { mirrorOf } from "../../../components/machine/registryMirrors.ts";
 import { type Artifact, downloadUrl, isImage } from "../../../components/model/artifacts.ts";
 import { clientLimits } from "../../../components/model/clusterSpec.ts";
+import { groupSize } from "../../../components/model/pools.ts";
 import { broughtBy, imageDays } from "../../imageRecord.ts";
 import { imagesIn } from "../../program/images.ts";
 import type { RecordedProgram } from "../../program/recorded.ts";
@@ -25,10 +26,7 @@ export const sizeRules = {
     about: "more nodes than the size tier is meant for",
     find: ({ spec }) => {
       const { pools, controlPlane } = spec;
-      const nodes = pools.reduce(
-        (sum, { autoscale, count }) => sum + (autoscale?.max ?? count),
-        controlPlane.members.length,
-      );
+      const nodes = pools.reduce((sum, pool) => sum + groupSize(pool).maxSize, controlPlane.members.length);
       const tiers = (["small", "medium", "large"] as const).filter((name) => tierNodes[name] >= nodes);
       const own = (["small", "medium", "large"] as const).find(
         (name) => clientLimits[name].qps === spec.kubernetes.clientLimits.qps,

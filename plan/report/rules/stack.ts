@@ -1,24 +1,14 @@
-import { workloadIdentityFindings } from "../../../components/kubernetes/addOns/workloadIdentity.ts";
 import { guardRailFindings } from "../../../components/kubernetes/guardRails.ts";
 import { windowsArtifacts } from "../../../components/machine/windows/artifacts.ts";
-import { addressCount, cidr, contains, outermost, overlaps } from "../../../components/model/cidr.ts";
 import type { ClusterSpec } from "../../../components/model/clusterSpec.ts";
-import { documentationNetworks, exampleProblems } from "../../../components/model/exampleValues.ts";
+import { exampleProblems } from "../../../components/model/exampleValues.ts";
 import { windowsReleases } from "../../../components/model/operatingSystems.ts";
 import type { PoolSpec } from "../../../components/model/pools.ts";
 import { minorFacts } from "../../../components/model/releases.ts";
+import { networkRules, rangeRules } from "./network.ts";
 import { type FindingInput, type Found, key, production, type Rules } from "./rule.ts";
 
 const windows = (pool: PoolSpec): boolean => pool.os === "windows";
-
-/** Addresses that an organisation may have at most: a /8, of which each registry gave a handful. */
-const mostCallers = addressCount(8);
-
-/** RFC 1918. */
-const privateNetworks = ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"].map(cidr);
-
-/** What nobody has on the internet: those, carriers' and laboratories' (RFC 6598, RFC 2544). */
-const unroutedNetworks = [...privateNetworks, ...["100.64.0.0/10", "198.18.0.0/15"].map(cidr)];
 
 /** Half a year. */
 const oldMs = 183 * 24 * 3600 * 1000;
@@ -58,54 +48,7 @@ export const stackRules = {
         remedy: "Choose Kubernetes 1.36 or newer, or set runtimeClassName on every Windows pod.",
       })),
   },
-  "public-api-open": {
-    level: "error",
-    about: "the API takes callers of the whole internet",
-    find: ({ spec }: Pick<FindingInput, "spec">) => {
-      const networks = outermost(spec.publicAccess ?? []);
-      const callers = networks.reduce((sum, network) => sum + addressCount(cidr(network).prefix), 0);
-      return (
-        callers > mostCallers && {
-          path: key("access.public.allow"),
-          message: `The Kubernetes API is open to ${Math.ceil((100 * callers) / addressCount(0))} % of the internet (${networks.slice(0, 3).join(", ")}${networks.length > 3 ? ", ..." : ""}).`,
-          remedy: "List the networks of your offices, runners and VPNs.",
-        }
-      );
-    },
-  },
-  "public-api-private-callers": {
-    level: "warning",
-    about: "a network that may call the public API has private addresses, from which nobody reaches it",
-    find: ({ spec }: Pick<FindingInput, "spec">) =>
-      (spec.publicAccess ?? [])
-        .filter((network) => privateNetworks.some((each) => contains(each, cidr(network))))
-        .map((network) => ({
-          path: key("access.public.allow"),
-          message: `${network} is private: behind a public load balancer nobody has such an address.`,
-          remedy: "Name the public address of its NAT gateway, or allow it inside by access.private.allow.",
-        })),
-  },
-  "network-public": {
-    level: "warning",
-    about: "a range of the cluster has public addresses, whose owners machines and pods then do not reach",
-    find: ({ spec: { network, kubernetes } }) =>
-      [
-        ...network.cidrs.map((range) => ["network.cidr", range] as const),
-        ["kubernetes.podCidr", kubernetes.podCidr] as const,
-        ["kubernetes.serviceCidr", kubernetes.serviceCidr] as const,
-      ]
-        .filter(([, range]) => !unroutedNetworks.some((each) => contains(each, cidr(range))))
-        // Where pods have addresses of the network.
-        .filter(([, range], index, all) => all.findIndex(([, other]) => other === range) === index)
-        .map(([path, range]) => ({
-          path: key(path),
-          message: documentationNetworks.some((each) => overlaps(each, cidr(range)))
-            ? `${range} has addresses of documentation, which routers and firewalls drop.`
-            : `${range} has public addresses: whoever owns them on the internet is not reached from the cluster.`,
-          remedy:
-            "Take a part of 10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16 or 100.64.0.0/10; acknowledge it where the range is your own.",
-        })),
-  },
+  ...rangeRules,
   "size-not-listed": {
     level: "note",
     about: "the cloud did not list a size when its list was read",
@@ -128,85 +71,7 @@ export const stackRules = {
         remedy: `Put in ${allowed}.`,
       })),
   },
-  "private-api": {
-    level: "note",
-    about: "the API answers inside the network only, also to the deployer",
-    find: ({ spec }) =>
-      spec.publicAccess === undefined && {
-        path: key("access"),
-        message: "The Kubernetes API is reachable from the private network only, also for the deployer.",
-        remedy: "Run the update from a machine that reaches the network, or add access.public with an allow-list.",
-      },
-  },
-  "single-nat-gateway": {
-    level: "warning",
-    about: "one NAT gateway serves every zone of a production stack",
-    find: ({ spec }) =>
-      spec.network.nat === "single" &&
-      spec.network.existing === undefined &&
-      spec.network.zones.length > 1 &&
-      production(spec) && {
-        path: key("network.nat"),
-        message:
-          "One NAT gateway serves every zone: when that zone fails, every machine loses its way to the internet.",
-        remedy: "Set network.nat to perZone.",
-      },
-  },
-  "one-nat-gateway-for-pool": {
-    level: ["note", "warning"],
-    about: "machines of several zones share the gateway of one",
-    find: ({ spec }) =>
-      spec.network.nat === "perZone" && spec.facts.network.subnetsSpanZones
-        ? spec.pools
-            .filter(({ zones }) => zones.length > 1)
-            .map(({ path, zones }) => ({
-              path: `${path}.perZone`,
-              message: `The pool's machines share one subnet and the NAT gateway of zone ${zones[0]}: when that zone fails, those of the others lose their way to the internet.`,
-              remedy: "Set perZone on the pool: a group, a subnet and a gateway for each zone.",
-            }))
-        : [],
-  },
-  "nat-ports": {
-    level: "warning",
-    about: "more machines behind a NAT gateway than its addresses have ports for",
-    find: ({ spec: { facts, network, pools, controlPlane } }) => {
-      const { natPorts } = facts.network;
-      if (natPorts === undefined || network.nat === "none" || network.existing !== undefined) return [];
-      const zoneOf = (zone: string | undefined) => (network.nat === "single" ? undefined : zone);
-      const machines = new Map<string | undefined, number>();
-      for (const { zone, most } of [
-        ...pools.map(({ zones, count, autoscale }) => ({ zone: zones[0], most: autoscale?.max ?? count })),
-        ...controlPlane.members.map(({ zone }) => ({ zone, most: 1 })),
-      ])
-        machines.set(zoneOf(zone), (machines.get(zoneOf(zone)) ?? 0) + most);
-      const most = Math.max(...machines.values());
-      // As many ports as Azure gives a machine of a load balancer's larger pools, and AKS a node.
-      const wanted = Math.ceil((most * 1024) / natPorts);
-      return wanted <= network.natAddresses
-        ? []
-        : {
-            path: key("network.natAddresses"),
-            message: `Up to ${most} machines share a NAT gateway with ${network.natAddresses === 1 ? "one address" : `${network.natAddresses} addresses`}: when its ports towards a destination are used up, new connections fail.`,
-            remedy:
-              wanted > 16 ? "Divide the machines among several clusters." : `Set network.natAddresses to ${wanted}.`,
-          };
-    },
-  },
-  "callers-among-pods": {
-    level: "warning",
-    about: "callers of the API have addresses of pods or Services",
-    find: ({ spec: { kubernetes, privateAccess = [] } }) =>
-      privateAccess.flatMap((network) =>
-        [...(kubernetes.podNetwork.addressing.nodeRanges ? [kubernetes.podCidr] : []), kubernetes.serviceCidr]
-          .filter((range) => overlaps(cidr(network), cidr(range)))
-          .map((range) => ({
-            path: key("access.private.allow"),
-            message: `Whoever has an address of ${network} that is also in ${range} gets no answer: nodes take it for a pod or a Service.`,
-            remedy:
-              "Name the networks that are in use, or choose other ranges for pods and Services before the cluster is made.",
-          })),
-      ),
-  },
+  ...networkRules,
   "region-without-zones": {
     level: "warning",
     about: "the region has no availability zones",
@@ -433,58 +298,3 @@ function imageDate(image: string): string | undefined {
   const [, year, month, day] = /^\d+\.\d+\.(?:20)?(\d{2})(\d{2})(\d{2})\d?$/.exec(image) ?? [];
   return day === undefined ? undefined : `20${year}-${month}-${day}`;
 }
-
-/** Rights that end in all others: AWS's policy, and Azure's Owner, Contributor and the two that hand out roles. */
-const almighty = [
-  /:policy\/(AdministratorAccess|PowerUserAccess|IAMFullAccess)$/,
-  /^(8e3af657-a8ff-443c-a75c-2fe8c4bcb635|b24988ac-6180-42a0-ab88-20f7382dd24c|18d7d88d-d35e-4fb5-a5c3-7773c20a72d9|f58310d9-a9f6-439a-9e8d-f62e7b41a168)$/i,
-];
-
-export const identityRules = {
-  "identity-of-your-own": {
-    level: "note",
-    about: "a pool has a role of your own, whose rights no plan shows",
-    find: ({ spec }) =>
-      spec.pools.flatMap(({ name, instanceProfile }, index) =>
-        instanceProfile === undefined
-          ? []
-          : [
-              {
-                path: key(`pools[${index}].instanceProfile`),
-                message: `Machines of ${name} join by its join secret: a role that cannot read it joins none, one that reads another pool's lets root on a machine of ${name} join there.`,
-                remedy:
-                  "Give it the policy that the plan shows without the setting, as docs/operations/machines.md says.",
-              },
-            ],
-      ),
-  },
-  "identity-tokens-by-hand": {
-    level: "note",
-    about: "the minor lacks a policy, so pods mount their tokens themselves",
-    find: ({ spec }) =>
-      workloadIdentityFindings(spec).map((message) => ({
-        path: key("access.workloadIdentity"),
-        message: `${message}.`,
-        remedy: "Choose Kubernetes 1.36 or newer, or mount the tokens as docs/operations.md says.",
-      })),
-  },
-  "identity-too-wide": {
-    level: "warning",
-    about: "a service account may do everything",
-    find: ({ spec: { workloadIdentity } }) =>
-      (workloadIdentity?.serviceAccounts ?? []).flatMap(({ namespace, name, policies, statements, roles }, index) => {
-        const wide = [
-          ...policies.filter((policy) => almighty.some((pattern) => pattern.test(policy))),
-          ...roles.map(({ role }) => role).filter((role) => almighty.some((pattern) => pattern.test(role))),
-          ...statements.flatMap(({ actions, resources }) =>
-            resources.includes("*") ? actions.filter((action) => action.endsWith("*")) : [],
-          ),
-        ];
-        return wide.map((right) => ({
-          path: key(`access.workloadIdentity.serviceAccounts[${index}]`),
-          message: `Anyone who may create a pod in ${namespace} as ${name} has ${right} on everything.`,
-          remedy: "Name the actions and the resources that the program needs.",
-        }));
-      }),
-  },
-} as const satisfies Rules;
